@@ -175,7 +175,7 @@ def rows(found: Comparison) -> Iterator[Result]:
                 yield replace(row, quantity=f"left out: {why}", value=float(len(ids)), ids=ids)
             for why in sorted({one.said.unread for one in use.answered if one.said.unread is not None}):
                 ids = tuple(one.score.id for one in use.answered if one.said.unread == why)
-                yield replace(row, quantity=f"unread: {why}", value=float(len(ids)), ids=ids)
+                yield replace(row, quantity=f"why unread: {why}", value=float(len(ids)), ids=ids)
 
 
 def _part(row: Result, answered: Sequence[AnsweredQuestion]) -> Iterator[Result]:
@@ -245,7 +245,7 @@ SECTION = Section(
             values=COUNT,
         ),
         MetricCard("left out: <why>", "questions that are in no class, by reason", JUDGED, PAGE, values=COUNT),
-        MetricCard("unread: <why>", "questions of the class unread, by reason", JUDGED, PAGE, values=COUNT),
+        MetricCard("why unread: <why>", "questions of the class unread, by reason", JUDGED, PAGE, values=COUNT),
     ),
     rows,
     lead,

@@ -6,18 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hybrid.scoring.draws import Expected, Guesser
-from hybrid.scoring.floor import FloorRow, Frequent, floor, section
 
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.running.data import mount, questions
-from hybrid.scoring.compare import Choice, Comparison, compare
+from hybrid.scoring.chance_baseline import Guesser
+from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.published import published
 from hybrid.scoring.reference import ReferenceLine, reference_lines
+from hybrid.scoring.result import Result
 from hybrid.scoring.score import Counted, Scored, metrics_of, score_predictions
+from hybrid.scoring.sections.chance import ABOVE, FREQUENT, GUESS, SECTION
 from hybrid.types import Exchange, Kind, Outcome, Prompt, Question, Reply
 
 VAL = Data("blink", "val", {"kind": "folder", "sha256": "a" * 64}, {})
@@ -60,60 +61,37 @@ def both(data: Data = VAL) -> Comparison:
     )
 
 
-def row(rows: tuple[FloorRow, ...], name: str) -> FloorRow:
-    (found,) = [one for one in rows if one.name == name]
-    return found
+def rows_of(found: Comparison) -> dict[tuple[str, str, str], Result]:
+    """By quantity, solver and task, or metric where it is over all tasks."""
+    return {(row.quantity, row.a, row.group or row.metric): row for row in SECTION.rows(found)}
 
 
 def test_the_guess_and_the_most_frequent_answer_of_each_task() -> None:
-    found = floor(both())
-    assert [one.name for one in found.tasks] == ["Counting", "Jigsaw"]
-    counting, jigsaw = found.tasks
-    assert (counting.n, counting.guess, counting.frequent) == (4, Expected(0.25), Frequent("C", 0.5))
-    assert (jigsaw.n, jigsaw.guess, jigsaw.frequent) == (4, Expected(0.5), Frequent("A", 0.75))
-    macro, micro = (row(found.metrics, name) for name in ("accuracy_macro", "accuracy_micro"))
-    assert (macro.guess.value, micro.guess.value) == pytest.approx((0.375, 0.375))
-    assert macro.guess.error is None
+    rows = rows_of(both())
+    assert [name for quantity, _, name in rows if quantity == FREQUENT] == ["Counting", "Jigsaw"]
+    for task, guess, answer, share in (("Counting", 0.25, "C", 0.5), ("Jigsaw", 0.5, "A", 0.75)):
+        worth, often = rows[GUESS, "", task], rows[FREQUENT, "", task]
+        assert (worth.n, worth.value, worth.note) == (4, guess, "")
+        assert (often.n, often.value, often.note.split(",")[0]) == (4, share, f"always {answer}")
+    macro, micro = (rows[GUESS, "", name] for name in ("accuracy_macro", "accuracy_micro"))
+    assert (macro.value, micro.value) == pytest.approx((0.375, 0.375))
 
 
 def test_a_solver_is_next_to_the_guess_at_its_own_questions() -> None:
-    found = floor(both())
-    mllm, specialist = row(found.tasks, "Jigsaw").above
-    assert (mllm.n, mllm.value, mllm.difference) == (4, 1.0, 0.5)
+    found = both()
+    rows = rows_of(found)
+    mllm, specialist = (rows[ABOVE, name, "Jigsaw"] for name in ("mllm", "specialist"))
+    assert (mllm.n, mllm.value, specialist.n, specialist.value) == (4, 0.5, 3, pytest.approx(1 / 3 - 1 / 2))
     # Wilson's interval of 4 out of 4 begins at 0.51, that of 1 out of 3 holds a half.
-    assert (mllm.excludes_guess, specialist.excludes_guess) == (True, False)
-    assert (specialist.n, specialist.value) == (3, pytest.approx(1 / 3))
+    assert (mllm.excludes_zero, specialist.excludes_zero) == (True, False)
     # It was asked two questions of Counting and three of Jigsaw that count: 2 x 1/4 + 3 x 1/2 of five.
-    micro = {each.solver: each for each in row(found.metrics, "accuracy_micro").above}
-    assert micro["specialist"].guess.value == pytest.approx(2 / 5)
-    assert micro["specialist"].difference == pytest.approx(3 / 5 - 2 / 5)
-
-
-def test_what_is_told_is_what_was_found() -> None:
-    told = section(both())
-    assert told is not None
-    by_metric, by_task = told.tables
-    assert by_task.rows[1] == ("Jigsaw", "4", "0.500", "A", "0.750", "+0.500*", "-0.167")
-    assert by_task.names == ("task", "n", "guess", "most frequent", "its share", "mllm - guess", "specialist - guess")
-    assert by_metric.rows[0][:3] == ("accuracy_macro", "8", "0.375")
-    assert told.data[1]["most_frequent"] == {"answer": "A", "share": 0.75}
-    (above,) = [n for n in told.numbers if (n.quantity, n.a, n.group) == ("above guess", "mllm", "Jigsaw")]
-    assert above.value == 0.5
-    assert above.low is not None
-    assert 0 < above.low < 0.5
-
-
-def test_later_repetitions_have_no_column_of_their_own() -> None:
-    found = compare([solver("mllm", {"Jigsaw": "AABA"}), solver("mllm@2", {"Jigsaw": "AAAA"})])
-    told = section(found)
-    assert told is not None
-    assert told.tables[0].names[-1] == "mllm - guess"
-    assert {number.a for number in told.numbers} == {"", "mllm", "mllm@2"}
+    assert rows[ABOVE, "specialist", "accuracy_micro"].value == pytest.approx(3 / 5 - 2 / 5)
+    assert SECTION.lead(found, tuple(rows.values())).startswith("A guess comes to 0.375 by accuracy_macro")
 
 
 def test_a_group_takes_the_place_of_the_task() -> None:
-    found = compare([solver("mllm", {"Jigsaw": "AABA"})], Choice(by="level"))
-    assert [one.name for one in floor(found).tasks] == ["-"]
+    found = compare([solver("mllm", {"Jigsaw": "AABA"})], ComparisonOptions(by="level"))
+    assert {row.group for row in SECTION.rows(found)} == {"", "-"}
 
 
 def test_an_abstention_counts_for_a_guess_as_it_does_for_a_solver() -> None:
@@ -130,11 +108,12 @@ def test_an_abstention_counts_for_a_guess_as_it_does_for_a_solver() -> None:
     assert worth == {"chance": 0.5, "wrong": 0.0}
 
 
-# Lines to read solvers against.
+def lines_of(found: Comparison) -> tuple[ReferenceLine, ...]:
+    return reference_lines(found, tuple(SECTION.rows(found)))
 
 
 def test_people_and_papers_are_next_to_the_chance_of_the_same_task() -> None:
-    lines = [line for line in reference_lines(both()) if line.task == "Jigsaw"]
+    lines = [line for line in lines_of(both()) if line.task == "Jigsaw"]
     assert lines[0] == ReferenceLine("Jigsaw", "uniform guess", "chance", 0.5, "")
     assert (lines[1].label, lines[1].kind, lines[1].value) == ("most frequent answer", "chance", 0.75)
     assert "answer key" in lines[1].note
@@ -151,16 +130,9 @@ def test_people_and_papers_are_next_to_the_chance_of_the_same_task() -> None:
 
 def test_another_split_and_generated_questions_have_no_published_line() -> None:
     test_set = replace(VAL, split="test")
-    values = {
-        line.value for line in reference_lines(both(test_set)) if line.label == "Human" and line.task == "Counting"
-    }
+    values = {line.value for line in lines_of(both(test_set)) if line.label == "Human" and line.task == "Counting"}
     assert values == {0.9375}
-    assert {line.kind for line in reference_lines(both(GENERATED))} == {"chance"}
-
-
-def test_the_worth_of_a_guess_can_be_handed_in() -> None:
-    found = both()
-    assert reference_lines(found, floor(found)) == reference_lines(found)
+    assert {line.kind for line in lines_of(both(GENERATED))} == {"chance"}
 
 
 @pytest.mark.shared_data
@@ -172,13 +144,13 @@ def test_the_published_row_of_random_choice_is_reproduced(shared_data: Path, tmp
         if (cell.kind, cell.source, cell.split) == ("chance", "Table 4", "val")
     }
     scored = score_predictions(shared_data / "blink_outputs" / "GPT4o", bench, "stored", AS_PAPERS)
-    worth = floor(compare([scored]))
-    tasks = {one.name: one for one in worth.tasks}
+    rows = rows_of(compare([scored]))
+    tasks = {name: row for (quantity, _, name), row in rows.items() if quantity == GUESS and row.group}
     assert len(tasks) == 14
-    for task, one in tasks.items():
-        assert one.guess.value == pytest.approx(printed[task], abs=5e-5), task
+    for task, row in tasks.items():
+        assert row.value == pytest.approx(printed[task], abs=5e-5), task
     # 8/21 is 38.095 percent, which the paper cuts to 38.09.
-    assert row(worth.metrics, "accuracy_macro").guess.value == pytest.approx(printed["accuracy_macro"], abs=1e-4)
+    assert rows[GUESS, "", "accuracy_macro"].value == pytest.approx(printed["accuracy_macro"], abs=1e-4)
     # The options of the rows themselves, where these lie.
     store = ImageStore(tmp_path / "images")
     mounted = mount(bench, str(shared_data / "blink"), split="val", tasks=(), settings={}, store=store)

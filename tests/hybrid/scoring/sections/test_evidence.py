@@ -1,27 +1,24 @@
 """Use of evidence and of tools: every class once by hand, the partition, counts made again by other code."""
 
-import itertools
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hybrid.scoring.evidence import CLASSES, RATES, Case, class_of, rates
-from hybrid.scoring.told import Told
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.run_folder import RunFolder, attempt_line
-from hybrid.scoring import evidence, tool_use
-from hybrid.scoring.compare import Choice, compare, unique
+from hybrid.scoring.compare import ComparisonOptions, compare, unique
 from hybrid.scoring.findings import VERDICTS, Called, Heard
+from hybrid.scoring.result import Result
 from hybrid.scoring.score import Scored, score_run
+from hybrid.scoring.sections.evidence import CLASSES, RATES, SECTION, class_of
+from hybrid.scoring.sections.tool_use import SECTION as TOOL_USE
 from hybrid.stats import wilson
-from hybrid.tables import RENDERERS
 from hybrid.types import (
     Attempt,
     Exchange,
@@ -33,10 +30,10 @@ from hybrid.types import (
     Prompt,
     Question,
     Reply,
-    Score,
     Step,
     StoredImage,
 )
+from tests.hybrid.scoring.sections.rows import by_quantity
 
 CHOICES = ("the second image", "the third image")
 IMAGES = tuple(StoredImage(f"{number:064x}", 60, 60, "image/png") for number in (1, 2, 3))
@@ -95,19 +92,18 @@ def run(path: Path, rows: Sequence[tuple[str, Attempt | None, Attempt | None]], 
     return score_run(folder, ScoreOptions())
 
 
-def told(path: Path, words: Sequence[str], **identity: Any) -> Told:
-    """What is told of questions given as three letters: alone, tools, hybrid."""
+def rows_of(path: Path, words: Sequence[str], **identity: Any) -> list[Result]:
+    """The rows of questions given as three letters: alone, tools, hybrid."""
     rows = [
         ("Jigsaw", attempt(f"q{n}{word}", word[0]), attempt(f"q{n}{word}", word[2], STEPS[word[1]]))
         for n, word in enumerate(words)
     ]
-    found = evidence.section(compare(run(path, rows, **identity)))
-    assert found is not None
-    return found
+    return list(SECTION.rows(compare(run(path, rows, **identity))))
 
 
-def cells(found: Told, task: str = "") -> list[dict[str, Any]]:
-    return [dict(record) for record in found.data if "class" in record and record["group"] == task]
+def classes(rows: Sequence[Result], group: str = "") -> dict[str, tuple[str, ...]]:
+    """The classes that hold a question, with their ids."""
+    return {row.quantity: row.ids for row in rows if row.quantity in CLASSES and row.group == group and row.value}
 
 
 # Every class by hand.
@@ -133,18 +129,20 @@ BY_HAND = {
 
 
 def test_every_class_by_hand(tmp_path: Path) -> None:
-    found = told(tmp_path, list(BY_HAND))
-    said = {str(name)[-3:]: record["class"] for record in cells(found) for name in record["ids"]}
-    assert said == BY_HAND
-    for record in cells(found):
-        letters = str(record["ids"][0])[-3:]
-        assert record["hybrid"] == "controller"
-        assert record["alone"] == "mllm"
-        assert record["alone_right"] == (letters[0] == "r")
-        assert record["hybrid_right"] == (letters[2] == "r")
-        assert record["finding"] == {"r": "right", "w": "wrong"}.get(letters[1], "none")
-        assert record["n"] == len(record["ids"])
-        assert record["as_found"] == sum(str(name)[-1] == letters[1] for name in record["ids"])
+    rows = rows_of(tmp_path, list(BY_HAND))
+    assert {name[-3:]: what for what, ids in classes(rows).items() for name in ids} == BY_HAND
+    assert {(row.a, row.b) for row in rows} == {("mllm", "controller")}
+    assert {row.n for row in rows if row.quantity in CLASSES} == {len(BY_HAND)}
+    counted = {row.quantity: row for row in rows if row.detail and not row.group}
+    for what, ids in classes(rows).items():
+        letters = [name[-3:] for name in ids]
+        for name, members in {
+            "helped": [word for word in letters if word[0] != "r" and word[2] == "r"],
+            "harmed": [word for word in letters if word[0] == "r" and word[2] != "r"],
+            "as found": [word for word in letters if word[1] in "rw" and word[1] == word[2]],
+        }.items():
+            row = counted.get(f"{what}: {name}")
+            assert [one[-3:] for one in row.ids] == members if row else members == []
 
 
 def test_what_is_unread_is_counted_and_named(tmp_path: Path) -> None:
@@ -156,27 +154,18 @@ def test_what_is_unread_is_counted_and_named(tmp_path: Path) -> None:
     ]
     solvers = run(tmp_path, rows)
     (tmp_path / "controller" / "traces" / "b.json").unlink()
-    found = evidence.section(compare(solvers))
-    assert found is not None
-    assert [(record["class"], record["ids"]) for record in cells(found)] == [
-        ("unread", ["b"]),
-        ("unread", ["a"]),
-        ("correct adoption", ["c"]),
-        ("no call", ["d"]),
-    ]
-    assert {record["unread"]: record["ids"] for record in found.data if "unread" in record} == {
-        "there is no trace": ["b"],
-        "there is no rule for 'IQ_Test'": ["a"],
+    made = list(SECTION.rows(compare(solvers)))
+    assert classes(made) == {"unread": ("a", "b"), "correct adoption": ("c",), "no call": ("d",)}
+    assert {row.quantity: row.ids for row in made if row.quantity.startswith("why unread")} == {
+        "why unread: there is no trace": ("b",),
+        "why unread: there is no rule for 'IQ_Test'": ("a",),
     }
-    notes = " ".join(found.tables[0].notes)
-    assert "unread, there is no trace: 1 (b)." in notes
-    use = tool_use.section(compare(solvers))
-    assert use is not None
-    assert {"solver": "controller", "unread": 1, "ids": ["b"]} in use.data
-    assert use.data[0]["asked"] == 3
+    use = by_quantity(list(TOOL_USE.rows(compare(solvers))), metric="")
+    assert use["without a readable trace"].ids == ("b",)
+    assert use["calls"].n == 3
 
 
-def test_what_nobody_answered_or_one_was_not_asked_is_left_out(tmp_path: Path) -> None:
+def test_what_failed_or_one_was_not_asked_is_left_out(tmp_path: Path) -> None:
     rows = [
         ("Jigsaw", attempt("a", "r"), attempt("a", "r", STEPS["r"])),
         ("Jigsaw", attempt("b", "f"), attempt("b", "r", STEPS["r"])),
@@ -184,25 +173,22 @@ def test_what_nobody_answered_or_one_was_not_asked_is_left_out(tmp_path: Path) -
         ("Jigsaw", None, attempt("d", "r", STEPS["r"])),
         ("Jigsaw", attempt("e", "r"), None),
     ]
-    found = evidence.section(compare(run(tmp_path, rows)))
-    assert found is not None
-    assert {record["left_out"]: record["ids"] for record in found.data if "left_out" in record} == {
-        "failed": ["b", "c"],
-        "not asked of the MLLM alone": ["d"],
+    made = list(SECTION.rows(compare(run(tmp_path, rows))))
+    assert {row.quantity: row.ids for row in made if row.quantity.startswith("left out")} == {
+        "left out: failed": ("b", "c"),
+        "left out: not asked of the MLLM alone": ("d",),
     }
-    assert [record["ids"] for record in cells(found)] == [["a"]]
+    assert classes(made) == {"confirmed": ("a",)}
 
 
-def test_there_is_nothing_to_tell_without_the_mllm_alone_real_tools_or_traces(tmp_path: Path) -> None:
+def test_there_is_no_row_without_the_mllm_alone_real_tools_or_traces(tmp_path: Path) -> None:
     rows = [("Jigsaw", attempt("a", "r"), attempt("a", "r", STEPS["r"]))]
     mllm, controller = run(tmp_path / "one", rows)
-    assert evidence.section(compare([controller])) is None
-    assert evidence.section(compare([mllm])) is None
-    assert tool_use.section(compare([mllm])) is None
     blank = run(tmp_path / "two", rows, tool_output="blank")
-    assert evidence.section(compare(blank)) is None
     other = run(tmp_path / "three", rows, model={"model": "openai:two"})
-    assert evidence.section(compare(unique([mllm, other[1]], ["x", "y"]))) is None
+    for solvers in ([controller], [mllm], blank, unique([mllm, other[1]], ["x", "y"])):
+        assert list(SECTION.rows(compare(solvers))) == []
+    assert list(TOOL_USE.rows(compare([mllm]))) == []
 
 
 # The classes are a partition, and every number can be made again from the scores and the traces.
@@ -257,27 +243,19 @@ def test_counts_add_up_and_are_those_of_the_files(
         for n, (alone, tools, hybrid) in enumerate(words)
     ]
     solvers = run(path, rows)
-    found = evidence.section(compare(solvers))
-    assert found is not None
+    made = list(SECTION.rows(compare(solvers)))
     judged = [word for word in words if "f" not in (word[0], word[2])]
-    everything = [name for record in cells(found) for name in record["ids"]]
+    everything = [name for ids in classes(made).values() for name in ids]
     assert len(everything) == len(set(everything)) == len(judged)
-    assert sum(record["n"] for record in cells(found, "Jigsaw")) == len(judged)
-    count: Counter[tuple[bool, str, bool]] = Counter()
-    for record in cells(found):
-        count[record["alone_right"], record["finding"], record["hybrid_right"]] += record["n"]
-    assert count == recounted(path)
-    numbers = {one.quantity: one for one in found.numbers if not one.group}
-    assert sum(int(numbers[name].value or 0) for name in CLASSES) == len(judged)
-    harmed = sum(word[0] == "r" and word[2] != "r" for word in judged)
-    helped = sum(word[0] != "r" and word[2] == "r" for word in judged)
-    rows_of = found.tables[0].rows
-    assert [sum(int(row[place]) for row in rows_of) for place in (2, 3, 4)] == [len(judged), helped, harmed]
-    assert sum(int(cell) for row in found.tables[1].rows for cell in row[2:]) == len(judged)
-    for table in found.tables:
-        for form in RENDERERS.values():
-            assert form(table)
-    json.dumps(found.data)
+    assert sum(map(len, classes(made, "Jigsaw").values())) == len(judged)
+    recount = recounted(path)
+    own = {row.quantity: row.value for row in made if not row.group}
+    assert sum(int(own[name] or 0) for name in CLASSES) == recount.total() == len(judged)
+    assert (own["correct adoption"], own["confirmed"]) == (recount[False, "right", True], recount[True, "right", True])
+    assert own["over-trust"] == recount[True, "wrong", False]
+    for name, (before, after) in {"helped": (False, True), "harmed": (True, False)}.items():
+        counted = sum(int(value or 0) for what, value in own.items() if what.endswith(f": {name}"))
+        assert counted == sum(n for (alone, _, hybrid), n in recount.items() if (alone, hybrid) == (before, after))
 
 
 # Rates.
@@ -296,8 +274,7 @@ def test_rates_and_their_intervals(tmp_path: Path) -> None:
         + ["www"] * 2
         + ["wur"]
     )
-    found = told(tmp_path, words)
-    said = {record["rate"]: record for record in found.data if "rate" in record and not record["group"]}
+    rows = by_quantity(rows_of(tmp_path, words))
     expected = {
         "adoption": (7, 10),
         "over-trust": (2, 8),
@@ -305,35 +282,19 @@ def test_rates_and_their_intervals(tmp_path: Path) -> None:
         "harmed without a finding": (2, 5),
         "right findings": (15, 25),
     }
-    assert {name: (record["k"], record["n"]) for name, record in said.items()} == expected
+    assert set(expected) == set(RATES)
     for name, (k, n) in expected.items():
-        ends = wilson(k, n)
+        ends, row = wilson(k, n), rows[f"{name} rate"]
         assert ends is not None
-        assert (said[name]["value"], *said[name]["interval"]) == pytest.approx((k / n, ends.low, ends.high))
-    assert next(row[6:9] for row in found.tables[2].rows) == ("7/10", "0.700", "[0.40, 0.89]")
+        assert row.n == n
+        assert (row.value, row.low, row.high) == pytest.approx((k / n, ends.low, ends.high))
 
 
-def test_rows_of_one_cluster_widen_the_interval() -> None:
-    def cases(clusters: int) -> list[Case]:
-        said = Heard((Called("jigsaw", None, 0.0),), True, "right", "A")
-        return [
-            Case(
-                Score(f"q{n}", "T", 0.0, Outcome.ANSWERED, "A", cluster=f"c{n % clusters}"), "T", False, said, n % 2 > 0
-            )
-            for n in range(40)
-        ]
-
-    alone, paired = (next(one for one in rates(cases(number)) if one.name == "adoption") for number in (40, 8))
-    assert (alone.k, alone.n, paired.k, paired.n) == (20, 40, 20, 40)
-    assert alone.interval is not None
-    assert paired.interval is not None
-    assert paired.interval.high - paired.interval.low > 1.5 * (alone.interval.high - alone.interval.low)
-
-
-def test_a_rate_over_nothing_has_no_value() -> None:
-    assert [(one.name, one.n, one.value, one.interval) for one in rates([])] == [
-        (name, 0, None, None) for name in RATES
-    ]
+def test_a_rate_over_nothing_has_no_value(tmp_path: Path) -> None:
+    rows = by_quantity(rows_of(tmp_path, ["w-w"]))
+    assert [(rows[f"{name} rate"].n, rows[f"{name} rate"].value, rows[f"{name} rate"].low) for name in RATES] == [
+        (0, None, None)
+    ] * len(RATES)
 
 
 def test_tasks_and_groups_are_told_apart(tmp_path: Path) -> None:
@@ -343,17 +304,12 @@ def test_tasks_and_groups_are_told_apart(tmp_path: Path) -> None:
         ("Relative_Depth", attempt("b", "r"), attempt("b", "w", tuple(depth), "Relative_Depth")),
     ]
     solvers = run(tmp_path, rows)
-    found = evidence.section(compare(solvers))
-    assert found is not None
-    assert [(record["group"], record["class"]) for record in found.data if "class" in record] == [
-        ("", "no finding"),
-        ("", "correct adoption"),
-        ("Jigsaw", "correct adoption"),
-        ("Relative_Depth", "no finding"),
-    ]
-    nowhere = evidence.section(compare(solvers, Choice(by="nothing")))
-    assert nowhere is not None
-    assert {record["group"] for record in nowhere.data if "class" in record} == {"", "-"}
+    made = list(SECTION.rows(compare(solvers)))
+    assert classes(made) == {"correct adoption": ("a",), "no finding": ("b",)}
+    assert classes(made, "Jigsaw") == {"correct adoption": ("a",)}
+    assert classes(made, "Relative_Depth") == {"no finding": ("b",)}
+    nowhere = SECTION.rows(compare(solvers, ComparisonOptions(by="nothing")))
+    assert {row.group for row in nowhere} == {"", "-"}
 
 
 # Use of tools.
@@ -371,26 +327,31 @@ def test_calls_faults_and_right_answers_by_tool(tmp_path: Path) -> None:
         ("Jigsaw", attempt(name, "r"), attempt(name, reply, steps[name]))
         for name, reply in zip("abcd", "rwrr", strict=True)
     ]
-    found = tool_use.section(compare(run(tmp_path, rows)))
-    assert found is not None
-    records = {record["tool"]: record for record in found.data if not record["group"]}
-    assert {record["solver"] for record in records.values()} == {"controller"}
-    shown = ("questions", "calls", "faults", "right", "n", "right_without", "n_without", "first", "most", "seconds")
-    assert {tool: tuple(record[key] for key in shown) for tool, record in records.items()} == {
-        "": (3, 7, {"unknown_tool": 1, "bad_arguments": 2, "timeout": 1}, 2, 3, 1, 1, 3, 3, pytest.approx(7 / 7)),
-        "(no such tool)": (1, 2, {"unknown_tool": 1, "bad_arguments": 1}, 1, 1, 2, 3, 1, 2, pytest.approx(0.25)),
-        "crop": (1, 1, {}, 1, 1, 2, 3, 0, 1, 0.5),
-        "jigsaw": (3, 4, {"bad_arguments": 1, "timeout": 1}, 2, 3, 1, 1, 2, 2, 1.5),
+    made = list(TOOL_USE.rows(compare(run(tmp_path, rows))))
+    assert {row.a for row in made} == {"controller"}
+    shown = ("questions with a call", "calls", "right when called", "right when not called", "called first")
+    rest = ("most calls a question", "seconds a call")
+    tools = {tool: by_quantity(made, metric=tool) for tool in dict.fromkeys(row.metric for row in made)}
+    assert {tool: tuple(own[key].value for key in (*shown, *rest)) for tool, own in tools.items()} == {
+        "": (3, 7, pytest.approx(2 / 3), 1, 3, 3, pytest.approx(7 / 7)),
+        "(no such tool)": (1, 2, 1, pytest.approx(2 / 3), 1, 2, pytest.approx(0.25)),
+        "crop": (1, 1, 1, pytest.approx(2 / 3), 0, 1, 0.5),
+        "jigsaw": (3, 4, pytest.approx(2 / 3), 1, 2, 2, 1.5),
     }
-    assert records[""]["asked"] == 4
-    numbers = {(one.metric, one.quantity): one.value for one in found.numbers if not one.group}
-    assert numbers["jigsaw", "right when called"] == pytest.approx(2 / 3)
-    assert numbers["jigsaw", "faults: timeout"] == 1
-    assert numbers["", "calls"] == 7
-    assert all("no claim about what the call did" in table.notes[0] for table in found.tables[:2])
-    assert found.tables[0].rows[0][6] == "jigsaw 2/3"
-    for table, form in itertools.product(found.tables, RENDERERS.values()):
-        assert form(table)
+    faults = {
+        (row.metric, row.quantity): row.value for row in made if row.quantity.startswith("faults") and not row.group
+    }
+    assert faults == {
+        ("", "faults: unknown tool"): 1,
+        ("", "faults: bad arguments"): 2,
+        ("", "faults: timeout"): 1,
+        ("(no such tool)", "faults: unknown tool"): 1,
+        ("(no such tool)", "faults: bad arguments"): 1,
+        ("jigsaw", "faults: bad arguments"): 1,
+        ("jigsaw", "faults: timeout"): 1,
+    }
+    assert tools[""]["calls"].n == 4
+    assert (tools["jigsaw"]["right when called"].n, tools["jigsaw"]["right when not called"].n) == (3, 1)
 
 
 @given(WORDS)
@@ -403,21 +364,13 @@ def test_calls_of_all_tools_are_those_of_each(
         for n, (alone, tools, hybrid) in enumerate(words)
         for task in (("Jigsaw", "Art_Style")[n % 2],)
     ]
-    found = tool_use.section(compare(run(tmp_path_factory.mktemp("run"), rows)))
-    records = [dict(record) for record in found.data] if found else []
-    kept = [word for word in words if word[2] != "f"]
-    assert sum(int(row["calls"]) for row in records if row["tool"] and not row["group"]) == sum(
-        len(STEPS[tools]) for _, tools, _ in kept
-    )
-    for key in ("calls", "questions", "right", "n"):
-        total = sum(int(row[key]) for row in records if not row["tool"] and not row["group"])
-        assert total == sum(int(row[key]) for row in records if not row["tool"] and row["group"])
+    made = list(TOOL_USE.rows(compare(run(tmp_path_factory.mktemp("run"), rows))))
+    kept = sum(len(STEPS[tools]) for _, tools, reply in words if reply != "f")
 
+    def total(quantity: str, *, by_tool: bool, by_task: bool) -> float:
+        own = [row for row in made if (row.quantity, bool(row.metric), bool(row.group)) == (quantity, by_tool, by_task)]
+        return sum(row.value or 0.0 for row in own)
 
-def test_the_data_keeps_the_shape_that_pages_draw(tmp_path: Path) -> None:
-    found = told(tmp_path, ["wrr", "r-w"])
-    keys = {"hybrid", "alone", "group", "alone_right", "finding", "hybrid_right", "class", "n", "as_found", "ids"}
-    assert all(set(record) == keys for record in found.data if "class" in record)
-    rate = {"hybrid", "alone", "group", "rate", "k", "n", "value", "interval"}
-    assert all(set(record) == rate for record in found.data if "rate" in record)
-    assert replace(found.numbers[0], value=0).section == found.name == "evidence"
+    assert total("calls", by_tool=True, by_task=False) == total("calls", by_tool=False, by_task=True) == kept
+    for quantity in ("calls", "questions with a call"):
+        assert total(quantity, by_tool=False, by_task=False) == total(quantity, by_tool=False, by_task=True)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hybrid.scoring.sampling import calibrated, sampled, section, totals, voted
 
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark
 from hybrid.models.base import ModelSettings
@@ -16,7 +15,10 @@ from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.scoring.compare import Comparison, compare
 from hybrid.scoring.score import score_run
+from hybrid.scoring.sections.sampling import SECTION
+from hybrid.scoring.votes import voted_questions
 from hybrid.serving.service import ServiceOptions
+from tests.hybrid.scoring.sections.rows import by_quantity
 
 RIGHT = {1: "(A)", 2: "(B)", 3: "(A)"}
 """By the number of the puzzle: answers alternate."""
@@ -50,7 +52,7 @@ async def test_every_sample_is_scored_as_if_it_were_the_reply(
     tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = await comparison(tmp_path, fakes, monkeypatch, SAID)
-    first, second, third = sampled(found.solvers[0])
+    first, second, third = voted_questions(found.solvers[0])
     assert [[score.correct for score in row.samples if score] for row in (first, second, third)] == [
         [1.0, 0.0, 1.0],
         [0.0, 0.0, 0.0],
@@ -67,43 +69,31 @@ async def test_the_vote_next_to_a_single_sample_and_the_best(
     tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = await comparison(tmp_path, fakes, monkeypatch, SAID)
-    rows = sampled(found.solvers[0])
-    macro, jigsaw = voted(found, rows)
-    assert (macro.metric, jigsaw.name, jigsaw.n) == ("accuracy_macro", "Jigsaw", 3)
-    for line in (macro, jigsaw):
-        assert line.vote == pytest.approx(2 / 3)
-        assert line.single == pytest.approx(5 / 9)
-        assert line.best == pytest.approx(2 / 3)
-    known = totals(rows)
-    assert (known.drawn, known.refused, known.without) == (9, 0, 0)
-    assert known.unreadable == pytest.approx(1 / 9)
-    assert known.share == pytest.approx((2 / 3 + 2) / 3)
-    some, all_ = calibrated(rows)
-    assert (some.n, some.accuracy, all_.n, all_.accuracy) == (1, 1.0, 2, 0.5)
+    rows = list(SECTION.rows(found))
+    for group, metric in (("", "accuracy_macro"), ("Jigsaw", "accuracy")):
+        own = by_quantity(rows, group, metric=metric)
+        assert {name: own[name].value for name in ("vote", "single sample", "best of samples")} == pytest.approx(
+            {"vote": 2 / 3, "single sample": 5 / 9, "best of samples": 2 / 3}
+        )
+    totals = by_quantity(rows, metric="")
+    assert {name: (row.value, row.n) for name, row in totals.items()} == {
+        "share of refusals": (0.0, 9),
+        "share of unreadable samples": (pytest.approx(1 / 9), 9),
+        "mean share of the winner": (pytest.approx((2 / 3 + 2) / 3), 9),
+    }
+    bins = [(row.group, row.n, row.value) for row in rows if row.quantity == "accuracy by share of the winner"]
+    assert bins == [("above 50% to 75%", 1, 1.0), ("all agree", 2, 0.5)]
+    assert SECTION.lead(found, rows) == "mllm: the vote comes to 0.667 accuracy_macro, a single sample to 0.556."
 
 
-async def test_what_is_told(tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = await comparison(tmp_path, fakes, monkeypatch, SAID)
-    told = section(found)
-    assert told is not None
-    votes, shares = told.tables
-    assert votes.rows[1] == ("Jigsaw", "3", "0.667", "0.556", "+0.111", "0.667")
-    assert "Of 9 samples 0 ended in a refusal; 11.1% could not be read." in votes.notes[2]
-    assert [row[:2] for row in shares.rows] == [("above 50% to 75%", "1"), ("all agree", "2")]
-    (data,) = told.data
-    assert data["ids"]["val_Jigsaw_2"] == {"vote": 0.0, "single": 0.0, "best": 0.0}  # type: ignore[index, call-overload]
-    (single,) = [n for n in told.numbers if (n.quantity, n.group) == ("single sample", "Jigsaw")]
-    assert single.value == pytest.approx(5 / 9)
-
-
-async def test_nothing_is_told_of_a_run_without_samples(
+async def test_a_solver_whose_replies_did_not_vote_has_no_questions(
     tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = await comparison(tmp_path, fakes, monkeypatch, SAID)
     (one,) = found.solvers
-    assert sampled(replace(one, folder=None)) == ()
+    assert voted_questions(replace(one, folder=None)) == ()
     # A solver that asks several times of its own accord: its reply need not be the vote's.
-    assert sampled(replace(one, recorded="arbiter")) == ()
+    assert voted_questions(replace(one, recorded="arbiter")) == ()
 
 
 async def test_a_sample_after_which_a_dialogue_goes_on_otherwise_has_no_verdict(
@@ -121,13 +111,14 @@ async def test_a_sample_after_which_a_dialogue_goes_on_otherwise_has_no_verdict(
             return (first,)
 
     monkeypatch.setattr("hybrid.benchmarks.blink.BENCHMARK", AsksAgain())
-    rows = sampled(one)
+    rows = voted_questions(one)
     assert [[score is None for score in row.samples] for row in rows] == [
         [False, True, False],
         [False] * 3,
         [False] * 3,
     ]
-    assert totals(rows).without == 1
+    (without,) = [row for row in SECTION.rows(found) if row.quantity == "samples without a verdict"]
+    assert (without.value, without.ids) == (1, ("val_Jigsaw_1",))
     assert rows[0].single == 1.0
 
 
@@ -142,4 +133,4 @@ async def test_another_prompt_than_the_one_that_was_put_is_not_answered(
             return await super().dialogue(replace(question, images=question.images[:1]), ask)
 
     monkeypatch.setattr("hybrid.benchmarks.blink.BENCHMARK", ShowsLess())
-    assert {score for row in sampled(found.solvers[0]) for score in row.samples} == {None}
+    assert {score for row in voted_questions(found.solvers[0]) for score in row.samples} == {None}
