@@ -1,7 +1,7 @@
 """Comparisons by hand: what pairs, what is counted, what is tested, and what is refused."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -11,11 +11,14 @@ from hypothesis import strategies as st
 from hybrid.benchmarks.base import Benchmark, accuracy
 from hybrid.errors import UsageError
 from hybrid.registry import load
-from hybrid.scoring.compare import CONTROL, Choice, Contest, Counts, Pair, chosen_pairs, compare, unique
+from hybrid.scoring.compare import CONTROL, Comparison, ComparisonOptions, Pair, chosen_pairs, compare, unique
 from hybrid.scoring.pairing import Data
+from hybrid.scoring.result import UNTESTED
 from hybrid.scoring.score import Counted, Scored, metrics_of
+from hybrid.scoring.sections import questions
+from hybrid.scoring.sections.differences import SECTION
 from hybrid.stats import contrast, holm
-from hybrid.types import Kind, Metric, Outcome, Question, Score, StoredImage, Usage
+from hybrid.types import Kind, Metric, Outcome, Question, Score, StoredImage
 
 VAL = Data("blink", "val", {"kind": "folder", "sha256": "a" * 64}, {})
 OTHER = Data("blink", "val", {"kind": "hub", "id": "X/Y", "sha256": "b" * 64}, {})
@@ -56,9 +59,70 @@ def scored_by(
     return replace(Scored(benchmark, name, counted, "chance", questions, data), **changes)
 
 
-def only(contests: Sequence[Contest]) -> Contest:
-    (contest,) = contests
-    return contest
+@dataclass(frozen=True)
+class Counts:
+    """How many questions of a pair became what."""
+
+    n: int
+    failed: int
+    both_answered: int
+    helped: int
+    harmed: int
+    none_a: int
+    none_b: int
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The rows of one pair by one metric, over all questions or within one group."""
+
+    pair: Pair
+    family: str
+    metric: str
+    group: str
+    n: int | None
+    value_a: float | None
+    value_b: float | None
+    difference: float | None
+    interval: tuple[float, float] | None
+    p: float | None
+    p_holm: float | None
+    withheld: str | None
+    counts: Counts | None
+
+
+def all_paired(found: Comparison) -> list[Paired]:
+    """Every paired difference, in the order of the rows."""
+    parts: dict[tuple[str, ...], dict[str, Any]] = {}
+    for row in SECTION.rows(found):
+        parts.setdefault((row.a, row.b, row.metric, row.group), {})[row.quantity] = row
+    names = ("failed", "both answered", "helped", "harmed", "none a", "none b")
+    made = []
+    for (a, b, metric, group), rows in parts.items():
+        main = rows["difference"]
+        counts = Counts(rows["helped"].n, *(int(rows[name].value) for name in names)) if "helped" in rows else None
+        family = "tasks" if group else "headline" if counts else "metrics"
+        interval = None if main.low is None else (main.low, main.high)
+        withheld = next((why for why, note in UNTESTED.items() if note == main.note), None)
+        values = (rows["value a"].value, rows["value b"].value, main.value)
+        made.append(
+            Paired(Pair(a, b), family, metric, group, main.n, *values, interval, main.p, main.p_holm, withheld, counts)
+        )
+    return made
+
+
+def in_family(found: Comparison, name: str) -> list[Paired]:
+    return [one for one in all_paired(found) if one.family == name]
+
+
+def shared(found: Comparison) -> dict[str, float | None]:
+    """How many questions the pair shares; there is one pair."""
+    return {row.quantity: row.value for row in questions.SECTION.rows(found)}
+
+
+def only(rows: Sequence[Paired]) -> Paired:
+    (row,) = rows
+    return row
 
 
 def micro(scores: Sequence[Score]) -> Metric:
@@ -73,10 +137,10 @@ SECOND = {"Jigsaw": "rrwrbrw", "Relative_Depth": "rru"}
 
 def test_helped_and_harmed_are_of_questions_that_both_answered() -> None:
     found = compare([solver("one", FIRST), solver("two", SECOND)])
-    assert only(found.family("headline")).counts == Counts(
+    assert only(in_family(found, "headline")).counts == Counts(
         n=10, failed=0, both_answered=7, helped=3, harmed=1, none_a=2, none_b=2
     )
-    jigsaw, depth = found.family("tasks")
+    jigsaw, depth = in_family(found, "tasks")
     assert (jigsaw.group, depth.group) == ("Jigsaw", "Relative_Depth")
     assert jigsaw.counts == Counts(n=7, failed=0, both_answered=5, helped=2, harmed=1, none_a=1, none_b=1)
     assert depth.counts == Counts(n=3, failed=0, both_answered=2, helped=1, harmed=0, none_a=1, none_b=1)
@@ -84,48 +148,48 @@ def test_helped_and_harmed_are_of_questions_that_both_answered() -> None:
 
 def test_the_difference_is_of_the_metric_in_the_row_second_minus_first() -> None:
     found = compare([solver("one", FIRST), solver("two", SECOND)])
-    headline = only(found.family("headline"))
+    headline = only(in_family(found, "headline"))
     jigsaw, depth = (2.0 + 1 + 0.5, 1.5), (3.0 + 1 + 0.5, 2.5)
     macro = ((depth[0] - jigsaw[0]) / 7 + (depth[1] - jigsaw[1]) / 3) / 2
     assert headline.metric == "accuracy_macro"
-    assert headline.contrast.difference == pytest.approx(macro)
-    (other,) = found.family("metrics")
+    assert headline.difference == pytest.approx(macro)
+    (other,) = in_family(found, "metrics")
     assert other.metric == "accuracy_micro"
-    assert other.contrast.difference == pytest.approx((4.5 + 2.5 - 3.5 - 1.5) / 10)
-    assert [contest.contrast.difference for contest in found.family("tasks")] == pytest.approx([1 / 7, 1 / 3])
-    assert (other.contrast.value_a, other.contrast.value_b) == pytest.approx((0.5, 0.7))
+    assert other.difference == pytest.approx((4.5 + 2.5 - 3.5 - 1.5) / 10)
+    assert [row.difference for row in in_family(found, "tasks")] == pytest.approx([1 / 7, 1 / 3])
+    assert (other.value_a, other.value_b) == pytest.approx((0.5, 0.7))
 
 
 def test_no_answer_counts_by_the_rule_that_was_chosen() -> None:
     wrong = [solver(name, said, abstain="wrong") for name, said in (("one", FIRST), ("two", SECOND))]
-    (other,) = compare(wrong).family("metrics")
-    assert (other.contrast.value_a, other.contrast.value_b) == pytest.approx((0.4, 0.6))
+    (other,) = in_family(compare(wrong), "metrics")
+    assert (other.value_a, other.value_b) == pytest.approx((0.4, 0.6))
 
 
 def test_interval_and_p_are_those_of_the_row() -> None:
     one, two = solver("one", FIRST), solver("two", SECOND)
     found = compare([one, two])
-    for contest in found.contests:
-        pairs = [(x, y) for x, y in zip(one.scores, two.scores, strict=True) if contest.group in (x.task, "all tasks")]
-        macro = contest.metric == "accuracy_macro"
+    for row in all_paired(found):
+        pairs = [(x, y) for x, y in zip(one.scores, two.scores, strict=True) if row.group in (x.task, "all tasks")]
+        macro = row.metric == "accuracy_macro"
         left, right = (accuracy("", [pair[side] for pair in pairs], macro=macro) for side in (0, 1))
-        assert contest.contrast == contrast(left, right)
-        assert contest.contrast.interval is not None
-        assert contest.contrast.difference is not None
-        assert contest.contrast.interval.low <= contest.contrast.difference <= contest.contrast.interval.high
+        assert row.contrast == contrast(left, right)
+        assert row.interval is not None
+        assert row.difference is not None
+        assert row.interval[0] <= row.difference <= row.interval[1]
 
 
 def test_p_values_are_adjusted_within_their_family() -> None:
     said = {"one": "w" * 12 + "r" * 8, "two": "r" * 6 + "w" * 6 + "r" * 8, "three": "r" * 12 + "w" * 2 + "r" * 6}
     found = compare([solver(name, {"Jigsaw": word}) for name, word in said.items()])
     for family in ("headline", "metrics", "tasks"):
-        contests = found.family(family)  # type: ignore[arg-type]
-        assert len(contests) == 3
-        p_values = [contest.contrast.p_value for contest in contests]
+        rows = in_family(found, family)
+        assert len(rows) == 3
+        p_values = [row.p for row in rows]
         assert None not in p_values
-        assert [contest.p_holm for contest in contests] == list(holm([p for p in p_values if p is not None]))
-        smallest = min(contests, key=lambda contest: contest.contrast.p_value or 0.0)
-        assert smallest.p_holm == pytest.approx(3 * (smallest.contrast.p_value or 0.0))
+        assert [row.p_holm for row in rows] == list(holm([p for p in p_values if p is not None]))
+        smallest = min(rows, key=lambda row: row.p or 0.0)
+        assert smallest.p_holm == pytest.approx(3 * (smallest.p or 0.0))
 
 
 def test_a_family_counts_only_what_is_tested() -> None:
@@ -135,9 +199,9 @@ def test_a_family_counts_only_what_is_tested() -> None:
         solver("three", {"Jigsaw": "aaaaaaaa"}),
     ]
     found = compare(solvers)
-    tested = [contest for contest in found.family("headline") if contest.withheld is None]
-    assert [contest.pair for contest in tested] == [Pair("one", "two")]
-    assert tested[0].p_holm == tested[0].contrast.p_value
+    tested = [row for row in in_family(found, "headline") if row.withheld is None]
+    assert [row.pair for row in tested] == [Pair("one", "two")]
+    assert tested[0].p_holm == tested[0].p
 
 
 TALLY = st.lists(st.tuples(st.sampled_from("rwauf"), st.sampled_from("rwauf")), min_size=2, max_size=12)
@@ -150,10 +214,10 @@ def test_the_other_way_round_everything_is_mirrored(jigsaw: Any, depth: Any) -> 
         solver(name, {"Jigsaw": "".join(p[side] for p in jigsaw), "Relative_Depth": "".join(p[side] for p in depth)})
         for side, name in ((0, "one"), (1, "two"))
     )
-    forth = compare([one, two], Choice(pairs=(Pair("one", "two"),), allow_failed=True))
-    back = compare([one, two], Choice(pairs=(Pair("two", "one"),), allow_failed=True))
-    assert len(forth.contests) == len(back.contests)
-    for there, here in zip(forth.contests, back.contests, strict=True):
+    forth = compare([one, two], ComparisonOptions(pairs=(Pair("one", "two"),), allow_failed=True))
+    back = compare([one, two], ComparisonOptions(pairs=(Pair("two", "one"),), allow_failed=True))
+    assert len(all_paired(forth)) == len(all_paired(back))
+    for there, here in zip(all_paired(forth), all_paired(back), strict=True):
         mine, other = there.counts, here.counts
         assert (mine.helped, mine.harmed, mine.none_a, mine.none_b) == (
             other.harmed,
@@ -163,14 +227,14 @@ def test_the_other_way_round_everything_is_mirrored(jigsaw: Any, depth: Any) -> 
         )
         assert mine.helped + mine.harmed <= mine.both_answered <= mine.n
         assert mine.both_answered >= mine.n - mine.none_a - mine.none_b
-        assert (there.contrast.value_a, there.contrast.value_b) == (here.contrast.value_b, here.contrast.value_a)
-        if there.contrast.difference is not None:
-            assert there.contrast.difference == pytest.approx(-(here.contrast.difference or 0.0), abs=1e-12)
-        if there.contrast.interval is None or here.contrast.interval is None:
-            assert there.contrast.interval is here.contrast.interval is None
+        assert (there.value_a, there.value_b) == (here.value_b, here.value_a)
+        if there.difference is not None:
+            assert there.difference == pytest.approx(-(here.difference or 0.0), abs=1e-12)
+        if there.interval is None or here.interval is None:
+            assert there.interval is here.interval is None
             continue
-        assert there.contrast.interval.low == pytest.approx(-here.contrast.interval.high, abs=1e-9)
-        assert there.contrast.p_value == pytest.approx(here.contrast.p_value)
+        assert there.interval[0] == pytest.approx(-here.interval[1], abs=1e-9)
+        assert there.p == pytest.approx(here.p)
         assert there.p_holm == pytest.approx(here.p_holm)
 
 
@@ -180,12 +244,12 @@ def test_the_other_way_round_everything_is_mirrored(jigsaw: Any, depth: Any) -> 
 def test_a_failed_question_is_in_no_number() -> None:
     whole = [solver("one", {"Jigsaw": "rrwwr"}), solver("two", {"Jigsaw": "rwrrr"})]
     holed = [solver("one", {"Jigsaw": "rrfwwr"}), solver("two", {"Jigsaw": "rwrrrr"})]
-    before, after = (compare(found, Choice(allow_failed=True)).contests for found in (whole, holed))
+    before, after = (all_paired(compare(found, ComparisonOptions(allow_failed=True))) for found in (whole, holed))
     for old, new in zip(before, after, strict=True):
-        assert (new.n, new.contrast.difference, new.contrast.p_value) == (
+        assert (new.n, new.difference, new.p) == (
             old.n,
-            old.contrast.difference,
-            old.contrast.p_value,
+            old.difference,
+            old.p,
         )
         assert replace(new.counts, failed=0) == old.counts
         assert new.counts.failed == 1
@@ -195,15 +259,16 @@ def test_above_one_in_a_hundred_failed_nothing_is_tested() -> None:
     pairs = [("r" * 100 + "w", "f" + "r" * 99 + "r"), ("r" * 98 + "w", "f" + "r" * 98)]
     for (one, two), withheld in zip(pairs, (None, "failed"), strict=True):
         found = compare([solver("one", {"Jigsaw": one}), solver("two", {"Jigsaw": two})])
-        assert {contest.withheld for contest in found.contests} == {withheld}
-        assert {contest.contrast.p_value is None for contest in found.contests} == {withheld is not None}
-        assert {contest.contrast.interval is None for contest in found.contests} == {withheld is not None}
-        assert {contest.p_holm is None for contest in found.contests} == {withheld is not None}
-        assert all(contest.contrast.difference is not None for contest in found.contests)
+        assert {row.withheld for row in all_paired(found)} == {withheld}
+        assert {row.p is None for row in all_paired(found)} == {withheld is not None}
+        assert {row.interval is None for row in all_paired(found)} == {withheld is not None}
+        assert {row.p_holm is None for row in all_paired(found)} == {withheld is not None}
+        assert all(row.difference is not None for row in all_paired(found))
     asked_for = compare(
-        [solver("one", {"Jigsaw": pairs[1][0]}), solver("two", {"Jigsaw": pairs[1][1]})], Choice(allow_failed=True)
+        [solver("one", {"Jigsaw": pairs[1][0]}), solver("two", {"Jigsaw": pairs[1][1]})],
+        ComparisonOptions(allow_failed=True),
     )
-    assert all(contest.contrast.p_value is not None for contest in asked_for.contests)
+    assert all(row.p is not None for row in all_paired(asked_for))
 
 
 def test_failures_count_in_the_whole_and_in_the_row() -> None:
@@ -213,44 +278,43 @@ def test_failures_count_in_the_whole_and_in_the_row() -> None:
             solver("two", {"Jigsaw": "r" * 49 + "w", "Relative_Depth": "rr" * 75}),
         ]
     )
-    assert only(few.family("headline")).withheld is None
-    assert [contest.withheld for contest in few.family("tasks")] == ["failed", None]
+    assert only(in_family(few, "headline")).withheld is None
+    assert [row.withheld for row in in_family(few, "tasks")] == ["failed", None]
     many = compare(
         [
             solver("one", {"Jigsaw": "f" + "r" * 49, "Relative_Depth": "rrww"}),
             solver("two", {"Jigsaw": "r" * 49 + "w", "Relative_Depth": "wrwr"}),
         ]
     )
-    assert only(many.family("headline")).withheld == "failed"
-    assert [contest.withheld for contest in many.family("tasks")] == ["failed", "failed"]
+    assert only(in_family(many, "headline")).withheld == "failed"
+    assert [row.withheld for row in in_family(many, "tasks")] == ["failed", "failed"]
 
 
 def test_a_server_that_was_down_is_no_result() -> None:
     found = compare(
-        [solver("down", {"Jigsaw": "f" * 20}), solver("up", {"Jigsaw": "r" * 20})], Choice(allow_failed=True)
+        [solver("down", {"Jigsaw": "f" * 20}), solver("up", {"Jigsaw": "r" * 20})], ComparisonOptions(allow_failed=True)
     )
-    assert all(contest.contrast.p_value is None for contest in found.contests)
-    assert {(contest.counts.helped, contest.counts.n) for contest in found.contests} <= {(0, 0)}
+    assert all(row.p is None for row in all_paired(found))
+    assert {(row.counts.helped, row.counts.n) for row in all_paired(found)} <= {(0, 0)}
 
 
 def test_who_answers_nothing_is_not_tested() -> None:
     silent = {"Jigsaw": "aaaaaa", "Relative_Depth": "rrwrrr"}
     found = compare([solver("one", silent), solver("two", {"Jigsaw": "rrrrrr", "Relative_Depth": "wrwrrr"})])
-    jigsaw, depth = found.family("tasks")
+    jigsaw, depth = in_family(found, "tasks")
     assert (jigsaw.withheld, depth.withheld) == ("unanswered", None)
-    assert (jigsaw.contrast.difference, jigsaw.contrast.interval, jigsaw.contrast.p_value) == (0.5, None, None)
+    assert (jigsaw.difference, jigsaw.interval, jigsaw.p) == (0.5, None, None)
     assert (jigsaw.counts.helped, jigsaw.counts.none_a, jigsaw.counts.none_b) == (0, 6, 0)
-    assert depth.p_holm == depth.contrast.p_value
-    assert only(found.family("headline")).withheld is None
+    assert depth.p_holm == depth.p
+    assert only(in_family(found, "headline")).withheld is None
 
 
 def test_questions_that_only_one_has_are_left_out_and_counted() -> None:
     one, two = solver("one", {"Jigsaw": "rrw..."}), solver("two", {"Jigsaw": ".rwrww"})
     found = compare([one, two])
-    (meeting,) = found.meetings
-    assert (meeting.shared, meeting.only_a, meeting.only_b, meeting.failed) == (2, 1, 3, 0)
-    headline = only(found.family("headline"))
-    assert (headline.n, headline.contrast.value_a, headline.contrast.value_b) == (2, 0.5, 0.5)
+    assert shared(found) == {"shared": 2, "only a": 1, "only b": 3, "failed": 0}
+    headline = only(in_family(found, "headline"))
+    assert (headline.n, headline.value_a, headline.value_b) == (2, 0.5, 0.5)
 
 
 def test_a_unit_that_is_not_whole_for_both_is_missing() -> None:
@@ -278,14 +342,14 @@ def test_a_unit_that_is_not_whole_for_both_is_missing() -> None:
         scored_by("mvp_bench", name, dict.fromkeys(("chance", "wrong"), scores), {}, data)
         for name, scores in (("one", left), ("two", right))
     ]
-    found = compare(solvers, Choice(allow_failed=True))
-    whole = only(found.family("headline"))
+    found = compare(solvers, ComparisonOptions(allow_failed=True))
+    whole = only(in_family(found, "headline"))
     assert (whole.metric, whole.n) == ("mAcc", 2)
-    assert (whole.contrast.value_a, whole.contrast.value_b, whole.contrast.difference) == (0.5, 1.0, 0.5)
-    assert found.contests[0] == whole
+    assert (whole.value_a, whole.value_b, whole.difference) == (0.5, 1.0, 0.5)
+    assert all_paired(found)[0] == whole
     # The question of multiple choice has no part in mAcc, and none in what is counted next to it.
     assert (whole.counts.n, whole.counts.failed, whole.counts.helped) == (11, 1, 1)
-    shown = {contest.metric for contest in found.family("metrics")}
+    shown = {row.metric for row in in_family(found, "metrics")}
     assert {"qAcc.low", "qAcc.multi", "aAcc.all", "iAcc.natural", "iAcc.all"} <= shown
     assert not any(name.startswith("pAcc") for name in shown)
 
@@ -305,10 +369,10 @@ def test_a_scanpath_is_tested_by_its_similarity() -> None:
         for name, first in (("one", 0.1), ("two", 0.3))
     ]
     found = compare(solvers)
-    head = only(found.family("headline"))
+    head = only(in_family(found, "headline"))
     assert (head.metric, head.n) == ("m_dir.q9", 4)
-    assert head.contrast.difference == pytest.approx(0.2)
-    assert not found.family("tasks")
+    assert head.difference == pytest.approx(0.2)
+    assert not in_family(found, "tasks")
 
 
 def test_who_answers_nothing_behind_a_metric_is_not_tested_by_it() -> None:
@@ -332,7 +396,7 @@ def test_who_answers_nothing_behind_a_metric_is_not_tested_by_it() -> None:
         scored_by("mvp_bench", name, dict.fromkeys(("chance", "wrong"), said), {}, data)
         for name, said in (("one", rows("uuuu", "rwrr")), ("two", rows("rrwr", "rrwr")))
     ]
-    found = {contest.metric: contest.withheld for contest in compare(solvers).contests}
+    found = {row.metric: row.withheld for row in all_paired(compare(solvers))}
     assert (found["qAcc.low"], found["qAcc.high"], found["qAcc.multi"]) == ("unanswered", None, None)
 
 
@@ -351,10 +415,10 @@ def test_a_metric_over_other_units_is_not_tested() -> None:
         scored_by("actiview", name, dict.fromkeys(("chance", "wrong"), zoomed(retraced)), {}, data)
         for name, retraced in (("one", 4), ("two", 3))
     ]
-    found = {contest.metric: contest for contest in compare(solvers).contests}
+    found = {row.metric: row for row in all_paired(compare(solvers))}
     assert found["accuracy.all"].withheld is None
     recall = found["recall_zoom"]
-    assert (recall.withheld, recall.contrast.difference, recall.contrast.p_value) == ("units", 0.0, None)
+    assert (recall.withheld, recall.difference, recall.p) == ("units", 0.0, None)
 
 
 # What may be compared.
@@ -400,15 +464,14 @@ def test_one_question_that_differs_is_enough(changes: dict[str, Any], part: str)
 
 def test_the_same_questions_of_another_copy_are_compared() -> None:
     part = solver("two", {"Jigsaw": "r.w.r.w"}, OTHER)
-    (meeting,) = compare([solver("one", FIRST), part]).meetings
-    assert (meeting.shared, meeting.only_a, meeting.only_b) == (4, 6, 0)
+    assert shared(compare([solver("one", FIRST), part])) == {"shared": 4, "only a": 6, "only b": 0, "failed": 0}
 
 
 def test_the_same_data_asked_in_another_way_is_compared_and_told() -> None:
     one = solver("one", FIRST, replace(VAL, settings={"marks": "drawn"}))
     two = with_images(solver("two", SECOND, replace(VAL, settings={"marks": "radius:5,color:red"})), "redrawn")
-    (meeting,) = compare([one, two]).meetings
-    assert (meeting.shared, meeting.settings) == (10, ("marks: drawn -> radius:5,color:red",))
+    row = next(iter(questions.SECTION.rows(compare([one, two]))))
+    assert (row.value, row.note) == (10, "asked with other settings (marks: drawn -> radius:5,color:red)")
 
 
 def test_predictions_pair_by_what_both_sides_know() -> None:
@@ -417,7 +480,7 @@ def test_predictions_pair_by_what_both_sides_know() -> None:
     bare = replace(
         bare, questions={n: replace(q, images=(), text="", choices=("", "")) for n, q in bare.questions.items()}
     )  # type: ignore[arg-type]
-    assert compare([solver("one", FIRST), bare]).meetings[0].shared == 10
+    assert shared(compare([solver("one", FIRST), bare]))["shared"] == 10
     other = {n: replace(q, target="(B)") for n, q in bare.questions.items()}  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="saved: blink val, predictions without their questions"):
         compare([solver("one", FIRST), replace(bare, questions=other)])
@@ -425,8 +488,8 @@ def test_predictions_pair_by_what_both_sides_know() -> None:
     parts = {n: replace(q, text="Which of them?") for n, q in solver("one", FIRST).questions.items()}  # type: ignore[arg-type]
     kept = {n: replace(q, text=" which\nof") for n, q in bare.questions.items()}  # type: ignore[arg-type]
     both = [replace(solver("one", FIRST), questions=parts), replace(bare, questions=kept)]
-    assert compare(both).meetings[0].shared == 10
-    assert compare(both[::-1]).meetings[0].shared == 10
+    assert shared(compare(both))["shared"] == 10
+    assert shared(compare(both[::-1]))["shared"] == 10
     # Nobody knows where two sets of predictions are from: the questions decide there too.
     with pytest.raises(UsageError, match="differs in target"):
         compare([bare, replace(bare, solver="another", questions=other)])
@@ -473,17 +536,17 @@ def test_a_wrong_choice_is_refused(baseline: str | None, words: tuple[str, ...],
 
 def test_only_chosen_pairs_are_tested_and_counted_in_their_family() -> None:
     solvers = [solver(name, {"Jigsaw": word}) for name, word in (("a", "wwrr"), ("b", "rrrr"), ("c", "wrwr"))]
-    found = compare(solvers, Choice(pairs=(Pair("b", "a"),)))
-    contest = only(found.family("headline"))
-    assert (contest.pair, contest.contrast.difference) == (Pair("b", "a"), -0.5)
-    assert contest.p_holm == contest.contrast.p_value
+    found = compare(solvers, ComparisonOptions(pairs=(Pair("b", "a"),)))
+    row = only(in_family(found, "headline"))
+    assert (row.pair, row.difference) == (Pair("b", "a"), -0.5)
+    assert row.p_holm == row.p
     with pytest.raises(UsageError, match="there is no solver 'd'; there are: a, b, c"):
-        compare(solvers, Choice(pairs=(Pair("a", "d"),)))
+        compare(solvers, ComparisonOptions(pairs=(Pair("a", "d"),)))
 
 
 def test_a_baseline_comes_first_without_being_asked_for() -> None:
     solvers = [solver(name, FIRST) for name in ("arbiter", "mllm", "specialist")]
-    assert [tuple(meeting.pair) for meeting in compare(solvers).meetings] == [
+    assert [tuple(pair) for pair in compare(solvers).pairs] == [
         ("mllm", "specialist"),
         ("mllm", "arbiter"),
         ("specialist", "arbiter"),
@@ -500,9 +563,9 @@ def test_by_a_group_only_the_rows_change() -> None:
         return replace(one, counted=counted)
 
     solvers = [grouped(solver("one", FIRST)), grouped(solver("two", SECOND))]
-    plain, by = compare(solvers), compare(solvers, Choice(by="granularity"))
-    assert by.family("headline") == plain.family("headline")
-    assert [(c.group, c.n) for c in by.family("tasks")] == [("crop", 7), ("pixel", 3)]
+    plain, by = compare(solvers), compare(solvers, ComparisonOptions(by="granularity"))
+    assert in_family(by, "headline") == in_family(plain, "headline")
+    assert [(c.group, c.n) for c in in_family(by, "tasks")] == [("crop", 7), ("pixel", 3)]
     assert solvers[0].as_json("granularity")["metrics"] == solvers[0].as_json()["metrics"]
 
 
@@ -513,7 +576,9 @@ def test_a_group_that_only_one_side_knows_is_that_of_the_question() -> None:
         for rule, c in two.counted.items()
     }
     for order in ([one, replace(two, counted=counted)], [replace(two, counted=counted), one]):
-        assert [(c.group, c.n) for c in compare(order, Choice(by="images")).family("tasks")] == [("3", 10)]
+        assert [(c.group, c.n) for c in in_family(compare(order, ComparisonOptions(by="images")), "tasks")] == [
+            ("3", 10)
+        ]
 
 
 def test_two_solvers_of_one_name_are_refused() -> None:
@@ -522,42 +587,10 @@ def test_two_solvers_of_one_name_are_refused() -> None:
     assert [one.solver for one in unique([solver("one", FIRST)] * 2, ["a", "b"])] == ["one (a)", "one (b)"]
 
 
-def test_the_json_has_both_sides_of_every_number() -> None:
-    one, two = solver("one", FIRST, usage=Usage()), solver("two", SECOND)
-    found: Any = compare([one, two]).as_json()
-    assert set(found) == {"solvers", "questions", "pairs"}
-    assert found["questions"] == [{"a": "one", "b": "two", "shared": 10, "only_a": 0, "only_b": 0, "failed": 0}]
-    families = [(row["family"], row["metric"], row["group"]) for row in found["pairs"]]
-    assert families == [
-        ("headline", "accuracy_macro", "all tasks"),
-        ("metrics", "accuracy_micro", "all tasks"),
-        ("tasks", "accuracy", "Jigsaw"),
-        ("tasks", "accuracy", "Relative_Depth"),
-    ]
-    micro_row = found["pairs"][1]
-    counts = ("n", "both_answered", "helped", "harmed", "none_a", "none_b", "failed", "clusters")
-    numbers = ("value_a", "value_b", "difference", "interval", "p", "p_holm", "test", "withheld")
-    assert set(micro_row) == {"a", "b", "family", "metric", "group", *counts, *numbers}
-    assert (micro_row["a"], micro_row["b"]) == ("one", "two")
-    assert (micro_row["clusters"], micro_row["withheld"], micro_row["failed"]) == (10, None, 0)
-    expected = contrast(micro(one.scores), micro(two.scores))
-    assert expected.interval is not None
-    assert micro_row["interval"] == [expected.interval.low, expected.interval.high]
-    assert (micro_row["p"], micro_row["p_holm"], micro_row["test"]) == (expected.p_value,) * 2 + (expected.test,)
-    assert (micro_row["value_a"], micro_row["value_b"], micro_row["difference"]) == pytest.approx((0.5, 0.7, 0.2))
-    assert (micro_row["helped"], micro_row["harmed"], micro_row["both_answered"]) == (3, 1, 7)
-    assert (micro_row["none_a"], micro_row["none_b"], micro_row["n"]) == (2, 2, 10)
-    assert found["solvers"]["one"]["n"] == 10
-    three = compare([one, two, solver("three", {"Jigsaw": "rrrrrrr", "Relative_Depth": "rrr"})])
-    told: Any = three.as_json()["pairs"]
-    assert [row["p_holm"] for row in told] == [contest.p_holm for contest in three.contests]
-    assert any(row["p_holm"] > row["p"] for row in told)
-
-
 def test_what_others_are_measured_against_comes_first() -> None:
     blank = solver("controller [blank]", SECOND, labels=(f"{CONTROL}blank",))
     found = compare([solver("controller", SECOND), blank, solver("mllm [x]", FIRST)])
-    assert [(contest.pair.a, contest.pair.b) for contest in found.family("headline")] == [
+    assert [(row.pair.a, row.pair.b) for row in in_family(found, "headline")] == [
         ("mllm [x]", "controller [blank]"),
         ("mllm [x]", "controller"),
         ("controller [blank]", "controller"),
@@ -566,8 +599,7 @@ def test_what_others_are_measured_against_comes_first() -> None:
 
 def test_what_is_not_tested_still_has_both_values() -> None:
     silent = {"Jigsaw": "aaaaaaa", "Relative_Depth": "aaa"}
-    contest = only(compare([solver("one", FIRST), solver("two", silent)]).family("headline"))
-    assert contest.withheld is not None
-    assert (contest.contrast.test, contest.contrast.clusters, contest.contrast.p_value) == ("none", 10, None)
-    told: Any = compare([solver("one", FIRST), solver("two", silent)]).as_json()
-    assert (told["pairs"][0]["interval"], told["pairs"][0]["withheld"]) == (None, contest.withheld)
+    row = only(in_family(compare([solver("one", FIRST), solver("two", silent)]), "headline"))
+    assert row.withheld is not None
+    assert (row.interval, row.p) == (None, None)
+    assert None not in (row.value_a, row.value_b, row.difference)
