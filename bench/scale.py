@@ -197,9 +197,9 @@ def close(run: Path, solver: str) -> None:
     path = run / solver / "attempts.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[: len(lines) - len(lines) // OPEN_SHARE]))
-    manifest = json.loads((run / "manifest.json").read_bytes())
+    manifest = RunFolder(run).manifest
     del manifest["files"][f"{solver}/attempts.jsonl"]
-    (run / "manifest.json").write_text(json.dumps(manifest))
+    RunFolder(run).write_manifest(manifest)
 
 
 def unscored(run: Path) -> None:

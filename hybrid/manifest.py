@@ -6,6 +6,9 @@
 Under `commands` it says by which commands the run was made (`Invocation`), in their order; runs of older versions lack
 it. Under `files` it says how much of each file of lines was there when the last command ended in order. A file that is
 longer, and begins with just that, grew until a crash; any other difference is damage.
+
+Under `sha256` it has that of its own content (`seal_of`): one that was changed is refused. Runs of older versions have
+none: they are read, and every number of theirs has the label `UNSEALED`.
 """
 
 from __future__ import annotations
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 MANIFEST = "manifest.json"
+SEAL = "sha256"
+UNSEALED = "manifest without a checksum"
 MEND = "put back the one that the run was made with, or give another folder"
 
 
@@ -93,7 +98,10 @@ class _Manifest:
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """The content of a manifest. Raises `DataError`, in one line, for a file that is none."""
+    """The content of a manifest, without its seal. Raises `DataError`, in one line, for a file that is none or changed.
+
+    The labels of one without a seal hold `UNSEALED`.
+    """
     try:
         content = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
@@ -108,7 +116,18 @@ def read_manifest(path: Path) -> dict[str, Any]:
         raise DataError(f"{path} is damaged: {first_error(error)}; {MEND}") from error
     if odd := [name for name in content["solvers"] if not is_folder_name(name)]:
         raise DataError(f"{path} is damaged: {odd[0]!r} is no name of a solver; {MEND}")
+    seal = content.pop(SEAL, None)
+    if seal is None:
+        content["labels"] = list(dict.fromkeys([*content.get("labels", ()), UNSEALED]))
+    elif seal != seal_of(content):
+        raise DataError(f"{path} was changed after it was written (its sha256 is not the one that it names): {MEND}")
     return content
+
+
+def seal_of(content: Mapping[str, Any]) -> str:
+    """The hex sha256 of a JSON object, whatever the order of its keys; one that it names already does not count."""
+    own = {key: value for key, value in content.items() if key != SEAL}
+    return hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()
 
 
 @cache

@@ -21,8 +21,8 @@ Scores are read again only while they hold, else made anew and both files replac
 `basis` the sha256 of `questions.jsonl`, `attempts.jsonl`, `errors.jsonl`, the manifest's identity and what it says of
 the attempts, the sha256 of the code and words of the scorer, the protocol and the rule of what no answer counts; as
 `scores_sha256` that of `scores.jsonl` itself; and as `unanswered` the scores of questions without an answer under the
-other rule, as `open`, `usage`, `wall_s`, `damage` and `reasons` what attempts alone tell. Readings of a judge are no
-part of either file.
+other rule, as `open`, `usage`, `wall_s`, `damage` and `reasons` what attempts alone tell. Like the manifest it has the
+sha256 of its own content. Readings of a judge are no part of either file.
 
 No secret is written (`hybrid.secrets`); the questions are data and stay as they are.
 """
@@ -45,7 +45,7 @@ from hybrid.codecs import codec, to_json
 from hybrid.errors import DataError, UsageError
 from hybrid.images import write_atomic
 from hybrid.journal import Journal
-from hybrid.manifest import FORMAT, MANIFEST, Extent, Measure, first_error, read_manifest, whole_lines
+from hybrid.manifest import FORMAT, MANIFEST, SEAL, Extent, Measure, first_error, read_manifest, seal_of, whole_lines
 from hybrid.question_lines import AnyQuestion, Questions, question_line, read_questions
 from hybrid.record_lines import Chosen, index_lines, known_id
 from hybrid.secrets import redact_bytes
@@ -58,6 +58,7 @@ SCORES = "scores.jsonl"
 SCORES_BASIS = "scores.json"
 ERRORS = "errors.jsonl"
 LOCK = ".lock"
+LOG = "log.txt"
 
 
 def read_lines(path: Path, kind: Any) -> Iterator[Any]:
@@ -86,6 +87,13 @@ def not_a(kind: Any, path: Path, number: int, error: ValueError) -> str:
 def write_redacted(path: Path, data: bytes, *, durable: bool = False) -> None:
     """Replace a file as a whole, without secrets; `durable` for what could not be made again after a power cut."""
     write_atomic(path, redact_bytes(data), durable=durable)
+
+
+def write_sealed(path: Path, data: bytes, *, durable: bool = False) -> None:
+    """Replace a file that holds a JSON object, without secrets, and with the sha256 of what is in it (`seal_of`)."""
+    content = json.loads(redact_bytes(data))
+    text = json.dumps({**content, SEAL: seal_of(content)}, indent=1, ensure_ascii=False)
+    write_atomic(path, text.encode() + b"\n", durable=durable)
 
 
 @contextmanager
@@ -167,8 +175,8 @@ class RunFolder:
 
     def write_manifest(self, content: Mapping[str, Json]) -> None:
         """Replace the manifest. Raises `OSError`; then the one that was there still is."""
-        text = json.dumps({"format": FORMAT, **content}, indent=1, ensure_ascii=False)
-        write_redacted(self.path / MANIFEST, text.encode("utf-8", "replace") + b"\n", durable=True)
+        text = json.dumps({"format": FORMAT, **content}, ensure_ascii=False)
+        write_sealed(self.path / MANIFEST, text.encode("utf-8", "replace"), durable=True)
 
     def extent(self, name: str) -> Extent | None:
         """How much of a file there was when a command last ended in order; None where the manifest does not say."""
@@ -252,14 +260,19 @@ class RunFolder:
         return frozenset(self.recorded(solver).by_id)
 
     def failed(self, solver: str) -> frozenset[str]:
-        """The questions that were asked and not finished; a line of `errors.jsonl` that cannot be read says nothing."""
-        found: set[str] = set()
+        """The questions that were asked and not finished."""
+        return frozenset(self.failures(solver))
+
+    def failures(self, solver: str) -> dict[str, str]:
+        """By id why a question was not finished when last asked; a line that cannot be read says nothing."""
+        found: dict[str, str] = {}
         for line in whole_lines(self.path / solver / ERRORS):
             try:
-                found.add(str(json.loads(line)["id"]))
-            except (ValueError, KeyError, TypeError, RecursionError):
+                told = json.loads(line)
+                found[str(told["id"])] = str(told.get("error", ""))
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 continue
-        return frozenset(found)
+        return found
 
     def set_aside(self, solver: str) -> None:
         """Move the lines that are no attempts to a file next to them, so that what follows is whole again."""

@@ -69,7 +69,8 @@ def command(paths: tuple[Path, ...], form: str | None, tables: Shape, **options:
     mistakes two solvers share.
 
     A PATH is a run (all its solvers), a solver's folder in a run, or saved predictions (with --benchmark). Of several
-    runs each name carries what sets its run apart: "controller [blank]" is that of a run with --tool-output blank.
+    runs each name carries what sets its run apart: "controller [blank]" is that of a run with --tool-output blank,
+    "mllm [openai:gpt-4o]" one of several models, which have a table of models by tasks.
     Solvers are compared on the questions that both have; other questions under the same ids are refused. Where a run
     has lost answers, what is wrong with it is printed on stderr and the exit code is 3.
 

@@ -42,7 +42,7 @@ def command(path: Path, form: str, out: Path, images: Images) -> int:
     Examples:
       hybrid export runs/blink-gpt-4o-1a2b3c4d5e/mllm --to lmms_eval -o logs
       hybrid export runs/blink-gpt-4o-1a2b3c4d5e/mllm --to vlmevalkit -o gpt4o_BLINK.xlsx
-      hybrid export runs/blink-gpt-4o-1a2b3c4d5e/controller --to inspect -o controller.eval
+      hybrid export runs/blink-gpt-4o-1a2b3c4d5e --to inspect -o logs
       hybrid export runs/blink-gpt-4o-1a2b3c4d5e --to parquet -o blink.parquet
       hybrid export runs/blink-gpt-4o-1a2b3c4d5e --to model_card -o card.md
     """

@@ -1,17 +1,21 @@
 """A log of Inspect AI, for `inspect view` and everything else that reads such logs.
 
     pip install 'hybrid-perception[inspect]'
-    hybrid export RUN/controller --to inspect -o logs/controller.eval
+    hybrid export RUN --to inspect -o logs                               # a log for each solver
+    hybrid export RUN/controller --to inspect -o logs/controller.eval    # one of them
     inspect view --log-dir logs
 
 A question is a sample: the conversation of every ask one after the other (prompts with their images, each reply of
 the model, each tool call with what the tool said), the reply, the right answer, the score and the tokens. The log is
-made of `inspect_ai.log.EvalLog` and its parts and written by `inspect_ai.log.write_eval_log`.
+made of `inspect_ai.log.EvalLog` and its parts and written by `inspect_ai.log.write_eval_log`. The logs of a run share
+`run_id`, each solver has a `task_id` of its own, and both are the same whenever the run is exported.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -29,15 +33,19 @@ from hybrid.types import Attempt, Exchange, ImageRef, Question, Score, Step, Sto
 from hybrid.version import __version__
 
 SUFFIXES = (".eval", ".json")
+ID_CHARS = 22
+"""Characters of an id, as Inspect's own have."""
+LISTED = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}[:-]\d{2}[:-]\d{2}")
+"""How the name of a .json must begin for `inspect view` to list it."""
 ATTACHMENT = "attachment://"
 """How a message of an Inspect log refers to what stands in its sample's `attachments`."""
 
 
 class Inspect(Exporter):
-    """One log."""
+    """One log, or a folder with one for each solver."""
 
     form = "inspect"
-    about = "a log of Inspect AI (.eval or .json) with every ask, tool call and image; one solver"
+    about = "a log of Inspect AI (.eval or .json) with every ask, tool call and image; a folder has one for each solver"
 
     def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
         """See `Exporter.export`.
@@ -45,25 +53,44 @@ class Inspect(Exporter):
         Raises:
             UsageError: Inspect AI is not installed, the suffix is another one, or an image is not in the store.
         """
-        if path.suffix.lower() not in SUFFIXES:
-            raise UsageError(f"-o {path}: a log of {self.form} ends in {' or '.join(SUFFIXES)}")
+        if path.suffix.lower() not in ("", *SUFFIXES):
+            raise UsageError(
+                f"-o {path}: a log of {self.form} ends in {' or '.join(SUFFIXES)}, and the name of a folder has no dot"
+            )
         try:
             from inspect_ai.log import write_eval_log
         except ImportError as error:
             raise UsageError(
                 "inspect needs the package inspect-ai, which is not installed: pip install 'hybrid-perception[inspect]'"
             ) from error
-        solver = run.only(self.form)
-        (scored,) = run.scored
-        making = _Making(run, solver, ImageStore(home() / "images") if options.images == "attached" else None)
-        log = making.log(scored)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix:
+            run.only(self.form)
+        paths: list[Path] = []
+        notes: list[str] = []
         try:
-            write_eval_log(log, str(path))
+            for scored in run.scored:
+                store = ImageStore(home() / "images") if options.images == "attached" else None
+                making = _Making(run, scored.recorded, store)
+                log = making.log(scored)
+                paths.append(path if path.suffix else path / _name(log))
+                paths[-1].parent.mkdir(parents=True, exist_ok=True)
+                write_eval_log(log, str(paths[-1]))
+                notes += making.notes(scored)
         except BaseException:
-            path.unlink(missing_ok=True)
+            for written in paths:
+                written.unlink(missing_ok=True)
             raise
-        return Written((path,), tuple(making.notes(scored)))
+        if path.suffix.lower() == ".json" and not LISTED.match(path.name):
+            notes.append(
+                "`inspect view` lists a .json only where its name begins with a time: "
+                "give a folder, or a name that ends in .eval"
+            )
+        return Written(tuple(paths), tuple(dict.fromkeys(notes)))
+
+
+def _name(log: Any) -> str:
+    """What Inspect would call a log: its time, task and id, so that its viewer lists it."""
+    return f"{log.eval.created[:19].replace(':', '-')}+00-00_{log.eval.task.replace('_', '-')}_{log.eval.task_id}.eval"
 
 
 @dataclass
@@ -93,7 +120,11 @@ class _Making:
         started = [attempt.started for attempt in attempts.values() if attempt.started is not None]
         ended = [(one.started or 0.0) + one.seconds for one in attempts.values()]
         card, identity = self.run.benchmark.card, self.run.identity
+        task_id = hashlib.sha256(f"{self.run.sha256} {self.solver}".encode()).hexdigest()[:ID_CHARS]
         spec = EvalSpec(
+            eval_id=task_id,
+            run_id=self.run.sha256[:ID_CHARS],
+            task_id=task_id,
             created=_time(min(started, default=0.0)),
             task=card.name,
             task_display_name=card.short_title,

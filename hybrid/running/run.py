@@ -19,13 +19,13 @@ from hybrid.errors import HybridError, Outage, ServerDown, UsageError, WeightsEr
 from hybrid.messages import user_message
 from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.remembered import remembering
-from hybrid.run_folder import writing
+from hybrid.run_folder import LOG, writing
 from hybrid.running.engine import Engine, Opener, Tell, here
 from hybrid.running.ledger import FRAME_PROBE, Ledger, Standing, close_folder, open_folder
 from hybrid.running.recorder import Recorder
 from hybrid.running.replies import REPLIES, RunReplies
 from hybrid.running.resolve import ResolvedRun
-from hybrid.running.run_log import LOG, run_log
+from hybrid.running.run_log import run_log
 from hybrid.running.so_far import SoFar
 from hybrid.secrets import redact
 from hybrid.solving.budgets import RunBudgetSpent

@@ -17,7 +17,6 @@ from pathlib import Path
 
 from hybrid.secrets import redact
 
-LOG = "log.txt"
 OURS = "hybrid"
 """The logger above all of the project's: of others warnings are kept."""
 TRACES = ".traces"

@@ -118,7 +118,7 @@ class AblationReport(Report):
 
     def render(self, form: str = "text") -> str:
         """The tables; as csv one number a line, with the columns of `hybrid compare --csv`."""
-        return as_csv(self.full.scored.benchmark, self.results) if form == "csv" else super().render(form)
+        return as_csv([run.scored for run in self.runs], self.results) if form == "csv" else super().render(form)
 
     @property
     def results(self) -> tuple[Result, ...]:

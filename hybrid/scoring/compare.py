@@ -18,7 +18,7 @@ from hybrid.benchmarks.base import Benchmark
 from hybrid.errors import UsageError
 from hybrid.registry import load, names
 from hybrid.repeats import number_of, word_of
-from hybrid.scoring.groups import ComparisonGroup, comparison_groups
+from hybrid.scoring.groups import ComparisonGroup, comparison_groups, model_of
 from hybrid.scoring.menus import menu_words
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.pairing import check_same
@@ -178,13 +178,13 @@ def _pair_of(word: str, known: Sequence[str]) -> Pair:
 def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, ...]:
     """The same solvers under names that differ: `controller [blank]` next to `controller`, else with their origin.
 
-    A name carries the menu of its run where that differs (`menus.py`), and the labels that not all of the solvers
-    share, so that a control is read next to the real run as what it is. Names that still occur twice get the origin,
-    and a number where that does not tell them apart.
+    A name carries its model where several are compared, the menu of its run where that differs (`menus.py`), a control
+    that not all share, and any label that another solver of its name lacks, so that it is read next to that as what it
+    is. Names that still occur twice get the origin, and a number where that does not tell them apart.
     """
-    shared, menus = shared_labels(solvers), menu_words(solvers)
+    several, menus = len(set(map(model_of, solvers)) - {None}) > 1, menu_words(solvers)
     own = [
-        "; ".join([*menu, *(label.removeprefix(CONTROL) for label in one.labels if label not in shared)])
+        "; ".join([*_model_words(one, several=several), *menu, *_label_words(one, solvers)])
         for one, menu in zip(solvers, menus, strict=True)
     ]
     named = [f"{one.solver} [{label}]" if label else one.solver for one, label in zip(solvers, own, strict=True)]
@@ -196,6 +196,21 @@ def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, .
         if count[name] > 1:
             named[place] = f"{name} #{seen[name]}"
     return tuple(replace(one, solver=name) for one, name in zip(solvers, named, strict=True))
+
+
+def _model_words(scored: Scored, *, several: bool) -> list[str]:
+    """The model of a solver among those of several models; nothing where that is its name already."""
+    model = model_of(scored) if several else None
+    return [] if model in (None, "", scored.solver) else [str(model)]
+
+
+def _label_words(scored: Scored, solvers: Sequence[Scored]) -> list[str]:
+    """The labels that tell a solver apart."""
+
+    def lacks(other: Scored, label: str) -> bool:
+        return label not in other.labels and (label.startswith(CONTROL) or other.solver == scored.solver)
+
+    return [label.removeprefix(CONTROL) for label in scored.labels if any(lacks(other, label) for other in solvers)]
 
 
 def shared_labels(solvers: Sequence[Scored]) -> tuple[str, ...]:

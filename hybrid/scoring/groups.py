@@ -48,6 +48,19 @@ def is_imported(scored: Scored) -> bool:
     return scored.folder is None or "imported" in scored.folder.manifest["identity"]
 
 
+def model_of(scored: Scored) -> str | None:
+    """The MLLM that gave a solver's answers, or had a part in them; None for specialists alone and for chance."""
+    return scored.model if role(scored) in ("hybrid", "mllm") else None
+
+
+def origin_of(scored: Scored, side: str = "") -> dict[str, str | None]:
+    """`model` and `run` of a solver, the keys ending in `side`; None for one that has none."""
+    return {
+        f"model{side}": model_of(scored),
+        f"run{side}": None if scored.folder is None else scored.folder.path.as_posix(),
+    }
+
+
 def control(scored: Scored) -> str | None:
     """The control by which a solver's tools answered (`blank`, `shuffled`, `oracle`); None for real tools."""
     return None if scored.tool_output == REAL else scored.tool_output

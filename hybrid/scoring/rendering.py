@@ -22,7 +22,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 
-from hybrid.scoring.compare import Comparison, shared_labels
+from hybrid.scoring.compare import CONTROL, Comparison, shared_labels
+from hybrid.scoring.groups import origin_of
 from hybrid.scoring.result import Result, Section, SectionResult
 from hybrid.scoring.score import Scored
 from hybrid.stats import Interval
@@ -61,9 +62,20 @@ def tables_of(found: Comparison, made: SectionResult, *, brief: bool = False) ->
 def title_of(found: Comparison, section: Section) -> str:
     """Benchmark, failures and labels: what must be known of every number below."""
     failed = [f"{one.solver}: {one.failed} of {len(one.scores)} failed" for one in found.solvers if one.failed]
-    labels = shared_labels(found.solvers)
+    shared = shared_labels(found.solvers)
+    labels = [*shared, *_unnamed_labels(found.solvers, shared)]
     title = f"{found.solvers[0].benchmark}: {section.name.replace('_', ' ')}"
     return title + (f" ({'; '.join(failed)})" if failed else "") + (f" [{'; '.join(labels)}]" if labels else "")
+
+
+def _unnamed_labels(solvers: Sequence[Scored], shared: Sequence[str]) -> list[str]:
+    """The labels of some of the solvers that their names do not say, and whose they are."""
+    whose: dict[str, list[str]] = {}
+    for one in solvers:
+        for label in one.labels:
+            if label not in shared and label.removeprefix(CONTROL) not in one.solver:
+                whose.setdefault(label, []).append(one.solver)
+    return [f"{', '.join(names)}: {label}" for label, names in whose.items()]
 
 
 @dataclass
@@ -234,20 +246,31 @@ def printed(section: Section, row: Result) -> str:
             return signed(value) if section.signed(row.quantity) else accuracy(value)
 
 
-COLUMNS = ("benchmark", *(field.name for field in fields(Result) if field.name not in ("ids", "detail")))
+_SIDES = ("model_a", "run_a", "model_b", "run_b")
+_FIELDS = tuple(field.name for field in fields(Result) if field.name not in ("ids", "detail"))
+COLUMNS = ("benchmark", *_FIELDS, *_SIDES)
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 _NAMED = re.compile(r"'+[=+\-@\t\r\n]")
 
 
-def as_csv(benchmark: str, rows: Iterable[Result]) -> str:
-    r"""A heading and a line for each row (RFC 4180 quoting, lines end in \n)."""
+def as_csv(solvers: Sequence[Scored], rows: Iterable[Result]) -> str:
+    r"""A heading and a line for each row (RFC 4180 quoting, lines end in \n), with model and run of its solvers."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
+    benchmark = _cell(solvers[0].benchmark) if solvers else ""
     for row in rows:
-        writer.writerow([_cell(benchmark), *(_cell(getattr(row, name)) for name in COLUMNS[1:])])
+        own, of = [_cell(getattr(row, name)) for name in _FIELDS], sides(solvers, row)
+        writer.writerow([benchmark, *own, *(_cell(of.get(name)) for name in _SIDES)])
     return text.getvalue()
+
+
+def sides(solvers: Sequence[Scored], row: Result) -> dict[str, str | None]:
+    """`model_a`, `run_a`, `model_b` and `run_b` of a row, those of the solvers that it names."""
+    known = {one.solver: one for one in solvers}
+    pair = ((row.a, "_a"), (row.b, "_b"))
+    return {key: value for name, side in pair if name in known for key, value in origin_of(known[name], side).items()}
 
 
 def neutral(name: str) -> str:

@@ -11,6 +11,7 @@ A path is a run (all of its solvers), one solver's folder in it, or predictions 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -24,15 +25,17 @@ from hybrid.errors import UsageError
 from hybrid.manifest import MANIFEST
 from hybrid.notes import tell
 from hybrid.registry import load
-from hybrid.run_folder import RunFolder, runs_near
+from hybrid.run_folder import LOG, RunFolder, runs_near
 from hybrid.scoring.compare import Comparison, ComparisonOptions, chosen_pairs, compare, unique
+from hybrid.scoring.groups import origin_of
 from hybrid.scoring.predictions.base import Origin
 from hybrid.scoring.predictions.mounted import sets_of
 from hybrid.scoring.published_tables import published_below
-from hybrid.scoring.rendering import as_csv, tables_of
+from hybrid.scoring.rendering import as_csv, sides, tables_of
 from hybrid.scoring.result import Result, SectionResult
 from hybrid.scoring.score import Field, Scored, import_run, score_predictions, score_run, write_submission
 from hybrid.scoring.sections import results, sections
+from hybrid.secrets import redact
 from hybrid.stats import Interval, interval
 from hybrid.tables import RENDERERS, Table
 from hybrid.types import Json
@@ -152,6 +155,10 @@ class ScoreReport(Report):
         """A line for each thing that is wrong with a run, then for each question that nobody answered."""
         return (*self.damage, *(f"{question}: {why}" for question, why in self.failures.items()))
 
+    def render(self, form: str = "text") -> str:
+        """The tables in a form, as `Report.render`; where nothing was answered one statement instead."""
+        return nothing_answered_by(self.solvers) or super().render(form)
+
     def tables(self) -> tuple[Table, ...]:
         """The tables of each path, a solver with a judge's readings next to the same without."""
         solvers = (
@@ -267,9 +274,14 @@ class ComparisonReport(Report):
         return tuple(table for block in self.blocks() for table in block.tables)
 
     def render(self, form: str = "text") -> str:
-        """The tables as text, narrow, markdown or latex, each section under its heading; as csv one number a line."""
+        """The tables as text, narrow, markdown or latex, each section under its heading; as csv one number a line.
+
+        Where nothing was answered one statement stands instead of the tables.
+        """
         if form == "csv":
-            return as_csv(self.comparison.benchmark.card.name if self.solvers else "", self.results)
+            return as_csv(self.solvers, self.results)
+        if nothing := nothing_answered_by(self.solvers):
+            return nothing
         pieces = []
         for block in self.blocks():
             pieces.append(HEADINGS[form](block.heading))
@@ -285,15 +297,15 @@ class ComparisonReport(Report):
         """
         faults: dict[str, Json] = {made.name: made.fault for made in self.sections if made.fault is not None}
         return {
-            "solvers": {solver.solver: solver.as_json(self.options.by) for solver in self.solvers},
-            "results": [row.as_json() for row in self.results],
+            "solvers": {one.solver: {**one.as_json(self.options.by), **origin_of(one)} for one in self.solvers},
+            "results": [{**row.as_json(), **sides(self.solvers, row)} for row in self.results],
             "conclusions": {made.name: made.lead for made in self.sections if made.lead},
             **({"faults": faults} if faults else {}),
         }
 
     def rows(self) -> list[dict[str, Json]]:
-        """A record for each row of the result table."""
-        return [asdict(row) for row in self.results]
+        """A record for each row of the result table, with model and run of its solvers."""
+        return [{**asdict(row), **sides(self.solvers, row)} for row in self.results]
 
 
 WIDE = 100
@@ -307,6 +319,27 @@ HEADINGS: Mapping[str, Callable[[str], str]] = {
 }
 """What stands above the tables of a section, by form."""
 PUBLISHED_TITLE = "What did papers print of the same metrics?"
+
+
+def nothing_answered_by(solvers: Sequence[Scored]) -> str | None:
+    """That none of these solvers finished a question, why, and what to do, in three lines; None where one did."""
+    if not solvers or any(not score.outcome.failed for one in solvers for score in one.scores):
+        return None
+    names = ", ".join(dict.fromkeys(one.solver for one in solvers))
+    asked, waiting = sum(len(one.scores) for one in solvers), sum(one.open for one in solvers)
+    lines = [f"Nothing was answered by {names}: {asked} questions failed, {waiting} were not asked."]
+    folders = {one.folder.path: one.folder for one in solvers if one.folder is not None}
+    reasons = Counter(
+        why for one in solvers if one.folder is not None for why in one.folder.failures(one.recorded).values() if why
+    )
+    lines += [f"The reason of {count}: {why}" for why, count in reasons.most_common(1)]
+    if not reasons:
+        logs = [folder.path / LOG for folder in folders.values() if (folder.path / LOG).is_file()]
+        lines += [f"{path} says what happened." for path in logs]
+    commands = [folder.manifest.get("commands", ()) for folder in folders.values()]
+    again = dict.fromkeys(found[-1]["command"] for found in commands if found)
+    lines.append(f"Mend that, then ask again: {'; '.join(again) or 'repeat its `hybrid run`'}")
+    return redact("\n".join(lines) + "\n")
 
 
 def _damage(solvers: Sequence[Scored]) -> tuple[str, ...]:
@@ -334,7 +367,7 @@ def score_paths(paths: Sequence[str | Path], **options: Unpack[ScoreArguments]) 
         ((path, *more),) = sets
         loaded = load("hybrid.benchmarks", benchmark)
         folder = import_run(path, loaded, options.get("field"), Path(out), options.get("data"), more)
-        _tell_origin(origin_of(folder))
+        _tell_origin(predictions_origin(folder))
         sets = ((folder.path,),)
     found = {path: scored_at(path, options, more, options.get("verdicts")) for path, *more in sets}
     by = known_group(options.get("by"), [one for scored in found.values() for one in scored])
@@ -488,7 +521,7 @@ def protocol_of(folder: RunFolder) -> Parse:
     return own
 
 
-def origin_of(folder: RunFolder) -> Origin | None:
+def predictions_origin(folder: RunFolder) -> Origin | None:
     """Where the predictions of an imported run came from."""
     known = folder.manifest.get("predictions")
     origin: Origin | None = None if known is None else codec(Origin).validate_python(known)

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from hybrid.benchmarks.base import Abstain, MetricCard
-from hybrid.stats import Contrast, contrast, holm, interval
+from hybrid.stats import EXACT, FEW, SWAPPED, Contrast, contrast, holm, interval
 from hybrid.types import Json, Metric
 
 if TYPE_CHECKING:
@@ -167,11 +167,17 @@ UNTESTED: Mapping[str, str] = {
 """What a row notes by the reason why nothing was tested."""
 
 
+EXACTLY = (
+    f"exact test: of fewer than {FEW} single questions (Suissa and Shuster 1991; with several strata or partial "
+    "credit, of swapping the answers); the interval, which is approximate, reaches 0 where p >= 0.05"
+)
+
+
 def with_contrast(row: Result, found: Contrast, untested: str | None = None) -> Result:
     """The row with difference, interval and p value, and a note where nothing was tested."""
     ends = found.interval
     low, high = (ends.low, ends.high) if ends else (None, None)
-    note = UNTESTED[untested] if untested else row.note
+    note = UNTESTED[untested] if untested else EXACTLY if found.test in (EXACT, SWAPPED) else row.note
     return replace(row, value=found.difference, low=low, high=high, p=found.p_value, note=note)
 
 

@@ -242,7 +242,7 @@ def score_run(
             open=made.open,
             usage=None if imported else made.usage,
             wall_s=None if imported else made.wall_s,
-            labels=tuple(manifest.get("labels", ())),
+            labels=_labels_of(manifest, name),
             damage=made.damage,
             reasons=made.reasons,
             not_kept=made.not_kept,
@@ -261,6 +261,21 @@ def _model_of(identity: Mapping[str, Any]) -> str | None:
         return str(identity["imported"].get("name") or "")
     model = identity.get("model")
     return None if model is None else str(model["model"])
+
+
+def _labels_of(manifest: Mapping[str, Any], solver: str) -> tuple[str, ...]:
+    """The labels of a run that are about one of its solvers: `KIND: TOOL, TOOL` is about those that may call them."""
+    tools = {name: one.get("tools", {}) for name, one in manifest["solvers"].items()}
+    every = {tool for own in tools.values() for tool in own}
+    found = []
+    for label in manifest.get("labels", ()):
+        kind, _, words = label.partition(": ")
+        named = words.split(", ")
+        if not every.issuperset(named):
+            found.append(label)
+        elif own := [tool for tool in named if tool in tools.get(solver, {})]:
+            found.append(f"{kind}: {', '.join(own)}")
+    return tuple(found)
 
 
 def chosen(folder: RunFolder, solvers: Sequence[str]) -> tuple[str, ...]:

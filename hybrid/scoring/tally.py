@@ -23,6 +23,7 @@ from pathlib import Path
 from hybrid.benchmarks.base import Abstain, Benchmark, Parse, ScoreOptions
 from hybrid.codecs import codec, to_json
 from hybrid.errors import DataError, UsageError
+from hybrid.manifest import SEAL, seal_of
 from hybrid.question_lines import Questions
 from hybrid.run_folder import (
     ATTEMPTS,
@@ -34,7 +35,7 @@ from hybrid.run_folder import (
     RunFolder,
     attempts_of,
     read_lines,
-    write_redacted,
+    write_sealed,
 )
 from hybrid.secrets import redact
 from hybrid.serving.sources import ours
@@ -158,7 +159,7 @@ def _keep(folder: RunFolder, solver: str, basis: _Basis, made: Tally) -> str | N
         path = folder.write_scores(solver, made.scores)
         rest = (made.open, made.wall_s, made.usage, made.unanswered, made.damage, made.reasons)
         kept = _ScoresBasis(basis, _sha256(path), *rest)
-        write_redacted(path.with_name(SCORES_BASIS), to_json(_ScoresBasis, kept, indent=1) + b"\n")
+        write_sealed(path.with_name(SCORES_BASIS), to_json(_ScoresBasis, kept))
     except OSError as error:
         return f"the scores of {folder.path} are not kept there ({error.strerror or error})"
     return None
@@ -302,8 +303,10 @@ def _read(folder: RunFolder, solver: str, basis: _Basis, asked: Questions) -> Ta
     """What is on disk; None where that is damaged, or was made from something else."""
     path = folder.path / solver / SCORES
     try:
-        kept: _ScoresBasis = codec(_ScoresBasis).validate_json(path.with_name(SCORES_BASIS).read_bytes())
-        if kept.basis != basis or kept.scores_sha256 != _sha256(path):
+        data = path.with_name(SCORES_BASIS).read_bytes()
+        kept: _ScoresBasis = codec(_ScoresBasis).validate_json(data)
+        content = json.loads(data)
+        if content.get(SEAL) != seal_of(content) or kept.basis != basis or kept.scores_sha256 != _sha256(path):
             return None
         scores = {score.id: score for score in read_lines(path, Score)}
     except (OSError, ValueError, DataError):

@@ -18,7 +18,9 @@ from typing import Literal
 import numpy as np
 
 from hybrid.errors import UsageError
-from hybrid.stats.linearised import Estimate, Floats, estimate, paired_rows, rows_of, value_of
+from hybrid.stats.exact import mcnemar, unconditional
+from hybrid.stats.linearised import Estimate, Floats, Rows, estimate, paired_rows, rows_of, value_of
+from hybrid.stats.randomisation import randomisation as by_swapping
 from hybrid.types import Cell, Combine, Metric
 
 TYPICAL_DISCORDANT = 0.4
@@ -26,7 +28,16 @@ TYPICAL_DISCORDANT = 0.4
 BLINK val questions give 0.37 to 0.49 over the six pairs."""
 
 SKEWED_T = "skewed t over clusters"
-"""The name of the method of `contrast`."""
+"""The method of `contrast` for many clusters, or several rows a cluster."""
+
+EXACT = "exact over questions (Suissa and Shuster), not below the skewed t"
+SWAPPED = "randomisation of answers, not below the skewed t"
+"""The tests of `contrast` for fewer than `FEW` single questions: of right and wrong, and of all else."""
+
+FEW = 30
+"""Clusters from which on the skewed t is used for single questions too."""
+
+__all__ = ["mcnemar"]
 
 _EFFECT_PRIOR = 0.25
 """Clusters' worth of belief that the rows of a cluster are all alike; it decides where too few rows are wrong to tell.
@@ -160,6 +171,11 @@ def contrast(a: Metric, b: Metric, level: float = 0.95) -> Contrast:
     solvers with the same answers have an interval around 0 and p = 1. Away from the difference found, the variance
     grows with the skewness of the clusters' shares, as it does in a score interval.
 
+    Of fewer than `FEW` clusters, each one question, that p value is too small too often (bench/coverage.py): a share is
+    tested exactly there, its p value is never below that test's, and the interval reaches 0 where it does not reject.
+    The test is `unconditional` for right and wrong in one stratum; where credit is partial, or where there are several
+    strata, whose questions differ in how often they are answered alike, `randomisation`.
+
     Raises `DataError`, naming the cluster, where the two have not the same clusters in the same strata, or where they
     are combined differently; `ValueError` for a level outside 0..1.
     """
@@ -168,7 +184,8 @@ def contrast(a: Metric, b: Metric, level: float = 0.95) -> Contrast:
     values = (found.value_a, found.value_b, found.difference)
     if found.scatter is None:
         return Contrast(*values, None, None, "none", found.clusters)
-    return Contrast(*values, found.scatter.interval(tail), found.scatter.p_value(), SKEWED_T, found.clusters)
+    test = found.scatter.least.test
+    return Contrast(*values, found.scatter.interval(tail), found.scatter.p_value(), test, found.clusters)
 
 
 def noninferiority(a: Metric, b: Metric, margin: float, level: float = 0.95) -> NonInferiority:
@@ -203,22 +220,6 @@ def noninferiority(a: Metric, b: Metric, margin: float, level: float = 0.95) -> 
     elif ends.high < -margin:
         verdict = "inferior"
     return NonInferiority(margin, found.difference, ends, found.scatter.p_above(-margin), verdict)
-
-
-def mcnemar(helped: int, harmed: int) -> float:
-    """Two-sided exact (conditional) McNemar p value from the two discordant counts; 1 where there are none.
-
-    McNemar, Psychometrika 12 (1947) 153-157; the exact form as in Fagerland, Lydersen and Laake, BMC Medical Research
-    Methodology 13 (2013) 91. Raises `ValueError` for a negative count.
-    """
-    if helped < 0 or harmed < 0:
-        raise ValueError(f"discordant counts {helped} and {harmed}")
-    discordant, ways, lower_tail = helped + harmed, 1, 0
-    # In whole numbers: exact, and scipy.stats takes longer to import than this does for any number of questions.
-    for count in range(min(helped, harmed) + 1):
-        lower_tail += ways
-        ways = ways * (discordant - count) // (count + 1)
-    return min(1.0, 2 * lower_tail / (1 << discordant))
 
 
 def sample_size(difference: float, discordant: float | None = None, power: float = 0.8, level: float = 0.05) -> int:
@@ -359,22 +360,33 @@ class _Error:
 
 
 @dataclass(frozen=True)
+class _Least:
+    """What a p value of no difference must not be below, and the test that says so."""
+
+    p_value: float = 0.0
+    test: str = SKEWED_T
+
+
+@dataclass(frozen=True)
 class _Scatter:
     """A difference of two solvers, and how it scatters; `bounded` where it cannot leave -1..1."""
 
     value: float
     error: _Error
     bounded: bool
+    least: _Least
 
     def interval(self, tail: float) -> Interval:
         low, high = self.error.ends(self.value, tail)
         if self.bounded:
             low, high = max(-1.0, low), min(1.0, high)
-        return Interval(low, high, SKEWED_T)
+        if self.least.p_value < 2 * tail or low <= 0 <= high:
+            return Interval(low, high, SKEWED_T)
+        return Interval(min(low, 0.0), max(high, 0.0), f"{SKEWED_T}, to 0 by the exact test")
 
     def p_value(self) -> float:
         """Two-sided, of a true difference of 0."""
-        return 2 * self._beyond(abs(self.error.distance(self.value, 0.0)))
+        return max(self.least.p_value, 2 * self._beyond(abs(self.error.distance(self.value, 0.0))))
 
     def p_above(self, truth: float) -> float:
         """One-sided: how likely a difference so great, or a greater one, is at this truth."""
@@ -416,7 +428,20 @@ def _compared(a: Metric, b: Metric) -> _Compared:
     error = _error(slope_b * of_b.shares - slope_a * of_a.shares, whole, share, freedom)
     if min(of_a.clusters, of_b.clusters) < 2 or error.variance == 0:
         return _Compared(value_a, value_b, difference, None, clusters)
-    return _Compared(value_a, value_b, difference, _Scatter(difference, error, bounded), clusters)
+    # Plain differences of numbers that are no shares scatter as Student's t expects, however few they are.
+    least = _least(a, b, rows_a, rows_b) if shares and clusters < FEW else _Least()
+    return _Compared(value_a, value_b, difference, _Scatter(difference, error, bounded, least), clusters)
+
+
+def _least(a: Metric, b: Metric, rows_a: Rows, rows_b: Rows) -> _Least:
+    """The exact test of few single questions; none where a cluster has several."""
+    if not all(len(rows.cluster) == len(rows.clusters) and (rows.denominator == 1).all() for rows in (rows_a, rows_b)):
+        return _Least()
+    if rows_a.single and rows_b.single and len(rows_a.strata) == 1:
+        helped, harmed = (int((sign * (rows_b.numerator - rows_a.numerator) > 0).sum()) for sign in (1, -1))
+        return _Least(unconditional(helped, harmed, len(rows_a.clusters)), EXACT)
+    found = by_swapping(a, b).p_value
+    return _Least() if found is None else _Least(found, SWAPPED)
 
 
 def _error(shares: Floats, whole: float, share: float, freedom: float) -> _Error:

@@ -10,6 +10,8 @@ import pytest
 from faulty_server import Fault, FaultyServer, always, only
 from runs import MODEL, Ended, Files, Process
 
+from hybrid.run_folder import RunFolder
+
 COUNT = 4
 TOOLS = ("crop", "jigsaw", "depth")
 RUNS = ("full", "none", "without-crop", "without-jigsaw", "without-depth")
@@ -165,10 +167,10 @@ def test_a_run_of_another_configuration_is_refused(data: Path, tmp_path: Path, h
         assert (ended.code, len(server.seen)) == (2, asked)
     assert "full holds a run of another configuration:\n" in ended.err
     assert "\n  seed: 0 -> 7\n" in ended.err
-    manifest = out / "without-depth" / "manifest.json"
-    content = json.loads(manifest.read_text())
+    folder = RunFolder(out / "without-depth")
+    content = folder.manifest
     content["identity"]["seed"] = 7
-    manifest.write_text(json.dumps(content))
+    folder.write_manifest(content)
     ended = hybrid("ablate", "--report", out)
     assert (ended.code, "without-depth is not a run of this ablation" in ended.err) == (2, True)
     assert "seed: 0 -> 7" in ended.err

@@ -94,7 +94,8 @@ function forest(chart) {
           marginTop: 4,
           marginBottom: 40,
           x: { domain: [-reach, reach], label: "difference in accuracy or metric →", tickFormat: (value) => (value === 0 ? "0" : signedTick(value)), ticks: Math.max(5, width / 120), grid: true },
-          y: { domain: rows.map((row) => row.place), tickFormat: (place) => short(lineOf(rows[place])), tickSize: 0, label: null },
+          // Of one or two numbers Plot would make a continuous axis.
+          y: { type: "point", domain: rows.map((row) => row.place), tickFormat: (place) => short(lineOf(rows[place])), tickSize: 0, label: null },
           marks: [
             Plot.ruleX([0], { stroke: "var(--ink)", strokeWidth: 1.25 }),
             Plot.ruleY(rows.filter((row) => row.low !== null && row.high !== null), { y: "place", x1: "low", x2: "high", stroke: "var(--ink-2)", strokeWidth: 2 }),

@@ -64,10 +64,9 @@ def test_the_table_has_a_line_for_each_and_no_line_of_prose(command: Command, ru
 
 
 def test_the_newest_command_of_a_run_is_its_date(command: Command, runs: Path) -> None:
-    path = runs / "blink-shuffled" / "manifest.json"
-    manifest = json.loads(path.read_text())
+    folder = RunFolder(runs / "blink-shuffled")
     entries = [{"at": f"202{year}-01-02T03:04:05Z", "command": "hybrid run", "commit": None} for year in (7, 8)]
-    path.write_text(json.dumps({**manifest, "commands": entries}))
+    folder.write_manifest({**folder.manifest, "commands": entries})
     found = by_name(command)
     assert next(iter(found)) == "blink-shuffled"
     assert found["blink-shuffled"]["date"] == "2028-01-02T03:04:05+00:00"

@@ -144,10 +144,10 @@ def test_unchecked_weights_are_said_when_they_are_counted(
     command: Command, blink: tuple[str, ...], tmp_path: Path
 ) -> None:
     command("run", *blink, "--solver", "specialist", "--json")
-    manifest = tmp_path / "run" / "manifest.json"
-    content = json.loads(manifest.read_text())
+    folder = RunFolder(tmp_path / "run")
+    content = folder.manifest
     content["solvers"]["specialist"]["unchecked_weights"] = ["jigsaw", "ocr"]
-    manifest.write_text(json.dumps(content))
+    folder.write_manifest(content)
     ended = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json")
     assert ended.code == 0
     assert "unchecked weights: jigsaw answered without having been asked for known answers" in ended.err

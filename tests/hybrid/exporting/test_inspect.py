@@ -17,7 +17,7 @@ from hybrid.scoring.traces import calls_of, read_trace
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is of the extra inspect")
 
-from inspect_ai.log import read_eval_log
+from inspect_ai.log import list_eval_logs, read_eval_log
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 
@@ -32,6 +32,31 @@ def exported(traced: Path, path: Path, images: Any = "attached") -> Any:
     written = EXPORTER.export(ExportedRun.at(traced / "specialist"), path, ExportOptions(images))
     assert written.paths == (path,)
     return read_eval_log(str(path))
+
+
+def test_a_run_is_a_folder_of_logs_that_the_viewer_lists(traced: Path, tmp_path: Path) -> None:
+    written = EXPORTER.export(ExportedRun.at(traced), tmp_path / "logs", ExportOptions("none"))
+    listed = list_eval_logs(str(tmp_path / "logs"), formats=["eval", "json"])
+    assert len(listed) == len(written.paths) == 2
+    logs = [read_eval_log(str(path)) for path in written.paths]
+    assert {log.eval.solver for log in logs} == {"specialist", "chance"}
+    # They are logs of one run, and each is a task of its own, now and when the run is exported again.
+    assert len({log.eval.run_id for log in logs} - {""}) == 1
+    assert len({log.eval.task_id for log in logs} - {""}) == 2
+    again = EXPORTER.export(ExportedRun.at(traced), tmp_path / "again", ExportOptions("none"))
+    assert [path.name for path in again.paths] == [path.name for path in written.paths]
+    for path, log in zip(written.paths, logs, strict=True):
+        # As Inspect's own pattern of a log's name: {timestamp}_{task}_{id}.
+        assert path.name.split("_")[1:] == ["blink", f"{log.eval.task_id}.eval"]
+
+
+def test_a_json_that_the_viewer_does_not_list_is_said(traced: Path, tmp_path: Path) -> None:
+    run = ExportedRun.at(traced / "specialist")
+    for name, shown in (("a.json", 0), ("2026-11-24T07-00-00+00-00_blink_a.json", 1)):
+        folder = tmp_path / name[:1]
+        written = EXPORTER.export(run, folder / name, ExportOptions("none"))
+        assert len(list_eval_logs(str(folder))) == shown
+        assert any("`inspect view` lists a .json only" in note for note in written.notes) == (not shown)
 
 
 @pytest.mark.parametrize("suffix", ["eval", "json"])

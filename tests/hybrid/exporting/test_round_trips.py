@@ -18,6 +18,7 @@ from hybrid.exporting.base import ExportedRun, ExportOptions
 from hybrid.exporting.lmms_eval import EXPORTER as LMMS_EVAL
 from hybrid.exporting.vlmevalkit import EXPORTER as VLMEVALKIT
 from hybrid.registry import load, names
+from hybrid.run_folder import RunFolder
 from hybrid.scoring.predictions import vlmevalkit as reader
 from hybrid.scoring.score import Scored, score_predictions
 from hybrid.types import Outcome, Score
@@ -144,8 +145,8 @@ def test_several_solvers_want_a_name(made_up_runs: Any, tmp_path: Path) -> None:
 
 def test_a_rotated_run_is_refused(made_up_runs: Any, tmp_path: Path) -> None:
     made = made_up_runs.write(tmp_path, "blink", size=2)
-    manifest = made.real / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"identity": {', '"identity": {"rotate": true, ', 1))
+    folder = RunFolder(made.real)
+    folder.write_manifest({**folder.manifest, "identity": {**folder.manifest["identity"], "rotate": True}})
     with pytest.raises(UsageError, match="cannot hold a run with --rotate"):
         LMMS_EVAL.export(ExportedRun.at(made.real / "mllm"), tmp_path / "logs", ExportOptions())
 

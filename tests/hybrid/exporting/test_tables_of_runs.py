@@ -15,6 +15,7 @@ from hybrid.exporting.model_card import EXPORTER as MODEL_CARD
 from hybrid.exporting.parquet import COLUMNS
 from hybrid.exporting.parquet import EXPORTER as PARQUET
 from hybrid.exporting.submission import EXPORTER as SUBMISSION
+from hybrid.run_folder import RunFolder
 from hybrid.stats import interval
 
 
@@ -123,10 +124,9 @@ def test_generated_questions_never_pass_for_the_published_ones(traced: Path, tmp
 
 def test_a_hidden_split_is_submitted(made_up_runs: Any, tmp_path: Path) -> None:
     made = made_up_runs.write(tmp_path, "blink", size=2)
-    manifest = made.real / "manifest.json"
-    told = json.loads(manifest.read_text())
+    told = RunFolder(made.real).manifest
     told["identity"]["split"] = "test"
-    manifest.write_text(json.dumps(told))
+    RunFolder(made.real).write_manifest(told)
     run = ExportedRun.at(made.real / "specialist")
     SUBMISSION.export(run, tmp_path / "s.json", ExportOptions())
     sent = json.loads((tmp_path / "s.json").read_text())

@@ -352,6 +352,17 @@ def five_benchmarks(root: Path, n: int = 60, *, live: bool = False, tags: tuple[
     return Pages("Five perception benchmarks", made_by, benchmarks, root, tags, live)
 
 
+def differences(root: Path, lines: int) -> Pages:
+    """A benchmark whose overview has one pair of solvers and a difference for each of so many tasks."""
+    rows = rows_of(2, SOLVERS)
+    made = benchmark_pages("blink", rows, None)
+    forest = Forest(tuple(ForestRow("mllm", "controller", f"task {n}", 0.1, -0.1, 0.3, 0.2, 9) for n in range(lines)))
+    section = OverviewSection("differences", "Does the MLLM gain from specialists?", "", (forest,), (), AGAIN)
+    return Pages(
+        "A report", "hybrid report", [replace(made, overview=replace(made.overview, sections=(section,)))], root
+    )
+
+
 def hostile_pages(root: Path) -> Pages:
     """Every text that a model or a data set may have said is one of `HOSTILE`; one reply has a million characters."""
     shown = stored_pictures(root)

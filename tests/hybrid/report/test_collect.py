@@ -276,9 +276,9 @@ def test_a_damaged_answer_is_a_warning_and_a_failed_question(run: Path) -> None:
 def test_what_is_not_asked_yet_is_open_and_nothing_is_written(run: Path) -> None:
     path = run / "controller" / "attempts.jsonl"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:10]))
-    manifest = json.loads((run / "manifest.json").read_text())
+    manifest = RunFolder(run).manifest
     del manifest["files"]["controller/attempts.jsonl"]
-    (run / "manifest.json").write_text(json.dumps(manifest))
+    RunFolder(run).write_manifest(manifest)
     before = {file: file.stat().st_mtime_ns for file in run.rglob("*")}
     made = collect_run(RunFolder(run))
     pages = only(made)
@@ -292,8 +292,7 @@ def test_what_is_not_asked_yet_is_open_and_nothing_is_written(run: Path) -> None
 def test_a_run_without_an_answer_has_a_list_of_its_questions(run: Path) -> None:
     for name in SOLVERS:
         shutil.rmtree(run / name)
-    manifest = json.loads((run / "manifest.json").read_text())
-    (run / "manifest.json").write_text(json.dumps({**manifest, "files": {}}))
+    RunFolder(run).write_manifest({**RunFolder(run).manifest, "files": {}})
     pages = only(collect_run(RunFolder(run)))
     assert pages.overview.warnings[0] == f"No answer is there yet; {COUNT} questions are to be asked."
     assert (len(pages.rows), len(read_pages(pages))) == (COUNT, COUNT)

@@ -140,6 +140,17 @@ def test_the_same_solver_has_one_colour_in_every_chart(opened: Any, five: str) -
     assert [set(found) for found in fills] == [own, own]
 
 
+def test_differences_have_a_line_each_however_few_they_are(opened: Any, tmp_path: Path) -> None:
+    """One or two lines are a kind of scale of their own to the library that draws them."""
+    for lines in (1, 2, 3, 30):
+        address = write_site(made_up.differences(tmp_path / "store", lines), tmp_path / str(lines)).as_uri()
+        page = opened().open(f"{address}#/blink")
+        page.wait_for_selector(".forest svg circle")
+        expect(page.locator(".forest svg circle")).to_have_count(lines)
+        names = page.eval_on_selector_all(".forest svg text", "all => all.map((one) => one.textContent)")
+        assert [name for name in names if name.startswith("task ")] == [f"task {place}" for place in range(lines)]
+
+
 def test_a_link_to_a_section_shows_it(opened: Any, five: str) -> None:
     page = opened().open(f"{five}#/blink/s/cost")
     expect(page.locator("#s-cost h2")).to_be_in_viewport()

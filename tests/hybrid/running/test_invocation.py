@@ -88,6 +88,7 @@ async def test_every_command_is_added_without_its_secrets_and_the_run_stays_the_
     # A manifest from before there were any is read, and goes on.
     old = json.loads(path.read_text())
     (first,) = old.pop("commands")
+    del old["sha256"]
     shown = "--model-arg 'api_key=[redacted]' --base-url 'http://me:[redacted]@host/v1' --token '[redacted]'"
     assert first["command"] == f"hybrid run blink {shown} --max-tokens 123456"
     assert before <= datetime.fromisoformat(first["at"]) <= datetime.now(UTC)

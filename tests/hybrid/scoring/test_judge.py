@@ -418,9 +418,9 @@ async def test_after_a_refusal_nobody_else_is_asked(tmp_path: Path, fakes: Any) 
 
 async def test_hidden_answers_leave_nothing_to_judge(tmp_path: Path, fakes: Any) -> None:
     folder = imported(tmp_path, ["Hm."])
-    manifest = json.loads((folder.path / "manifest.json").read_text())
+    manifest = folder.manifest
     manifest["identity"]["split"] = "test"
-    (folder.path / "manifest.json").write_text(json.dumps(manifest))
+    folder.write_manifest(manifest)
     with pytest.raises(UsageError, match=r"^the answers of blink test are hidden: nothing is unparsed$"):
         await judge_run(RunFolder(folder.path), fakes.QueueModel([]), (), OPTIONS, 1)
 

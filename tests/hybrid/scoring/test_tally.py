@@ -159,9 +159,25 @@ def an_older_basis(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     path.write_text(json.dumps({"scores_sha256": json.loads(path.read_text())["scores_sha256"]}))
 
 
+def another_credit(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a question without an answer, by the other rule."""
+    path = scores_of(folder).with_name("scores.json")
+    kept = json.loads(path.read_text())
+    kept["unanswered"][0]["correct"] = 0.875
+    path.write_text(json.dumps(kept))
+
+
+def another_cost(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = scores_of(folder).with_name("scores.json")
+    kept = json.loads(path.read_text())
+    kept["usage"]["cost_usd"] = 99.0
+    path.write_text(json.dumps(kept))
+
+
 CHANGES = (
     *(more_said, said_otherwise, another_target, another_failure, another_identity, another_scorer),
     *(cut_off, a_line_lost, no_scores, no_basis, half_a_basis, an_older_basis),
+    *(another_credit, another_cost),
 )
 
 

@@ -33,7 +33,7 @@ def rows_of(text: str) -> list[dict[str, str]]:
 
 def test_the_heading_is_the_fields_of_a_number(report: ComparisonReport) -> None:
     assert report.render("csv").splitlines()[0] == (
-        "benchmark,section,quantity,unit,value,a,b,metric,group,n,low,high,p,p_holm,none"
+        "benchmark,section,quantity,unit,value,a,b,metric,group,n,low,high,p,p_holm,none,model_a,run_a,model_b,run_b"
     )
 
 
