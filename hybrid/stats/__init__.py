@@ -171,8 +171,8 @@ def contrast(a: Metric, b: Metric, level: float = 0.95) -> Contrast:
     solvers with the same answers have an interval around 0 and p = 1. Away from the difference found, the variance
     grows with the skewness of the clusters' shares, as it does in a score interval.
 
-    Of fewer than `FEW` clusters, each one question, that p value is too small too often (bench/coverage.py): a share is
-    tested exactly there, its p value is never below that test's, and the interval reaches 0 where it does not reject.
+    Of fewer than `FEW` clusters, each one question, that p value is too often too small (`docs/statistics.md`). A share
+    is tested exactly there: its p value is never below that test's, and its interval reaches 0 where that accepts 0.
     The test is `unconditional` for right and wrong in one stratum; where credit is partial, or where there are several
     strata, whose questions differ in how often they are answered alike, `randomisation`.
 
