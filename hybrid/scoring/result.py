@@ -64,7 +64,8 @@ class Result:
         return {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in asdict(self).items()
-            if name in always or value not in (None, "", (), False)
+            # A 0 is a value: an interval may begin there, and a p value may be one.
+            if name in always or not (value is None or value is False or value in ("", ()))
         }
 
     @property
