@@ -175,10 +175,11 @@ EXACTLY = (
 
 
 def with_contrast(row: Result, found: Contrast, untested: str | None = None) -> Result:
-    """The row with difference, interval and p value, and a note where nothing was tested."""
+    """The row with difference, interval and p value; its note says too how, or why not, it was tested."""
     ends = found.interval
     low, high = (ends.low, ends.high) if ends else (None, None)
-    note = UNTESTED[untested] if untested else EXACTLY if found.test in (EXACT, SWAPPED) else row.note
+    how = UNTESTED[untested] if untested else EXACTLY if found.test in (EXACT, SWAPPED) else ""
+    note = "; ".join(filter(None, (row.note, how)))
     return replace(row, value=found.difference, low=low, high=high, p=found.p_value, note=note)
 
 

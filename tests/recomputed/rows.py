@@ -37,7 +37,7 @@ def compared(row: JsonObject, a: Side, b: Side, untested: str | None) -> JsonObj
     found = contrast(a[0], a[1], b[1])
     row = {**row, "value": found["difference"], "n": len(a[1])}
     if untested:
-        return {**row, "note": UNTESTED[untested]}
+        return {**row, "note": "; ".join(filter(None, (row.get("note"), UNTESTED[untested])))}
     low, high = found["interval"]
     return {**row, "low": low, "high": high, "p": found["p"]}
 

@@ -170,13 +170,13 @@ def test_interval_and_p_are_those_of_the_row() -> None:
     one, two = solver("one", FIRST), solver("two", SECOND)
     found = compare([one, two])
     for row in all_paired(found):
-        pairs = [(x, y) for x, y in zip(one.scores, two.scores, strict=True) if row.group in (x.task, "all tasks")]
+        pairs = [(x, y) for x, y in zip(one.scores, two.scores, strict=True) if row.group in (x.task, "")]
         macro = row.metric == "accuracy_macro"
         left, right = (accuracy("", [pair[side] for pair in pairs], macro=macro) for side in (0, 1))
-        assert row.contrast == contrast(left, right)
-        assert row.interval is not None
-        assert row.difference is not None
-        assert row.interval[0] <= row.difference <= row.interval[1]
+        expected = contrast(left, right)
+        assert expected.interval is not None
+        assert row.interval == (expected.interval.low, expected.interval.high)
+        assert (row.difference, row.p) == (expected.difference, expected.p_value)
 
 
 def test_p_values_are_adjusted_within_their_family() -> None:
@@ -219,6 +219,9 @@ def test_the_other_way_round_everything_is_mirrored(jigsaw: Any, depth: Any) -> 
     assert len(all_paired(forth)) == len(all_paired(back))
     for there, here in zip(all_paired(forth), all_paired(back), strict=True):
         mine, other = there.counts, here.counts
+        assert (mine is None) == (other is None) == (there.family == "metrics")
+        if mine is None or other is None:
+            continue
         assert (mine.helped, mine.harmed, mine.none_a, mine.none_b) == (
             other.harmed,
             other.helped,
@@ -251,8 +254,8 @@ def test_a_failed_question_is_in_no_number() -> None:
             old.difference,
             old.p,
         )
-        assert replace(new.counts, failed=0) == old.counts
-        assert new.counts.failed == 1
+        if old.counts is not None:
+            assert new.counts == replace(old.counts, failed=1)
 
 
 def test_above_one_in_a_hundred_failed_nothing_is_tested() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hybrid.scoring.compare import ComparisonOptions, compare
 from hybrid.scoring.reports import compare_paths
-from hybrid.scoring.result import Result, SectionResult
+from hybrid.scoring.result import EXACTLY, Result, SectionResult
 from hybrid.scoring.sections.gain import SECTION
 from tests.hybrid.scoring.sections.rows import by_quantity
 
@@ -92,8 +92,8 @@ def test_the_shuffled_control_is_on_questions_of_its_own(made: Any) -> None:
     found = parts(rows)
     assert (found["gain"].value, found["shuffled"].value) == (0.5, pytest.approx(-1 / 3))
     assert {name: row.n for name, row in found.items()} == {"gain": 4, "presence": 4, "content": 4, "shuffled": 3}
-    assert found["shuffled"].note == "left out: 1 that one of them failed"
-    assert found["gain"].note == ""
+    assert found["shuffled"].note == f"left out: 1 that one of them failed; {EXACTLY}"
+    assert found["gain"].note == EXACTLY
 
 
 def test_without_a_blank_control_there_is_no_row(made: Any) -> None:
