@@ -60,9 +60,7 @@ def test_every_row_of_csv_and_json_carries_model_and_run(report: ComparisonRepor
 def test_a_table_of_models_by_tasks(report: ComparisonReport) -> None:
     table = report.tables()[0]
     assert table.names == ("solver and model", "n", "accuracy_macro", "Counting", "Jigsaw")
-    assert table.rows == tuple(
-        (f"mllm [{model}]", "8", "0.625", "0.750 (4)", "0.500 (4)") for model in MODELS.values()
-    )
+    assert table.rows == tuple((f"mllm [{model}]", "8", "0.625", "0.750 (4)", "0.500 (4)") for model in MODELS.values())
 
 
 def test_one_model_needs_no_such_table(tmp_path: Path, made_up_runs: Any) -> None:
