@@ -104,7 +104,9 @@ def _matrices(found: Comparison, rows: Sequence[Result]) -> Iterator[Chart]:
 def _stacks(found: Comparison, rows: Sequence[Result]) -> Iterator[Chart]:
     """Parts over all tasks: what was counted, or the quantities themselves."""
     del found
-    own = [row for row in rows if not row.group and (row.metric or len({one.quantity for one in rows}) > 1)]
+    # Next to the parts, a row without a metric is their sum.
+    by_metric = any(row.metric for row in rows)
+    own = [row for row in rows if not row.group and bool(row.metric) is by_metric]
     parts = tuple(StackPart(row.a, row.metric or row.quantity, round(row.value or 0)) for row in own if row.value)
     if parts:
         yield Stack(parts, own[0].unit)

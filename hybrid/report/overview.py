@@ -22,6 +22,7 @@ from hybrid.scoring.published import published
 from hybrid.scoring.published_tables import published_below
 from hybrid.scoring.reference import reference_lines
 from hybrid.scoring.rendering import tables_of
+from hybrid.scoring.reports import PUBLISHED_TITLE
 from hybrid.scoring.sections import results
 from hybrid.tables import Table
 
@@ -74,7 +75,7 @@ def overview_of(found: Comparison, commands: Commands) -> Overview:
         for one in made
     ]
     sections += [
-        OverviewSection("published", "What do papers report?", "", (), tables, commands.published)
+        OverviewSection("published", PUBLISHED_TITLE, "", (), tables, commands.published)
         for tables in _published(found)
     ]
     return Overview(
