@@ -26,7 +26,7 @@ from hybrid.benchmarks.base import ScoreOptions
 from hybrid.run_folder import RunFolder, attempt_line
 from hybrid.running.config import RunConfig
 from hybrid.scoring import evidence, tool_use
-from hybrid.scoring.compare import Choice, Comparison, Pair, compare
+from hybrid.scoring.compare import Comparison, ComparisonOptions, Pair, compare
 from hybrid.scoring.findings import heard
 from hybrid.scoring.score import score_run
 from hybrid.scoring.traces import read_trace
@@ -118,7 +118,7 @@ def _first_option(attempt: Attempt) -> Attempt:
 def measured(benchmark: str, folder: RunFolder) -> Row:
     """What the traces of a run cost."""
     solvers = score_run(folder, ScoreOptions())
-    found: Comparison = compare(solvers, Choice(pairs=(Pair("mllm", "controller"),)))
+    found: Comparison = compare(solvers, ComparisonOptions(pairs=(Pair("mllm", "controller"),)))
     controller = next(one for one in solvers if one.solver == "controller")
     sizes = [path.stat().st_size for path in (folder.path / "controller" / "traces").iterdir()]
     times = [time.process_time()]

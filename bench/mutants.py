@@ -47,7 +47,7 @@ SUBJECTS = {
     ),
     "compare": Subject(
         ("hybrid/scoring/compare.py", "hybrid/scoring/pairing.py"),
-        ("tests/hybrid/scoring/test_compare.py", "tests/hybrid/scoring/test_pairing.py"),
+        ("tests/hybrid/scoring/sections/test_differences.py", "tests/hybrid/scoring/test_pairing.py"),
     ),
     "calibrate": Subject(("hybrid/scoring/calibrate.py",), ("tests/hybrid/scoring/test_calibrate.py",)),
     "trust": Subject(
@@ -72,8 +72,8 @@ SUBJECTS = {
     ),
     "arbiter": Subject(("graphs/arbiter.py",), ("tests/graphs/test_arbiter.py",)),
     "tables": Subject(
-        ("hybrid/tables.py", "hybrid/scoring/compare_tables.py"),
-        ("tests/hybrid/test_tables.py", "tests/hybrid/scoring/test_compare_tables.py"),
+        ("hybrid/tables.py", "hybrid/scoring/rendering.py"),
+        ("tests/hybrid/test_tables.py", "tests/hybrid/scoring/test_rendering.py"),
     ),
 }
 

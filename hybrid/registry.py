@@ -33,6 +33,7 @@ EXPORTS = {
     "hybrid.benchmarks": "BENCHMARK",
     "hybrid.cli": "command",
     "hybrid.exporting": "EXPORTER",
+    "hybrid.scoring.sections": "SECTION",
     "graphs": "SOLVER",
     "baselines": "SOLVER",
 }

@@ -77,6 +77,7 @@ def write(
     failed: int = 0,
     repeats: int = 1,
     samples: int = 1,
+    model: str = MODEL,
 ) -> MadeUp:
     """Write the three runs.
 
@@ -89,6 +90,7 @@ def write(
         failed: so many of the questions were not finished by the controller of the real run.
         repeats: how often the MLLM alone was asked all, as `mllm`, `mllm@2`, ...
         samples: so many samples of each reply of the MLLM alone were voted on.
+        model: the word of the MLLM.
     """
     questions = tuple(QUESTIONS_OF[benchmark](size))
     rng = random.Random(seed)
@@ -138,7 +140,7 @@ def write(
     paths = {}
     for output, solvers in runs.items():
         paths[output] = folder / (benchmark if output == "real" else f"{benchmark}-{output}")
-        write_run(paths[output], benchmark, questions, solvers, output, samples if output == "real" else 1)
+        write_run(paths[output], benchmark, questions, solvers, output, samples if output == "real" else 1, model)
     return MadeUp(**paths)
 
 
@@ -149,6 +151,7 @@ def write_run(
     solvers: Mapping[str, Solver],
     tool_output: str = "real",
     samples: int = 1,
+    model: str = MODEL,
 ) -> RunFolder:
     """A run of these solvers, asked in this order."""
     folder = RunFolder(path)
@@ -173,7 +176,7 @@ def write_run(
             "split": "val",
             "settings": {},
             "data": {"kind": "folder", "sha256": "a" * 64},
-            "model": {"model": MODEL},
+            "model": {"model": model},
             "protocol": "strict",
             "tool_output": tool_output,
             "seed": 0,

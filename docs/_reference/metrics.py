@@ -8,7 +8,8 @@ from _reference.benchmarks import anchor
 from _reference.markdown import Page, code, definitions, escaped
 from hybrid.benchmarks.base import BenchmarkCard, MetricCard
 from hybrid.registry import load, names
-from hybrid.scoring.metric_cards import FURTHER, QUANTITIES
+from hybrid.scoring.metric_cards import FURTHER
+from hybrid.scoring.sections import sections
 
 OPENING = """# Metrics
 
@@ -41,9 +42,11 @@ def _sections() -> Iterator[str]:
         "The lines of `hybrid compare --csv`, by their column `section`; `a` and `b` are the solvers. "
         "[Use of evidence](../evidence.md) has the classes, [Statistics](../statistics.md) the tests."
     )
-    for section, cards in QUANTITIES.items():
-        yield f"### {code(section)} {{ #compare-{section.replace('_', '-')} }}"
-        yield _listed(cards)
+    for section in sections():
+        yield f"### {code(section.name)}: {escaped(section.title)} {{ #compare-{section.name.replace('_', '-')} }}"
+        if section.about:
+            yield escaped(section.about)
+        yield _listed(section.quantities)
 
 
 def _listed(cards: Iterable[MetricCard]) -> str:

@@ -23,7 +23,7 @@ from hybrid.models.langchain_client import model_name
 from hybrid.registry import described_by
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from hybrid.scoring.compare import Choice
+from hybrid.scoring.compare import ComparisonOptions
 from hybrid.scoring.reports import TABLES_RULE, ScoreReport
 from hybrid.scoring.score import Scored, score_run
 from hybrid.serving.described import Describer
@@ -60,7 +60,7 @@ def run_benchmark(benchmark: str, options: Mapping[str, OptionValue]) -> ScoreRe
     if plan.mounted.source.split not in plan.benchmark.card.hidden_splits:
         counting = ScoreOptions(params["protocol"], params["abstain"] or TABLES_RULE)
         scored = score_run(plan.folder, counting, tuple(plan.solvers))
-    choice = Choice(allow_failed=params["allow_failed"])
+    choice = ComparisonOptions(allow_failed=params["allow_failed"])
     return ScoreReport({plan.folder.path: scored}, choice, params["abstain"], in_run=True)
 
 

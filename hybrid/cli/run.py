@@ -373,7 +373,7 @@ class Bars:
 def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
     from hybrid.cli._several_runs import stopped
     from hybrid.cli.score import name_failed, show
-    from hybrid.scoring.compare import Choice
+    from hybrid.scoring.compare import ComparisonOptions
     from hybrid.scoring.reports import ScoreReport
 
     left = sum(len(run.open_questions(name)) for name in run.solvers) - len(end.failures)
@@ -383,7 +383,7 @@ def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
     for notice in run.service.notices:
         tell(f"note: {notice}")
     scored = _scored(run, options)
-    choice = Choice(allow_failed=options["allow_failed"])
+    choice = ComparisonOptions(allow_failed=options["allow_failed"])
     report = ScoreReport({run.folder.path: scored}, choice, options["abstain"], in_run=True)
     show(report, options["tables"], as_json=options["as_json"])
     reasons = {f"{broken.id} ({solver})": broken.error for broken in run.broken for solver in run.solvers}

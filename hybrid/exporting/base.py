@@ -20,9 +20,9 @@ from hybrid.errors import UsageError
 from hybrid.manifest import MANIFEST
 from hybrid.registry import load
 from hybrid.run_folder import RunFolder
+from hybrid.scoring.groups import control, role
 from hybrid.scoring.predictions.base import letter_of
 from hybrid.scoring.reports import protocol_of
-from hybrid.scoring.roles import control, role
 from hybrid.scoring.score import Scored, chosen, score_run
 from hybrid.types import Kind, Prompt, Question
 

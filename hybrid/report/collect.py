@@ -27,7 +27,7 @@ from hybrid.report.pictures import Pictures
 from hybrid.report.questions import QuestionBook
 from hybrid.report.tags import check_tags, read_tags, tag_tables
 from hybrid.run_folder import RunFolder
-from hybrid.scoring.compare import Choice, chosen_pairs, compare, unique
+from hybrid.scoring.compare import ComparisonOptions, chosen_pairs, compare, unique
 from hybrid.scoring.reports import CompareArguments, by_model, known_group, margin_of, options_for, scored_at
 from hybrid.scoring.score import Scored, refuse_hidden, score_run
 from hybrid.types import BrokenQuestion, Question
@@ -158,8 +158,10 @@ def _solvers(pages: BenchmarkPages) -> tuple[str, ...]:
 def _benchmark_pages(tab: _Tab, report: ReportOptions, options: CompareArguments) -> BenchmarkPages:
     solvers = unique([one.scored for one in tab.found], [one.path.as_posix() for one in tab.found])
     chosen = chosen_pairs([one.solver for one in solvers], options.get("baseline"), options.get("pairs", ()))
-    choice = Choice(options.get("by"), chosen, options.get("allow_failed", False), margin_of(options.get("margin")))
-    compared = compare(solvers, choice)
+    margin = margin_of(options.get("margin"))
+    compared = compare(
+        solvers, ComparisonOptions(options.get("by"), chosen, options.get("allow_failed", False), margin)
+    )
     overview = overview_of(compared, Commands(tab.paths, _words(options)))
     sampled = error_sheet(solvers, report.sample_errors, report.seed)
     book = QuestionBook(overview.benchmark, solvers, Pictures(home() / "images"), sampled)

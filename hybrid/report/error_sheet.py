@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from hybrid.scoring.roles import role
+from hybrid.scoring.groups import role
 from hybrid.scoring.score import Scored
 from hybrid.types import Score
 

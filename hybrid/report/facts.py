@@ -15,7 +15,7 @@ from hybrid.manifest import whole_lines
 from hybrid.registry import load
 from hybrid.report.payload import Fact, SolverCard
 from hybrid.run_folder import ATTEMPTS, RunFolder
-from hybrid.scoring.roles import control, role
+from hybrid.scoring.groups import control, role
 from hybrid.scoring.score import Scored
 from hybrid.types import Attempt
 

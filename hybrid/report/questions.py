@@ -35,7 +35,7 @@ from hybrid.report.payload import (
 )
 from hybrid.report.pictures import Drawn, Pictures
 from hybrid.run_folder import ERRORS, RunFolder
-from hybrid.scoring.roles import is_imported
+from hybrid.scoring.groups import is_imported
 from hybrid.scoring.score import Scored
 from hybrid.types import LETTERS, Attempt, BrokenQuestion, Exchange, ImageRef, Prompt, Question, Score, Step
 

@@ -4,8 +4,8 @@
     print(report)                    # the tables of `hybrid ablate --report runs/ablation`
     report.as_json()                 # the object of `--json`
 
-Differences are those of `hybrid compare`: paired, on the questions that both runs have. Each table is a Holm family of
-its own. Nothing here shares a gain out among tools, or says what two of them do together.
+It is two comparisons, each a Holm family of its own, of which the core sections are shown. Nothing here shares a gain
+out among tools, or says what two of them do together.
 """
 
 from __future__ import annotations
@@ -15,26 +15,21 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from hybrid.benchmarks.base import Benchmark
 from hybrid.errors import UsageError
 from hybrid.manifest import MANIFEST
 from hybrid.registry import load, load_solver
+from hybrid.repeats import REPEAT
 from hybrid.run_folder import RunFolder, difference
 from hybrid.running.ablation import FULL, NONE, Variant, ablation
-from hybrid.scoring.compare import ALL, FAILED_SHARE, Choice, Comparison, Contest, Pair, compare, how_tested
-from hybrid.scoring.compare_tables import COUNTED
-from hybrid.scoring.reports import Report, TableArguments, scored_at
-from hybrid.scoring.roles import REPEAT
+from hybrid.scoring.compare import ComparisonOptions, Pair
+from hybrid.scoring.rendering import as_csv
+from hybrid.scoring.reports import ComparisonReport, Report, TableArguments, scored_at
+from hybrid.scoring.result import Result
 from hybrid.scoring.score import Scored, refuse_hidden
-from hybrid.scoring.tidy import lines_as_csv
-from hybrid.scoring.told import Number, unit_of
-from hybrid.stats import interval
-from hybrid.tables import NONE as NOTHING
-from hybrid.tables import Column, Table, bounds, number, p_value, signed, tokens
+from hybrid.tables import Table, signed
 from hybrid.tables import accuracy as fraction
-from hybrid.types import Json, Metric
+from hybrid.types import Json
 
-SECTION = "ablation"
 LEVEL = 0.05
 """A difference is called shown where its adjusted p value is below."""
 COVER = (
@@ -56,25 +51,6 @@ class AblatedRun:
         """What it is called in tables, and as the solver of a comparison."""
         return self.variant.words
 
-    @property
-    def tokens(self) -> int | None:
-        """Tokens read and written; None where nobody recorded them."""
-        usage = self.scored.usage
-        if usage is None:
-            return None
-        total = usage.input_tokens + usage.output_tokens
-        return None if usage.model_calls and not total else total
-
-    def spent(self) -> dict[str, Json]:
-        """What its asks cost."""
-        usage = self.scored.usage
-        return {
-            "model_calls": None if usage is None else usage.model_calls,
-            "tool_calls": None if usage is None else usage.tool_calls,
-            "tokens": self.tokens,
-            "cost_usd": None if usage is None else usage.cost_usd,
-        }
-
 
 @dataclass(frozen=True, repr=False)
 class AblationReport(Report):
@@ -84,7 +60,7 @@ class AblationReport(Report):
     solver: str
     """The word of the solver in all of the runs."""
     runs: tuple[AblatedRun, ...]
-    choice: Choice = field(default_factory=Choice)
+    options: ComparisonOptions = field(default_factory=ComparisonOptions)
 
     @property
     def full(self) -> AblatedRun:
@@ -98,7 +74,7 @@ class AblationReport(Report):
 
     @property
     def failures(self) -> dict[str, str]:
-        """What became of each question that nobody answered, or that has no score, by `ID (RUN)`."""
+        """What became of each question that was not answered, or that has no score, by `ID (RUN)`."""
         return {
             f"{score.id} ({run.name})": run.scored.reasons.get(score.id, score.outcome.value)
             for run in self.runs
@@ -107,51 +83,54 @@ class AblationReport(Report):
         }
 
     @cached_property
-    def against_full(self) -> Comparison:
+    def against_full(self) -> ComparisonReport:
         """The runs that lack one tool, or all of them, against the full menu."""
         most = len(self.full.variant.menu) - 1
         return self._against(self.full, [run for run in self.runs if len(run.variant.menu) in (0, most)])
 
     @cached_property
-    def against_none(self) -> Comparison | None:
+    def against_none(self) -> ComparisonReport | None:
         """Every run with one tool against the one without any; None where there are none."""
         none = next((run for run in self.runs if run.variant.name == NONE), None)
         alone = [run for run in self.runs if len(run.variant.menu) == 1 and run is not self.full]
         return self._against(none, alone) if none is not None and alone else None
 
-    def _against(self, reference: AblatedRun, others: Sequence[AblatedRun]) -> Comparison:
+    def _against(self, reference: AblatedRun, others: Sequence[AblatedRun]) -> ComparisonReport:
         pairs = tuple(Pair(reference.name, other.name) for other in others)
-        return compare([run.scored for run in (reference, *others)], replace(self.choice, pairs=pairs))
+        solvers = tuple(run.scored for run in (reference, *others))
+        return ComparisonReport(solvers, replace(self.options, pairs=pairs), brief=True)
 
-    @cached_property
+    @property
+    def comparisons(self) -> tuple[ComparisonReport, ...]:
+        """Against the full menu, then against none."""
+        return tuple(filter(None, (self.against_full, self.against_none)))
+
+    @property
     def metric(self) -> str:
         """The benchmark's headline metric of these questions."""
-        for contest in self.against_full.family("headline"):
-            return contest.metric
-        benchmark: Benchmark = load("hybrid.benchmarks", self.full.scored.benchmark)
-        known = {metric.name for metric in self.full.scored.metrics if metric.cells}
-        return next((name for name in benchmark.card.headline if name in known), "headline metric")
+        return self.against_full.comparison.headline or "headline metric"
 
     def tables(self) -> tuple[Table, ...]:
-        """What is left out against the full menu, one tool against none, and both by task."""
-        whose, by = f"{self.full.scored.benchmark}: {self.solver}", self.choice.by or "task"
-        found = [self._overall(self.against_full, f"{whose}, one tool of the menu left out")]
-        if self.against_none is not None:
-            found.append(self._overall(self.against_none, f"{whose}, one tool alone"))
-        if self.against_full.family("tasks"):
-            found.append(self._by_task(self.against_full, f"{whose}, one tool of the menu left out, by {by}"))
-        if self.against_none is not None and self.against_none.family("tasks"):
-            found.append(self._by_task(self.against_none, f"{whose}, one tool alone, by {by}"))
-        return tuple(found)
+        """What is left out against the full menu with the conclusion, then one tool against none."""
+        found = [table for report in self.comparisons for table in report.tables()]
+        first = replace(found[0], notes=(*self.conclusion(), *found[0].notes))
+        return (first, *found[1:])
 
     def render(self, form: str = "text") -> str:
         """The tables; as csv one number a line, with the columns of `hybrid compare --csv`."""
-        if form != "csv":
-            return super().render(form)
-        return lines_as_csv(self.full.scored.benchmark, self.numbers(), [run.scored for run in self.runs])
+        return as_csv([run.scored for run in self.runs], self.results) if form == "csv" else super().render(form)
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """The rows of both comparisons; what the second one says of a run again is left out."""
+        return tuple(dict.fromkeys(row for report in self.comparisons for row in report.results))
+
+    def rows(self) -> list[dict[str, Json]]:
+        """A record for each row."""
+        return [asdict(row) for row in self.results]
 
     def as_json(self) -> dict[str, Json]:
-        """Every run with what it cost, every difference unrounded, and what could be shown in words."""
+        """Every run, the rows of both comparisons, and what could be shown in words."""
         return {
             "ablation": str(self.folder),
             "benchmark": self.full.scored.benchmark,
@@ -160,8 +139,7 @@ class AblationReport(Report):
             "abstain": self.full.scored.abstain,
             "menu": list(self.full.variant.menu),
             "runs": {run.variant.name: self._run_json(run) for run in self.runs},
-            "against_full": [contest.as_json() for contest in self.against_full.contests],
-            "against_none": [c.as_json() for c in self.against_none.contests] if self.against_none else [],
+            "results": [row.as_json() for row in self.results],
             "conclusion": [*self.conclusion()],
         }
 
@@ -173,249 +151,80 @@ class AblationReport(Report):
             "menu": list(run.variant.menu),
             "left_out": [*left_out],
         }
-        return {**facts, **run.scored.as_json(self.choice.by), **run.spent()}
-
-    def rows(self) -> list[dict[str, Json]]:
-        """One number a line: value and cost of every run, then every difference by the headline and within tasks."""
-        return [asdict(one) for one in self.numbers()]
-
-    def numbers(self) -> tuple[Number, ...]:
-        """The same as values."""
-        found: list[Number] = []
-        for run in self.runs:
-            found += self._numbers_of_run(run)
-        for comparison in filter(None, (self.against_full, self.against_none)):
-            for contest in (*comparison.family("headline"), *comparison.family("tasks")):
-                found += _numbers_of(contest)
-        return tuple(found)
-
-    def _numbers_of_run(self, run: AblatedRun) -> list[Number]:
-        found: list[Number] = []
-        metric = self._metric(run)
-        if metric is not None:
-            ends = interval(metric)
-            value = Number(SECTION, "value", unit_of((metric,)), metric.value, run.name, metric=metric.name, n=metric.n)
-            found.append(replace(value, low=ends.low, high=ends.high) if ends is not None else value)
-        usage = run.scored.usage
-        if usage is not None:
-            found += [
-                Number(SECTION, "model calls", "calls", usage.model_calls, run.name),
-                Number(SECTION, "tool calls", "calls", usage.tool_calls, run.name),
-                Number(SECTION, "tokens", "tokens", run.tokens, run.name),
-                Number(SECTION, "cost", "USD", usage.cost_usd, run.name),
-            ]
-        return found
+        return {**facts, **run.scored.as_json(self.options.by)}
 
     def conclusion(self) -> tuple[str, ...]:
         """Plain sentences on what could be shown and what could not."""
-        of_one = () if self.against_none is None else self._told_alone(self.against_none)
-        return (*self._told_left_out(), *of_one, *self._last_words())
+        return (*self._said_of_missing(), *self._said_of_single(), *((SHARED_OUT,) if len(self.runs) > 1 else ()))
 
-    def _last_words(self) -> tuple[str, ...]:
-        return (SHARED_OUT,) if len(self.runs) > 1 else ()
+    def _differences(self, report: ComparisonReport) -> list[Result]:
+        """The paired differences of the headline metric over all tasks."""
+        return [
+            row
+            for row in report.results
+            if (row.section, row.quantity, row.group) == ("differences", "difference", "") and row.metric == self.metric
+        ]
 
-    def _told_left_out(self) -> tuple[str, ...]:
-        none, left_out = [], []
-        for contest in self.against_full.family("headline"):
-            menu = self._run(contest.pair.b).variant.menu
-            if not menu:
-                none.append(contest)
-            elif len(menu) == len(self.full.variant.menu) - 1:
-                left_out.append(contest)
-        found = [self._told_none(contest) for contest in none if contest.p_holm is not None]
-        found += self._told_single(left_out, "Without {tool}", "No single tool's absence changes")
-        if left_out:
-            found.append(COVER + ("" if self.against_none else ALONE))
-        return tuple(found)
+    def _said_of_missing(self) -> list[str]:
+        """What leaving out all tools changes, then each one."""
+        rows = {row.b: row for row in self._differences(self.against_full)}
+        without = [run for run in self.runs if len(run.variant.menu) == len(self.full.variant.menu) - 1]
+        said = []
+        none = rows.get(next((run.name for run in self.runs if not run.variant.menu), ""))
+        if none is not None and none.p_holm is not None:
+            opening = "Without any tool" if _is_shown(none) else NOT_SHOWN
+            said.append(f"{opening} {_change(none)}.")
+        own = [(self._missing(run), rows[run.name]) for run in without if run.variant.menu and run.name in rows]
+        said += self._said_each(own, "Without {tool}", "No single tool's absence changes")
+        if own:
+            said.append(COVER + ("" if self.against_none else ALONE))
+        return said
 
-    def _told_none(self, contest: Contest) -> str:
-        if _is_shown(contest):
-            return f"Without any tool {_change(contest)}."
-        return f"That the tools together change anything is not shown: without any {_change(contest)}."
+    def _missing(self, run: AblatedRun) -> str:
+        return next(name for name in self.full.variant.menu if name not in run.variant.menu)
 
-    def _told_alone(self, found: Comparison) -> tuple[str, ...]:
-        return tuple(
-            self._told_single(found.family("headline"), "Against no tool, with {tool} alone", "No tool alone changes")
-        )
+    def _said_of_single(self) -> list[str]:
+        if self.against_none is None:
+            return []
+        menus = {run.name: run.variant.menu for run in self.runs}
+        own = [(menus[row.b][0], row) for row in self._differences(self.against_none)]
+        return self._said_each(own, "Against no tool, with {tool} alone", "No tool alone changes")
 
-    def _told_single(self, contests: Sequence[Contest], opening: str, nothing: str) -> list[str]:
+    def _said_each(self, rows: Sequence[tuple[str, Result]], opening: str, nothing: str) -> list[str]:
         """A sentence for each tool whose difference is shown, and one for all others together."""
-        tested = [contest for contest in contests if contest.p_holm is not None]
-        shown = [contest for contest in _sorted(tested) if _is_shown(contest)]
-        found = [f"{opening.format(tool=self._tool(contest))} {_change(contest)}." for contest in shown]
-        open_ = [contest for contest in tested if not _is_shown(contest)]
+        tested = sorted(
+            ((tool, row) for tool, row in rows if row.p_holm is not None), key=lambda one: one[1].value or 0
+        )
+        said = [f"{opening.format(tool=tool)} {_change(row)}." for tool, row in tested if _is_shown(row)]
+        open_ = [row for _, row in tested if not _is_shown(row)]
         if open_:
-            if shown:
+            if said:
                 nothing = (
                     f"Of the other {len(open_)} none changes" if len(open_) > 1 else "The other one does not change"
                 )
-            found.append(f"{nothing} {self.metric} measurably on {open_[0].counts.n} questions: {_reach(open_)}.")
-        if len(tested) < len(contests):
-            found.append(f"{len(contests) - len(tested)} of {len(contests)} differences could not be tested.")
-        return found
-
-    def _tool(self, contest: Contest) -> str:
-        """The tool that one of two runs lacks or has alone."""
-        menu = self._run(contest.pair.b).variant.menu
-        if not self._run(contest.pair.a).variant.menu:
-            return menu[0]
-        return next(name for name in self.full.variant.menu if name not in menu)
-
-    def _run(self, name: str) -> AblatedRun:
-        return next(run for run in self.runs if run.name == name)
-
-    def _metric(self, run: AblatedRun) -> Metric | None:
-        return next((metric for metric in run.scored.metrics if metric.name == self.metric), None)
-
-    def _overall(self, found: Comparison, title: str) -> Table:
-        """A row for the reference, then one for each other run, by its difference."""
-        reference = self._run(found.solvers[0].solver)
-        alone = reference is not self.full
-        rows = [self._reference_row(reference)]
-        rows += [self._row(contest, alone=alone) for contest in _sorted(found.family("headline"), gains=alone)]
-        tested = {contest.pair.b for contest in found.family("headline")}
-        rows += [self._untested_row(self._run(one.solver)) for one in found.solvers[1:] if one.solver not in tested]
-        names = ("n", self.metric, "change", "95 %", "p (Holm)", "tool calls", "tokens", *self._priced("cost USD"))
-        columns = (Column("run", "left"), *map(Column, names))
-        labels = dict.fromkeys(label for run in self.runs for label in run.scored.labels)
-        labelled = f"{title} [{'; '.join(labels)}]" if labels else title
-        before = () if alone else (f"The menu: {', '.join(self.full.variant.menu)}.", COUNTED)
-        told = self._told_alone(found) if alone else (*self._told_left_out(), *self._last_words())
-        return Table(labelled, columns, tuple(rows), (*before, *self._notes(found, "headline"), *told))
-
-    def _reference_row(self, run: AblatedRun) -> tuple[str, ...]:
-        metric = self._metric(run)
-        value = (number(metric.n), fraction(metric.value)) if metric is not None else (NOTHING, NOTHING)
-        return (run.name, *value, NOTHING, NOTHING, NOTHING, *self._cost(run))
-
-    def _untested_row(self, run: AblatedRun) -> tuple[str, ...]:
-        return (run.name, *(NOTHING,) * 5, *self._cost(run))
-
-    def _cost(self, run: AblatedRun) -> tuple[str, ...]:
-        usage = run.scored.usage
-        if usage is None:
-            return (NOTHING, NOTHING, *self._priced(NOTHING))
-        cost = NOTHING if usage.cost_usd is None else f"{usage.cost_usd:.4f}"
-        return (tokens(usage.tool_calls), tokens(run.tokens), *self._priced(cost))
-
-    def _priced(self, cell: str) -> tuple[str, ...]:
-        """A cell of the column of costs, which is there where a price was given."""
-        known = any(run.scored.usage is not None and run.scored.usage.cost_usd is not None for run in self.runs)
-        return (cell,) if known else ()
-
-    def _row(self, contest: Contest, *, alone: bool) -> tuple[str, ...]:
-        run, measured = self._run(contest.pair.b), contest.contrast
-        return (
-            f"only {run.variant.menu[0]}" if alone else run.name,
-            number(contest.n),
-            fraction(measured.value_b),
-            signed(measured.difference),
-            bounds(measured.interval, 3),
-            p_value(contest.p_holm),
-            *self._cost(run),
-        )
-
-    def _by_task(self, found: Comparison, title: str) -> Table:
-        """A row for each task and run with a difference within the task, by its size."""
-        reference = found.solvers[0].solver
-        alone = reference != self.full.name
-        contests = found.family("tasks")
-        changed = [contest for contest in contests if contest.contrast.value_a != contest.contrast.value_b]
-        rows = []
-        for group in sorted({contest.group for contest in changed}):
-            members = [contest for contest in changed if contest.group == group]
-            rows += [self._task_row(contest, alone=alone) for contest in _sorted(members, gains=alone)]
-        names = ("n", reference, "accuracy", "change", "95 %", "p (Holm)")
-        columns = (Column(self.choice.by or "task", "left"), Column("run", "left"), *map(Column, names))
-        notes = []
-        if same := len(contests) - len(changed):
-            notes.append(
-                f"{same} of {len(contests)} rows are not shown: their difference is 0. --json and --csv have them."
-            )
-        return Table(title, columns, tuple(rows), (*notes, *self._notes(found, "tasks")))
-
-    def _task_row(self, contest: Contest, *, alone: bool) -> tuple[str, ...]:
-        run, measured = self._run(contest.pair.b), contest.contrast
-        return (
-            contest.group,
-            f"only {run.variant.menu[0]}" if alone else run.name,
-            number(contest.n),
-            fraction(measured.value_a),
-            fraction(measured.value_b),
-            signed(measured.difference),
-            bounds(measured.interval, 3),
-            p_value(contest.p_holm),
-        )
-
-    def _notes(self, found: Comparison, family: str) -> tuple[str, ...]:
-        contests = [contest for contest in found.contests if contest.family == family]
-        tested = sum(contest.p_holm is not None for contest in contests)
-        rule = self.full.scored.abstain
-        reference = found.solvers[0].solver
-        notes = [f"change: minus {reference}, on the questions that both runs have; here none = {rule}."]
-        if tested:
-            notes.append(f"Holm over the {tested} tests of this table." if tested > 1 else "There is one test.")
-        notes += how_tested(contest.contrast for contest in contests)
-        if any(contest.withheld == "failed" for contest in contests):
-            notes.append(
-                f"Nothing is tested where more than {FAILED_SHARE:.0%} failed, unless --allow-failed is given."
-            )
-        if any(contest.withheld in ("unanswered", "units") for contest in contests):
-            notes.append("Nothing is tested where one of the two answered nothing, or has other units of the metric.")
-        if family == "headline":
-            notes += [
-                f"{run.name}: {run.scored.open} questions not asked yet are left out."
-                for run in self.runs
-                if run.scored.open
-            ]
-        return tuple(notes)
+            said.append(f"{nothing} {self.metric} measurably on {open_[0].n} questions: {_reach(open_)}.")
+        if len(tested) < len(rows):
+            said.append(f"{len(rows) - len(tested)} of {len(rows)} differences could not be tested.")
+        return said
 
 
-def _sorted(contests: Sequence[Contest], *, gains: bool = False) -> list[Contest]:
-    """By their difference, losses first or gains first; those without one last."""
-    sign = -1 if gains else 1
-
-    def place(contest: Contest) -> tuple[bool, float]:
-        difference = contest.contrast.difference
-        return (difference is None, sign * (difference or 0.0))
-
-    return sorted(contests, key=place)
+NOT_SHOWN = "That the tools together change anything is not shown: without any"
 
 
-def _is_shown(contest: Contest) -> bool:
-    return contest.p_holm is not None and contest.p_holm < LEVEL
+def _is_shown(row: Result) -> bool:
+    return row.p_holm is not None and row.p_holm < LEVEL
 
 
-def _change(contest: Contest) -> str:
-    measured = contest.contrast
-    return (
-        f"{contest.metric} changes by {signed(measured.difference)} (95 % {bounds(measured.interval, 3)}, "
-        f"p (Holm) {p_value(contest.p_holm)})"
-    )
+def _change(row: Result) -> str:
+    ends = f"[{row.low:.3f}, {row.high:.3f}]"
+    return f"{row.metric} changes by {signed(row.value)} (95 % {ends}, p (Holm) {row.p_holm:.3f})"
 
 
-def _reach(contests: Sequence[Contest]) -> str:
+def _reach(rows: Sequence[Result]) -> str:
     """How small a difference could have been shown: half of the intervals' lengths."""
-    ends = [contest.contrast.interval for contest in contests if contest.contrast.interval is not None]
-    halves = sorted(fraction((found.high - found.low) / 2) for found in ends)
+    halves = sorted(fraction((row.high - row.low) / 2) for row in rows if row.low is not None and row.high is not None)
     width = halves[0] if halves[0] == halves[-1] else f"{halves[0]} to {halves[-1]}"
     return f"the 95 % intervals reach {width} to either side, and a smaller difference could not have been shown"
-
-
-def _numbers_of(contest: Contest) -> list[Number]:
-    """The difference of a pair, and the questions that it helped and harmed."""
-    group = "" if contest.group == ALL else contest.group
-    measured, counts = contest.contrast, contest.counts
-    plain = Number(SECTION, "difference", "fraction", measured.difference, *contest.pair, contest.metric, group)
-    found = replace(plain, n=contest.n, p=measured.p_value, p_holm=contest.p_holm)
-    if measured.interval is not None:
-        found = replace(found, low=measured.interval.low, high=measured.interval.high)
-    asked = replace(plain, unit="questions", n=counts.both_answered)
-    helped, harmed = (
-        replace(asked, quantity=name, value=count)
-        for name, count in (("helped", counts.helped), ("harmed", counts.harmed))
-    )
-    return [found, helped, harmed]
 
 
 def ablation_at(folder: Path, solver: str | None = None, options: TableArguments | None = None) -> AblationReport:
@@ -448,8 +257,8 @@ def ablation_at(folder: Path, solver: str | None = None, options: TableArguments
             found.append(AblatedRun(variant, replace(scored, solver=variant.words)))
     if not found or found[0].variant.name != FULL:
         raise UsageError(f"{full} has no answer of {name!r} yet: there is nothing to compare with")
-    choice = Choice(options.get("by"), allow_failed=options.get("allow_failed", False))
-    return AblationReport(folder, name, tuple(found), choice)
+    compared = ComparisonOptions(options.get("by"), allow_failed=options.get("allow_failed", False))
+    return AblationReport(folder, name, tuple(found), compared)
 
 
 def _only_solver(run: RunFolder) -> str:

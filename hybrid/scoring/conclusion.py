@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from hybrid.benchmarks.base import Abstain, accuracy
-from hybrid.scoring.compare import FAILED_SHARE
+from hybrid.scoring.overlap import FAILED_SHARE
 from hybrid.scoring.score import Scored
 from hybrid.stats import Contrast, contrast, wilson
 from hybrid.tables import NONE, Column, Table, bounds

@@ -6,8 +6,11 @@ hybrid benchmarks show blink
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from hybrid.scoring.published import Published
+from hybrid.errors import UsageError
+from hybrid.scoring.compare import Comparison
+from hybrid.scoring.published import Published, published
 from hybrid.tables import NONE, Column, Table
 
 WIDEST = 8
@@ -15,6 +18,28 @@ WIDEST = 8
 
 Head = tuple[str, str]
 """Metric and split of a column."""
+
+
+def published_below(found: Comparison) -> tuple[Table, ...]:
+    """The printed cells of the metrics and tasks that were measured, with what limits comparison.
+
+    Raises:
+        UsageError: the questions were generated, or nothing of this kind is printed anywhere.
+    """
+    if any(solver.data.generated for solver in found.solvers):
+        raise UsageError("--published: the questions were generated; no paper printed a number of them")
+    metrics = {metric.name for solver in found.solvers for metric in solver.metrics}
+    measured = {name for name in metrics if found.is_shown(name)}
+    measured |= {score.task for solver in found.solvers for score in solver.scores}
+    splits, name = {solver.data.split for solver in found.solvers}, found.benchmark.card.name
+    cells = [cell for cell in published(name) if cell.metric in measured and cell.split in splits]
+    if not cells:
+        raise UsageError(f"--published: nothing is printed of these metrics of {name}")
+    how = (
+        "As printed: percent, unless a note says fraction. Other subsets, checkpoints and prompts than yours are noted."
+    )
+    first, *others = published_tables(cells)
+    return (replace(first, notes=(how, *first.notes)), *others)
 
 
 def published_tables(cells: Sequence[Published]) -> tuple[Table, ...]:

@@ -1,24 +1,23 @@
 """Numbers to read a solver's against: chance, people, what a paper printed. The marks of a chart, not contestants.
 
-for line in reference_lines(comparison):
+for line in reference_lines(comparison, rows):
     line.task, line.label, line.kind, line.value, line.note
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.floor import Floor, FloorRow, floor
 from hybrid.scoring.published import Published, published
-from hybrid.scoring.told import FRACTION, unit_of
+from hybrid.scoring.result import FRACTION, Result
+from hybrid.scoring.sections.chance import FREQUENT, GUESS
 
 ReferenceKind = Literal["chance", "human", "published"]
 
-GUESS = "uniform guess"
-FREQUENT = "most frequent answer"
+LABELS = {GUESS: "uniform guess", FREQUENT: FREQUENT}
 PERCENT = 100
 IN_FRACTIONS = "fraction"
 """How the note of a printed cell begins that is no percentage."""
@@ -42,37 +41,20 @@ class ReferenceLine:
     """Whatever limits the comparison, and where it is printed; empty for nothing."""
 
 
-def reference_lines(found: Comparison, worth: Floor | None = None) -> tuple[ReferenceLine, ...]:
-    """Chance by task and by metric, computed from these questions; then people and what was printed, as far as it fits.
+def reference_lines(found: Comparison, chance: Sequence[Result]) -> tuple[ReferenceLine, ...]:
+    """Chance by task and by metric, from the rows of section `chance`; then people and what was printed, where it fits.
 
     A printed cell fits where it is of the same split, and of a task or a metric that the comparison has and that is a
-    share. Nothing that was printed fits generated questions. `worth` saves computing the chance again.
+    share. Nothing that was printed fits generated questions.
     """
-    worth = worth or floor(found)
-    shares = _shares(found)
-    rows = [*worth.tasks, *(row for row in worth.metrics if row.name in shares)]
-    lines = [line for row in rows for line in _chance(row)]
-    lines += _printed(found, {row.name: row.n for row in rows})
+    shares = [row for row in chance if row.unit == FRACTION and row.quantity in LABELS and row.value is not None]
+    lines = [
+        ReferenceLine(row.group or row.metric, LABELS[row.quantity], "chance", row.value, row.note)
+        for row in shares
+        if row.value is not None and 0 <= row.value <= 1
+    ]
+    lines += _printed(found, {row.group or row.metric: row.n or 0 for row in shares if row.quantity == GUESS})
     return tuple(sorted(lines, key=lambda line: ORDER[line.kind]))
-
-
-def _shares(found: Comparison) -> frozenset[str]:
-    """The metrics that are shares for every solver: sums of something between nothing and all of each unit."""
-    kept: dict[str, bool] = {}
-    for one in found.solvers:
-        for metric in one.metrics:
-            kept[metric.name] = kept.get(metric.name, True) and unit_of((metric,)) == FRACTION
-    return frozenset(name for name, share in kept.items() if share)
-
-
-def _chance(row: FloorRow) -> list[ReferenceLine]:
-    error = row.guess.error
-    note = "" if error is None else f"estimated from seeded draws, standard error {error:.3f}"
-    found = [ReferenceLine(row.name, GUESS, "chance", row.guess.value, note)] if 0 <= row.guess.value <= 1 else []
-    if row.frequent is not None:
-        upper = f"always {row.frequent.answer}, chosen by the answer key: an upper bound of a constant answer"
-        found.append(ReferenceLine(row.name, FREQUENT, "chance", row.frequent.share, upper))
-    return found
 
 
 def _printed(found: Comparison, sizes: Mapping[str, int]) -> list[ReferenceLine]:

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
@@ -26,14 +26,15 @@ from hybrid.manifest import MANIFEST
 from hybrid.notes import tell
 from hybrid.registry import load
 from hybrid.run_folder import LOG, RunFolder, runs_near
-from hybrid.scoring.compare import Choice, Comparison, chosen_pairs, compare, unique
-from hybrid.scoring.compare_sections import SECTIONS, name_of, sections
-from hybrid.scoring.compare_tables import Block, own_blocks, published_below, tables
+from hybrid.scoring.compare import Comparison, ComparisonOptions, chosen_pairs, compare, unique
+from hybrid.scoring.groups import origin_of
 from hybrid.scoring.predictions.base import Origin
 from hybrid.scoring.predictions.mounted import sets_of
+from hybrid.scoring.published_tables import published_below
+from hybrid.scoring.rendering import as_csv, sides, tables_of
+from hybrid.scoring.result import Result, SectionResult
 from hybrid.scoring.score import Field, Scored, import_run, score_predictions, score_run, write_submission
-from hybrid.scoring.tidy import as_csv
-from hybrid.scoring.told import Told
+from hybrid.scoring.sections import results, sections
 from hybrid.secrets import redact
 from hybrid.stats import Interval, interval
 from hybrid.tables import RENDERERS, Table
@@ -121,7 +122,7 @@ class ScoreReport(Report):
 
     paths: Mapping[Path, tuple[Scored, ...]]
     """None behind a run whose answers are hidden."""
-    choice: Choice = field(default_factory=Choice)
+    options: ComparisonOptions = field(default_factory=ComparisonOptions)
     abstain: Abstain | None = None
     """What no answer counts; None for a guess in tables and nothing in JSON."""
     published: bool = False
@@ -156,19 +157,18 @@ class ScoreReport(Report):
 
     def render(self, form: str = "text") -> str:
         """The tables in a form, as `Report.render`; where nothing was answered one statement instead."""
-        return nothing_said(self.solvers) or super().render(form)
+        return nothing_answered_by(self.solvers) or super().render(form)
 
     def tables(self) -> tuple[Table, ...]:
         """The tables of each path, a solver with a judge's readings next to the same without."""
+        solvers = (
+            with_judged([_under(one, self.abstain or TABLES_RULE) for one in scored]) for scored in self.paths.values()
+        )
         return tuple(
             table
-            for scored in self.paths.values()
-            for table in tables(
-                with_judged([_under(one, self.abstain or TABLES_RULE) for one in scored]),
-                self.choice,
-                brief=True,
-                printed=self.published,
-            )
+            for scored in solvers
+            if scored
+            for table in ComparisonReport(scored, self.options, self.published, brief=True).tables()
         )
 
     def as_json(self) -> dict[str, Json]:
@@ -179,8 +179,8 @@ class ScoreReport(Report):
     def _path_as_json(self, path: Path) -> dict[str, Json]:
         scored = [_under(one, self.abstain or JSON_RULE) for one in self.paths[path]]
         if len(scored) == 1 and not self.in_run:
-            return scored[0].as_json(self.choice.by)
-        return {"run": str(path), "solvers": {one.solver: one.as_json(self.choice.by) for one in scored}}
+            return scored[0].as_json(self.options.by)
+        return {"run": str(path), "solvers": {one.solver: one.as_json(self.options.by) for one in scored}}
 
     def rows(self) -> list[dict[str, Json]]:
         """A record for each metric of each solver under each rule, with its 95 % interval."""
@@ -202,6 +202,16 @@ class ScoreReport(Report):
         ]
 
 
+@dataclass(frozen=True)
+class Block:
+    """The tables of one section under its heading."""
+
+    name: str
+    heading: str
+    lead: str
+    tables: tuple[Table, ...]
+
+
 @dataclass(frozen=True, repr=False)
 class ComparisonReport(Report):
     """Solvers side by side on the same questions, as `hybrid compare` prints them.
@@ -210,55 +220,58 @@ class ComparisonReport(Report):
     """
 
     solvers: tuple[Scored, ...]
-    choice: Choice = field(default_factory=Choice)
+    options: ComparisonOptions = field(default_factory=ComparisonOptions)
     published: bool = False
     brief: bool = False
-    """Of the paired differences only those of the headline metric, of each section the first table, no tasks."""
+    """Only the core sections, without their tables by task."""
     only: tuple[str, ...] = ()
-    """Names of the blocks that are printed (`blocks`); empty for all."""
+    """Names of the sections that are printed; empty for all."""
 
     @cached_property
     def comparison(self) -> Comparison:
-        """Every pair by every metric and within each task."""
-        return compare(self.solvers, self.choice)
+        """The solvers and the pairs among them."""
+        return compare(self.solvers, self.options)
 
     @cached_property
-    def sections(self) -> tuple[Told, ...]:
-        """What the comparison tells beyond differences."""
-        return sections(self.comparison) if self.solvers else ()
+    def sections(self) -> tuple[SectionResult, ...]:
+        """What each section comes to; only the core sections of a brief report are computed."""
+        return results(self.comparison, core=self.brief) if self.solvers else ()
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """Every row of the result table."""
+        return tuple(row for made in self.sections for row in made.rows)
 
     @property
     def failed(self) -> tuple[str, ...]:
         """A line for each thing that is wrong with a run, and for each section that could not be made."""
-        return (*_damage(self.solvers), *(f"{told.name}: {told.fault}" for told in self.sections if told.fault))
+        return (*_damage(self.solvers), *(f"{made.name}: {made.fault}" for made in self.sections if made.fault))
 
     def blocks(self) -> tuple[Block, ...]:
-        """What is printed, in order: the comparison's own tables, a block for each section, what papers printed.
+        """What is printed, in order: the sections, then what papers printed.
 
         Raises:
-            UsageError: `only` names a block that is not there, or see `published_below`.
+            UsageError: `only` names a section that is not there, or see `published_below`.
         """
         if not self.solvers:
             return ()
-        own = [b for b in own_blocks(self.comparison, brief=self.brief) if not (self.brief and b.name == "tasks")]
-        told = (Block(one.name, one.title, one.tables[:1] if self.brief else one.tables) for one in self.sections)
-        found = [*own, *told]
+        found = [
+            Block(made.name, made.section.title, made.lead, tables_of(self.comparison, made, brief=self.brief))
+            for made in self.sections
+        ]
         if self.published:
-            found.append(Block("published", PUBLISHED_TITLE, published_below(self.comparison)))
-        return tuple(self._named(found))
-
-    def _named(self, found: Sequence[Block]) -> Iterator[Block]:
-        names = dict.fromkeys(block.name for block in found)
+            found.append(Block("published", PUBLISHED_TITLE, "", published_below(self.comparison)))
+        names = [block.name for block in found]
         for name in self.only:
             if name not in names:
-                possible = {*names, *map(name_of, SECTIONS)}
-                missing = f"there is no such section{did_you_mean(name, possible)}"
-                why = "this comparison has no such section" if name in possible else missing
+                known = {*names, *(section.name for section in sections())}
+                missing = f"there is no such section{did_you_mean(name, known)}"
+                why = "this comparison has no such section" if name in known else missing
                 raise UsageError(f"--only {name}: {why}; it has: {', '.join(names)}")
-        return (block for block in found if not self.only or block.name in self.only)
+        return tuple(block for block in found if not self.only or block.name in self.only)
 
     def tables(self) -> tuple[Table, ...]:
-        """Metrics, accuracy by task, paired differences, outcomes and cost, then the tables of each section."""
+        """The tables of each section, in order."""
         return tuple(table for block in self.blocks() for table in block.tables)
 
     def render(self, form: str = "text") -> str:
@@ -267,34 +280,37 @@ class ComparisonReport(Report):
         Where nothing was answered one statement stands instead of the tables.
         """
         if form == "csv":
-            return as_csv(self.comparison, self.sections)
-        if nothing := nothing_said(self.solvers):
+            return as_csv(self.solvers, self.results)
+        if nothing := nothing_answered_by(self.solvers):
             return nothing
         pieces = []
         for block in self.blocks():
-            if block.heading:
-                pieces.append(HEADINGS[form](block.heading))
+            pieces.append(HEADINGS[form](block.heading))
+            if block.lead and form in ("text", "narrow", "markdown"):
+                pieces.append("\n".join(filled(block.lead, NARROW if form == "narrow" else WIDE)) + "\n")
             pieces += map(RENDERERS[form], block.tables)
         return "\n".join(pieces)
 
     def as_json(self) -> dict[str, Json]:
-        """Solvers as `hybrid score --json` prints them, every pair, and the records of every section under its name.
+        """Solvers as `hybrid score --json` prints them, and every row of the result table.
 
-        `faults` has, where there are some, the sections that could not be made, and why.
+        `conclusions` has what the sections conclude, `faults` the sections that could not be made, and why.
         """
-        told: dict[str, Json] = {one.name: list(one.data) for one in self.sections if one.fault is None}
-        faults: dict[str, Json] = {one.name: one.fault for one in self.sections if one.fault is not None}
-        return {**self.comparison.as_json(), **told, **({"faults": faults} if faults else {})}
+        faults: dict[str, Json] = {made.name: made.fault for made in self.sections if made.fault is not None}
+        return {
+            "solvers": {one.solver: {**one.as_json(self.options.by), **origin_of(one)} for one in self.solvers},
+            "results": [{**row.as_json(), **sides(self.solvers, row)} for row in self.results],
+            "conclusions": {made.name: made.lead for made in self.sections if made.lead},
+            **({"faults": faults} if faults else {}),
+        }
 
     def rows(self) -> list[dict[str, Json]]:
-        """A record for each pair by each metric and within each task."""
-        found = []
-        for contest in self.comparison.contests:
-            row = {**contest.as_json(), **self.comparison.sides(contest.pair)}
-            del row["interval"]
-            found.append({**row, **_ends(contest.contrast.interval)})
-        return found
+        """A record for each row of the result table, with model and run of its solvers."""
+        return [{**asdict(row), **sides(self.solvers, row)} for row in self.results]
 
+
+WIDE = 100
+"""Columns that a sentence takes where tables may be wide."""
 
 HEADINGS: Mapping[str, Callable[[str], str]] = {
     "text": lambda heading: f"{heading}\n{'=' * len(heading)}\n",
@@ -306,7 +322,7 @@ HEADINGS: Mapping[str, Callable[[str], str]] = {
 PUBLISHED_TITLE = "What did papers print of the same metrics?"
 
 
-def nothing_said(solvers: Sequence[Scored]) -> str | None:
+def nothing_answered_by(solvers: Sequence[Scored]) -> str | None:
     """That none of these solvers finished a question, why, and what to do, in three lines; None where one did."""
     if not solvers or any(not score.outcome.failed for one in solvers for score in one.scores):
         return None
@@ -314,11 +330,11 @@ def nothing_said(solvers: Sequence[Scored]) -> str | None:
     asked, waiting = sum(len(one.scores) for one in solvers), sum(one.open for one in solvers)
     lines = [f"Nothing was answered by {names}: {asked} questions failed, {waiting} were not asked."]
     folders = {one.folder.path: one.folder for one in solvers if one.folder is not None}
-    whys = Counter(
+    reasons = Counter(
         why for one in solvers if one.folder is not None for why in one.folder.failures(one.recorded).values() if why
     )
-    lines += [f"The reason of {count}: {why}" for why, count in whys.most_common(1)]
-    if not whys:
+    lines += [f"The reason of {count}: {why}" for why, count in reasons.most_common(1)]
+    if not reasons:
         logs = [folder.path / LOG for folder in folders.values() if (folder.path / LOG).is_file()]
         lines += [f"{path} says what happened." for path in logs]
     commands = [folder.manifest.get("commands", ()) for folder in folders.values()]
@@ -352,12 +368,12 @@ def score_paths(paths: Sequence[str | Path], **options: Unpack[ScoreArguments]) 
         ((path, *more),) = sets
         loaded = load("hybrid.benchmarks", benchmark)
         folder = import_run(path, loaded, options.get("field"), Path(out), options.get("data"), more)
-        _tell_origin(origin_of(folder))
+        _tell_origin(predictions_origin(folder))
         sets = ((folder.path,),)
     found = {path: scored_at(path, options, more, options.get("verdicts")) for path, *more in sets}
     by = known_group(options.get("by"), [one for scored in found.values() for one in scored])
-    choice = Choice(by, allow_failed=options.get("allow_failed", False))
-    return ScoreReport(found, choice, options.get("abstain"), options.get("published", False))
+    compared = ComparisonOptions(by, allow_failed=options.get("allow_failed", False))
+    return ScoreReport(found, compared, options.get("abstain"), options.get("published", False))
 
 
 def compare_paths(paths: Sequence[str | Path], **options: Unpack[CompareArguments]) -> ComparisonReport:
@@ -373,9 +389,9 @@ def compare_paths(paths: Sequence[str | Path], **options: Unpack[CompareArgument
     solvers = unique([one for one, _ in found], [origin for _, origin in found])
     chosen = chosen_pairs([one.solver for one in solvers], options.get("baseline"), options.get("pairs", ()))
     by = known_group(options.get("by"), solvers)
-    choice = Choice(by, chosen, options.get("allow_failed", False), margin_of(options.get("margin")))
+    compared = ComparisonOptions(by, chosen, options.get("allow_failed", False), margin_of(options.get("margin")))
     brief, only = options.get("brief", False), tuple(options.get("only", ()))
-    return ComparisonReport(solvers, choice, options.get("published", False), brief, only)
+    return ComparisonReport(solvers, compared, options.get("published", False), brief, only)
 
 
 def known_group(by: str | None, solvers: Sequence[Scored]) -> str | None:
@@ -389,8 +405,8 @@ def known_group(by: str | None, solvers: Sequence[Scored]) -> str | None:
 
 
 def margin_of(value: float | None) -> float:
-    """The margin of non-inferiority, by default that of `Choice`. Raises `UsageError` unless 0 < margin < 1."""
-    margin = Choice().margin if value is None else value
+    """The margin of non-inferiority, 0.05 by default. Raises `UsageError` unless 0 < margin < 1."""
+    margin = ComparisonOptions().margin if value is None else value
     if not 0 < margin < 1:
         raise UsageError(f"--margin {margin}: a difference in accuracy, larger than 0 and smaller than 1")
     return margin
@@ -506,7 +522,7 @@ def protocol_of(folder: RunFolder) -> Parse:
     return own
 
 
-def origin_of(folder: RunFolder) -> Origin | None:
+def predictions_origin(folder: RunFolder) -> Origin | None:
     """Where the predictions of an imported run came from."""
     known = folder.manifest.get("predictions")
     origin: Origin | None = None if known is None else codec(Origin).validate_python(known)

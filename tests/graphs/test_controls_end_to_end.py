@@ -25,9 +25,11 @@ from hybrid.models.base import CallKey, ModelSettings
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import execute
-from hybrid.scoring.compare import Contest, compare, unique
-from hybrid.scoring.compare_tables import tables
+from hybrid.scoring.compare import compare, unique
+from hybrid.scoring.reports import ComparisonReport
+from hybrid.scoring.result import Result
 from hybrid.scoring.score import Scored, score_run
+from hybrid.scoring.sections.differences import SECTION
 from hybrid.serving.service import ServiceOptions
 from hybrid.solving.controls import ToolOutput
 from hybrid.tool import Tool
@@ -124,9 +126,10 @@ def scored(plan: ResolvedRun, solver: str = "controller") -> Scored:
     return found
 
 
-def gain(first: Scored, second: Scored) -> Contest:
-    (contest,) = compare(unique([first, second], ["first", "second"])).family("headline")
-    return contest
+def gain(first: Scored, second: Scored) -> dict[str, Result]:
+    """The rows of the headline metric of the second minus the first, by quantity."""
+    rows = SECTION.rows(compare(unique([first, second], ["first", "second"])))
+    return {row.quantity: row for row in rows if (row.metric, row.group) == ("accuracy_macro", "")}
 
 
 def test_every_question_calls_its_tool(runs: dict[str, ResolvedRun]) -> None:
@@ -144,16 +147,15 @@ def test_with_perfect_tools_everything_is_right(runs: dict[str, ResolvedRun]) ->
 @pytest.mark.parametrize("mode", ["blank", "shuffled"])
 def test_tools_without_information_add_nothing(runs: dict[str, ResolvedRun], mode: str) -> None:
     result = gain(scored(runs["real"], "mllm"), scored(runs[mode]))
-    assert result.contrast.interval is not None
-    assert result.contrast.interval.low <= 0 <= result.contrast.interval.high
-    assert result.counts.helped > 0
-    assert result.counts.harmed > 0
+    assert result["difference"].low is not None
+    assert not result["difference"].excludes_zero
+    assert min(result["helped"].value or 0, result["harmed"].value or 0) > 0
 
 
 def test_real_tools_add_more_than_empty_ones(runs: dict[str, ResolvedRun]) -> None:
-    found = gain(scored(runs["blank"]), scored(runs["real"])).contrast
-    assert found.interval is not None
-    assert found.interval.low > 0
+    found = gain(scored(runs["blank"]), scored(runs["real"]))["difference"]
+    assert found.low is not None
+    assert found.low > 0
 
 
 def test_a_shuffled_finding_speaks_of_another_questions_images(runs: dict[str, ResolvedRun]) -> None:
@@ -199,21 +201,22 @@ def test_compare_puts_the_controls_beside_the_real_run(runs: dict[str, ResolvedR
         "controller [oracle]",
         "mllm",
     ]
-    told: Any = compare(named).as_json()
-    pairs = {(pair["a"], pair["b"]) for pair in told["pairs"]}
+    pairs = set(compare(named).pairs)
     # The pure MLLM and the controls are what is measured against.
     assert ("mllm", "controller") in pairs
     assert ("controller [blank]", "controller") in pairs
     assert ("controller", "controller [blank]") not in pairs
-    assert all("tool output" not in table.title for table in tables(named))
+    assert all("tool output" not in table.title for table in ComparisonReport(named).tables())
 
 
 def test_the_command_names_each_run_by_what_sets_it_apart(runs: dict[str, ResolvedRun]) -> None:
     paths = [str(runs[mode].folder.path / "controller") for mode in ("real", "blank")]
     told = CliRunner().invoke(command, [*paths, "--json"], standalone_mode=False)
     assert list(json.loads(told.stdout)["solvers"]) == ["controller", "controller [blank]"]
-    (gain,) = [pair for pair in json.loads(told.stdout)["pairs"] if pair["family"] == "headline"]
-    assert (gain["a"], gain["b"], gain["difference"] > 0) == ("controller [blank]", "controller", True)
+    wanted = ("difference", "accuracy_macro", None)
+    rows = json.loads(told.stdout)["results"]
+    (row,) = [row for row in rows if (row["quantity"], row.get("metric"), row.get("group")) == wanted]
+    assert (row["a"], row["b"], row["value"] > 0) == ("controller [blank]", "controller", True)
 
 
 def test_runs_that_no_label_sets_apart_carry_where_they_lie(runs: dict[str, ResolvedRun]) -> None:

@@ -1,6 +1,6 @@
 """The files of runs as they lie on disk, and what their rows say: no word of `hybrid.stats` or `hybrid.scoring` in it.
 
-runs = read_runs("blink", made.paths, names, report)
+runs = read_runs("blink", solver_folders(made.paths))
 runs.scores["mllm"]["val_Jigsaw_1"]["correct"]
 """
 
@@ -38,24 +38,44 @@ class Runs(NamedTuple):
     questions: Mapping[str, JsonObject]
     folders: Mapping[str, Path]
     """By solver where its attempts, scores and traces lie."""
-    report: JsonObject
 
     @property
     def first(self) -> tuple[str, ...]:
         """The solvers without their repetitions."""
         return tuple(name for name in self.scores if "@" not in name)
 
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Every two solvers: baselines before others, a control before the run that it is of."""
+        ordered = sorted(self.first, key=lambda name: (name.startswith("controller"), "[" not in name))
+        return list(itertools.combinations(ordered, 2))
 
-def read_runs(benchmark: str, paths: Sequence[Path], report: JsonObject) -> Runs:
-    """The three made-up runs of a benchmark once they were scored, next to the comparison that was made of them."""
-    folders = {
+    def model(self, solver: str) -> str | None:
+        """The model that a solver asked."""
+        if solver.startswith("specialist"):
+            return None
+        manifest = json.loads((self.folders[solver].parent / "manifest.json").read_text())
+        return str(manifest["identity"]["model"]["model"])
+
+    def attempts(self, solver: str) -> list[JsonObject]:
+        """The lines of a solver's attempts."""
+        return lines(self.folders[solver] / "attempts.jsonl")
+
+
+def solver_folders(paths: Sequence[Path]) -> dict[str, Path]:
+    """The folders of the solvers of three made-up runs, by the names that a comparison gives them."""
+    return {
         f"{file.parent.name}{suffix}": file.parent
         for path, suffix in zip(paths, SUFFIXES, strict=True)
-        for file in sorted(path.glob("*/scores.jsonl"))
+        for file in sorted(path.glob("*/attempts.jsonl"))
     }
+
+
+def read_runs(benchmark: str, folders: Mapping[str, Path]) -> Runs:
+    """The files of solvers whose runs were scored."""
     scores = {name: {row["id"]: row for row in lines(own / "scores.jsonl")} for name, own in folders.items()}
-    questions = {row["id"]: row for row in lines(paths[0] / "questions.jsonl")}
-    return Runs(benchmark, scores, questions, folders, report)
+    first = next(iter(folders.values())).parent
+    return Runs(benchmark, scores, {row["id"]: row for row in lines(first / "questions.jsonl")}, folders)
 
 
 def lose_traces(solver: Path) -> None:
@@ -152,18 +172,17 @@ def column(rows: Iterable[tuple[JsonObject, ...]], place: int) -> list[JsonObjec
     return [row[place] for row in rows]
 
 
+def with_failed(rows: Iterable[JsonObject]) -> list[JsonObject]:
+    """Failed questions as questions without a readable answer."""
+    return [{**row, "outcome": "unparsed"} if failed(row) else row for row in rows]
+
+
+def tasks_of(rows: Iterable[JsonObject]) -> dict[str, list[JsonObject]]:
+    return {task: column(own, 0) for task, own in by_task([(row,) for row in rows]).items()}
+
+
 def by_task(rows: Iterable[tuple[JsonObject, ...]]) -> dict[str, list[tuple[JsonObject, ...]]]:
     found: dict[str, list[tuple[JsonObject, ...]]] = defaultdict(list)
     for row in rows:
         found[row[0]["task"]].append(row)
     return dict(sorted(found.items()))
-
-
-def withheld(whole: Sequence[tuple[JsonObject, ...]], part: Sequence[tuple[JsonObject, ...]]) -> str | None:
-    """Why nothing is tested. In these runs everybody has every question, so that a failed row is a lost one."""
-    if any(sum(failed(row[0]) for row in rows) > 0.01 * len(rows) for rows in (whole, part)):
-        return "failed"
-    kept = [row for row in part if not failed(row[0])]
-    return (
-        "unanswered" if any(all(score["answer"] is None for score in one) for one in zip(*kept, strict=True)) else None
-    )

@@ -1,13 +1,20 @@
-"""Every section of a comparison, and what recomputes its records."""
+"""Every section of the result table, and what makes its rows once more."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
-from tests.recomputed.pairs import agreement, ceiling, gain, noninferior
+from tests.recomputed.pairs import agreement, ceiling, differences, gain, helped, noninferior, questions
 from tests.recomputed.runs import JsonObject, Runs
-from tests.recomputed.solvers import floor, sampling, spread
+from tests.recomputed.solvers import chance, cost, each_metric, models, outcomes, sampling, spread, tasks
 from tests.recomputed.traces import evidence, tool_use
 
-RECOMPUTED: Mapping[str, Callable[[Runs, Sequence[JsonObject]], None]] = {
-    one.__name__: one for one in (noninferior, gain, ceiling, evidence, tool_use, agreement, floor, spread, sampling)
+RECOMPUTED: Mapping[str, Callable[[Runs], Iterable[JsonObject]]] = {
+    "metrics": each_metric,
+    **{
+        one.__name__: one
+        for one in (
+            *(models, differences, tasks, questions, helped, noninferior, gain, ceiling, evidence, tool_use),
+            *(agreement, chance, spread, sampling, cost, outcomes),
+        )
+    },
 }
-"""By section what recomputes its records and compares every number of them."""
+"""By section its rows."""

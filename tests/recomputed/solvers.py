@@ -1,15 +1,18 @@
-"""The sections on single solvers once more: what a guess is worth, repetitions, and votes over samples."""
+"""The sections on single solvers once more: values, ends and cost, what a guess is worth, repetitions, votes."""
 
 import math
 import re
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from scipy.stats import t as student
 
+from hybrid.types import Outcome
+from tests.recomputed.rows import RULE, Side, measured, result
 from tests.recomputed.runs import (
     HEADLINE,
+    RULES,
     JsonObject,
     Runs,
     accuracy,
@@ -17,12 +20,19 @@ from tests.recomputed.runs import (
     by_task,
     column,
     failed,
-    lines,
     metrics,
+    tasks_of,
+    with_failed,
 )
-from tests.recomputed.sums import interval, same, value
+from tests.recomputed.sums import value
 
-SHARES = ((0.0, 0.5), (0.5, 0.75), (0.75, 0.999), (0.999, 1.0))
+BINS = {
+    (0.0, 0.5): "above 0% to 50%",
+    (0.5, 0.75): "above 50% to 75%",
+    (0.75, 0.999): "above 75%, not all",
+    (0.999, 1.0): "all agree",
+}
+"""Of the winner's share."""
 
 
 def answers(question: JsonObject) -> list[str]:
@@ -35,11 +45,95 @@ def key(question: JsonObject) -> str:
     return str(question["target"]).strip("()")
 
 
-def floor(runs: Runs, records: Sequence[JsonObject]) -> None:
+def each_metric(runs: Runs) -> Iterator[JsonObject]:
+    """Section `metrics`: every metric under both rules, and once more with failed questions as wrong."""
+    head = HEADLINE[runs.benchmark]
+    for name, scores in runs.scores.items():
+        rows = list(scores.values())
+        counted = {"": rows} | ({"with_failed.": with_failed(rows)} if any(map(failed, rows)) else {})
+        for rule in RULES:
+            for prefix, own in counted.items():
+                for metric, side in metrics(runs.benchmark, own, rule).items():
+                    of = {"a": name, "metric": f"{prefix}{metric}", "none": rule}
+                    of |= {"detail": True} if prefix and metric != head else {}
+                    yield measured(result("metrics", "value", "fraction", None, **of), side)
+
+
+def tasks(runs: Runs) -> Iterator[JsonObject]:
+    """Accuracy by task under both rules."""
+    for name, scores in runs.scores.items():
+        for task, rows in tasks_of(scores.values()).items():
+            for rule in RULES:
+                of = {"a": name, "group": task, "none": rule}
+                yield measured(result("tasks", "accuracy", "fraction", None, **of), ("ratio", accuracy(rows, rule)))
+            kept = [row for row in rows if not failed(row)]
+            none = sum(row["answer"] is None for row in kept)
+            yield result("tasks", "none", "questions", none, a=name, group=task, n=len(kept))
+
+
+def models(runs: Runs) -> Iterator[JsonObject]:
+    """Nothing for one model; else a row for each solver that asked one, and each task."""
+    asking = [name for name in runs.scores if runs.model(name) is not None]
+    if len({runs.model(name) for name in asking}) < 2:
+        return
+    for name in asking:
+        rows = list(runs.scores[name].values())
+        sides: dict[str, Side] = {
+            HEADLINE[runs.benchmark]: metrics(runs.benchmark, rows, RULE)[HEADLINE[runs.benchmark]]
+        }
+        sides |= {task: ("ratio", accuracy(own, RULE)) for task, own in tasks_of(rows).items()}
+        for quantity, side in sides.items():
+            yield result("models", quantity, "fraction", value(*side), a=name, n=len(side[1]), none=RULE)
+
+
+def outcomes(runs: Runs) -> Iterator[JsonObject]:
+    """How questions ended, and the sums of what attempts say that they cost."""
+    for name, scores in runs.scores.items():
+        count, of = Counter(row["outcome"] for row in scores.values()), {"a": name, "n": len(scores)}
+        for outcome in Outcome:
+            some = count[outcome.value]
+            yield result("outcomes", outcome.value, "questions", some, **of, detail=not some)
+        attempts = runs.attempts(name)
+        used = _usage(attempts)
+        assert all(one["started"] == place for place, one in enumerate(attempts) if name != "controller")
+        spent: dict[tuple[str, str], float | None] = {
+            ("model calls", "calls"): used["model_calls"],
+            ("tool calls", "calls"): used["tool_calls"],
+            ("lost", "calls"): used["tool_faults"],
+            ("tokens in", "tokens"): used["input_tokens"],
+            ("tokens out", "tokens"): used["output_tokens"],
+            ("busy", "seconds"): used["seconds"],
+            # Each attempt began a second after the one before, and took half of one.
+            ("wall", "seconds"): sum(one["seconds"] for one in attempts),
+            ("cost", "USD"): None,
+        }
+        for (quantity, kind), number in spent.items():
+            yield result("outcomes", quantity, kind, number, **of)
+
+
+def _usage(attempts: Iterable[JsonObject]) -> Mapping[str, float]:
+    total: Counter[str] = Counter()
+    for attempt in attempts:
+        for exchange in attempt["exchanges"]:
+            total.update({key: each for key, each in exchange["reply"]["usage"].items() if each is not None})
+    return total
+
+
+def cost(runs: Runs) -> Iterator[JsonObject]:
+    """Tokens per question, as no price is known, next to the headline metric."""
+    head = HEADLINE[runs.benchmark]
+    for name, scores in runs.scores.items():
+        rows, used = list(scores.values()), _usage(runs.attempts(name))
+        asked = sum(row["outcome"] not in ("outage", "broken") for row in rows)
+        spent = (used["input_tokens"] + used["output_tokens"]) / asked
+        yield result("cost", "tokens per question", "tokens", spent, a=name, metric=head, n=asked)
+        row = result("cost", "value", "fraction", None, a=name, metric=head)
+        yield measured(row, metrics(runs.benchmark, rows, RULE)[head])
+
+
+def chance(runs: Runs) -> Iterator[JsonObject]:
     """The guess by trying every answer, and the best constant answer by counting keys."""
-    told = {(kind, record[kind]): record for record in records for kind in ("task", "metric") if kind in record}
-    expected = {}
-    for task in {row["task"] for row in runs.scores["mllm"].values()}:
+    for task in sorted({row["task"] for row in runs.scores["mllm"].values()}):
         kept = {
             name: [row for row in rows.values() if row["task"] == task and not failed(row)]
             for name, rows in runs.scores.items()
@@ -47,32 +141,27 @@ def floor(runs: Runs, records: Sequence[JsonObject]) -> None:
         asked = {row["id"] for rows in kept.values() for row in rows}
         keys = Counter(key(runs.questions[identity]) for identity in asked)
         often = min(keys, key=lambda answer: (-keys[answer], answer))
-        expected["task", task] = {
-            "task": task,
-            "n": len(asked),
-            **_exact(guess(runs, asked)),
-            "most_frequent": {"answer": often, "share": keys[often] / len(asked)},
-            "solvers": {
-                name: _above("ratio", accuracy(rows, "chance"), guess(runs, (row["id"] for row in rows)))
-                for name, rows in kept.items()
-            },
-        }
-    for metric in metrics(runs.benchmark, list(runs.scores["mllm"].values()), "chance"):
-        solvers = {}
-        for name, rows in runs.scores.items():
-            guessed = [{**row, "correct": guess(runs, [row["id"]]), "answer": "?"} for row in rows.values()]
-            own, by_guess = (metrics(runs.benchmark, each, "chance")[metric] for each in (list(rows.values()), guessed))
-            solvers[name] = _above(*own, value(*by_guess))
-        most = max(solvers.values(), key=lambda each: each["n"])
-        expected["metric", metric] = {
-            "metric": metric,
-            "n": most["n"],
-            **_exact(most["guess"]),
-            "most_frequent": None,
-            "solvers": solvers,
-        }
-    assert len(told) == len(records)
-    same(told, expected)
+        of = {"metric": "accuracy", "group": task}
+        yield result("chance", "guess", "fraction", guess(runs, asked), **of, n=len(asked))
+        note = f"always {often}, chosen by the answer key: an upper bound of a constant answer"
+        share = keys[often] / len(asked)
+        yield result("chance", "most frequent answer", "fraction", share, **of, n=len(asked), note=note)
+        for name, rows in kept.items():
+            yield _above(name, ("ratio", accuracy(rows, RULE)), guess(runs, (row["id"] for row in rows)), **of)
+    for metric in metrics(runs.benchmark, list(runs.scores["mllm"].values()), RULE):
+        sides = {}
+        for name, scores in runs.scores.items():
+            guessed = [{**row, "correct": guess(runs, [row["id"]]), "answer": "?"} for row in scores.values()]
+            own, by_guess = (metrics(runs.benchmark, each, RULE)[metric] for each in (list(scores.values()), guessed))
+            sides[name] = (own, value(*by_guess))
+            yield _above(name, own, value(*by_guess), metric=metric)
+        (_, cells), worth = max(sides.values(), key=lambda each: len(each[0][1]))
+        yield result("chance", "guess", "fraction", worth, metric=metric, n=len(cells))
+
+
+def _above(name: str, side: Side, worth: float, **of: str) -> JsonObject:
+    row = measured(result("chance", "above guess", "fraction", None, a=name, **of), side)
+    return {**row, **{key: row[key] - worth for key in ("value", "low", "high")}}
 
 
 def guess(runs: Runs, ids: Iterable[str]) -> float:
@@ -81,98 +170,68 @@ def guess(runs: Runs, ids: Iterable[str]) -> float:
     return sum(sum(one == key(q) for one in answers(q)) / len(answers(q)) for q in asked) / len(asked)
 
 
-def _exact(worth: float) -> JsonObject:
-    return {"guess": worth, "exact": True, "standard_error": None}
-
-
-def _above(how: str, cells: Sequence, worth: float) -> JsonObject:  # type: ignore[type-arg]
-    found, (low, high) = value(how, cells), interval(how, cells)
-    return {
-        "n": len(cells),
-        "value": found,
-        "guess": worth,
-        "difference": found - worth,
-        "interval": [low, high],
-        "excludes_guess": not low <= worth <= high,
-    }
-
-
-def spread(runs: Runs, records: Sequence[JsonObject]) -> None:
+def spread(runs: Runs) -> Iterator[JsonObject]:
     """Mean, standard deviation and Student's interval of the MLLM's repetitions, and whose verdict changed."""
     names = [name for name in runs.scores if name.startswith("mllm")]
     assert names == ["mllm", "mllm@2", "mllm@3"]
     whole = aligned(runs, names)
-    kept = [row for row in whole if not failed(row[0])]
-    changed = {row[0]["id"]: [one["correct"] for one in row] for row in kept}
-    quantities = []
-    for group, rows in {"": whole, **by_task(whole)}.items():
-        sides = [
-            ("ratio", accuracy(column(rows, place), "chance"))
-            if group
-            else metrics(runs.benchmark, column(rows, place), "chance")[HEADLINE[runs.benchmark]]
+    for task, rows in {"": whole, **by_task(whole)}.items():
+        sides: list[Side] = [
+            ("ratio", accuracy(column(rows, place), RULE))
+            if task
+            else metrics(runs.benchmark, column(rows, place), RULE)[HEADLINE[runs.benchmark]]
             for place in range(len(names))
         ]
         values = [value(*side) for side in sides]
-        mean = sum(values) / len(values)
-        sd = math.sqrt(sum((one - mean) ** 2 for one in values) / (len(values) - 1))
+        mean, sd = statistics.mean(values), statistics.stdev(values)
         half = float(student.ppf(0.975, len(values) - 1)) * sd / math.sqrt(len(values))
+        of = {"metric": "accuracy" if task else HEADLINE[runs.benchmark], "group": task, "n": len(sides[0][1])}
+        for name, one in zip(names, values, strict=True):
+            yield result("spread", "value", "fraction", one, **of, a=name)
+        ends = {"low": mean - half, "high": mean + half}
+        yield result("spread", "mean over repetitions", "fraction", mean, **of, a=names[0], **ends)
+        yield result("spread", "standard deviation over repetitions", "fraction", sd, **of, a=names[0])
         judged = [row for row in rows if not failed(row[0])]
-        quantities.append(
-            {
-                "metric": "accuracy" if group else HEADLINE[runs.benchmark],
-                "group": group,
-                "n": len(sides[0][1]),
-                "values": values,
-                "mean": mean,
-                "sd": sd,
-                "least": min(values),
-                "greatest": max(values),
-                "interval": [mean - half, mean + half],
-                "changed": sum(len({one["correct"] for one in row}) > 1 for row in judged),
-                "judged": len(judged),
-            }
-        )
-    different = {identity: verdicts for identity, verdicts in changed.items() if len(set(verdicts)) > 1}
-    assert different
-    same(records, [{"solver": "mllm", "repetitions": names, "quantities": quantities, "changed": different}])
+        changed = [row[0]["id"] for row in judged if len({one["correct"] for one in row}) > 1]
+        assert changed
+        of |= {"n": len(judged), "a": names[0]}
+        yield result("spread", "share of changed verdicts", "fraction", len(changed) / len(judged), **of, ids=changed)
 
 
-def sampling(runs: Runs, records: Sequence[JsonObject]) -> None:
+def sampling(runs: Runs) -> Iterator[JsonObject]:
     """Every sample read by a pattern and held against the key; shares of votes counted once more."""
-    solvers = [name for name in runs.scores if name.startswith("mllm")]
-    assert [record["solver"] for record in records] == solvers
-    for name, record in zip(solvers, records, strict=True):
-        same(record, {"solver": name, **_voted(runs, name)})
+    for name in runs.scores:
+        if name.startswith("mllm"):
+            yield from _voted(runs, name)
 
 
-def _voted(runs: Runs, solver: str) -> JsonObject:
+def _voted(runs: Runs, solver: str) -> Iterator[JsonObject]:
     rows = {identity: row for identity, row in runs.scores[solver].items() if not failed(row)}
-    steps = {
-        line["id"]: line["exchanges"][0]["reply"]["steps"]
-        for line in lines(runs.folders[solver] / "attempts.jsonl")
-        if line["id"] in rows
-    }
+    steps = {one["id"]: one["exchanges"][0]["reply"]["steps"] for one in runs.attempts(solver) if one["id"] in rows}
     texts = {i: [step["text"] for step in own if step["name"] == "sample"] for i, own in steps.items()}
     votes = {i: next(step["data"] for step in own if step["name"] == "vote") for i, own in steps.items()}
     read = {i: [_read(text) for text in own] for i, own in texts.items()}
     verdicts = {i: [_worth(runs.questions[i], answer) for answer in own] for i, own in read.items()}
+    yield from _next_to_samples(runs, solver, list(rows.values()), verdicts)
     drawn = sum(map(len, read.values()))
     counts = {i: Counter(answer for answer in own if answer is not None) for i, own in read.items()}
     share = {i: max(own.values()) / own.total() for i, own in counts.items() if own}
-    return {
-        "questions": len(rows),
-        "samples": drawn,
-        "refused": sum(vote["refused"] for vote in votes.values()),
-        "unreadable_share": sum(answer is None for own in read.values() for answer in own) / drawn,
-        "winner_share": statistics.mean(share.values()),
-        "without_verdict": 0,
-        "quantities": _vote_next_to_samples(runs, list(rows.values()), verdicts),
-        "by_share": [bin_ for low, high in SHARES for bin_ in _bin(runs, solver, share, votes, (low, high))],
-        "ids": {
-            i: {"vote": float(rows[i]["correct"]), "single": sum(own) / len(own), "best": max(own)}
-            for i, own in verdicts.items()
-        },
+    shares = {
+        "share of refusals": sum(vote["refused"] for vote in votes.values()) / drawn,
+        "share of unreadable samples": sum(answer is None for own in read.values() for answer in own) / drawn,
+        "mean share of the winner": statistics.mean(share.values()),
     }
+    for quantity, one in shares.items():
+        yield result("sampling", quantity, "fraction", one, a=solver, n=drawn)
+    for (low, high), name in BINS.items():
+        inside = [i for i, one in share.items() if low < one <= high]
+        if inside:
+            row = result("sampling", "accuracy by share of the winner", "fraction", None, a=solver, metric="accuracy")
+            row["group"] = name
+            yield measured(row, ("ratio", accuracy([rows[i] for i in inside], RULE)))
+            claimed = statistics.mean(votes[i]["confidence"] for i in inside)
+            row |= {"quantity": "claimed by share of the winner", "value": claimed, "n": len(inside), "detail": True}
+            yield row
 
 
 def _read(text: str) -> str | None:
@@ -184,55 +243,20 @@ def _worth(question: JsonObject, answer: str | None) -> float:
     return 1 / len(answers(question)) if answer is None else float(answer == key(question))
 
 
-def _vote_next_to_samples(runs: Runs, rows: Sequence[JsonObject], verdicts: dict[str, list[float]]) -> list[JsonObject]:
-    head = HEADLINE[runs.benchmark]
+def _next_to_samples(
+    runs: Runs, solver: str, rows: Sequence[JsonObject], verdicts: Mapping[str, Sequence[float]]
+) -> Iterator[JsonObject]:
+    head, count = HEADLINE[runs.benchmark], len(next(iter(verdicts.values())))
 
-    def headline(worth: Sequence[float]) -> float:
-        changed = [{**row, "correct": one} for row, one in zip(rows, worth, strict=True)]
-        return value(*metrics(runs.benchmark, changed, "chance")[head])
+    def of(members: Sequence[JsonObject], worth: Sequence[float], task: str) -> Side:
+        changed = [{**row, "correct": one} for row, one in zip(members, worth, strict=True)]
+        return ("ratio", accuracy(changed, RULE)) if task else metrics(runs.benchmark, changed, RULE)[head]
 
-    count = len(next(iter(verdicts.values())))
-    singles = [headline([verdicts[row["id"]][number] for row in rows]) for number in range(count)]
-    found = [
-        {
-            "metric": head,
-            "group": "",
-            "n": len(metrics(runs.benchmark, rows, "chance")[head][1]),
-            "vote": headline([row["correct"] for row in rows]),
-            "single_sample": sum(singles) / count,
-            "best": headline([max(verdicts[row["id"]]) for row in rows]),
-        }
-    ]
-    for task, own in by_task([(row,) for row in rows]).items():
-        inside = column(own, 0)
-        found.append(
-            {
-                "metric": "accuracy",
-                "group": task,
-                "n": len(inside),
-                "vote": sum(row["correct"] for row in inside) / len(inside),
-                "single_sample": sum(sum(verdicts[row["id"]]) for row in inside) / (count * len(inside)),
-                "best": sum(max(verdicts[row["id"]]) for row in inside) / len(inside),
-            }
-        )
-    return found
-
-
-def _bin(
-    runs: Runs, solver: str, share: dict[str, float], votes: dict[str, JsonObject], ends: tuple[float, float]
-) -> list[JsonObject]:
-    inside = [i for i, one in share.items() if ends[0] < one <= ends[1]]
-    if not inside:
-        return []
-    cells = accuracy([runs.scores[solver][i] for i in inside], "chance")
-    return [
-        {
-            "above": ends[0],
-            "to": ends[1],
-            "n": len(inside),
-            "share": sum(share[i] for i in inside) / len(inside),
-            "claimed": sum(votes[i]["confidence"] for i in inside) / len(inside),
-            "accuracy": value("ratio", cells),
-            "interval": interval("ratio", cells),
-        }
-    ]
+    for task, own in {"": rows, **tasks_of(rows)}.items():
+        vote = of(own, [row["correct"] for row in own], task)
+        singles = [value(*of(own, [verdicts[row["id"]][number] for row in own], task)) for number in range(count)]
+        best = value(*of(own, [max(verdicts[row["id"]]) for row in own], task))
+        of_all = {"vote": value(*vote), "single sample": statistics.mean(singles), "best of samples": best}
+        for quantity, one in of_all.items():
+            place = {"metric": "accuracy" if task else head, "group": task, "n": len(vote[1])}
+            yield result("sampling", quantity, "fraction", one, a=solver, **place)

@@ -3,9 +3,8 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import pytest
 from scipy.optimize import brentq
 from scipy.stats import t as student
 
@@ -163,43 +162,3 @@ def holm(ps: Sequence[float]) -> list[float]:
         before = found[order[rank - 1]] if rank else 0.0
         found[place] = max(before, min(1.0, ps[place] * (len(ps) - rank)))
     return [found[place] for place in range(len(ps))]
-
-
-def check_holm(records: Sequence[JsonObject]) -> None:
-    """The adjusted p values of one family."""
-    tested = [record for record in records if record["p"] is not None]
-    assert [record["p_holm"] for record in tested] == near(holm([record["p"] for record in tested]))
-    assert all(record["p_holm"] is None for record in records if record["p"] is None)
-
-
-def near(expected: Any) -> Any:
-    return pytest.approx(expected, rel=1e-7, abs=1e-9)
-
-
-def same(told: Any, expected: Any, where: str = "") -> None:
-    """Every number of a record, whatever it is nested in; keys and lengths too."""
-    if isinstance(expected, dict):
-        assert not set(told) ^ set(expected), (where, set(told) ^ set(expected))
-        for key, value_of_key in expected.items():
-            same(told[key], value_of_key, f"{where}/{key}")
-    elif isinstance(expected, list | tuple):
-        assert len(told) == len(expected), where
-        if where.endswith("ids"):
-            told, expected = sorted(told), sorted(expected)
-        for place, (one, other) in enumerate(zip(told, expected, strict=True)):
-            same(one, other, f"{where}/{place}")
-    elif isinstance(expected, float):
-        assert told == near(expected), where
-    else:
-        assert told == expected, where
-
-
-def same_records(told: Sequence[JsonObject], expected: Sequence[JsonObject], keys: Sequence[str]) -> None:
-    """The same records in whatever order, known by these of their values."""
-
-    def keyed(records: Sequence[JsonObject]) -> dict[str, JsonObject]:
-        found = {"/".join(str(record.get(key)) for key in keys): record for record in records}
-        assert len(found) == len(records)
-        return found
-
-    same(keyed(told), keyed(expected))

@@ -2,12 +2,12 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from tests.recomputed.rows import measured, result
 from tests.recomputed.runs import Cell, JsonObject, Runs, failed, unit
 from tests.recomputed.solvers import answers, key
-from tests.recomputed.sums import interval, same_records
 
 ASKED = {"Counting": "detection", "Jigsaw": "jigsaw", "Relative_Depth": "depth", "yes_no": "detection"}
 """By task the tool whose finding decides."""
@@ -23,7 +23,6 @@ CLASS = {
 }
 HYBRID, ALONE = "controller", "mllm"
 CALLERS = ("controller", "controller [blank]", "controller [shuffled]", "specialist")
-FAULTS = ("unknown_tool", "unknown_image", "bad_arguments", "tool_error", "timeout", "absent")
 
 
 def calls(runs: Runs, solver: str, identity: str) -> list[JsonObject] | str:
@@ -96,40 +95,36 @@ RATES: Mapping[str, tuple[Callable[[Case], bool], Callable[[Case], bool]]] = {
 """Over which cases, and which of them count."""
 
 
-def evidence(runs: Runs, records: Sequence[JsonObject]) -> None:
-    """Cells, rates, and what is in neither."""
-    both = {"hybrid": HYBRID, "alone": ALONE}
+def evidence(runs: Runs) -> Iterator[JsonObject]:
+    """Classes, rates, and what is in neither."""
+    both = {"a": ALONE, "b": HYBRID}
     every = cases(runs)
-    expected: list[JsonObject] = []
     for task in ("", *sorted({case.row["task"] for case in every})):
         inside = [case for case in every if task in ("", case.row["task"])]
-        for cell in {case[1:5] for case in inside}:
-            own = [case for case in inside if case[1:5] == cell]
-            expected.append(
-                {
-                    **both,
-                    "group": task,
-                    **dict(zip(("alone_right", "finding", "hybrid_right", "class"), cell, strict=True)),
-                    "n": len(own),
-                    "as_found": sum(case.as_found for case in own),
-                    "ids": [case.row["id"] for case in own],
-                }
-            )
+        of = {**both, "group": task}
+        for name in dict.fromkeys((*CLASS.values(), "no finding", "wrong tool", "no call", "unread")):
+            own = [case for case in inside if case.name == name]
+            parts = {
+                "": own,
+                ": helped": [case for case in own if case.hybrid and not case.alone],
+                ": harmed": [case for case in own if case.alone and not case.hybrid],
+                ": as found": [case for case in own if case.as_found],
+            }
+            for part, members in parts.items():
+                if members or (not part and not task):
+                    ids, n = [case.row["id"] for case in members], len(own) if part else len(inside)
+                    row = {**of, "n": n, "ids": ids, "detail": bool(part)}
+                    yield result("evidence", f"{name}{part}", "questions", len(members), **row)
         for rate, (over, counts) in RATES.items():
-            own = [case for case in inside if over(case)]
-            if not own and task:
-                continue
-            cells = [Cell("", unit(case.row), float(counts(case))) for case in own]
-            k = sum(map(counts, own))
-            ends = interval("ratio", cells) if cells else None
-            rated = {"rate": rate, "k": k, "n": len(own), "value": k / len(own) if own else None}
-            expected.append({**both, "group": task, **rated, "interval": ends})
+            if own := [case for case in inside if over(case)]:
+                cells = [Cell("", unit(case.row), float(counts(case))) for case in own]
+                yield measured(result("evidence", f"{rate} rate", "fraction", None, **of), ("ratio", cells))
+            elif not task:
+                yield result("evidence", f"{rate} rate", "fraction", None, **of, n=0)
     lost = [i for i, row in runs.scores[HYBRID].items() if failed(row) or failed(runs.scores[ALONE][i])]
-    expected.append({**both, "group": "", "left_out": "failed", "n": len(lost), "ids": lost})
+    yield result("evidence", "left out: failed", "questions", len(lost), **both, ids=lost)
     for why, ids in _unread(runs, HYBRID).items():
-        expected.append({**both, "group": "", "unread": why, "n": len(ids), "ids": ids})
-    keys = ("group", "alone_right", "finding", "hybrid_right", "class", "rate", "left_out", "unread")
-    same_records(records, expected, keys)
+        yield result("evidence", f"why unread: {why}", "questions", len(ids), **both, ids=ids)
 
 
 def _unread(runs: Runs, solver: str) -> dict[str, list[str]]:
@@ -140,9 +135,8 @@ def _unread(runs: Runs, solver: str) -> dict[str, list[str]]:
     return found
 
 
-def tool_use(runs: Runs, records: Sequence[JsonObject]) -> None:
+def tool_use(runs: Runs) -> Iterator[JsonObject]:
     """Calls, faults and right answers by solver, tool and task."""
-    expected: list[JsonObject] = []
     for solver in CALLERS:
         made = {
             i: [(_tool(call), call) for call in found]
@@ -154,33 +148,40 @@ def tool_use(runs: Runs, records: Sequence[JsonObject]) -> None:
         for tool in ("", *tools):
             for task in ("", *tasks):
                 inside = {i: own for i, own in made.items() if task in ("", runs.scores[solver][i]["task"])}
-                record = _used(runs, solver, tool, inside)
-                if record["questions"] or not tool:
-                    expected.append({"solver": solver, "tool": tool, "group": task, **record})
+                if not tool or any(name == tool for own in inside.values() for name, _ in own):
+                    yield from _used(runs, solver, tool, task, inside)
         if lost := [i for ids in _unread(runs, solver).values() for i in ids]:
-            expected.append({"solver": solver, "unread": len(lost), "ids": lost})
-    same_records(records, expected, ("solver", "tool", "group", "unread"))
+            yield result("tool_use", "without a readable trace", "questions", len(lost), a=solver, ids=lost)
 
 
 def _tool(call: JsonObject) -> str:
     return "(no such tool)" if call["fault"] == "unknown_tool" else call["name"]
 
 
-def _used(runs: Runs, solver: str, tool: str, made: Mapping[str, Sequence[tuple[str, JsonObject]]]) -> JsonObject:
+def _used(
+    runs: Runs, solver: str, tool: str, task: str, made: Mapping[str, Sequence[tuple[str, JsonObject]]]
+) -> Iterator[JsonObject]:
     own = {i: [call for name, call in each if tool in ("", name)] for i, each in made.items()}
     flat = [call for each in own.values() for call in each]
-    faults = Counter(call["fault"] for call in flat)
-    correct = {i: runs.scores[solver][i]["correct"] == 1 for i in made}
-    return {
-        "asked": len(made),
-        "questions": sum(bool(each) for each in own.values()),
-        "calls": len(flat),
-        "faults": {fault: faults[fault] for fault in FAULTS if faults[fault]},
-        "right": sum(correct[i] for i, each in own.items() if each),
-        "n": sum(bool(each) for each in own.values()),
-        "right_without": sum(correct[i] for i, each in own.items() if not each),
-        "n_without": sum(not each for each in own.values()),
-        "first": sum(tool in ("", each[0][0]) for each in made.values() if each),
-        "most": max(map(len, own.values()), default=0),
-        "seconds": sum(call["seconds"] for call in flat) / len(flat) if flat else None,
+    of = {"a": solver, "metric": tool, "group": task}
+    first = sum(tool in ("", each[0][0]) for each in made.values() if each)
+    counts = {
+        ("questions with a call", "questions"): sum(bool(each) for each in own.values()),
+        ("calls", "calls"): len(flat),
+        ("most calls a question", "calls"): max(map(len, own.values()), default=0),
+        ("called first", "questions"): first,
     }
+    for (quantity, kind), count in counts.items():
+        detail = quantity in ("most calls a question", "called first")
+        yield result("tool_use", quantity, kind, count, **of, n=len(made), detail=detail)
+    for fault, count in Counter(call["fault"] for call in flat if call["fault"]).items():
+        name = fault if fault == "absent" else f"faults: {fault.replace('_', ' ')}"
+        yield result("tool_use", name, "calls", count, **of, n=len(flat))
+    correct = {i: runs.scores[solver][i]["correct"] == 1 for i in made}
+    for quantity, wanted in (("right when called", True), ("right when not called", False)):
+        if judged := [correct[i] for i, each in own.items() if bool(each) is wanted]:
+            share = sum(judged) / len(judged)
+            yield result("tool_use", quantity, "fraction", share, **of, n=len(judged))
+    if flat:
+        seconds = sum(call["seconds"] for call in flat) / len(flat)
+        yield result("tool_use", "seconds a call", "seconds", seconds, **of, n=len(flat))

@@ -1,6 +1,9 @@
 """`hybrid compare` as typed: the same p in every command, what is refused, and the numbers of the published data."""
 
+import csv
+import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,12 +12,19 @@ import pytest
 
 Command = Callable[..., Any]
 
-HEADLINE = "Paired differences on the same questions\n"
+TITLE = "Which solver is better on the same questions?\n"
 
 
-def headline(out: str) -> str:
-    """The table of the paired differences of the headline metric, as printed."""
-    return out[out.index(HEADLINE) :].split("\n\nPaired differences", 1)[0].split("\n\nOutcomes", 1)[0].strip()
+def headline(out: str) -> list[str]:
+    """The rows of the paired differences of the headline metric, as printed."""
+    table = out[out.index("blink: differences") :].split("\n\n")[1]
+    return [line for line in table.splitlines() if " accuracy_macro " in line]
+
+
+def differences(out: str, quantity: str = "difference", metric: str = "accuracy_macro") -> list[dict[str, Any]]:
+    """The rows of one quantity of the paired differences in JSON."""
+    wanted = ("differences", quantity, metric)
+    return [row for row in json.loads(out)["results"] if (row["section"], row["quantity"], row.get("metric")) == wanted]
 
 
 def test_every_command_prints_the_same_p(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
@@ -22,14 +32,12 @@ def test_every_command_prints_the_same_p(command: Command, blink: tuple[str, ...
     ran = command("run", *blink, *solvers)
     assert ran.code == 0, ran.err
     told = headline(ran.out)
-    assert told.count("accuracy_macro") == 3
+    assert len(told) == 3
     assert headline(command("score", tmp_path / "run").out) == told
     assert headline(command("compare", tmp_path / "run").out) == told
-    report = json.loads(command("compare", tmp_path / "run", "--json").out)
-    rows = [row for row in report["pairs"] if row["family"] == "headline"]
-    printed = [line for line in told.splitlines() if "accuracy_macro" in line]
-    for row, line in zip(rows, printed, strict=True):
-        for p in (row["p"], row["p_holm"]):
+    rows = differences(command("compare", tmp_path / "run", "--json").out)
+    for row, line in zip(rows, told, strict=True):
+        for p in (row.get("p"), row.get("p_holm")):
             assert p is None or f"{p:.3f}" in line or p < 0.001
 
 
@@ -39,7 +47,7 @@ def test_a_baseline_and_pairs_choose_what_is_tested(command: Command, blink: tup
     def pairs(*words: str) -> set[tuple[str, str]]:
         ended = command("compare", tmp_path / "run", *words, "--json")
         assert ended.code == 0, ended.err
-        return {(row["a"], row["b"]) for row in json.loads(ended.out)["pairs"]}
+        return {(row["a"], row["b"]) for row in differences(ended.out)}
 
     assert pairs("--baseline", "arbiter") == {("arbiter", "mllm"), ("arbiter", "specialist")}
     assert pairs("--pairs", "specialist:mllm") == {("specialist", "mllm")}
@@ -65,9 +73,12 @@ def test_a_part_of_the_data_is_compared_with_the_whole(command: Command, tmp_pat
     words = ("blink", "--data", data, "--solver", "chance", "--backend", "classical", "--json")
     command("run", *words, "--out", tmp_path / "whole")
     command("run", *words, "--task", "Jigsaw", "--seed", 1, "--out", tmp_path / "part")
-    ended = command("compare", tmp_path / "whole", tmp_path / "part")
+    ended = command("compare", tmp_path / "whole", tmp_path / "part", "--json")
     assert ended.code == 0, ended.err
-    assert "3 questions shared; only a has 3, only b 0." in ended.out
+    counts = {
+        row["quantity"]: row["value"] for row in json.loads(ended.out)["results"] if row["section"] == "questions"
+    }
+    assert counts == {"shared": 3, "only a": 3, "only b": 0, "failed": 0}
 
 
 def test_what_failed_is_missing_and_nothing_is_tested(command: Command, tmp_path: Path, fakes: Any) -> None:
@@ -78,15 +89,14 @@ def test_what_failed_is_missing_and_nothing_is_tested(command: Command, tmp_path
     words = ("blink", "--data", data, "--model", f"replay:{model}", "--backend", "classical", "--out", tmp_path / "run")
     ran = command("run", *words, "--solver", "mllm", "--solver", "specialist")
     assert ran.code == 3
-    assert "accuracy by task (mllm: 1 of 6 failed)" in ran.out
+    assert "blink: metrics (mllm: 1 of 6 failed)" in ran.out
     assert "--allow-failed" in ran.out
     for name in ("run", "score", "compare"):
         rest = (*words, "--solver", "mllm", "--solver", "specialist") if name == "run" else (tmp_path / "run",)
-        row = next(line for line in headline(command(name, *rest).out).splitlines() if line.startswith("mllm ->"))
-        allowed = command(name, *rest, "--allow-failed").out
-        tested = next(line for line in headline(allowed).splitlines() if line.startswith("mllm ->"))
-        assert row.split("accuracy_macro")[1].split()[2:5] == ["-", "-", "-"]
-        assert "[" in tested
+        (row,) = headline(command(name, *rest).out)
+        (tested,) = headline(command(name, *rest, "--allow-failed").out)
+        interval = re.compile(r"\[-?\d\.\d{3}, ")
+        assert (bool(interval.search(row)), bool(interval.search(tested))) == (False, True)
 
 
 def saved(folder: Path, letters: str) -> Path:
@@ -108,9 +118,9 @@ def test_the_rule_for_no_answer_is_the_same_for_everybody(command: Command, tmp_
     guessed = json.loads(command(*words, "--abstain", "chance").out)
     assert (guessed["abstain"], guessed["tasks"]["Jigsaw"]["accuracy"]) == ("chance", 0.625)
     table = command(*words[:-1]).out
-    assert "acc, none = chance" in table
-    assert "acc, none = wrong" in table
-    assert "2.5/4" in table
+    assert "accuracy, none = chance" in table
+    assert "accuracy, none = wrong" in table
+    assert "0.625" in table
 
 
 @pytest.fixture
@@ -125,18 +135,19 @@ def test_a_section_under_its_heading_in_every_form(command: Command, controls: t
     assert f"\n{heading}\n====" in command("compare", *controls).out
     assert f"\n## {heading}\n" in command("compare", *controls, "--markdown").out
     assert f"\n% {heading}\n" in command("compare", *controls, "--latex").out
-    assert json.loads(command("compare", *controls, "--json").out)["gain"][0]["hybrid"] == "controller"
-    lines = command("compare", *controls, "--csv").out.splitlines()
-    assert lines[0].startswith("benchmark,section,quantity,unit,value,")
-    assert len({line.count(",") for line in lines}) == 1
-    assert sum(line.startswith("blink,gain,presence,fraction,") for line in lines) == 2 * 4
+    told = json.loads(command("compare", *controls, "--json").out)
+    assert {row["b"] for row in told["results"] if row["quantity"] == "gain"} == {"controller"}
+    assert told["conclusions"]["gain"].startswith("controller: ")
+    lines = list(csv.DictReader(io.StringIO(command("compare", *controls, "--csv").out)))
+    assert sum((line["section"], line["quantity"]) == ("gain", "presence") for line in lines) == 2 * 4
 
 
 def test_what_is_printed_can_be_chosen(command: Command, controls: tuple[Path, ...]) -> None:
     assert command("compare", *controls, "--only", "ceiling").out.startswith("How much of what its parts know")
     brief = command("compare", *controls, "--brief").out
-    assert "Does the gain come from" in brief
-    assert "by task" not in brief
+    assert TITLE in brief
+    assert "differences: accuracy, by task" not in brief
+    assert "Does the gain come from" not in brief
     for form in ("--json", "--csv"):
         for words in (("--brief",), ("--only", "gain")):
             refused = command("compare", *controls, *words, form)
@@ -144,7 +155,9 @@ def test_what_is_printed_can_be_chosen(command: Command, controls: tuple[Path, .
             assert f"leave out {form}" in refused.err
     unknown = command("compare", *controls, "--only", "gains")
     assert (unknown.code, unknown.out) == (2, "")
-    assert "--only gains: there is no such section (did you mean 'gain'?); it has: metrics, tasks, " in unknown.err
+    assert (
+        "--only gains: there is no such section (did you mean 'gain'?); it has: metrics, differences, " in unknown.err
+    )
     for margin in ("0", "1", "-0.1", "a"):
         refused = command("compare", *controls, "--margin", margin)
         assert (refused.code, refused.out) == (2, "")
@@ -178,10 +191,10 @@ def test_the_arbiter_rarely_turns_an_answer_of_the_specialist(
     model = f"replay:{shared_data / 'blink_outputs' / 'GPT4o'}"
     words = ("blink", "--data", shared_data / "blink", "--model", model, "--backend", "classical", *tasks)
     assert command("run", *words, "--out", tmp_path / "run", "--json").code == 0
-    report = json.loads(command("compare", tmp_path / "run", "--pairs", "specialist:arbiter", "--json").out)
-    (row,) = [row for row in report["pairs"] if row["family"] == "headline"]
-    assert (row["n"], row["both_answered"], row["none_a"], row["none_b"]) == (134, 62, 72, 0)
-    assert (row["helped"], row["harmed"]) == (0, 0)
+    told = command("compare", tmp_path / "run", "--pairs", "specialist:arbiter", "--json").out
+    counts = {name: differences(told, name)[0] for name in ("both answered", "none a", "none b", "helped", "harmed")}
+    assert [row["value"] for row in counts.values()] == [62, 72, 0, 0, 0]
+    assert {row["n"] for row in counts.values()} == {134}
 
 
 @pytest.mark.shared_data
@@ -189,9 +202,10 @@ def test_two_published_models(command: Command, shared_data: Path) -> None:
     paths = [shared_data / "blink_outputs" / name for name in ("GPT4V", "GPT4o")]
     ended = command("compare", *paths, "--benchmark", "blink", "--field", "stored", "--abstain", "wrong", "--json")
     report = json.loads(ended.out)
-    (row,) = [row for row in report["pairs"] if row["family"] == "headline"]
+    (row,) = differences(ended.out)
     assert (row["a"], row["b"], row["n"]) == ("GPT4V", "GPT4o", 1901)
     values = [report["solvers"][name]["metrics"]["accuracy_macro"] for name in ("GPT4V", "GPT4o")]
-    assert (row["value_a"], row["value_b"]) == pytest.approx(values)
-    assert row["difference"] == pytest.approx(values[1] - values[0])
-    assert len([row for row in report["pairs"] if row["family"] == "tasks"]) == 14
+    sides = [differences(ended.out, quantity)[0]["value"] for quantity in ("value a", "value b")]
+    assert sides == pytest.approx(values)
+    assert row["value"] == pytest.approx(values[1] - values[0])
+    assert len(differences(ended.out, metric="accuracy")) == 14

@@ -118,10 +118,14 @@ def test_solvers_side_by_side(command: Command, blink: tuple[str, ...], tmp_path
     assert (ended.code, ended.out.count("\n")) == (0, 1)
     report = json.loads(ended.out)
     assert set(report["solvers"]) == {"mllm", "specialist"}
-    jigsaw = next(pair for pair in report["pairs"] if pair["group"] == "Jigsaw")
-    assert (jigsaw["a"], jigsaw["b"], jigsaw["n"]) == ("mllm", "specialist", 3)
-    assert (jigsaw["helped"], jigsaw["harmed"]) == (1, 0)
-    assert jigsaw["difference"] == pytest.approx(1 / 3)
+    wanted = ("differences", "Jigsaw", "mllm", "specialist")
+    jigsaw = {
+        row["quantity"]: row
+        for row in report["results"]
+        if (row["section"], row.get("group"), row.get("a"), row.get("b")) == wanted
+    }
+    assert (jigsaw["helped"]["value"], jigsaw["harmed"]["value"]) == (1, 0)
+    assert (jigsaw["difference"]["n"], jigsaw["difference"]["value"]) == (3, pytest.approx(1 / 3))
     for form in ("--csv", "--latex", "--markdown"):
         ended = command("compare", tmp_path / "run", form)
         assert ended.code == 0

@@ -91,8 +91,8 @@ def test_every_count_of_the_overview_is_that_of_the_scores(run: Path) -> None:
         ("mllm", "mllm", COUNT, 0, 0),
         ("specialist", "specialist", COUNT, 0, 0),
     ]
-    (bars,) = charts(pages, "tasks", Bars)
-    told = {(row.task, row.solver): (row.value, row.n) for row in bars.rows}
+    bars = [*charts(pages, "metrics", Bars), *charts(pages, "tasks", Bars)]
+    told = {(row.task, row.solver): (row.value, row.n) for chart in bars for row in chart.rows}
     for name, of_solver in scores.items():
         means = by_task(of_solver)
         assert told.pop(("accuracy_macro", name)) == (pytest.approx(sum(means.values()) / len(means)), COUNT)
@@ -120,17 +120,12 @@ def test_the_matrix_of_help_and_harm_holds_every_question_once(run: Path) -> Non
     (matrix,) = charts(pages, "helped", Matrix)
     words = {1.0: "right", 0.0: "wrong"}
     for a, b in pages.overview.pairs:
-        cells = {(c.row, c.column): c for c in matrix.cells if c.panel == f"{a} -> {b}"}
         mine = defaultdict(set)
         for identity, of_a in scores[a].items():
-            place = (f"{a}: {words[of_a['correct']]}", f"{b}: {words[scores[b][identity]['correct']]}")
-            mine[place].add(identity)
-        for place, cell in cells.items():
-            assert set(cell.ids) == mine.get(place, set())
-            assert cell.n == len(cell.ids)
-            helped, harmed = (f"{a}: wrong", f"{b}: right"), (f"{a}: right", f"{b}: wrong")
-            assert cell.name == {helped: "helped", harmed: "harmed"}.get(place, "")
-        assert sum(cell.n for cell in cells.values()) == COUNT
+            mine[f"{words[of_a['correct']]} -> {words[scores[b][identity]['correct']]}"].add(identity)
+        cells = [cell for cell in matrix.cells if cell.row == f"{a} -> {b}"]
+        assert {cell.column: set(cell.ids) for cell in cells} == mine
+        assert sum(cell.n for cell in cells) == COUNT
 
 
 def test_cost_and_outcomes_are_those_of_the_attempts(run: Path) -> None:
@@ -158,21 +153,22 @@ def test_cost_and_outcomes_are_those_of_the_attempts(run: Path) -> None:
 def test_the_commands_print_the_same_numbers(run: Path) -> None:
     pages = only(collect_paths([run], by="images", margin=0.1))
     (headline, _) = charts(pages, "differences", Forest)
-    command = section(pages, "differences").command
-    assert command == f"hybrid compare {run} --by images --margin 0.1 --json"
-    printed = json.loads(CliRunner().invoke(cli, shlex.split(command)[1:]).stdout)
-    pairs = {(one["a"], one["b"]): one for one in printed["pairs"] if one["family"] == "headline"}
+    tables, numbers = (section(pages, name).command for name in ("differences", "helped"))
+    assert tables == f"hybrid compare {run} --by images --margin 0.1"
+    assert numbers == f"{tables} --json"
+    printed = json.loads(CliRunner().invoke(cli, shlex.split(numbers)[1:]).stdout)["results"]
+    wanted = ("difference", "accuracy_macro", None)
+    pairs = {
+        (row["a"], row["b"]): row for row in printed if (row["quantity"], row.get("metric"), row.get("group")) == wanted
+    }
+    assert len(headline.rows) == len(pairs) == 3
     for row in headline.rows:
-        assert row.value == pairs[row.a, row.b]["difference"]
-        assert [row.low, row.high] == pairs[row.a, row.b]["interval"]
-    payload = json.loads(CliRunner().invoke(cli, shlex.split(section(pages, "helped").command)[1:]).stdout)
-    told = {one["id"]: one for one in payload["blink"]["sections"]}
-    (matrix,) = charts(pages, "helped", Matrix)
-    assert [(cell["panel"], cell["n"], cell["name"]) for cell in told["helped"]["charts"][0]["cells"]] == [
-        (cell.panel, cell.n, cell.name) for cell in matrix.cells
-    ]
+        own = pairs[row.a, row.b]
+        assert (row.value, row.low, row.high) == (own["value"], own["low"], own["high"])
     for each in pages.overview.sections:
-        assert CliRunner().invoke(cli, shlex.split(each.command)[1:]).exit_code == 0, each.command
+        ended = CliRunner().invoke(cli, shlex.split(each.command)[1:])
+        assert ended.exit_code == 0, each.command
+        assert each.title in ended.stdout or each.command == numbers
 
 
 def test_what_was_run_is_told(run: Path) -> None:
@@ -308,8 +304,8 @@ def test_each_benchmark_is_a_tab_with_its_own_paths(run: Path, tmp_path: Path, m
     blink, mvp = pages.benchmarks
     assert (blink.key, mvp.key) == ("blink", "mvp_bench")
     assert [card.name for card in mvp.overview.solvers][-1].endswith("[blank]")
-    assert section(blink, "results").command == f"hybrid compare {run}"
-    assert section(mvp, "results").command == f"hybrid compare {other.real} {other.blank}"
+    assert section(blink, "metrics").command == f"hybrid compare {run}"
+    assert section(mvp, "metrics").command == f"hybrid compare {other.real} {other.blank}"
     names = [fact.name for fact in mvp.overview.facts]
     # What both runs have is told once, what differs for each.
     assert "model" in names

@@ -13,7 +13,7 @@ from hybrid.running.config import RunConfig, identity_of
 from hybrid.running.estimate import estimate
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import execute
-from hybrid.scoring.compare import Choice, Pair, compare
+from hybrid.scoring.compare import ComparisonOptions, Pair, compare
 from hybrid.scoring.score import score_run
 from hybrid.serving.service import ServiceOptions
 
@@ -102,12 +102,12 @@ async def test_pairs_are_those_of_first_repetitions(config: RunConfig, fakes: An
     run, _ = answered(prepare(replace(config, solvers=("mllm", "chance"))), fakes, ["(A)"] * 12)
     await execute(run, quiet)
     scored = score_run(run.folder, AS_PAPERS)
-    assert [tuple(meeting.pair) for meeting in compare(scored).meetings] == [("mllm", "chance")]
+    assert compare(scored).pairs == (("mllm", "chance"),)
     # A repetition whose first is not there stands for its solver.
     alone = compare([one for one in scored if one.solver in ("mllm@2", "chance")])
-    assert [set(meeting.pair) for meeting in alone.meetings] == [{"mllm@2", "chance"}]
-    chosen = compare(scored, Choice(pairs=(Pair("mllm", "mllm@2"),)))
-    assert [tuple(meeting.pair) for meeting in chosen.meetings] == [("mllm", "mllm@2")]
+    assert [set(pair) for pair in alone.pairs] == [{"mllm@2", "chance"}]
+    chosen = (Pair("mllm", "mllm@2"),)
+    assert compare(scored, ComparisonOptions(pairs=chosen)).pairs == chosen
 
 
 def test_how_often_is_no_part_of_what_a_run_is() -> None:

@@ -1,5 +1,10 @@
-"""What `hybrid compare` prints beyond differences: sections under headings, chosen ones, one that cannot be made."""
+"""What `hybrid compare` prints and when: sections in order, chosen ones, one that cannot be made, one of a user's."""
 
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,12 +12,16 @@ import pytest
 
 from hybrid import compare
 from hybrid.errors import DataError, UsageError
-from hybrid.scoring import compare_sections
+from hybrid.registry import folders, look_in, names
+from hybrid.report.collect import collect_paths
+from hybrid.scoring import sections as package
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.reports import ComparisonReport, compare_paths
-from hybrid.scoring.told import Told
+from hybrid.scoring.result import Result
+from hybrid.scoring.sections import gain, sections
 
-OWN = ["metrics", "tasks", "differences", "outcomes"]
+SECTIONS = package.__name__
+CORE = ["metrics", "differences", "tasks", "outcomes"]
 GAIN = "Does the gain come from what the tools say?"
 
 
@@ -23,37 +32,39 @@ def paths(tmp_path: Path, made_up_runs: Any) -> tuple[Path, ...]:
     return found
 
 
-def test_sections_follow_the_tables_each_under_its_heading(paths: tuple[Path, ...]) -> None:
+def test_sections_are_read_in_their_order_each_under_its_heading(paths: tuple[Path, ...]) -> None:
+    read = [section.name for section in sections()]
+    assert sorted(read) == sorted(names(SECTIONS))
+    assert [name for name in read if name in CORE] == CORE
     report = compare_paths(paths)
-    names = [block.name for block in report.blocks()]
-    assert names[:4] == OWN
-    assert {"gain", "ceiling", "agreement"} < set(names)
+    made = [block.name for block in report.blocks()]
+    assert made == [name for name in read if name in made]
     text = report.render()
-    assert text.index("Outcomes and cost") < text.index(GAIN) < text.index("Shared mistakes")
-    assert f"\n{GAIN}\n{'=' * len(GAIN)}\n\nThe gain of tools" in text
-    assert f"\n## {GAIN}\n\n**The gain of tools" in report.render("markdown")
+    assert f"\n{GAIN}\n{'=' * len(GAIN)}\n\ncontroller: " in text
+    assert f"\n## {GAIN}\n\ncontroller: " in report.render("markdown")
     assert f"\n% {GAIN}\n\n\\begin{{table}}" in report.render("latex")
-    assert all(text.count(f"{told.title}\n") == 1 for told in report.sections)
+    assert all(text.count(f"{made.section.title}\n=") == 1 for made in report.sections)
+    assert all(made.lead.split()[0] in text for made in report.sections if made.lead)
     assert str(report) == text
     assert len(report.tables()) == text.count("\n---")
 
 
-def test_json_has_each_section_under_its_name(paths: tuple[Path, ...]) -> None:
+def test_json_has_every_row_and_every_conclusion(paths: tuple[Path, ...]) -> None:
     report = compare_paths(paths)
-    found = report.as_json()
-    for told in report.sections:
-        assert found[told.name] == list(told.data)
-    assert "faults" not in found
+    told: Any = json.loads(json.dumps(report.as_json()))
+    assert set(told) == {"solvers", "results", "conclusions"}
+    assert len(told["results"]) == len(report.results) == len(report.rows())
+    assert told["conclusions"] == {made.name: made.lead for made in report.sections if made.lead}
 
 
 def test_the_comparison_is_made_once_and_when_it_is_asked_for(paths: tuple[Path, ...]) -> None:
     report = compare_paths(paths)
     assert not {"comparison", "sections"} & set(vars(report))
-    found, told = report.comparison, report.sections
+    found, made = report.comparison, report.sections
     report.render()
     report.as_json()
     assert report.comparison is found
-    assert report.sections is told
+    assert report.sections is made
 
 
 def test_only_what_was_asked_for(paths: tuple[Path, ...]) -> None:
@@ -64,25 +75,32 @@ def test_only_what_was_asked_for(paths: tuple[Path, ...]) -> None:
         ("gains", r"there is no such section \(did you mean 'gain'\?\)"),
         ("published", "there is no such section"),
     ):
-        with pytest.raises(UsageError, match=f"--only {name}: {why}; it has: metrics, tasks, differences, outcomes,"):
+        with pytest.raises(UsageError, match=f"--only {name}: {why}; it has: metrics, differences, tasks,"):
             compare(*paths, only=[name]).render()
     with pytest.raises(UsageError, match="--only gain: this comparison has no such section"):
         compare(paths[0], only=["gain"]).render()
 
 
-def test_brief_is_without_tasks(paths: tuple[Path, ...]) -> None:
-    text = compare(*paths, brief=True).render()
-    assert "by task" not in text
-    assert "other metrics" not in text
-    assert all(title in text for title in ("blink: metrics", "Outcomes and cost", GAIN, "The either-right ceiling"))
+def test_brief_is_the_core_sections_without_tables_by_task(paths: tuple[Path, ...]) -> None:
+    report = compare(*paths, brief=True)
+    assert [block.name for block in report.blocks()] == CORE
+    # All that the section of tasks has is by task.
+    assert [table.title for table in report.tables() if "by task" in table.title] == ["blink: tasks, by task"]
 
 
 @pytest.mark.parametrize("margin", [0, 1, -0.1, float("nan")])
 def test_a_margin_is_a_difference_in_accuracy(paths: tuple[Path, ...], margin: float) -> None:
-    assert compare(*paths).choice.margin == 0.05
-    assert compare(*paths, margin=0.1).choice.margin == 0.1
+    assert compare(*paths).options.margin == 0.05
+    assert compare(*paths, margin=0.1).options.margin == 0.1
     with pytest.raises(UsageError, match=r"--margin .*: a difference in accuracy"):
         compare(*paths, margin=margin)
+
+
+def raising(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def rows(found: Comparison) -> Iterator[Result]:
+        raise error
+
+    monkeypatch.setattr(gain, "SECTION", replace(gain.SECTION, rows=rows))
 
 
 @pytest.mark.parametrize(
@@ -96,35 +114,22 @@ def test_a_margin_is_a_difference_in_accuracy(paths: tuple[Path, ...], margin: f
 def test_a_section_that_cannot_be_made_costs_no_other(
     paths: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    def section(found: Comparison) -> Told | None:
-        raise error
-
-    section.__module__ = "hybrid.scoring.evidence"
-    places = [compare_sections.name_of(one) for one in compare_sections.SECTIONS]
-    changed = [
-        section if name == "evidence" else one for name, one in zip(places, compare_sections.SECTIONS, strict=True)
-    ]
-    monkeypatch.setattr(compare_sections, "SECTIONS", tuple(changed))
+    before = {made.name for made in compare_paths(paths).sections}
+    raising(monkeypatch, error)
     report = compare_paths(paths)
     why = " ".join(str(error).split())
-    found = report.as_json()
-    assert found["faults"] == {"evidence": why}
-    assert "evidence" not in found
-    assert found["gain"]
-    assert found["agreement"]
+    told: Any = report.as_json()
+    assert told["faults"] == {"gain": why}
+    assert {row["section"] for row in told["results"]} == before - {"gain"}
     text = report.render()
-    assert "evidence: nothing is told" in text
+    assert "This section could not be made" in text
     assert why in text
-    assert GAIN in text
-    assert report.failed == (f"evidence: {why}",)
-    assert "evidence" not in report.render("csv")
+    assert report.failed == (f"gain: {why}",)
+    assert ",gain," not in report.render("csv")
 
 
 def test_a_bug_is_not_taken_for_a_damaged_trace(paths: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    def section(found: Comparison) -> Told | None:
-        raise KeyError("a")
-
-    monkeypatch.setattr(compare_sections, "SECTIONS", (section,))
+    raising(monkeypatch, KeyError("a"))
     with pytest.raises(KeyError):
         compare_paths(paths).render()
 
@@ -134,9 +139,104 @@ def test_without_solvers_there_is_nothing() -> None:
     assert (report.tables(), report.sections, report.render(), report.failed) == ((), (), "", ())
 
 
+def test_where_nothing_was_answered_one_statement_stands_instead(tmp_path: Path, made_up_runs: Any) -> None:
+    path = made_up_runs.from_letters(tmp_path / "run", {"mllm": {"Jigsaw": "fff"}}).path
+    text = compare_paths([path]).render()
+    assert text.startswith("Nothing was answered by mllm: 3 questions failed, 0 were not asked.\n")
+    assert "The reason of 3: the model did not answer" in text
+
+
 def test_published_rows_come_last_under_a_heading_of_their_own(paths: tuple[Path, ...]) -> None:
-    text = compare(*paths, published=True).render()
-    heading = text.index("What did papers print of the same metrics?")
-    assert heading > text.index("Shared mistakes")
-    assert text.index("published, Table") > heading
-    assert "published" not in compare(*paths).render()
+    report = compare(*paths, published=True)
+    last = report.blocks()[-1]
+    assert last.heading == "What did papers print of the same metrics?"
+    assert last.tables[0].notes[0].startswith("As printed: percent, unless a note says fraction.")
+    # Only what was measured here, of the same split.
+    assert {name for table in last.tables for name in table.names[1:]} == {
+        *("accuracy_macro", "Counting", "Jigsaw", "Relative_Depth")
+    }
+    assert all("(val)" in table.title for table in last.tables)
+    assert "published" not in {block.name for block in compare(*paths).blocks()}
+
+
+def test_generated_questions_have_no_published_numbers(paths: tuple[Path, ...]) -> None:
+    report = compare(*paths, published=True)
+    data = replace(report.solvers[0].data, facts={"kind": "sample", "seed": 0})
+    generated = replace(report, solvers=tuple(replace(one, data=data) for one in report.solvers))
+    with pytest.raises(UsageError, match="the questions were generated"):
+        generated.render()
+
+
+# A statistic of one's own.
+
+OWN = '''
+"""How many words a solver's answers have."""
+from hybrid.benchmarks.base import MetricCard
+from hybrid.scoring.result import QUESTIONS, Result, Section
+
+
+def rows(found):
+    for solver in found.solvers:
+        answered = sum(score.answer is not None for score in solver.scores)
+        yield Result("readable", "answers read", QUESTIONS, float(answered), solver.solver, n=len(solver.scores))
+
+
+SECTION = Section(
+    "readable",
+    "How many answers can be read?",
+    (MetricCard("answers read", "questions with a readable answer", "questions", "by hand", values="0 to n"),),
+    rows,
+    lambda found, made: f"{made[0].a} has {made[0].value:.0f} readable answers.",
+    about="An answer is read where a parser finds one.",
+    headings={"a": "solver"},
+    chart="counts",
+)
+'''
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[None]:
+    """A statistic in a folder beside the program's."""
+    folder, before = tmp_path / "statistics", folders(SECTIONS)
+    folder.mkdir()
+    (folder / "readable.py").write_text(OWN)
+    look_in(SECTIONS, (*before, str(folder)))
+    yield
+    look_in(SECTIONS, before)
+
+
+def test_a_statistic_is_one_file_and_in_every_form(own: None, paths: tuple[Path, ...], reference: Any) -> None:
+    del own
+    report = compare_paths(paths)
+    title, lead, about = (
+        *("How many answers can be read?", "controller has 15 readable answers."),
+        "An answer is read where a parser finds one.",
+    )
+    for text in (report.render(), report.render("markdown")):
+        assert [text.count(words) for words in (title, lead, about)] == [1, 1, 1]
+    told: Any = report.as_json()
+    rows = [row for row in told["results"] if row["section"] == "readable"]
+    assert [row["a"] for row in rows] == [one.solver for one in report.solvers]
+    assert (rows[0]["quantity"], rows[0]["value"], rows[0]["n"]) == ("answers read", 15, 15)
+    assert told["conclusions"]["readable"] == lead
+    lines = [line for line in csv.DictReader(io.StringIO(report.render("csv"))) if line["section"] == "readable"]
+    assert [line["value"] for line in lines] == [str(int(row["value"])) for row in rows]
+    ((benchmark),) = collect_paths(paths).benchmarks
+    (shown,) = [one for one in benchmark.overview.sections if one.id == "readable"]
+    assert (shown.title, shown.lead) == (title, lead)
+    assert about in shown.tables[0].notes
+    assert [(cell.row, cell.n) for cell in shown.charts[0].cells] == [(row["a"], row["value"]) for row in rows]
+    (page,) = reference.pages()
+    own_part = page.text[page.text.index("{ #compare-readable }") :]
+    assert f": {title} {{ #compare-readable }}" in page.text
+    assert about in own_part
+    assert "questions with a readable answer" in own_part
+
+
+@pytest.fixture
+def reference(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The page of the docs' reference that has every quantity."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "docs"))
+    from _reference import metrics
+
+    return metrics

@@ -19,12 +19,12 @@ from hybrid.benchmarks.base import Benchmark, MetricCard, ScoreOptions, Source
 from hybrid.images import ImageStore
 from hybrid.registry import load, names
 from hybrid.rotation import with_rotations
-from hybrid.scoring.compare_sections import SECTIONS, name_of
-from hybrid.scoring.metric_cards import FURTHER, QUANTITIES, card_of
+from hybrid.scoring.metric_cards import FURTHER, card_of
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.score import JUDGED, metrics_of, score_predictions
-from hybrid.scoring.tidy import numbers
-from hybrid.scoring.tool_use import FAULTS
+from hybrid.scoring.sections import sections
+from hybrid.scoring.sections.helped import VERDICTS
+from hybrid.scoring.sections.tool_use import FAULTS
 from hybrid.types import Outcome, Prompt, Question, Reply, Score
 
 BENCHMARKS = names("hybrid.benchmarks")
@@ -154,33 +154,43 @@ def test_rotations_failures_and_predictions_have_cards(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def quantities(tmp_path_factory: pytest.TempPathFactory, made_up_runs: Any) -> dict[str, set[str]]:
-    """By section the quantities of comparisons with every control, failures, repetitions and samples."""
+    """By section the quantities of comparisons with every control, failures, repetitions, samples and two models."""
     found: dict[str, set[str]] = {}
-    for chosen in ({"failed": 1}, {"repeats": 3}, {"samples": 3}):
-        made = made_up_runs.write(tmp_path_factory.mktemp("runs"), "blink", size=6, **chosen)
-        report = compare_paths(made.paths, allow_failed=True)
-        for line in numbers(report.comparison, report.sections):
-            found.setdefault(line.section, set()).add(line.quantity)
+    folder = tmp_path_factory.mktemp("runs")
+    made = [
+        made_up_runs.write(folder / str(place), "blink", size=6, **chosen).paths
+        for place, chosen in enumerate(({"failed": 1}, {"repeats": 3}, {"samples": 3}, {"model": "made:other"}))
+    ]
+    for paths in (*made[:3], (made[0][0], made[3][0])):
+        for row in compare_paths(paths, allow_failed=True).results:
+            found.setdefault(row.section, set()).add(row.quantity)
     return found
 
 
 def test_every_quantity_of_a_comparison_has_a_card(quantities: dict[str, set[str]]) -> None:
-    assert set(quantities) == set(QUANTITIES)
+    cards = {section.name: section.quantities for section in sections()}
+    assert set(quantities) == set(cards)
     for section, seen in quantities.items():
-        assert undescribed(QUANTITIES[section], seen) == [], section
+        assert undescribed(cards[section], seen) == [], section
 
 
 def test_every_card_of_a_comparison_has_a_quantity(quantities: dict[str, set[str]]) -> None:
-    never = ("bad arguments", "unknown tool", "unknown image", "timeout", "absent")
-    rare = {"tool_use": {f"faults: {fault}" for fault in never}}
-    for section, cards in QUANTITIES.items():
-        assert unused(cards, quantities[section] | rare.get(section, set())) == [], section
-    assert {f"faults: {fault.value.replace('_', ' ')}" for fault in FAULTS} > rare["tool_use"]
-
-
-def test_sections_are_described_in_the_order_in_which_they_are_read() -> None:
-    own = [name_of(section) for section in SECTIONS]
-    assert [name for name in QUANTITIES if name in own] == own
+    rare = {
+        "tool_use": {"faults: bad arguments", "faults: unknown tool", "faults: unknown image", "faults: timeout"}
+        | {"without a readable trace", "absent"},
+        "outcomes": {"open", *(outcome.value for outcome in Outcome)},
+        "helped": {f"{a} -> {b}" for a, b in itertools.product(VERDICTS, repeat=2)},
+        "evidence": {"why unread: there is no trace"},
+        "sampling": {"samples without a verdict"},
+        "cost": {"USD per question", "seconds per question"},
+    }
+    for section in sections():
+        seen = quantities[section.name] | rare.get(section.name, set())
+        assert unused(section.quantities, seen) == [], section.name
+    assert {f"faults: {fault.value.replace('_', ' ')}" for fault in FAULTS} > rare["tool_use"] - {
+        "without a readable trace",
+        "absent",
+    }
 
 
 @given(st.text("abAB._", min_size=1, max_size=6))
@@ -204,6 +214,6 @@ def test_brackets_list_words_or_stand_for_any() -> None:
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_a_card_says_everything(name: str) -> None:
     cards = load("hybrid.benchmarks", name).card.metrics
-    for card in (*cards, *FURTHER, *(one for each in QUANTITIES.values() for one in each)):
+    for card in (*cards, *FURTHER, *(one for section in sections() for one in section.quantities)):
         assert all((card.name, card.formula, card.counts, card.source, card.values)), card
     assert len({card.name for card in cards}) == len(cards)

@@ -1,0 +1,124 @@
+"""The role of each solver in a comparison, and which of them belong together.
+
+    for group in comparison_groups(solvers):
+        group.hybrid, group.alone, group.specialist, group.blank
+
+A hybrid solver is read next to its parts: the same MLLM alone, the specialists alone, and itself with blank tools. They
+belong together where benchmark and MLLM are the same. Predictions and imported runs are an MLLM alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hybrid.registry import load_solver, solver_names
+from hybrid.repeats import number_of, word_of
+from hybrid.scoring.score import Scored
+from hybrid.solving.kit import Role
+from hybrid.types import Json
+
+REAL = "real"
+ALONE = "mllm"
+"""The word of the MLLM alone; its other forms (captions, text only) belong to no group."""
+SPECIALIST = "specialist"
+
+
+def word(scored: Scored) -> str:
+    """The word on the command line that a solver was asked by: `mllm` for its repetition `mllm@2`."""
+    return word_of(scored.recorded)
+
+
+def repetition(scored: Scored) -> int:
+    """The number of a solver's repetition, from 1."""
+    return number_of(scored.recorded)
+
+
+def role(scored: Scored) -> Role:
+    """What a comparison takes a solver for; what other programs recorded is an MLLM alone."""
+    name = word(scored)
+    if is_imported(scored) or name not in solver_names():
+        return "mllm"
+    found: Role = load_solver(name).role
+    return found
+
+
+def is_imported(scored: Scored) -> bool:
+    """Whether the answers were recorded by another program."""
+    return scored.folder is None or "imported" in scored.folder.manifest["identity"]
+
+
+def model_of(scored: Scored) -> str | None:
+    """The MLLM that gave a solver's answers, or had a part in them; None for specialists alone and for chance."""
+    return scored.model if role(scored) in ("hybrid", "mllm") else None
+
+
+def origin_of(scored: Scored, side: str = "") -> dict[str, str | None]:
+    """`model` and `run` of a solver, the keys ending in `side`; None for one that has none."""
+    return {
+        f"model{side}": model_of(scored),
+        f"run{side}": None if scored.folder is None else scored.folder.path.as_posix(),
+    }
+
+
+def control(scored: Scored) -> str | None:
+    """The control by which a solver's tools answered (`blank`, `shuffled`, `oracle`); None for real tools."""
+    return None if scored.tool_output == REAL else scored.tool_output
+
+
+@dataclass(frozen=True)
+class ComparisonGroup:
+    """A hybrid solver with real tools, next to its parts and controls; None for one that is not there."""
+
+    hybrid: Scored
+    alone: Scored | None = None
+    """The same MLLM without tools."""
+    specialist: Scored | None = None
+    """The specialists without an MLLM."""
+    blank: Scored | None = None
+    """The same hybrid solver, offering the same tools, with blank ones."""
+    shuffled: Scored | None = None
+    """The same hybrid solver with the tools' findings about other questions."""
+
+    @property
+    def parts(self) -> tuple[Scored, ...]:
+        """The MLLM alone and the specialists alone, as far as they are there."""
+        return tuple(one for one in (self.alone, self.specialist) if one is not None)
+
+
+def comparison_groups(solvers: Sequence[Scored]) -> tuple[ComparisonGroup, ...]:
+    """A group for each hybrid solver with real tools, in the order given.
+
+    Its own run is looked in first, then the others; first repetitions stand for all.
+    """
+    heads = [one for one in solvers if role(one) == "hybrid" and control(one) is None and repetition(one) == 1]
+    return tuple(_group_of(head, solvers) for head in heads)
+
+
+def _menu(scored: Scored) -> Json:
+    """The tools that a run offers a model; None where nobody recorded them."""
+    return None if scored.folder is None else scored.folder.manifest["identity"].get("menu")
+
+
+def _group_of(head: Scored, solvers: Sequence[Scored]) -> ComparisonGroup:
+    def first(kind: Role, name: str, output: str = REAL, *, any_model: bool = False) -> Scored | None:
+        fitting = [
+            one
+            for one in solvers
+            if (role(one), word(one), one.tool_output) == (kind, name, output)
+            and repetition(one) == 1
+            and (any_model or one.model == head.model)
+            and (kind != "hybrid" or _menu(one) == _menu(head))
+        ]
+        return min(fitting, key=lambda one: one.folder is not head.folder, default=None)
+
+    # Nothing of a tool reaches the MLLM alone, so that of a run with a control is as good as any.
+    outputs = dict.fromkeys((REAL, *(one.tool_output for one in solvers)))
+    alone = next((found for output in outputs if (found := first("mllm", ALONE, output))), None)
+    return ComparisonGroup(
+        head,
+        alone,
+        first("specialist", SPECIALIST, any_model=True),
+        first("hybrid", word(head), "blank"),
+        first("hybrid", word(head), "shuffled"),
+    )

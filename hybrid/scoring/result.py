@@ -1,0 +1,197 @@
+"""The result table: the one form in which scoring hands a number on.
+
+    Result("differences", "difference", FRACTION, 0.12, a="mllm", b="controller", low=0.05, high=0.19, n=120)
+
+A statistic is a file of `sections/` that exports `SECTION`: its title, its quantities and a function from a comparison
+to rows. `rendering.py` turns the rows of any section into tables and csv, `hybrid/report` into charts; neither knows a
+section by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+from hybrid.benchmarks.base import Abstain, MetricCard
+from hybrid.stats import EXACT, FEW, SWAPPED, Contrast, contrast, holm, interval
+from hybrid.types import Json, Metric
+
+if TYPE_CHECKING:
+    from hybrid.scoring.compare import Comparison
+
+FRACTION, OWN_UNIT, QUESTIONS = "fraction", "the metric's own", "questions"
+"""The unit of a share; of a metric that is none (pixels, degrees, counts); of a count of questions."""
+
+ChartKind = Literal["intervals", "bars", "counts", "stack", "scatter"]
+"""How a page draws a section: dots with intervals around 0, bars by task, counts in a grid that open their questions,
+parts that add up, one quantity by another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One number of a comparison.
+
+    `quantity` names it (`difference`, `kappa`, `over-trust rate`) in `unit`. `a` and `b` are the solvers that it is of
+    (a difference is b minus a), `metric` is what was measured, `group` the task or value of `--by`, empty for all.
+    `low` and `high` are the ends of the 95 % interval, `p` is two-sided, `p_holm` adjusted within its family. `n` says
+    how many units the number is over; `none` is what a question without a readable answer counts, empty where that
+    makes no difference. `note` says in words what limits it; `ids` are the questions behind a count.
+    """
+
+    section: str
+    quantity: str
+    unit: str
+    value: float | None
+    a: str = ""
+    b: str = ""
+    metric: str = ""
+    group: str = ""
+    n: int | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    p_holm: float | None = None
+    none: Abstain | Literal[""] = ""
+    note: str = ""
+    ids: tuple[str, ...] = ()
+    detail: bool = False
+    """Whether tables leave it out; JSON and csv have every row."""
+
+    def as_json(self) -> dict[str, Json]:
+        """The fields with a value; `section`, `quantity`, `unit` and `value` always."""
+        always = ("section", "quantity", "unit", "value")
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in asdict(self).items()
+            # A 0 is a value: an interval may begin there, and a p value may be one.
+            if name in always or not (value is None or value is False or value in ("", ()))
+        }
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether the interval lies on one side of 0; False without an interval."""
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
+
+Rows = Callable[["Comparison"], Iterable[Result]]
+Lead = Callable[["Comparison", Sequence[Result]], str]
+
+
+def no_lead(found: Comparison, rows: Sequence[Result]) -> str:
+    """The conclusion of a section that draws none."""
+    del found, rows
+    return ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A statistic: which question it answers, of which quantities, and how its rows are made."""
+
+    name: str
+    """The stem of its file: the key in `--json`, the word of `--only`."""
+    title: str
+    """The question that it answers, as a heading."""
+    quantities: tuple[MetricCard, ...]
+    """How each quantity is reckoned; every row has one of these."""
+    rows: Rows
+    """No row where the comparison lacks what the section needs: a blank control, traces, repetitions."""
+    lead: Lead = no_lead
+    """The conclusion in one or two sentences; empty for none."""
+    about: str = ""
+    """Whole sentences that explain the table, printed below it; each line is a paragraph."""
+    headings: Mapping[str, str] = field(default_factory=dict)
+    """What the columns `a`, `b`, `metric` and `group` hold here, where it is not what they are called."""
+    chart: ChartKind | None = None
+    charted: tuple[str, ...] = ()
+    """The quantities that the chart shows; all that tables show where it is empty."""
+    core: bool = False
+    """Whether `hybrid score`, the end of a run and `--brief` print it too."""
+    order: int = 100
+    """Sections are read in this order, equal ones by name."""
+
+    def card(self, quantity: str) -> MetricCard | None:
+        """How a quantity is reckoned."""
+        return next((card for card in self.quantities if card.describes(quantity)), None)
+
+    def signed(self, quantity: str) -> bool:
+        """Whether a quantity may be below 0 and is printed with its sign."""
+        card = self.card(quantity)
+        return card is not None and card.values.startswith("-")
+
+
+@dataclass(frozen=True)
+class SectionResult:
+    """What one section came to: its rows, or why it could not be made."""
+
+    section: Section
+    rows: tuple[Result, ...]
+    lead: str = ""
+    fault: str | None = None
+    """A trace that is damaged, a file that cannot be read."""
+
+    @property
+    def name(self) -> str:
+        """The section's."""
+        return self.section.name
+
+
+def unit_of(metrics: Iterable[Metric]) -> str:
+    """`FRACTION` where the metrics are shares, every cluster worth 0 to 1 of 1; else `OWN_UNIT`."""
+    known = [metric for metric in metrics if metric.cells]
+    shares = all(metric.share and metric.combine != "root_of_ratio" for metric in known)
+    cells = (cell for metric in known for cell in metric.cells)
+    inside = all(-1e-9 <= cell.numerator <= cell.denominator + 1e-9 for cell in cells)
+    return FRACTION if known and shares and inside else OWN_UNIT
+
+
+def with_interval(row: Result, metric: Metric) -> Result:
+    """The row with value, n and 95 % interval of a metric."""
+    ends = interval(metric)
+    low, high = (ends.low, ends.high) if ends else (None, None)
+    return replace(row, value=metric.value, n=metric.n, low=low, high=high)
+
+
+def paired_contrast(a: Metric, b: Metric, untested: str | None) -> Contrast:
+    """The difference b minus a, without interval and p value where it is not to be tested."""
+    if untested is None:
+        return contrast(a, b)
+    difference = None if a.value is None or b.value is None else b.value - a.value
+    return Contrast(a.value, b.value, difference, None, None, "none", len({cell.cluster for cell in a.cells}))
+
+
+UNTESTED: Mapping[str, str] = {
+    "failed": "not tested: more than 1 % of the questions failed (--allow-failed tests all the same)",
+    "unanswered": "not tested: one of the solvers answered nothing",
+    "units": "not tested: the metric does not count the same units for both",
+}
+"""What a row notes by the reason why nothing was tested."""
+
+
+EXACTLY = (
+    f"exact test: of fewer than {FEW} single questions (Suissa and Shuster 1991; with several strata or partial "
+    "credit, of swapping the answers); the interval, which is approximate, reaches 0 where p >= 0.05"
+)
+
+
+def with_contrast(row: Result, found: Contrast, untested: str | None = None) -> Result:
+    """The row with difference, interval and p value; its note says too how, or why not, it was tested."""
+    ends = found.interval
+    low, high = (ends.low, ends.high) if ends else (None, None)
+    how = UNTESTED[untested] if untested else EXACTLY if found.test in (EXACT, SWAPPED) else ""
+    note = "; ".join(filter(None, (row.note, how)))
+    return replace(row, value=found.difference, low=low, high=high, p=found.p_value, note=note)
+
+
+def adjusted(rows: Sequence[Result], family: Callable[[Result], Hashable]) -> list[Result]:
+    """The rows with p values adjusted after Holm among the rows of one family."""
+    places: dict[Hashable, list[int]] = {}
+    for place, row in enumerate(rows):
+        if row.p is not None:
+            places.setdefault(family(row), []).append(place)
+    ready = list(rows)
+    for members in places.values():
+        p_values = [p for place in members if (p := rows[place].p) is not None]
+        for place, p_holm in zip(members, holm(p_values), strict=True):
+            ready[place] = replace(rows[place], p_holm=p_holm)
+    return ready

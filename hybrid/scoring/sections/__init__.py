@@ -1,0 +1,36 @@
+"""The statistics of a comparison, one a file: `NAME.py` exports `SECTION` (`hybrid/scoring/result.py`).
+
+for made in results(compare(solvers)):
+    made.section.title, made.rows
+"""
+
+from __future__ import annotations
+
+from hybrid.errors import HybridError
+from hybrid.registry import load, names
+from hybrid.scoring.compare import Comparison
+from hybrid.scoring.result import Section, SectionResult
+
+
+def sections() -> tuple[Section, ...]:
+    """Every section, in the order in which they are read. Raises `UsageError` for a file that is none."""
+    found: list[Section] = [load(__name__, name) for name in names(__name__)]
+    return tuple(sorted(found, key=lambda section: (section.order, section.name)))
+
+
+def results(found: Comparison, *, core: bool = False) -> tuple[SectionResult, ...]:
+    """What every section comes to (or every core one), without those that have no row.
+
+    A section that cannot be made costs no other: its result says why.
+    """
+    made = (_made(section, found) for section in sections() if section.core or not core)
+    return tuple(one for one in made if one.rows or one.fault)
+
+
+def _made(section: Section, found: Comparison) -> SectionResult:
+    try:
+        rows = tuple(section.rows(found))
+        return SectionResult(section, rows, section.lead(found, rows) if rows else "")
+    # A trace that was cut off or edited raises what reading raises: JSON and pydantic ValueError, the disk OSError.
+    except (HybridError, OSError, ValueError) as error:
+        return SectionResult(section, (), fault=" ".join(str(error).split()) or type(error).__name__)

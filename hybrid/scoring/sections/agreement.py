@@ -1,0 +1,122 @@
+"""Shared mistakes of two solvers against independence, with kappa.
+
+Two solvers that are wrong about the same questions more often than independent errors would be have something in
+common: hard questions, the same training data, the same weakness. A vote of the two, or a rule that asks the second
+where the first is unsure, gains little from such a pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from hybrid.benchmarks.base import MetricCard
+from hybrid.scoring.compare import Comparison, Pair
+from hybrid.scoring.overlap import FAILED_SHARE, SharedQuestion
+from hybrid.scoring.result import QUESTIONS, UNTESTED, Result, Section, adjusted
+from hybrid.scoring.score import Scored
+from hybrid.stats.kappa import kappa, shared_mistakes
+from hybrid.types import Question
+
+NAME = "agreement"
+RATIO = "both wrong / expected within tasks"
+
+
+def rows(found: Comparison) -> list[Result]:
+    """Counts, ratio and kappa of each pair on the questions that both have and neither failed."""
+    return adjusted([row for pair in found.pairs for row in _of_pair(found, pair)], lambda row: row.section)
+
+
+def _of_pair(found: Comparison, pair: Pair) -> Iterator[Result]:
+    a, b = found.named(pair.a), found.named(pair.b)
+    shared = found.overlap(a, b)
+    kept = shared.kept
+    if not kept:
+        return
+    withheld = shared.failed_share > (1.0 if found.options.allow_failed else FAILED_SHARE)
+    note = UNTESTED["failed"] if withheld else ""
+    right_a, right_b = ([row.right[place] for row in kept] for place in (0, 1))
+    units = [row.first.unit for row in kept]
+    mistakes = shared_mistakes(right_a, right_b, [_stratum(row, a, b) for row in kept], units)
+    both_wrong = tuple(row.first.id for row in kept if row.right == (False, False))
+    same = tuple(
+        row.first.id
+        for row in kept
+        if row.right == (False, False) and row.scores[0].answer == row.scores[1].answer is not None
+    )
+    line = Result(NAME, "", QUESTIONS, None, *pair, n=mistakes.n)
+    counts: dict[str, tuple[float, tuple[str, ...]]] = {
+        "wrong a": (mistakes.wrong_a, ()),
+        "wrong b": (mistakes.wrong_b, ()),
+        "both wrong": (mistakes.both_wrong, both_wrong),
+        "expected": (mistakes.expected, ()),
+        "expected within tasks": (mistakes.expected_within, ()),
+        "same wrong answer": (len(same), same),
+    }
+    for name, (value, ids) in counts.items():
+        yield replace(line, quantity=name, value=float(value), ids=ids)
+    p = None if withheld else mistakes.p_value
+    yield replace(line, quantity=RATIO, unit="ratio", value=mistakes.ratio, p=p, note=note)
+    agreed = kappa(right_a, right_b, units)
+    ends = None if withheld else agreed.interval
+    low, high = (ends.low, ends.high) if ends else (None, None)
+    yield replace(line, quantity="kappa", unit="kappa", value=agreed.value, low=low, high=high, note=note)
+
+
+def _stratum(row: SharedQuestion, a: Scored, b: Scored) -> str:
+    """Task and number of choices: within these, what is hard for everybody is not taken for something shared."""
+    asked = [one.questions.get(row.first.id) for one in (a, b)]
+    choices = max((len(question.choices) for question in asked if isinstance(question, Question)), default=0)
+    return f"{row.first.task}, {choices} choices"
+
+
+BOTH = "questions that both have and neither failed"
+COUNT = "0 to n, in questions"
+
+SECTION = Section(
+    NAME,
+    "Do two solvers make the same mistakes?",
+    (
+        MetricCard("wrong <a|b>", "questions that the solver does not answer rightly", BOTH, "ours", values=COUNT),
+        MetricCard("both wrong", "questions that neither answers rightly", BOTH, "ours", values=COUNT),
+        MetricCard(
+            "expected", "wrong a * wrong b / n", BOTH, "independence of errors over all questions", values=COUNT
+        ),
+        MetricCard(
+            "expected within tasks",
+            "sum over strata of wrong a * wrong b / questions",
+            BOTH,
+            "independence of errors within each task and number of choices",
+            values=COUNT,
+        ),
+        MetricCard(
+            "same wrong answer", "questions to which both give the same wrong answer", BOTH, "ours", values=COUNT
+        ),
+        MetricCard(
+            RATIO,
+            RATIO,
+            BOTH,
+            "p: exact and conditional, Gart, Biometrika 57 (1970) 471-475; over clusters Mantel and Haenszel, JNCI 22 "
+            "(1959) 719-748, with Zhang and Boos, Biometrics 53 (1997) 1185-1198",
+            "1 is independence.",
+            "0 and above",
+        ),
+        MetricCard(
+            "kappa",
+            "(p_o - p_e) / (1 - p_e)",
+            BOTH,
+            "Cohen, Educational and Psychological Measurement 20 (1960) 37-46; interval after Fleiss, Cohen and "
+            "Everitt (1969), over clusters Yang and Zhou (2014)",
+            "p_o: share of questions that both have right or both have wrong; p_e: that share were they independent.",
+            "-1 to 1",
+        ),
+    ),
+    rows,
+    about=(
+        "A question is wrong here where it is not answered rightly; no answer is not right, under either rule. "
+        "expected: both wrong if their errors were independent, over all questions at once; within tasks: the same "
+        "within each task and number of choices. kappa: agreement in right and wrong beyond chance. p is of "
+        "independence within tasks, adjusted (Holm) over the rows."
+    ),
+    order=160,
+)

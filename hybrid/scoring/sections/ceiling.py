@@ -1,0 +1,158 @@
+"""The either-right ceiling: what an MLLM alone or its specialist gets right, and how far a hybrid solver comes to it.
+
+A solver that always knew which of its two parts to believe would be right on every question that either of them gets
+right. The better part is right on fewer; the share of the way from there to the ceiling is
+
+    (right of the hybrid - right of the better part) / (right of either - right of the better part)
+
+It is negative where the hybrid is behind its better part, above 1 where it is right on questions that neither part gets
+right, and undefined where the better part reaches the ceiling. Only right answers count: no answer is not one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from hybrid.benchmarks.base import MetricCard
+from hybrid.scoring.compare import Comparison
+from hybrid.scoring.groups import ComparisonGroup
+from hybrid.scoring.overlap import FAILED_SHARE, Overlap, SharedQuestion
+from hybrid.scoring.result import FRACTION, QUESTIONS, UNTESTED, Result, Section
+from hybrid.stats import interval
+from hybrid.types import Cell, Metric
+
+NAME = "ceiling"
+HYBRID, ALONE, SPECIALIST = 0, 1, 2
+
+
+def rows(found: Comparison) -> Iterator[Result]:
+    """Counts and the share of the way for each hybrid solver that has both parts, over all and within each task."""
+    for group in found.groups:
+        if group.alone is not None and group.specialist is not None:
+            whole = found.overlap(group.hybrid, group.alone, group.specialist)
+            for name, shared in {"": whole, **whole.by_group(found.options.by)}.items():
+                if shared.kept:
+                    yield from _of_group(found, group, name, shared, whole)
+
+
+def _of_group(
+    found: Comparison, group: ComparisonGroup, name: str, shared: Overlap, whole: Overlap
+) -> Iterator[Result]:
+    kept = shared.kept
+    right = [sum(row.right[place] for row in kept) for place in (HYBRID, ALONE, SPECIALIST)]
+    better = ALONE if right[ALONE] >= right[SPECIALIST] else SPECIALIST
+    parts = [one.solver for one in shared.solvers[1:]]
+    ids = {
+        "only hybrid": _ids(kept, right=True, either=False),
+        "missed": _ids(kept, right=False, either=True),
+        "neither": _ids(kept, right=False, either=False),
+    }
+    count = Result(NAME, "", QUESTIONS, None, group.hybrid.solver, group=name, n=len(kept))
+
+    def counted(quantity: str, value: int, of: str = group.hybrid.solver) -> Result:
+        return replace(count, quantity=quantity, value=float(value), a=of, ids=ids.get(quantity, ()))
+
+    either = sum(map(_either, kept))
+    # Of two equal parts the MLLM alone counts as the better one.
+    yield counted("right in either part", either, " | ".join(parts))
+    yield counted("right in the better part", right[better], parts[better - 1])
+    yield counted("right", right[HYBRID])
+    for quantity, members in ids.items():
+        yield replace(counted(quantity, len(members)), detail=quantity == "neither")
+    reached = _reached(kept, better)
+    allowed = 1.0 if found.options.allow_failed else FAILED_SHARE
+    withheld = max(shared.failed_share, whole.failed_share) > allowed
+    ends = interval(reached) if reached.value is not None and not withheld else None
+    yield replace(
+        count,
+        quantity="reached",
+        unit=FRACTION,
+        value=reached.value,
+        low=ends.low if ends else None,
+        high=ends.high if ends else None,
+        note=UNTESTED["failed"] if withheld else "",
+    )
+
+
+def _either(row: SharedQuestion) -> bool:
+    return row.right[ALONE] or row.right[SPECIALIST]
+
+
+def _ids(kept: Sequence[SharedQuestion], *, right: bool, either: bool) -> tuple[str, ...]:
+    """The questions that the hybrid gets right or not, and one of its parts or neither."""
+    return tuple(row.first.id for row in kept if (row.right[HYBRID], _either(row)) == (right, either))
+
+
+def _reached(kept: Sequence[SharedQuestion], better: int) -> Metric:
+    """The share of the way: a ratio of sums over the questions, with the clusters that it is resampled by.
+
+    A question adds right(hybrid) - right(better part) above, and below 1 where only the other part is right. The
+    interval is that of a ratio of two means of the same questions: Cochran, Sampling Techniques (1977), section 6.3,
+    equation 6.9, by clusters as in Binder (1983); it takes the part that is better here for the better one.
+    """
+    cells = tuple(
+        Cell(
+            "",
+            row.first.unit,
+            float(row.right[HYBRID] - row.right[better]),
+            float(_either(row) - row.right[better]),
+        )
+        for row in kept
+    )
+    below = sum(cell.denominator for cell in cells)
+    value = sum(cell.numerator for cell in cells) / below if below else None
+    return Metric("reached", value, len(cells), "ratio", cells, share=False)
+
+
+THREE = "questions that the hybrid solver, its MLLM alone and the specialist have and none failed"
+COUNT = "0 to n, in questions"
+
+SECTION = Section(
+    NAME,
+    "How much of what its parts know does the hybrid reach?",
+    (
+        MetricCard(
+            "right in either part",
+            "questions that the MLLM alone or the specialist gets right",
+            THREE,
+            "ours: a solver that always knew whom to believe",
+            values=COUNT,
+        ),
+        MetricCard(
+            "right in the better part",
+            "the greater number of right answers of the two parts",
+            THREE,
+            "ours",
+            values=COUNT,
+        ),
+        MetricCard("right", "questions that the hybrid solver gets right", THREE, "ours", values=COUNT),
+        MetricCard(
+            "only hybrid",
+            "questions that the hybrid solver gets right and neither part does",
+            THREE,
+            "ours",
+            values=COUNT,
+        ),
+        MetricCard(
+            "missed", "questions that one part gets right and the hybrid solver does not", THREE, "ours", values=COUNT
+        ),
+        MetricCard("neither", "questions that none of the three gets right", THREE, "ours", values=COUNT),
+        MetricCard(
+            "reached",
+            "(right - right in the better part) / (right in either part - right in the better part)",
+            THREE,
+            "ours; the interval of a ratio of means: Cochran, Sampling Techniques (1977), section 6.3, equation 6.9",
+            "Below 0 it is behind its better part, above 1 it is right where neither part is.",
+            "no bounds",
+        ),
+    ),
+    rows,
+    about=(
+        "reached: the hybrid's share of the way from its better part to what a solver reaches that always knew whom to "
+        "believe; below 0 it is behind that part. only hybrid: right where neither part is. missed: wrong where one "
+        "part is right. Only right answers count. The interval takes the part that is better here for the better one."
+    ),
+    headings={"a": "of"},
+    order=130,
+)

@@ -1,0 +1,223 @@
+"""What a guess, and always the most frequent answer, are worth on these questions: exact where it can be computed.
+
+The constant answer is chosen by the key of the very questions that it is scored on, task by task: without the key one
+answer cannot do better, so it is an upper bound of a constant guess and no solver.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from hybrid.benchmarks.base import Benchmark, MetricCard, ScoreOptions, accuracy
+from hybrid.scoring.chance_baseline import End, Expected, Guess, Guesser, expected_score, metrics_of_a_guess
+from hybrid.scoring.compare import Comparison
+from hybrid.scoring.result import FRACTION, Result, Section, unit_of
+from hybrid.scoring.score import Scored, group_of
+from hybrid.stats import interval
+from hybrid.types import Metric, Outcome, Question, Score
+
+NAME = "chance"
+ACCURACY = "accuracy"
+GUESS, FREQUENT, ABOVE = "guess", "most frequent answer", "above guess"
+ALL_DRAWN, FEWEST_DRAWS, MOST_DRAWS = 6000, 4, 64
+"""Draws for each question that cannot be listed: so many over all questions, within these two."""
+
+
+def rows(found: Comparison) -> Iterator[Result]:
+    """The guess by metric and by task, the constant answer by task, and every solver's value above the guess.
+
+    A failed question is in the solver's guess no more than in its own value.
+    """
+    questions = _questions(found.solvers)
+    draws = max(FEWEST_DRAWS, min(MOST_DRAWS, ALL_DRAWN // max(1, len(questions))))
+    guesser = Guesser(found.benchmark, ScoreOptions(abstain=found.solvers[0].abstain), draws)
+    given_up = _given_up(found.solvers)
+    guesses = {name: given_up.get(name) or guesser.of(question) for name, question in questions.items()}
+    guessing = _Guessing(found.benchmark, questions, guesses)
+    yield from _by_task(found, guessing)
+    yield from _by_metric(found, guessing)
+
+
+def _questions(solvers: Sequence[Scored]) -> dict[str, Question]:
+    """The questions that at least one solver was asked and that are not broken."""
+    asked = {score.id for one in solvers for score in one.scores}
+    known: dict[str, Question] = {}
+    # The solvers of one run share their questions, each of which is read from disk.
+    for questions in {id(one.questions): one.questions for one in solvers}.values():
+        for identity in questions:
+            if identity in asked and identity not in known and isinstance(question := questions[identity], Question):
+                known[identity] = question
+    return known
+
+
+def _given_up(solvers: Sequence[Scored]) -> dict[str, Guess]:
+    """The questions that every solver failed: one of them may be a question that cannot be scored at all."""
+    failed = {score.id: score for one in solvers for score in one.scores if score.outcome.failed}
+    answered = {score.id for one in solvers for score in one.scores if not score.outcome.failed}
+    return {name: Guess((End(1.0, score),), exact=True) for name, score in failed.items() if name not in answered}
+
+
+@dataclass(frozen=True)
+class _Guessing:
+    """The guesses at all questions, and what they come to on some of them."""
+
+    benchmark: Benchmark
+    questions: Mapping[str, Question]
+    guesses: Mapping[str, Guess]
+
+    def task(self, identities: Sequence[str]) -> Expected | None:
+        """The mean over these questions; None where there is no verdict on any."""
+        known = [guess for identity in identities if (guess := self.guesses[identity]).correct is not None]
+        if not known:
+            return None
+        value = math.fsum(guess.correct or 0.0 for guess in known) / len(known)
+        if all(guess.exact for guess in known):
+            return Expected(value)
+        return Expected(value, math.sqrt(math.fsum(guess.variance for guess in known)) / len(known))
+
+    def frequent(self, identities: Sequence[str]) -> tuple[str, float] | None:
+        """The answer that is right most often, of equals the first by name, and its share; None without a list."""
+        known = [guess for identity in identities if (guess := self.guesses[identity]).correct is not None]
+        right: dict[str, float] = {}
+        for guess in known:
+            for answer, worth in guess.by_answer.items():
+                right[answer] = right.get(answer, 0.0) + worth
+        if not right:
+            return None
+        answer = min(right, key=lambda answer: (-right[answer], answer))
+        return answer, right[answer] / len(known)
+
+    def metrics(self, scores: Sequence[Score], names: Sequence[str]) -> dict[str, Expected]:
+        """The metrics of a guess at a solver's questions, of which those that failed are missing as they are there."""
+        kept = [score for score in scores if score.id in self.guesses]
+        guesses = [_lost(self.guesses[score.id]) if score.outcome.failed else self.guesses[score.id] for score in kept]
+        return metrics_of_a_guess(self.benchmark, [self.questions[score.id] for score in kept], guesses, names)
+
+    def scores(self, scores: Sequence[Score]) -> list[Score]:
+        """The expected scores of those questions of a solver that did not fail."""
+        present = [score.id for score in scores if not score.outcome.failed and score.id in self.guesses]
+        return [expected_score(self.questions[identity], self.guesses[identity]) for identity in present]
+
+
+def _lost(guess: Guess) -> Guess:
+    """The question as one that was not answered."""
+    return Guess((End(1.0, replace(guess.ends[0].score, outcome=Outcome.OUTAGE)),), exact=True)
+
+
+def _guess_row(guess: Expected, unit: str, metric: str, group: str, n: int) -> Result:
+    note = "" if guess.error is None else f"estimated from seeded draws, standard error {guess.error:.3f}"
+    return Result(NAME, GUESS, unit, guess.value, metric=metric, group=group, n=n, note=note)
+
+
+def _above_row(solver: str, metric: Metric, guess: Expected | None, unit: str, group: str) -> Result | None:
+    """A solver's value minus the guess at its questions, with its own interval: the guess is taken as known."""
+    if metric.value is None or guess is None:
+        return None
+    ends, worth = interval(metric), guess.value
+    low, high = (ends.low - worth, ends.high - worth) if ends else (None, None)
+    name = metric.name
+    return Result(NAME, ABOVE, unit, metric.value - worth, solver, "", name, group, metric.n, low, high)
+
+
+def _by_task(found: Comparison, guessing: _Guessing) -> Iterator[Result]:
+    parts: dict[str, dict[str, list[Score]]] = {}
+    for one in found.solvers:
+        for score in one.scores:
+            if score.id in guessing.guesses and not score.outcome.failed:
+                parts.setdefault(group_of(score, found.options.by), {}).setdefault(one.solver, []).append(score)
+    for name, solvers in sorted(parts.items()):
+        asked = list(dict.fromkeys(score.id for scores in solvers.values() for score in scores))
+        guess = guessing.task(asked)
+        if guess is None:
+            continue
+        yield _guess_row(guess, FRACTION, ACCURACY, name, len(asked))
+        if often := guessing.frequent(asked):
+            note = f"always {often[0]}, chosen by the answer key: an upper bound of a constant answer"
+            yield Result(NAME, FREQUENT, FRACTION, often[1], metric=ACCURACY, group=name, n=len(asked), note=note)
+        for solver, scores in solvers.items():
+            own = guessing.task([score.id for score in scores])
+            if row := _above_row(solver, accuracy(ACCURACY, scores), own, FRACTION, name):
+                yield row
+
+
+def _by_metric(found: Comparison, guessing: _Guessing) -> Iterator[Result]:
+    card = found.benchmark.card
+    measured = {one.solver: {metric.name: metric for metric in one.metrics if metric.cells} for one in found.solvers}
+    names = dict.fromkeys([*card.headline, *(name for known in measured.values() for name in known)])
+    wanted = [name for name in names if found.is_shown(name) or name in card.headline]
+    known: dict[tuple[tuple[str, bool], ...], dict[str, Expected]] = {}
+    guessed: dict[str, dict[str, Expected]] = {}
+    for one in found.solvers:
+        # Most solvers of a comparison were asked the same.
+        same = tuple(sorted((score.id, score.outcome.failed) for score in one.scores))
+        if same not in known:
+            known[same] = guessing.metrics(one.scores, wanted)
+        guessed[one.solver] = known[same]
+    for name in wanted:
+        own = {solver: metrics[name] for solver, metrics in measured.items() if name in metrics}
+        unit = unit_of(own.values())
+        above = [
+            (row, guess)
+            for solver, metric in own.items()
+            if (guess := guessed[solver].get(name)) and (row := _above_row(solver, metric, guess, unit, ""))
+        ]
+        if above:
+            most, guess = max(above, key=lambda each: each[0].n or 0)
+            yield _guess_row(guess, unit, name, "", most.n or 0)
+            yield from (row for row, _ in above)
+
+
+def lead(found: Comparison, made: Sequence[Result]) -> str:
+    """Which solvers are above a guess by the headline metric, and which are not shown to be."""
+    own = [row for row in made if row.quantity == ABOVE and not row.group and row.metric == found.headline]
+    guess = next((r.value for r in made if (r.quantity, r.metric, r.group) == (GUESS, found.headline, "")), None)
+    if guess is None or not own:
+        return ""
+    above = [row.a for row in own if row.low is not None and row.low > 0]
+    others = [row.a for row in own if row.a not in above]
+    said = [f"A guess comes to {guess:.3f} by {found.headline}"]
+    if above:
+        said.append(f"above it: {', '.join(above)}")
+    if others:
+        said.append(f"not shown to be above it: {', '.join(others)}")
+    return f"{'; '.join(said)}."
+
+
+UNITS, OWN = "units of the metric", "in the metric's own unit"
+
+SECTION = Section(
+    NAME,
+    "What is a guess worth here, and who is above it?",
+    (
+        MetricCard(
+            GUESS,
+            "expected value of the metric for a uniform guess at these questions",
+            UNITS,
+            "ours: exact where the answers can be listed, else over seeded draws",
+            values=OWN,
+        ),
+        MetricCard(
+            FREQUENT,
+            "greatest share of questions with the same right answer, task by task",
+            "questions of the task",
+            "ours: the best that one answer a task can do, chosen by the key",
+        ),
+        MetricCard(
+            ABOVE,
+            "value of the solver - guess at the same questions",
+            UNITS,
+            "ours; the interval is the solver's own, the guess is taken as known",
+            values=f"-1 to 1, or {OWN}",
+        ),
+    ),
+    rows,
+    lead,
+    about=(
+        "guess: a uniform draw among the answers that each prompt allows (the solver `chance`), from the questions. "
+        "most frequent answer: the one that is right most often in the row, chosen by the answer key."
+    ),
+    headings={"a": "solver"},
+    order=170,
+)

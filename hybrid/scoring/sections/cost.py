@@ -1,0 +1,86 @@
+"""What an answer costs and how right it is: the solvers whose cost is recorded, in one unit that all of them know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from hybrid.benchmarks.base import MetricCard
+from hybrid.scoring.compare import Comparison
+from hybrid.scoring.result import Result, Section, unit_of, with_interval
+from hybrid.scoring.score import Scored
+from hybrid.tables import accuracy
+from hybrid.types import Metric, Outcome, Usage
+
+NAME = "cost"
+
+
+def _usd(usage: Usage) -> float | None:
+    return 0.0 if usage.model_calls == 0 else usage.cost_usd
+
+
+def _tokens(usage: Usage) -> float | None:
+    total = usage.input_tokens + usage.output_tokens
+    # A recorded model was called and reports no token: their number is not known, and not 0.
+    return None if usage.model_calls and not total else float(total)
+
+
+COSTS: tuple[tuple[str, str, Callable[[Usage], float | None]], ...] = (
+    ("USD per question", "USD", _usd),
+    ("tokens per question", "tokens", _tokens),
+    ("seconds per question", "seconds", lambda usage: usage.seconds),
+)
+"""In the order in which they are preferred. A solver that calls no model costs no dollar and no token."""
+
+
+def rows(found: Comparison) -> Iterator[Result]:
+    """For each solver the headline metric and its cost per question, in the first unit known of all and not 0."""
+    known: list[tuple[Scored, Metric, Usage, int]] = []
+    for one in found.solvers:
+        metric = next((m for m in one.metrics if m.name == found.headline and m.value is not None), None)
+        asked = sum(score.outcome not in (Outcome.OUTAGE, Outcome.BROKEN) for score in one.scores)
+        if metric is not None and one.usage is not None and asked:
+            known.append((one, metric, one.usage, asked))
+    for quantity, unit, price in COSTS:
+        prices = [price(usage) for _, _, usage, _ in known]
+        if not any(prices) or None in prices:
+            continue
+        for (one, metric, _, asked), spent in zip(known, prices, strict=True):
+            yield Result(NAME, quantity, unit, (spent or 0.0) / asked, one.solver, metric=metric.name, n=asked)
+            row = Result(NAME, "value", unit_of((metric,)), None, one.solver, metric=metric.name)
+            yield row if one.answered_nothing else with_interval(row, metric)
+        return
+
+
+def lead(found: Comparison, made: Sequence[Result]) -> str:
+    """The cheapest and the most expensive solver."""
+    del found
+    spent = [row for row in made if row.quantity != "value"]
+    low, high = (choose(spent, key=lambda row: row.value or 0.0) for choose in (min, max))
+    if low.a == high.a:
+        return ""
+    value = {row.a: accuracy(row.value) for row in made if row.quantity == "value"}
+    ends = [f"{row.a}: {row.value:.4g} {row.quantity}, {value.get(row.a, '-')}" for row in (low, high)]
+    return f"The least and the most expensive: {'; '.join(ends)}."
+
+
+SECTION = Section(
+    NAME,
+    "What does an answer cost, and what is it worth?",
+    (
+        MetricCard(
+            "<USD|tokens|seconds> per question",
+            "what the asks cost / questions asked",
+            "questions that were asked",
+            "recorded; seconds are those of model and tools",
+            values="0 and above",
+        ),
+        MetricCard(
+            "value", "the headline metric", "as the metric's", "the benchmark's card", values="in the metric's own unit"
+        ),
+    ),
+    rows,
+    lead,
+    headings={"a": "solver"},
+    chart="scatter",
+    order=290,
+)

@@ -1,0 +1,204 @@
+"""Paired differences on the same questions: the headline metric, the other metrics, and the accuracy of each task.
+
+Two solvers are compared on the questions that both have and neither failed, by the benchmark's own metrics over just
+these. A p value is adjusted (Holm) within its family: the headline metric of every pair, all other metrics, all tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from hybrid.benchmarks.base import MetricCard, accuracy
+from hybrid.scoring.compare import Comparison, Pair
+from hybrid.scoring.overlap import Overlap, SharedQuestion
+from hybrid.scoring.result import (
+    FRACTION,
+    QUESTIONS,
+    Result,
+    Section,
+    adjusted,
+    paired_contrast,
+    unit_of,
+    with_contrast,
+)
+from hybrid.scoring.score import summary
+from hybrid.tables import accuracy as printed
+from hybrid.types import Metric
+
+NAME = "differences"
+LEVEL = 0.05
+"""Below this adjusted p value a difference is called established."""
+NAMED = 4
+"""So many differences are named at most; the chart has all."""
+
+
+def rows(found: Comparison) -> list[Result]:
+    """Difference, both values and the counts of questions of every pair, by metric and within each task."""
+    made = [row for pair in found.pairs for row in _of_pair(found, pair)]
+    heads = _headlines(made)
+    return adjusted(made, lambda row: "tasks" if row.group else (row.a, row.b, row.metric) in heads)
+
+
+def _headlines(made: Sequence[Result]) -> frozenset[tuple[str, str, str]]:
+    """The pairs with the headline metric that they have in common: the one over all tasks that has counts."""
+    return frozenset((row.a, row.b, row.metric) for row in made if row.quantity == "helped" and not row.group)
+
+
+def _of_pair(found: Comparison, pair: Pair) -> Iterator[Result]:
+    rule = found.solvers[0].abstain
+    shared = found.overlap(found.named(pair.a), found.named(pair.b))
+    metrics = shared.metrics(rule)
+    head = next((name for name in found.benchmark.card.headline if name in metrics), None)
+    shown = [name for name in metrics if found.is_shown(name) or name == head]
+    behind = _behind(shared, found)
+    for name in sorted(shown, key=lambda name: name != head):
+        part = shared.at(behind.get(name, range(len(shared.rows[rule]))))
+        yield from _compared(found, shared, part, (metrics[name][0], metrics[name][1]), "", counted=name == head)
+    for group, places in shared.places_by_group(found.options.by).items():
+        part = shared.at(places)
+        judged = [row for row in part.rows[rule] if all(score.correct is not None for score in row.scores)]
+        both = tuple(accuracy("accuracy", [row.scores[side] for row in judged]) for side in (0, 1))
+        if both[0].n:
+            yield from _compared(found, shared, part, (both[0], both[1]), group, counted=True)
+
+
+def _behind(shared: Overlap, found: Comparison) -> Mapping[str, Sequence[int]]:
+    """Places of the questions behind each metric: those of the tasks that have the metric when they are alone.
+
+    A metric that needs several tasks at once is not in it.
+    """
+    tasks: dict[str, list[int]] = {}
+    all_rows = shared.rows[found.solvers[0].abstain]
+    for place, row in enumerate(all_rows):
+        tasks.setdefault(row.first.task, []).append(place)
+    behind: dict[str, list[int]] = {}
+    for places in tasks.values():
+        for metric in summary(shared.benchmark, shared.questions, [all_rows[place].first for place in places]):
+            if metric.cells:
+                behind.setdefault(metric.name, []).extend(places)
+    return behind
+
+
+def _compared(
+    found: Comparison, shared: Overlap, part: Overlap, metrics: tuple[Metric, Metric], group: str, *, counted: bool
+) -> Iterator[Result]:
+    """The rows of one pair by one metric; `part` are the questions behind it, `shared` all that the two share."""
+    rule = found.solvers[0].abstain
+    names = (part.solvers[0].solver, part.solvers[1].solver)
+    unit = FRACTION if group else unit_of(_own_metrics(found, names, metrics[0].name))
+    bare = Result(NAME, "difference", unit, None, *names, metrics[0].name, group, metrics[0].n, none=rule)
+    untested = part.untested(metrics, allow_failed=found.options.allow_failed, whole=shared)
+    measured = paired_contrast(*metrics, untested)
+    yield with_contrast(bare, measured, untested)
+    yield replace(bare, quantity="value a", value=measured.value_a)
+    yield replace(bare, quantity="value b", value=measured.value_b)
+    if counted:
+        n = sum(not row.first.outcome.failed for row in part.rows[rule])
+        for name, ids in _counts(part.rows[rule], part.lost).items():
+            named = ids if name in ("helped", "harmed", "failed") else ()
+            yield replace(bare, quantity=name, unit=QUESTIONS, value=float(len(ids)), n=n, none="", ids=named)
+
+
+def _own_metrics(found: Comparison, names: tuple[str, str], metric: str) -> list[Metric]:
+    return [one for name in names for one in found.named(name).metrics if one.name == metric]
+
+
+def _counts(shared: Sequence[SharedQuestion], lost: frozenset[str]) -> dict[str, tuple[str, ...]]:
+    """What became of the questions that both have, by name the ids."""
+    ids: dict[str, list[str]] = {name: [] for name in ("both answered", "helped", "harmed", "none a", "none b")}
+    for row in shared:
+        a, b = row.scores
+        if row.first.outcome.failed:
+            continue
+        if a.answer is not None and b.answer is not None:
+            ids["both answered"].append(a.id)
+            if (a.correct, b.correct) == (0, 1):
+                ids["helped"].append(a.id)
+            if (a.correct, b.correct) == (1, 0):
+                ids["harmed"].append(a.id)
+        for name, score in (("none a", a), ("none b", b)):
+            if score.answer is None:
+                ids[name].append(a.id)
+    return {**{name: tuple(found) for name, found in ids.items()}, "failed": tuple(sorted(lost))}
+
+
+def lead(found: Comparison, made: Sequence[Result]) -> str:
+    """Which pairs differ by the headline metric after adjustment, and of how many tests."""
+    del found
+    counted = _headlines(made)
+    heads = [row for row in made if row.quantity == "difference" and (row.a, row.b, row.metric) in counted]
+    heads = [row for row in heads if not row.group]
+    tested = [row for row in heads if row.p_holm is not None]
+    if not heads:
+        return ""
+    if not tested:
+        return "No pair was tested; the notes of the table say why."
+    seen = [row for row in tested if row.p_holm is not None and row.p_holm < LEVEL]
+    seen.sort(key=lambda row: -abs(row.value or 0.0))
+    pairs = f"{len(tested)} pairs were" if len(tested) > 1 else "One pair was"
+    opening = f"{pairs} tested by {tested[0].metric}, adjusted after Holm at {LEVEL}."
+    if not seen:
+        return f"{opening} No difference is established, which does not say that there is none."
+    more = f", and {len(seen) - NAMED} more" if len(seen) > NAMED else ""
+    return f"{opening} Established: {'; '.join(map(_said, seen[:NAMED]))}{more}."
+
+
+def _said(row: Result) -> str:
+    """The better solver of a pair first, and the interval of its lead."""
+    value, low, high = row.value or 0.0, row.low or 0.0, row.high or 0.0
+    better, worse = (row.b, row.a) if value > 0 else (row.a, row.b)
+    low, high = (low, high) if value > 0 else (-high, -low)
+    return f"{better} over {worse} by {printed(abs(value))} [{low:.3f}, {high:.3f}]"
+
+
+BOTH = "questions that both have and neither failed"
+PAIRED = "docs/statistics.md; paired by question, resampled by cluster"
+OWN = "in the metric's own unit"
+COUNT = "0 to n, in questions"
+
+SECTION = Section(
+    NAME,
+    "Which solver is better on the same questions?",
+    (
+        MetricCard(
+            "difference",
+            "value b - value a",
+            BOTH,
+            PAIRED,
+            "Its p value is of a true difference of 0.",
+            f"-1 to 1, or {OWN}",
+        ),
+        MetricCard("value a", "the metric of the first solver over the shared questions", BOTH, PAIRED, values=OWN),
+        MetricCard("value b", "the metric of the second solver over the shared questions", BOTH, PAIRED, values=OWN),
+        MetricCard("both answered", "questions with a readable answer from both", BOTH, "ours", values=COUNT),
+        MetricCard(
+            "helped",
+            "questions that both answered, a wrong, b right",
+            BOTH,
+            "one of the two cells of McNemar (Psychometrika 12 (1947) 153-157)",
+            values=COUNT,
+        ),
+        MetricCard(
+            "harmed",
+            "questions that both answered, a right, b wrong",
+            BOTH,
+            "the other cell of McNemar (Psychometrika 12 (1947) 153-157)",
+            values=COUNT,
+        ),
+        MetricCard("none a", "questions without a readable answer from a", BOTH, "ours", values=COUNT),
+        MetricCard("none b", "questions without a readable answer from b", BOTH, "ours", values=COUNT),
+        MetricCard("failed", "questions that one of the two failed", "questions that both have", "ours", values=COUNT),
+    ),
+    rows,
+    lead,
+    about=(
+        "Of the questions that both answered: helped, b is right and a wrong; harmed, the reverse. none a, none b: "
+        "questions without a readable answer from a, from b. p is of the difference in the row, adjusted (Holm) over "
+        "the rows of its table."
+    ),
+    chart="intervals",
+    charted=("difference",),
+    core=True,
+    order=20,
+)

@@ -1,0 +1,266 @@
+"""Use of evidence: MLLM alone right or wrong x finding right, wrong or none x hybrid right or wrong.
+
+    hybrid compare RUN --json        # the rows of section `evidence`, each class with its ids
+
+`findings.py` judges the finding. Every question that both solvers answered falls into exactly one class (`CLASSES`), so
+that every question that tools helped or harmed is in one as well.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal, NamedTuple
+
+from hybrid.benchmarks.base import MetricCard, accuracy
+from hybrid.scoring.compare import Comparison
+from hybrid.scoring.findings import Heard, Verdict, heard
+from hybrid.scoring.result import FRACTION, QUESTIONS, Result, Section, with_interval
+from hybrid.scoring.score import Scored, group_of
+from hybrid.types import Score
+
+NAME: Final = "evidence"
+
+EvidenceClass = Literal[
+    "correct adoption",
+    "confirmed",
+    "ignored evidence",
+    "over-trust",
+    "resisted",
+    "wrong from both",
+    "right despite both",
+    "no finding",
+    "wrong tool",
+    "no call",
+    "unread",
+]
+
+CLASSES: Final[Mapping[EvidenceClass, str]] = {
+    "correct adoption": "alone wrong, finding right, hybrid right",
+    "confirmed": "alone right, finding right, hybrid right",
+    "ignored evidence": "finding right, hybrid wrong",
+    "over-trust": "alone right, finding wrong, hybrid wrong",
+    "resisted": "alone right, finding wrong, hybrid right",
+    "wrong from both": "alone wrong, finding wrong, hybrid wrong",
+    "right despite both": "alone wrong, finding wrong, hybrid right",
+    "no finding": "a tool that the rule asks was called, and what it said comes to no answer",
+    "wrong tool": "tools were called, and none that the rule asks",
+    "no call": "no tool was called",
+    "unread": "it cannot be told what the finding says",
+}
+"""By name what belongs to a class; every question belongs to exactly one."""
+
+WITH_FINDING: Final[Mapping[tuple[bool, Verdict, bool], EvidenceClass]] = {
+    (False, "right", True): "correct adoption",
+    (True, "right", True): "confirmed",
+    (False, "right", False): "ignored evidence",
+    (True, "right", False): "ignored evidence",
+    (True, "wrong", False): "over-trust",
+    (True, "wrong", True): "resisted",
+    (False, "wrong", False): "wrong from both",
+    (False, "wrong", True): "right despite both",
+}
+"""By MLLM alone right, finding, hybrid right."""
+
+
+def class_of(alone_right: bool, said: Heard, hybrid_right: bool) -> EvidenceClass:
+    """The one class of a question."""
+    if said.finding in ("right", "wrong"):
+        return WITH_FINDING[alone_right, said.finding, hybrid_right]
+    if said.finding == "unread":
+        return "unread"
+    if not said.calls:
+        return "no call"
+    return "no finding" if said.to_the_point else "wrong tool"
+
+
+@dataclass(frozen=True)
+class AnsweredQuestion:
+    """One question that the hybrid solver and its MLLM alone answered, and what the tools said in between."""
+
+    score: Score
+    """The hybrid's."""
+    group: str
+    alone_right: bool
+    said: Heard
+    hybrid_right: bool
+
+    @property
+    def name(self) -> EvidenceClass:
+        """Its class."""
+        return class_of(self.alone_right, self.said, self.hybrid_right)
+
+    @property
+    def as_found(self) -> bool:
+        """Whether the hybrid gave the very answer that the findings come to."""
+        return self.said.answer is not None and self.score.answer == self.said.answer
+
+
+class Rate(NamedTuple):
+    """A share of some questions: which it is over, and which of them count."""
+
+    over: Callable[[AnsweredQuestion], bool]
+    counts: Callable[[AnsweredQuestion], bool]
+    words: str
+
+
+RATES: Final[Mapping[str, Rate]] = {
+    "adoption": Rate(
+        lambda one: not one.alone_right and one.said.finding == "right",
+        lambda one: one.hybrid_right,
+        "alone wrong and finding right: hybrid right",
+    ),
+    "over-trust": Rate(
+        lambda one: one.alone_right and one.said.finding == "wrong",
+        lambda one: not one.hybrid_right,
+        "alone right and finding wrong: hybrid wrong",
+    ),
+    "harmed against a right finding": Rate(
+        lambda one: one.alone_right and one.said.finding == "right",
+        lambda one: not one.hybrid_right,
+        "alone right and finding right: hybrid wrong",
+    ),
+    "harmed without a finding": Rate(
+        lambda one: one.alone_right and one.said.finding == "none",
+        lambda one: not one.hybrid_right,
+        "alone right and no finding: hybrid wrong",
+    ),
+    "right findings": Rate(
+        lambda one: one.said.finding in ("right", "wrong"),
+        lambda one: one.said.finding == "right",
+        "finding right or wrong: finding right",
+    ),
+}
+"""By name; `words` say of which questions, and what of them is counted."""
+
+
+@dataclass(frozen=True)
+class EvidenceUse:
+    """The questions of a hybrid solver next to its MLLM alone, and by reason the ids of those that are left out."""
+
+    answered: tuple[AnsweredQuestion, ...]
+    left_out: Mapping[str, tuple[str, ...]]
+
+
+def evidence_use(hybrid: Scored, alone: Scored, by: str | None) -> EvidenceUse:
+    """The questions that both solvers have and neither failed, and what was heard from the tools in each."""
+    before, said = {score.id: score for score in alone.scores}, heard(hybrid)
+    answered: list[AnsweredQuestion] = []
+    left: defaultdict[str, list[str]] = defaultdict(list)
+    for score in hybrid.scores:
+        own = before.get(score.id)
+        if own is None:
+            left["not asked of the MLLM alone"].append(score.id)
+        elif own.outcome.failed or score.outcome.failed:
+            left["failed"].append(score.id)
+        elif own.correct is None or score.correct is None:
+            left["graded, neither right nor wrong"].append(score.id)
+        else:
+            right = own.correct == 1.0, score.correct == 1.0
+            answered.append(AnsweredQuestion(score, group_of(score, by), right[0], said[score.id], right[1]))
+    return EvidenceUse(tuple(answered), {why: tuple(ids) for why, ids in left.items()})
+
+
+def rows(found: Comparison) -> Iterator[Result]:
+    """Every class with its ids and every rate, over all and by group, for each hybrid solver with an MLLM alone."""
+    for group in found.groups:
+        if group.alone is not None:
+            use = evidence_use(group.hybrid, group.alone, found.options.by)
+            row = Result(NAME, "", QUESTIONS, None, group.alone.solver, group.hybrid.solver)
+            yield from _part(row, use.answered)
+            for name in sorted({one.group for one in use.answered}):
+                yield from _part(replace(row, group=name), [one for one in use.answered if one.group == name])
+            for why, ids in use.left_out.items():
+                yield replace(row, quantity=f"left out: {why}", value=float(len(ids)), ids=ids)
+            for why in sorted({one.said.unread for one in use.answered if one.said.unread is not None}):
+                ids = tuple(one.score.id for one in use.answered if one.said.unread == why)
+                yield replace(row, quantity=f"why unread: {why}", value=float(len(ids)), ids=ids)
+
+
+def _part(row: Result, answered: Sequence[AnsweredQuestion]) -> Iterator[Result]:
+    row = replace(row, n=len(answered))
+    for name in CLASSES:
+        inside = [one for one in answered if one.name == name]
+        if not inside and row.group:
+            continue
+        ids = tuple(one.score.id for one in inside)
+        yield replace(row, quantity=name, value=float(len(inside)), ids=ids)
+        for what, members in {
+            "helped": [one for one in inside if one.hybrid_right and not one.alone_right],
+            "harmed": [one for one in inside if one.alone_right and not one.hybrid_right],
+            "as found": [one for one in inside if one.as_found],
+        }.items():
+            if members:
+                ids = tuple(one.score.id for one in members)
+                quantity = f"{name}: {what}"
+                yield replace(row, quantity=quantity, value=float(len(ids)), n=len(inside), ids=ids, detail=True)
+    for rated, rate in RATES.items():
+        inside = [one for one in answered if rate.over(one)]
+        if inside or not row.group:
+            metric = accuracy(rated, [replace(one.score, correct=float(rate.counts(one))) for one in inside])
+            yield replace(with_interval(row, metric), quantity=f"{rated} rate", unit=FRACTION, n=len(inside))
+
+
+def lead(found: Comparison, made: Sequence[Result]) -> str:
+    """How often each hybrid solver took a right finding and fell for a wrong one."""
+    del found
+    said = []
+    for row in made:
+        if row.quantity == "adoption rate" and not row.group:
+            trusted = next(r for r in made if (r.quantity, r.a, r.b, r.group) == ("over-trust rate", row.a, row.b, ""))
+            said.append(
+                f"{row.b} took up {_of(row)} right findings that {row.a} needed, and followed {_of(trusted)} wrong "
+                "ones against its own right answer."
+            )
+    return " ".join(said)
+
+
+def _of(row: Result) -> str:
+    return f"{round((row.value or 0.0) * (row.n or 0))} of {row.n}"
+
+
+JUDGED = "questions that the hybrid solver and the MLLM alone answered, and that are right or wrong"
+PAGE = "docs/evidence.md"
+COUNT = "0 to n, in questions"
+
+
+def _rate_card(name: str, rate: Rate) -> MetricCard:
+    cases, _, counted = rate.words.partition(": ")
+    formula = f"questions with {counted} / questions with {cases}"
+    return MetricCard(f"{name} rate", formula, f"questions with {cases}", PAGE)
+
+
+SECTION = Section(
+    NAME,
+    "Does the MLLM use what the tools find?",
+    (
+        *(MetricCard(name, f"questions with: {what}", JUDGED, PAGE, values=COUNT) for name, what in CLASSES.items()),
+        *(_rate_card(name, rate) for name, rate in RATES.items()),
+        MetricCard(
+            "<class>: <helped|harmed|as found>",
+            "questions of the class: alone wrong and hybrid right, the reverse, or answered as the findings say",
+            "questions of the class",
+            PAGE,
+            values=COUNT,
+        ),
+        MetricCard("left out: <why>", "questions that are in no class, by reason", JUDGED, PAGE, values=COUNT),
+        MetricCard("why unread: <why>", "questions of the class unread, by reason", JUDGED, PAGE, values=COUNT),
+    ),
+    rows,
+    lead,
+    about=(
+        "A finding is right where the specialist's rule, run on what the tools said in this conversation, answers "
+        "right. helped: alone wrong, hybrid right; harmed: the reverse; no readable answer is not right.\n"
+        + "\n".join(
+            (
+                *(f"{name}: {words}." for name, words in CLASSES.items()),
+                *(f"{name} rate, {rate.words}." for name, rate in RATES.items()),
+            )
+        )
+    ),
+    headings={"a": "alone", "b": "hybrid"},
+    chart="counts",
+    charted=tuple(CLASSES),
+    order=140,
+)

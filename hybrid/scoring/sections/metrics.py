@@ -1,0 +1,97 @@
+"""Every metric of every solver, under both rules of what no answer counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from hybrid.benchmarks.base import Abstain, MetricCard
+from hybrid.scoring.compare import Comparison
+from hybrid.scoring.overlap import RULES
+from hybrid.scoring.result import Result, Section, unit_of, with_interval
+from hybrid.scoring.score import JUDGED, WITH_FAILED
+from hybrid.tables import accuracy
+
+NAME = "metrics"
+OTHER: dict[Abstain, Abstain] = {"chance": "wrong", "wrong": "chance"}
+COUNTS = {"chance": "as a guess would on average", "wrong": "as wrong"}
+
+
+def rows(found: Comparison) -> Iterator[Result]:
+    """A row for each solver, rule and metric; those that the benchmark's card does not report are details."""
+    for solver in found.solvers:
+        for rule in RULES:
+            for metric in solver.counted[rule].metrics:
+                row = Result(NAME, "value", unit_of((metric,)), None, solver.solver, metric=metric.name, none=rule)
+                row = replace(with_interval(row, metric), detail=not _is_shown(metric.name, found))
+                yield replace(row, low=None, high=None) if solver.answered_nothing else row
+
+
+def _is_shown(name: str, found: Comparison) -> bool:
+    """Whether tables have the metric: what the card reports, and the headline with failed questions as wrong."""
+    if name.startswith(WITH_FAILED):
+        return name.removeprefix(WITH_FAILED) in (found.benchmark.card.headline or ("",))
+    return not name.startswith(JUDGED) and found.is_shown(name)
+
+
+def lead(found: Comparison, made: Sequence[Result]) -> str:
+    """The highest value of the headline metric under either rule of what no answer counts."""
+    rule = found.solvers[0].abstain
+    first, second = (
+        [row for row in made if (row.metric, row.none) == (found.headline, each) and row.value is not None]
+        for each in (rule, OTHER[rule])
+    )
+    if not first:
+        return ""
+    best, row = _highest(first)
+    limits = "" if len(best) > 1 or row.low is None else f" (95 % interval [{row.low:.2f}, {row.high:.2f}])"
+    verb, highest = "have" if len(best) > 1 else "has", "" if len(first) == 1 else "the highest "
+    opening = f"{' and '.join(best)} {verb} {highest}{row.metric}, {accuracy(row.value)}{limits}, over n = {row.n}."
+    others, other = _highest(second) if second else (best, row)
+    otherwise = "the last column counts it the other way."
+    if others != best:
+        names = f"{' and '.join(others)} {'have' if len(others) > 1 else 'has'}"
+        otherwise = f"counted {COUNTS[OTHER[rule]]}, {names} the highest, {accuracy(other.value)}."
+    said = f"{opening} A question without a readable answer counts {COUNTS[rule]}; {otherwise}"
+    return said if len(first) == 1 or _asked_alike(found) else f"{said} {NOT_ALIKE}"
+
+
+NOT_ALIKE = "Not all solvers answered the same questions: pairs are compared over those that both answered."
+
+
+def _highest(made: Sequence[Result]) -> tuple[tuple[str, ...], Result]:
+    most = max(row.value or 0.0 for row in made)
+    best = [row for row in made if row.value == most]
+    return tuple(row.a for row in best), best[0]
+
+
+def _asked_alike(found: Comparison) -> bool:
+    """Whether all solvers answered the same questions, those that failed left out."""
+    answered = [{score.id for score in one.scores if not score.outcome.failed} for one in found.solvers]
+    return all(one == answered[0] for one in answered)
+
+
+SECTION = Section(
+    NAME,
+    "How right is each solver?",
+    (
+        MetricCard(
+            "value",
+            "the metric of the column `metric`",
+            "as the metric's",
+            "the benchmark's card",
+            values="in the metric's own unit",
+        ),
+    ),
+    rows,
+    lead,
+    about=(
+        "none: what a question without a readable answer counts (abstained, unparsed, out of budget, tool fault): a "
+        "guess on average (chance), or wrong, as in the papers. A failed question is missing, not wrong: it is in no "
+        "n; with_failed counts it as wrong."
+    ),
+    headings={"a": "solver"},
+    chart="bars",
+    core=True,
+    order=10,
+)

@@ -1,0 +1,51 @@
+"""Each model on each task, where several models are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hybrid.benchmarks.base import MetricCard, accuracy
+from hybrid.scoring.compare import Comparison
+from hybrid.scoring.groups import model_of
+from hybrid.scoring.result import FRACTION, Result, Section, unit_of
+from hybrid.scoring.score import group_of
+
+NAME = "models"
+
+
+def rows(found: Comparison) -> Iterator[Result]:
+    """A row for each solver that asks a model and each task, the headline metric first; none for a single model.
+
+    The quantity is the task, so that a table has a line for each solver and a column for each task.
+    """
+    asking = [one for one in found.solvers if model_of(one) is not None]
+    if len({model_of(one) for one in asking}) < 2:
+        return
+    by, rule = found.options.by, found.solvers[0].abstain
+    groups = sorted({group_of(score, by) for one in asking for score in one.scores if score.correct is not None})
+    for one in asking:
+        for metric in one.metrics:
+            if metric.name == found.headline:
+                value = metric.value
+                yield Result(NAME, metric.name, unit_of((metric,)), value, one.solver, n=metric.n, none=rule)
+        for group in groups:
+            metric = accuracy("", [score for score in one.scores if group_of(score, by) == group])
+            yield Result(NAME, group, FRACTION, metric.value, one.solver, n=metric.n, none=rule)
+
+
+SECTION = Section(
+    NAME,
+    "How right is each model on each task?",
+    (
+        MetricCard(
+            "<task>",
+            "right answers / questions of the task, or the headline metric",
+            "questions of the task that did not fail",
+            "ours: the mean score, so that --abstain decides what no answer is worth",
+        ),
+    ),
+    rows,
+    headings={"a": "solver and model"},
+    core=True,
+    order=5,
+)

@@ -1,0 +1,83 @@
+"""Whether a hybrid solver is not worse, by more than a stated margin, than its specialist and than its MLLM alone.
+
+The headline metric of the benchmark over the questions that both have and neither failed; the interval is that of
+`differences.py`. Where nothing is tested, all is undecided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from hybrid.benchmarks.base import MetricCard
+from hybrid.scoring.compare import Comparison
+from hybrid.scoring.result import FRACTION, UNTESTED, Result, Section
+from hybrid.scoring.score import Scored
+from hybrid.stats import noninferiority
+
+NAME = "noninferior"
+
+
+def rows(found: Comparison) -> Iterator[Result]:
+    """Difference, margin and one-sided p for each hybrid solver and each of its parts; the note has the verdict.
+
+    Raises `UsageError` for a margin that is not above 0.
+    """
+    for group in found.groups:
+        for part in group.parts:
+            yield from _against(found, part, group.hybrid)
+
+
+def _against(found: Comparison, part: Scored, hybrid: Scored) -> Iterator[Result]:
+    shared, rule, margin = found.overlap(part, hybrid), hybrid.abstain, found.options.margin
+    metrics = shared.headline(rule)
+    if metrics is None:
+        return
+    a, b = metrics
+    row = Result(NAME, "difference", FRACTION, None, part.solver, hybrid.solver, a.name, n=a.n)
+    untested = shared.untested(metrics, allow_failed=found.options.allow_failed, whole=shared)
+    one_sided = None
+    if untested is None:
+        tested = noninferiority(a, b, margin)
+        ends, one_sided = tested.interval, tested.p_value
+        low, high = (ends.low, ends.high) if ends else (None, None)
+        yield replace(row, value=tested.difference, low=low, high=high, note=tested.verdict)
+    else:
+        value = None if a.value is None or b.value is None else b.value - a.value
+        yield replace(row, value=value, note=f"undecided; {UNTESTED[untested]}")
+    yield replace(row, quantity="margin", value=margin)
+    quantity = "one-sided p of a loss of the margin or more"
+    yield replace(row, quantity=quantity, unit="probability", value=one_sided)
+
+
+BOTH = "questions that both have and neither failed"
+
+SECTION = Section(
+    NAME,
+    "Is the hybrid solver at most a margin worse than each of its parts?",
+    (
+        MetricCard(
+            "difference",
+            "value of the hybrid solver - value of the part, by the headline metric",
+            BOTH,
+            "docs/statistics.md; paired by question, resampled by cluster",
+            "Non-inferior where the lower end of the 95 % interval is above -margin.",
+            "-1 to 1",
+        ),
+        MetricCard("margin", "--margin", BOTH, "the user's choice, 0.05 where none is made"),
+        MetricCard(
+            "one-sided p of a loss of the margin or more",
+            "p of the same statistic at a true difference of -margin",
+            BOTH,
+            "Piaggio et al., JAMA 308 (2012) 2594-2604; close to Tango, Statistics in Medicine 17 (1998) 891-908",
+        ),
+    ),
+    rows,
+    about=(
+        "A hybrid solver is not inferior where the whole interval is above -margin, superior where it is above 0, "
+        "inferior where it is below -margin; else it is undecided. p is one-sided and not adjusted: it is below 0.025 "
+        "where not inferior."
+    ),
+    headings={"a": "measured against", "b": "hybrid solver"},
+    order=110,
+)

@@ -1,0 +1,110 @@
+"""How the questions of each solver ended, and what they cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from hybrid.benchmarks.base import MetricCard
+from hybrid.scoring.compare import Comparison
+from hybrid.scoring.result import QUESTIONS, Result, Section
+from hybrid.scoring.score import Scored
+from hybrid.types import Outcome
+
+NAME = "outcomes"
+OPEN = "open"
+
+
+def rows(found: Comparison) -> Iterator[Result]:
+    """Counts of every outcome, calls, tokens, seconds and cost of each solver; what was not recorded has no value."""
+    for solver in found.solvers:
+        yield from _of_solver(solver)
+
+
+def _of_solver(solver: Scored) -> Iterator[Result]:
+    count = Counter(score.outcome for score in solver.scores)
+    row = Result(NAME, "", QUESTIONS, None, solver.solver, n=len(solver.scores))
+    for kind in Outcome:
+        yield replace(row, quantity=kind.value, value=float(count[kind]), detail=not count[kind])
+    if solver.open:
+        yield replace(row, quantity=OPEN, value=float(solver.open))
+    usage = solver.usage
+    if usage is None:
+        return
+    # A recorded model was called and reports no token: their number is not known, and not 0.
+    unknown = usage.model_calls > 0 and usage.input_tokens == usage.output_tokens == 0
+    spent: tuple[tuple[str, str, float | None], ...] = (
+        ("model calls", "calls", usage.model_calls),
+        ("tool calls", "calls", usage.tool_calls),
+        ("lost", "calls", usage.tool_faults),
+        ("tokens in", "tokens", None if unknown else usage.input_tokens),
+        ("tokens out", "tokens", None if unknown else usage.output_tokens),
+        ("busy", "seconds", usage.seconds),
+        ("wall", "seconds", solver.wall_s),
+        ("cost", "USD", usage.cost_usd),
+    )
+    for name, unit, value in spent:
+        yield replace(row, quantity=name, unit=unit, value=value)
+
+
+def lead(found: Comparison, made: Sequence[Result]) -> str:
+    """How many questions ended without an answer, and how many failed."""
+    del made
+    everything = sum(len(one.scores) for one in found.solvers)
+    none = sum(score.answer is None and not score.outcome.failed for one in found.solvers for score in one.scores)
+    failed, waiting = sum(one.failed for one in found.solvers), sum(one.open for one in found.solvers)
+    parts = [f"Of {everything} answers asked for, {none} could not be read or were none, and {failed} failed"]
+    if waiting:
+        parts.append(f"{waiting} are still to be asked for")
+    return f"{'; '.join(parts)}."
+
+
+ONE = "questions of the solver"
+COUNT, CALLS = "0 to n, in questions", "0 and above, in calls"
+
+SECTION = Section(
+    NAME,
+    "How did the questions end, and what did they cost?",
+    (
+        *(
+            MetricCard(
+                outcome.value,
+                f"questions that ended so{': a failure, which is no answer' if outcome.failed else ''}",
+                ONE,
+                "ours",
+                values=COUNT,
+            )
+            for outcome in Outcome
+        ),
+        MetricCard(OPEN, "questions that are not asked yet, and in no other number", "not given", "ours", values=COUNT),
+        MetricCard("model calls", "calls of the MLLM", ONE, "recorded", values=CALLS),
+        MetricCard("tool calls", "calls of tools", ONE, "recorded", values=CALLS),
+        MetricCard("lost", "tool calls that ended in a timeout or an error of the tool", ONE, "recorded", values=CALLS),
+        MetricCard(
+            "tokens <in|out>",
+            "tokens sent to the MLLM, and written by it",
+            ONE,
+            "as the provider reports them; empty where it reports none",
+            values="0 and above, in tokens",
+        ),
+        MetricCard(
+            "busy", "running time of model and tools, added up", ONE, "measured", values="0 and above, in seconds"
+        ),
+        MetricCard("wall", "time with at least one question open", ONE, "measured", values="0 and above, in seconds"),
+        MetricCard(
+            "cost", "tokens * price", ONE, "--model-arg price=IN/OUT; empty without", values="0 and above, in USD"
+        ),
+    ),
+    rows,
+    lead,
+    about=(
+        "lost: tool calls that ended in an error or a timeout; what was answered then was answered without them. busy: "
+        "time of the model and of the tools, added up; wall: time with at least one question open."
+    ),
+    headings={"a": "solver"},
+    chart="stack",
+    charted=(*(outcome.value for outcome in Outcome), OPEN),
+    core=True,
+    order=300,
+)

@@ -1,0 +1,200 @@
+"""Self-consistency: the vote next to a single sample, and what was refused.
+
+    hybrid run blink --model openai:gpt-4o --solver mllm --setting samples=5
+    hybrid compare RUN
+
+Every sample is scored as if it alone had been the reply (`hybrid/scoring/votes.py`). Best of K is the share of
+questions that any sample gets right: a perfect choice among them would reach it.
+
+Only solvers that are asked as a whole are in it. Those that ask the MLLM several times of their own accord (the
+registry knows) use the vote as one answer of two, and their reply need not be its winner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from statistics import fmean
+
+from hybrid.benchmarks.base import Benchmark, MetricCard, accuracy
+from hybrid.scoring.compare import Comparison
+from hybrid.scoring.result import FRACTION, Result, Section, with_interval
+from hybrid.scoring.score import Scored, group_of
+from hybrid.scoring.votes import VotedQuestion, voted_questions
+from hybrid.types import Metric, Outcome, Score
+
+NAME = "sampling"
+ACCURACY = "accuracy"
+VOTE, SINGLE, BEST = "vote", "single sample", "best of samples"
+UNANIMOUS = 0.999
+SHARES = ((0.0, 0.5), (0.5, 0.75), (0.75, UNANIMOUS), (UNANIMOUS, 1.0))
+"""Bins of the winner's share: above the first, up to and with the second; the last are unanimous."""
+
+
+def rows(found: Comparison) -> Iterator[Result]:
+    """Vote, single sample and best of all by the headline metric and by task, of each solver whose replies voted."""
+    for solver in found.solvers:
+        if questions := voted_questions(solver):
+            yield from _headline(found.benchmark, solver, questions)
+            yield from _by_task(found, solver, questions)
+            yield from _totals(solver, questions)
+            yield from _by_share(solver, questions)
+
+
+def _headline(benchmark: Benchmark, solver: Scored, questions: Sequence[VotedQuestion]) -> Iterator[Result]:
+    """The headline metric; that of a single sample is the mean over the first, the second, ... sample of everything."""
+    votes = _headlines(benchmark, [one.vote for one in questions])
+    name = next((name for name in benchmark.card.headline if name in votes), None)
+    if name is None:
+        return
+    count = max(len(one.samples) for one in questions)
+    singles = [_headlines(benchmark, [_nth(one, number) for one in questions]).get(name) for number in range(count)]
+    known = [metric.value for metric in singles if metric is not None and metric.value is not None]
+    best = _headlines(benchmark, [max(one.known, key=_worth, default=_missing(one)) for one in questions]).get(name)
+    row = Result(NAME, VOTE, FRACTION, votes[name].value, solver.solver, metric=name, n=votes[name].n)
+    yield row
+    yield replace(row, quantity=SINGLE, value=fmean(known) if known else None)
+    yield replace(row, quantity=BEST, value=best.value if best else None)
+
+
+def _headlines(benchmark: Benchmark, scores: Sequence[Score]) -> dict[str, Metric]:
+    return {metric.name: metric for metric in benchmark.summarise(scores) if metric.cells and metric.value is not None}
+
+
+def _nth(one: VotedQuestion, number: int) -> Score:
+    score = one.samples[number] if number < len(one.samples) else None
+    return _missing(one) if score is None else score
+
+
+def _missing(one: VotedQuestion) -> Score:
+    return replace(one.vote, outcome=Outcome.OUTAGE)
+
+
+def _worth(score: Score) -> float:
+    return score.correct or 0.0
+
+
+def _by_task(found: Comparison, solver: Scored, questions: Sequence[VotedQuestion]) -> Iterator[Result]:
+    groups: dict[str, list[VotedQuestion]] = {}
+    for one in questions:
+        if one.vote.correct is not None:
+            groups.setdefault(group_of(one.vote, found.options.by), []).append(one)
+    for name, members in sorted(groups.items()):
+        single = [one.single for one in members if one.single is not None]
+        best = [one.best for one in members if one.best is not None]
+        vote = fmean(one.vote.correct or 0.0 for one in members)
+        row = Result(NAME, VOTE, FRACTION, vote, solver.solver, metric=ACCURACY, group=name, n=len(members))
+        yield row
+        yield replace(row, quantity=SINGLE, value=fmean(single) if single else None)
+        yield replace(row, quantity=BEST, value=fmean(best) if best else None)
+
+
+def _totals(solver: Scored, questions: Sequence[VotedQuestion]) -> Iterator[Result]:
+    drawn, last = sum(one.drawn for one in questions), sum(one.last for one in questions)
+    shares = [one.share for one in questions if one.share is not None]
+    row = Result(NAME, "", FRACTION, None, solver.solver, n=drawn)
+    refused = sum(one.refused for one in questions)
+    yield replace(row, quantity="share of refusals", value=refused / drawn if drawn else None)
+    unreadable = sum(one.unreadable for one in questions)
+    yield replace(row, quantity="share of unreadable samples", value=unreadable / last if last else 0.0)
+    yield replace(row, quantity="mean share of the winner", value=fmean(shares) if shares else None)
+    without = [one for one in questions if None in one.samples]
+    if without:
+        count, ids = sum(score is None for one in without for score in one.samples), [one.vote.id for one in without]
+        name = "samples without a verdict"
+        yield replace(row, quantity=name, unit="samples", value=float(count), ids=tuple(ids))
+
+
+def _by_share(solver: Scored, questions: Sequence[VotedQuestion]) -> Iterator[Result]:
+    """Accuracy of the vote by the winner's share of the readable samples; bins without a question are left out."""
+    for low, high in SHARES:
+        inside = [
+            one
+            for one in questions
+            if one.share is not None and one.vote.correct is not None and low < one.share <= high
+        ]
+        if inside:
+            row = Result(NAME, "", FRACTION, None, solver.solver, metric=ACCURACY, group=_bin(low, high))
+            metric = accuracy(ACCURACY, [one.vote for one in inside])
+            yield replace(with_interval(row, metric), quantity="accuracy by share of the winner", n=len(inside))
+            claimed = [one.confidence for one in inside if one.confidence is not None]
+            value = fmean(claimed) if claimed else None
+            yield replace(row, quantity="claimed by share of the winner", value=value, n=len(inside), detail=True)
+
+
+def _bin(low: float, high: float) -> str:
+    if low >= UNANIMOUS:
+        return "all agree"
+    return f"above {low:.0%}" + (", not all" if high == UNANIMOUS else f" to {high:.0%}")
+
+
+def lead(found: Comparison, made: Sequence[Result]) -> str:
+    """The vote next to a single sample by the headline metric."""
+    del found
+    votes = {row.a: row for row in made if row.quantity == VOTE and not row.group}
+    singles = {row.a: row for row in made if row.quantity == SINGLE and not row.group}
+    said = [
+        f"{name}: the vote comes to {vote.value:.3f} {vote.metric}, a single sample to {singles[name].value:.3f}"
+        for name, vote in votes.items()
+        if vote.value is not None and singles[name].value is not None
+    ]
+    return f"{'; '.join(said)}." if said else ""
+
+
+VOTED = "questions that were voted on"
+DRAWN = "samples of all votes"
+
+SECTION = Section(
+    NAME,
+    "What does voting over samples gain?",
+    (
+        MetricCard(VOTE, "the metric of the answer with most votes", VOTED, "Wang et al., ICLR 2023"),
+        MetricCard(
+            SINGLE,
+            "mean of the metric over the samples, each as if it had been the reply",
+            VOTED,
+            "ours: what one run at the same temperature gives",
+        ),
+        MetricCard(
+            BEST, "the metric, right where any sample is right", VOTED, "ours: a perfect choice among the samples"
+        ),
+        MetricCard("share of refusals", "model calls that ended in a refusal / samples", DRAWN, "ours"),
+        MetricCard(
+            "share of unreadable samples",
+            "samples without a readable answer / samples, of the last votes",
+            DRAWN,
+            "ours",
+        ),
+        MetricCard(
+            "mean share of the winner", "mean over questions of votes for the winner / readable samples", DRAWN, "ours"
+        ),
+        MetricCard(
+            "samples without a verdict",
+            "samples after which the dialogue would have gone on otherwise",
+            DRAWN,
+            "ours",
+            values="0 to n, in samples",
+        ),
+        MetricCard(
+            "accuracy by share of the winner",
+            "right votes / questions whose winner has a share in this bin",
+            "questions of the bin",
+            "ours: whether the share says how far a vote can be believed",
+        ),
+        MetricCard(
+            "claimed by share of the winner",
+            "mean probability that the vote claims for its winner",
+            "questions of the bin",
+            "ours",
+        ),
+    ),
+    rows,
+    lead,
+    about=(
+        "single sample: the mean over samples, each scored as if it were the reply. best of samples: any sample is "
+        "right, which no vote can pass. A sample has no verdict where the dialogue would have gone on otherwise after "
+        "it, or the budget ended before it."
+    ),
+    headings={"a": "solver"},
+    order=190,
+)

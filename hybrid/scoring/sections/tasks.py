@@ -1,0 +1,85 @@
+"""Accuracy of each solver on each task, or on each value of the group of `--by`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from hybrid.benchmarks.base import MetricCard, accuracy
+from hybrid.scoring.compare import Comparison
+from hybrid.scoring.overlap import RULES
+from hybrid.scoring.result import FRACTION, QUESTIONS, Result, Section, with_interval
+from hybrid.scoring.score import Scored, group_of, nothing_answered
+
+NAME = "tasks"
+
+
+def rows(found: Comparison) -> Iterator[Result]:
+    """Accuracy of each task under both rules, and how many questions have no readable answer."""
+    for solver in found.solvers:
+        yield from _of_solver(solver, found.options.by)
+
+
+def _of_solver(solver: Scored, by: str | None) -> Iterator[Result]:
+    for rule in RULES:
+        # There is no right and wrong where `correct` is None (a scanpath).
+        scores = [score for score in solver.counted[rule].scores if score.correct is not None]
+        for group in sorted({group_of(score, by) for score in scores}):
+            members = [score for score in scores if group_of(score, by) == group]
+            row = Result(NAME, "accuracy", FRACTION, None, solver.solver, group=group, none=rule)
+            row = with_interval(row, accuracy("accuracy", members))
+            # Nothing was measured where nothing was answered.
+            yield replace(row, low=None, high=None) if nothing_answered(members) else row
+            if rule == solver.abstain:
+                none = sum(score.answer is None and not score.outcome.failed for score in members)
+                yield Result(NAME, "none", QUESTIONS, float(none), solver.solver, group=group, n=row.n)
+
+
+def lead(found: Comparison, made: Sequence[Result]) -> str:
+    """On how many tasks each hybrid solver is above and below its parts."""
+    rule, by = found.solvers[0].abstain, found.options.by or "task"
+    value = {(row.a, row.group): row.value for row in made if row.quantity == "accuracy" and row.none == rule}
+    said = []
+    for group in found.groups:
+        for part in group.parts:
+            both = [
+                (mine, theirs)
+                for (solver, task), mine in value.items()
+                if solver == group.hybrid.solver
+                and mine is not None
+                and (theirs := value.get((part.solver, task))) is not None
+            ]
+            if both:
+                above, below = (sum(sign * (x - y) > 0 for x, y in both) for sign in (1, -1))
+                said.append(
+                    f"{group.hybrid.solver} is above {part.solver} on {above} of {len(both)} {by}s and below on {below}"
+                )
+    return f"{'; '.join(said)}, before any test." if said else ""
+
+
+SECTION = Section(
+    NAME,
+    "How does each task go?",
+    (
+        MetricCard(
+            "accuracy",
+            "right answers / questions of the task (or of the group of --by)",
+            "questions of the task that did not fail",
+            "ours: the mean score, so that --abstain decides what no answer is worth",
+        ),
+        MetricCard(
+            "none",
+            "questions of the task without a readable answer",
+            "questions of the task",
+            "ours",
+            values="0 to n, in questions",
+        ),
+    ),
+    rows,
+    lead,
+    headings={"a": "solver"},
+    chart="bars",
+    charted=("accuracy",),
+    core=True,
+    order=30,
+)

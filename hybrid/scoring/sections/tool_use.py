@@ -1,0 +1,216 @@
+"""Which tools were called, how often, with what faults, and how right the answers were then.
+
+Right with a tool and right without it are of different questions: a tool is called where a question seems to need it.
+The difference says nothing of what the tool did; the blank control and `evidence.py` do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from hybrid.benchmarks.base import MetricCard
+from hybrid.registry import names
+from hybrid.scoring.compare import Comparison
+from hybrid.scoring.findings import Called, Heard, heard
+from hybrid.scoring.groups import role
+from hybrid.scoring.result import FRACTION, QUESTIONS, Result, Section
+from hybrid.scoring.score import Scored, group_of
+from hybrid.types import Fault, Score
+
+NAME: Final = "tool_use"
+NO_SUCH: Final = "(no such tool)"
+"""Stands for every name that no tool has: these are a model's words."""
+FAULTS: Final = (
+    Fault.UNKNOWN_TOOL,
+    Fault.UNKNOWN_IMAGE,
+    Fault.BAD_ARGUMENTS,
+    Fault.TOOL_ERROR,
+    Fault.TIMEOUT,
+    Fault.ABSENT,
+)
+"""Of a tool call, as a table lists them; the last is none of the tool's or the solver's."""
+
+
+@dataclass(frozen=True)
+class CallsOfQuestion:
+    """One answered question, and the tools that were called about it."""
+
+    score: Score
+    group: str
+    calls: tuple[Called, ...]
+    """In order; a name that no tool has is `NO_SUCH`."""
+
+    def to(self, tool: str) -> tuple[Called, ...]:
+        """Those to one tool; all for the empty name."""
+        return tuple(call for call in self.calls if tool in ("", call.tool))
+
+
+def rows(found: Comparison) -> list[Result]:
+    """Counts for each solver that may call tools and each tool that it called; none where no tool was called."""
+    made: list[Result] = []
+    for solver in found.solvers:
+        if solver.folder is not None and role(solver) in ("hybrid", "specialist"):
+            said = heard(solver)
+            made += _of_solver(solver.solver, answered(solver, said, found.options.by))
+            if lost := tuple(name for name, one in said.items() if one.no_trace):
+                count = float(len(lost))
+                made.append(Result(NAME, "without a readable trace", QUESTIONS, count, solver.solver, ids=lost))
+    return made if any(row.quantity == "calls" and row.value for row in made) else []
+
+
+def answered(scored: Scored, said: Mapping[str, Heard], by: str | None) -> tuple[CallsOfQuestion, ...]:
+    """The questions that a solver answered, with their calls; those without a readable trace are left out."""
+    known = frozenset(names("tools"))
+    return tuple(
+        CallsOfQuestion(score, group_of(score, by), tuple(_named(call, known) for call in said[score.id].calls))
+        for score in scored.scores
+        if score.id in said and not said[score.id].no_trace
+    )
+
+
+def _named(call: Called, known: Collection[str]) -> Called:
+    strange = call.fault is Fault.UNKNOWN_TOOL or (call.fault is Fault.BAD_ARGUMENTS and call.tool not in known)
+    return replace(call, tool=NO_SUCH) if strange else call
+
+
+def _of_solver(solver: str, questions: Sequence[CallsOfQuestion]) -> Iterator[Result]:
+    """For any tool and for each tool that a solver called: over all questions, and in each group where it was."""
+    tools = sorted({call.tool for question in questions for call in question.calls})
+    groups = sorted({question.group for question in questions})
+    parts = {"": questions} | {name: [one for one in questions if one.group == name] for name in groups}
+    for tool in ("", *tools):
+        for group, inside in parts.items():
+            if not tool or any(one.to(tool) for one in inside):
+                row = Result(NAME, "", QUESTIONS, None, solver, metric=tool, group=group)
+                yield from _used(row, tool, inside)
+
+
+def _used(row: Result, tool: str, questions: Sequence[CallsOfQuestion]) -> Iterator[Result]:
+    calls = [one.to(tool) for one in questions]
+    times = [call.seconds for of_one in calls for call in of_one]
+    faults = Counter(call.fault for of_one in calls for call in of_one if call.fault is not None)
+    asked = replace(row, n=len(questions))
+    yield replace(asked, quantity="questions with a call", value=float(sum(map(bool, calls))))
+    yield replace(asked, quantity="calls", unit="calls", value=float(len(times)))
+    most = max(map(len, calls), default=0)
+    yield replace(asked, quantity="most calls a question", unit="calls", value=float(most), detail=True)
+    first = sum(tool in ("", one.calls[0].tool) for one in questions if one.calls)
+    yield replace(asked, quantity="called first", value=float(first), detail=True)
+    for fault in FAULTS:
+        if faults[fault]:
+            words = fault.value.replace("_", " ")
+            yield replace(
+                row,
+                quantity=words if fault is Fault.ABSENT else f"faults: {words}",
+                unit="calls",
+                value=float(faults[fault]),
+                n=len(times),
+            )
+    verdicts = [
+        (bool(of_one), one.score.correct == 1.0)
+        for one, of_one in zip(questions, calls, strict=True)
+        if one.score.correct is not None
+    ]
+    for quantity, wanted in (("right when called", True), ("right when not called", False)):
+        judged = [right for called, right in verdicts if called is wanted]
+        if judged:
+            yield replace(row, quantity=quantity, unit=FRACTION, value=sum(judged) / len(judged), n=len(judged))
+    if times:
+        mean = math.fsum(times) / len(times)
+        yield replace(row, quantity="seconds a call", unit="seconds", value=mean, n=len(times))
+
+
+def lead(found: Comparison, made: Sequence[Result]) -> str:
+    """Of how many questions each solver called a tool, and which tool most often."""
+    del found
+    said = []
+    for row in made:
+        if row.quantity == "questions with a call" and not row.metric and not row.group:
+            own = [one for one in made if (one.a, one.group, one.quantity) == (row.a, "", "calls") and one.metric]
+            most = max(own, key=lambda one: one.value or 0.0, default=None)
+            mostly = f", {most.metric} most often" if most is not None else ""
+            said.append(f"{row.a} called a tool about {row.value:.0f} of {row.n} questions{mostly}")
+    return f"{'; '.join(said)}." if said else ""
+
+
+PAGE = "docs/evidence.md"
+ANSWERED = "answered questions"
+CALLS = "0 and above, in calls"
+
+SECTION = Section(
+    NAME,
+    "Which tools are called, and how right are the answers then?",
+    (
+        MetricCard(
+            "questions with a call",
+            "answered questions about which the tool was called",
+            ANSWERED,
+            PAGE,
+            values="0 to n, in questions",
+        ),
+        MetricCard("calls", "calls of the tool", ANSWERED, PAGE, values=CALLS),
+        MetricCard("most calls a question", "the greatest number of calls about one", ANSWERED, PAGE, values=CALLS),
+        MetricCard(
+            "called first",
+            "questions whose first call was of the tool",
+            ANSWERED,
+            PAGE,
+            values="0 to n, in questions",
+        ),
+        MetricCard(
+            "faults: <bad arguments|unknown tool|unknown image|tool error|timeout>",
+            "calls that ended so",
+            "calls of the tool",
+            PAGE,
+            values="0 to n, in calls",
+        ),
+        MetricCard(
+            "absent",
+            "calls that ran nothing, as the tool has no weights here",
+            "calls of the tool",
+            PAGE,
+            values="0 to n, in calls",
+        ),
+        MetricCard(
+            "right when called",
+            "right answers / questions, of those about which the tool was called",
+            "such questions with a verdict",
+            PAGE,
+            "No claim about what the call did: a tool is called where a question seems to need it.",
+        ),
+        MetricCard(
+            "right when not called",
+            "right answers / questions, of those about which the tool was not called",
+            "such questions with a verdict",
+            PAGE,
+        ),
+        MetricCard(
+            "seconds a call",
+            "mean running time of a call; a finding that was known already takes none",
+            "calls of the tool",
+            PAGE,
+            values="0 and above, in seconds",
+        ),
+        MetricCard(
+            "without a readable trace",
+            "answered questions of which no call is known",
+            "not given",
+            PAGE,
+            values="0 to n, in questions",
+        ),
+    ),
+    rows,
+    lead,
+    about=(
+        "right when called is no claim about what the call did: tools are called about some questions, and not about "
+        "others. tool error: the tool could not answer. seconds a call: a finding that was known already takes none."
+    ),
+    headings={"a": "solver", "metric": "tool"},
+    chart="stack",
+    charted=("calls",),
+    order=150,
+)

@@ -1,0 +1,161 @@
+"""Questions whose answer was voted on: the score of the vote, and of every sample as if it alone had been the reply.
+
+    voted_questions(scored)[0].samples
+
+Each sample is scored by the benchmark's own dialogue and scorer; its sum over the questions is what one run at the same
+temperature would have given. A dialogue that would have gone on otherwise after a sample (another part of a picture, a
+question asked again) was never asked that way: such a sample has no verdict and is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from hybrid.benchmarks.base import Benchmark, ScoreOptions
+from hybrid.registry import load, load_solver, solver_names
+from hybrid.scoring.chance_baseline import at_once
+from hybrid.scoring.groups import is_imported, word
+from hybrid.scoring.score import Scored
+from hybrid.solving.self_consistency import CONFIDENCE, SAMPLE, VOTE
+from hybrid.types import Attempt, Exchange, Json, Outcome, Prompt, Question, Reply, Score, Step
+
+
+@dataclass(frozen=True)
+class VotedQuestion:
+    """One question whose answer was voted on."""
+
+    vote: Score
+    """The solver's own score."""
+    samples: tuple[Score | None, ...]
+    """The score of each sample as the reply; None where the dialogue would have gone on otherwise."""
+    last: int
+    """Samples of the last vote, which is about the answer."""
+    unreadable: int
+    """Those of them without a readable answer."""
+    refused: int
+    """Model calls of all votes that ended in a refusal."""
+    drawn: int
+    """Samples of all votes."""
+    share: float | None
+    """Of the readable samples of the last vote those for its winner, 0..1; None where there is no such share."""
+    confidence: float | None
+    """Probability, 0..1, that the vote claims for its winner."""
+
+    @property
+    def known(self) -> tuple[Score, ...]:
+        """The samples with a verdict."""
+        return tuple(score for score in self.samples if score is not None and score.correct is not None)
+
+    @property
+    def single(self) -> float | None:
+        """Mean verdict of a single sample."""
+        return fmean(score.correct or 0.0 for score in self.known) if self.known else None
+
+    @property
+    def best(self) -> float | None:
+        """The best verdict of any sample."""
+        return max((score.correct or 0.0 for score in self.known), default=None)
+
+
+def voted_questions(scored: Scored) -> tuple[VotedQuestion, ...]:
+    """The questions of a solver that were voted on; none where its run did not sample, or it samples of its own accord.
+
+    Raises:
+        DataError: attempts that cannot be read.
+    """
+    folder = scored.folder
+    if folder is None or is_imported(scored) or word(scored) not in solver_names():
+        return ()
+    if load_solver(word(scored)).samples_itself:
+        return ()
+    identity = folder.manifest["identity"]
+    if identity.get("samples", 1) == 1:
+        return ()
+    benchmark: Benchmark = load("hybrid.benchmarks", scored.benchmark)
+    options = ScoreOptions(identity.get("protocol", "strict"), scored.abstain)
+    attempts = folder.recorded(scored.recorded).by_id
+    found = (
+        _voted(benchmark, options, question, attempts[score.id], score)
+        for score in scored.scores
+        if not score.outcome.failed
+        and score.id in attempts
+        and isinstance(question := scored.questions[score.id], Question)
+    )
+    return tuple(each for each in found if each is not None)
+
+
+def _voted(
+    benchmark: Benchmark, options: ScoreOptions, question: Question, attempt: Attempt, score: Score
+) -> VotedQuestion | None:
+    votes = [vote for exchange in attempt.exchanges if (vote := _vote(exchange)) is not None]
+    if not votes:
+        return None
+    each = [_samples(exchange) for exchange in attempt.exchanges]
+    count = max(map(len, each))
+    last = next(samples for samples in reversed(each) if samples)
+    told: Mapping[str, Any] = votes[-1].data
+    tally: Mapping[str, int] = told.get("votes") or {}
+    confidence = told.get(CONFIDENCE)
+    return VotedQuestion(
+        vote=score,
+        samples=tuple(
+            None
+            if (exchanges := _alone(benchmark, question, attempt.exchanges, each, number)) is None
+            else benchmark.score(question, exchanges, options)
+            for number in range(count)
+        ),
+        last=len(last),
+        unreadable=sum(step.data.get("answer") is None for step in last),
+        refused=sum(_whole(vote.data.get("refused")) for vote in votes),
+        drawn=sum(map(len, each)),
+        share=max(tally.values()) / sum(tally.values()) if tally else None,
+        confidence=float(confidence) if isinstance(confidence, int | float) else None,
+    )
+
+
+def _whole(value: Json) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _vote(exchange: Exchange) -> Step | None:
+    return next((s for s in reversed(exchange.reply.steps) if s.kind == "rule" and s.name == VOTE), None)
+
+
+def _samples(exchange: Exchange) -> list[Step]:
+    return [step for step in exchange.reply.steps if step.kind == "rule" and step.name == SAMPLE]
+
+
+class _Elsewhere(Exception):
+    """A prompt that was not put."""
+
+
+def _alone(
+    benchmark: Benchmark, question: Question, exchanges: Sequence[Exchange], each: Sequence[Sequence[Step]], number: int
+) -> tuple[Exchange, ...] | None:
+    """The dialogue with one sample of every vote as the reply; None where it would have asked something else."""
+    place = -1
+
+    async def ask(prompt: Prompt) -> Reply:
+        nonlocal place
+        place += 1
+        if place >= len(exchanges) or _seen(exchanges[place].prompt) != _seen(prompt):
+            raise _Elsewhere
+        samples = each[place]
+        if not samples:
+            return exchanges[place].reply
+        if number >= len(samples):
+            raise _Elsewhere
+        return Reply(samples[number].text, Outcome(str(samples[number].data["outcome"])))
+
+    try:
+        return at_once(benchmark.dialogue(question.asked(), ask))
+    except _Elsewhere:
+        return None
+
+
+def _seen(prompt: Prompt) -> tuple[object, ...]:
+    """What tells the prompts of one dialogue apart, in whatever words they were put."""
+    return (prompt.kind, prompt.choices, tuple(ref.image.sha256 for ref in prompt.images))

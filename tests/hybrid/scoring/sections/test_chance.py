@@ -1,0 +1,160 @@
+"""A guess and the most frequent answer next to solvers, and the lines that they are read against."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions
+from hybrid.images import ImageStore
+from hybrid.registry import load
+from hybrid.running.data import mount, questions
+from hybrid.scoring.chance_baseline import Guesser
+from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
+from hybrid.scoring.pairing import Data
+from hybrid.scoring.published import published
+from hybrid.scoring.reference import ReferenceLine, reference_lines
+from hybrid.scoring.result import Result
+from hybrid.scoring.score import Counted, Scored, metrics_of, score_predictions
+from hybrid.scoring.sections.chance import ABOVE, FREQUENT, GUESS, SECTION
+from hybrid.types import Exchange, Kind, Outcome, Prompt, Question, Reply
+
+VAL = Data("blink", "val", {"kind": "folder", "sha256": "a" * 64}, {})
+GENERATED = Data("blink", "val", {"kind": "sample", "seed": 0, "generator": 7}, {})
+ANSWERS = {"Jigsaw": "AABA", "Counting": "CCDA"}
+OPTIONS = {"Jigsaw": ("the second image", "the third image"), "Counting": ("1", "2", "3", "4")}
+
+
+def asked() -> dict[str, Question]:
+    return {
+        f"val_{task}_{n}": Question(f"val_{task}_{n}", task, (), "Which?", Kind.CHOICE, OPTIONS[task], f"({letter})")
+        for task, letters in ANSWERS.items()
+        for n, letter in enumerate(letters, 1)
+    }
+
+
+def solver(name: str, said: Mapping[str, str], data: Data = VAL, **changes: Any) -> Scored:
+    """A solver of BLINK from its letters for each task; "-" cannot be read, "x" failed, "." was not asked."""
+    bench: Benchmark = load("hybrid.benchmarks", "blink")
+    known = asked()
+    replies = {f"val_{task}_{n}": word for task, letters in said.items() for n, word in enumerate(letters, 1)}
+    scores = []
+    for identity, word in replies.items():
+        if word == ".":
+            continue
+        question = known[identity]
+        reply = Reply("", Outcome.OUTAGE) if word == "x" else Reply("hm" if word == "-" else word)
+        scores.append(bench.score(question, (Exchange(Prompt(("Which?",), Kind.CHOICE), reply),), AS_PAPERS))
+    counted = Counted(tuple(scores), metrics_of(bench, known, scores))
+    found = Scored("blink", name, {"wrong": counted, "chance": counted}, "wrong", known, data, recorded=name)
+    return replace(found, **changes)
+
+
+def both(data: Data = VAL) -> Comparison:
+    return compare(
+        [
+            solver("mllm", {"Jigsaw": "AABA", "Counting": "CCD-"}, data),
+            solver("specialist", {"Jigsaw": "BxAA", "Counting": "CC.."}, data),
+        ]
+    )
+
+
+def rows_of(found: Comparison) -> dict[tuple[str, str, str], Result]:
+    """By quantity, solver and task, or metric where it is over all tasks."""
+    return {(row.quantity, row.a, row.group or row.metric): row for row in SECTION.rows(found)}
+
+
+def test_the_guess_and_the_most_frequent_answer_of_each_task() -> None:
+    rows = rows_of(both())
+    assert [name for quantity, _, name in rows if quantity == FREQUENT] == ["Counting", "Jigsaw"]
+    for task, guess, answer, share in (("Counting", 0.25, "C", 0.5), ("Jigsaw", 0.5, "A", 0.75)):
+        worth, often = rows[GUESS, "", task], rows[FREQUENT, "", task]
+        assert (worth.n, worth.value, worth.note) == (4, guess, "")
+        assert (often.n, often.value, often.note.split(",")[0]) == (4, share, f"always {answer}")
+    macro, micro = (rows[GUESS, "", name] for name in ("accuracy_macro", "accuracy_micro"))
+    assert (macro.value, micro.value) == pytest.approx((0.375, 0.375))
+
+
+def test_a_solver_is_next_to_the_guess_at_its_own_questions() -> None:
+    found = both()
+    rows = rows_of(found)
+    mllm, specialist = (rows[ABOVE, name, "Jigsaw"] for name in ("mllm", "specialist"))
+    assert (mllm.n, mllm.value, specialist.n, specialist.value) == (4, 0.5, 3, pytest.approx(1 / 3 - 1 / 2))
+    # Wilson's interval of 4 out of 4 begins at 0.51, that of 1 out of 3 holds a half.
+    assert (mllm.excludes_zero, specialist.excludes_zero) == (True, False)
+    # It was asked two questions of Counting and three of Jigsaw that count: 2 x 1/4 + 3 x 1/2 of five.
+    assert rows[ABOVE, "specialist", "accuracy_micro"].value == pytest.approx(3 / 5 - 2 / 5)
+    assert SECTION.lead(found, tuple(rows.values())).startswith("A guess comes to 0.375 by accuracy_macro")
+
+
+def test_a_group_takes_the_place_of_the_task() -> None:
+    found = compare([solver("mllm", {"Jigsaw": "AABA"})], ComparisonOptions(by="level"))
+    assert {row.group for row in SECTION.rows(found)} == {"", "-"}
+
+
+def test_an_abstention_counts_for_a_guess_as_it_does_for_a_solver() -> None:
+    # A guess at a question that shows no options has nothing to draw from, so it cannot be read.
+    bench: Benchmark = load("hybrid.benchmarks", "hvsbench")
+    question = Question("Q1_1", "Q1", (), "Which?", Kind.CHOICE, ("a", "b"), "A")
+
+    class Bare(type(bench)):  # type: ignore[misc]
+        async def dialogue(self, question: Question, ask: Any) -> tuple[Exchange, ...]:
+            prompt = Prompt(("Which?",), Kind.CHOICE)
+            return (Exchange(prompt, await ask(prompt)),)
+
+    worth = {rule: Guesser(Bare(), ScoreOptions(abstain=rule), 2).of(question).correct for rule in ("chance", "wrong")}
+    assert worth == {"chance": 0.5, "wrong": 0.0}
+
+
+def lines_of(found: Comparison) -> tuple[ReferenceLine, ...]:
+    return reference_lines(found, tuple(SECTION.rows(found)))
+
+
+def test_people_and_papers_are_next_to_the_chance_of_the_same_task() -> None:
+    lines = [line for line in lines_of(both()) if line.task == "Jigsaw"]
+    assert lines[0] == ReferenceLine("Jigsaw", "uniform guess", "chance", 0.5, "")
+    assert (lines[1].label, lines[1].kind, lines[1].value) == ("most frequent answer", "chance", 0.75)
+    assert "answer key" in lines[1].note
+    (person,) = [line for line in lines if line.kind == "human"]
+    assert (person.label, person.value) == ("Human", 0.99)
+    assert person.note.startswith("Table 4; over 150 questions, here 4; repeats the cells of Table 1")
+    models = {line.label: line.value for line in lines if line.kind == "published"}
+    assert models["GPT-4o"] == 0.5533
+    assert [line.kind for line in lines] == sorted(
+        (line.kind for line in lines), key=["chance", "human", "published"].index
+    )
+    assert all(0 <= line.value <= 1 for line in lines)
+
+
+def test_another_split_and_generated_questions_have_no_published_line() -> None:
+    test_set = replace(VAL, split="test")
+    values = {line.value for line in lines_of(both(test_set)) if line.label == "Human" and line.task == "Counting"}
+    assert values == {0.9375}
+    assert {line.kind for line in lines_of(both(GENERATED))} == {"chance"}
+
+
+@pytest.mark.shared_data
+def test_the_published_row_of_random_choice_is_reproduced(shared_data: Path, tmp_path: Path) -> None:
+    bench: Benchmark = load("hybrid.benchmarks", "blink")
+    printed = {
+        cell.metric: cell.value / 100
+        for cell in published("blink")
+        if (cell.kind, cell.source, cell.split) == ("chance", "Table 4", "val")
+    }
+    scored = score_predictions(shared_data / "blink_outputs" / "GPT4o", bench, "stored", AS_PAPERS)
+    rows = rows_of(compare([scored]))
+    tasks = {name: row for (quantity, _, name), row in rows.items() if quantity == GUESS and row.group}
+    assert len(tasks) == 14
+    for task, row in tasks.items():
+        assert row.value == pytest.approx(printed[task], abs=5e-5), task
+    # 8/21 is 38.095 percent, which the paper cuts to 38.09.
+    assert rows[GUESS, "", "accuracy_macro"].value == pytest.approx(printed["accuracy_macro"], abs=1e-4)
+    # The options of the rows themselves, where these lie.
+    store = ImageStore(tmp_path / "images")
+    mounted = mount(bench, str(shared_data / "blink"), split="val", tasks=(), settings={}, store=store)
+    guesser = Guesser(bench, AS_PAPERS, 2)
+    for question in questions(bench, replace(mounted.source, joining=True), 30):
+        assert isinstance(question, Question)
+        assert guesser.of(question).correct == pytest.approx(printed[question.task], abs=5e-5)

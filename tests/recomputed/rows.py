@@ -1,0 +1,100 @@
+"""Rows of the result table as the recomputation expects them, held against those of `hybrid compare --json`."""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from tests.recomputed.runs import Cell, JsonObject, Runs, failed
+from tests.recomputed.sums import contrast, holm, interval, value
+
+RULE = "chance"
+"""What no answer counts where nothing else was said: a guess."""
+UNTESTED = {
+    "failed": "not tested: more than 1 % of the questions failed (--allow-failed tests all the same)",
+    "unanswered": "not tested: one of the solvers answered nothing",
+}
+Side = tuple[str, Sequence[Cell]]
+"""How the cells of a metric are combined, and the cells."""
+Rows = Sequence[tuple[JsonObject, ...]]
+
+
+def result(section: str, quantity: str, unit: str, number: float | None, **fields: Any) -> JsonObject:
+    """A row as JSON has it: no field that is empty, but every 0."""
+    given = {name: field for name, field in fields.items() if field not in (None, "", [], ()) and field is not False}
+    return {"section": section, "quantity": quantity, "unit": unit, "value": number, **given}
+
+
+def measured(row: JsonObject, side: Side) -> JsonObject:
+    """The row with value, n and interval of a metric."""
+    how, cells = side
+    low, high = interval(how, cells)
+    return {**row, "value": value(how, cells), "n": len(cells), "low": low, "high": high}
+
+
+def compared(row: JsonObject, a: Side, b: Side, untested: str | None) -> JsonObject:
+    """The row with the difference b minus a, its n, and where it is tested interval and p value."""
+    found = contrast(a[0], a[1], b[1])
+    row = {**row, "value": found["difference"], "n": len(a[1])}
+    if untested:
+        return {**row, "note": "; ".join(filter(None, (row.get("note"), UNTESTED[untested])))}
+    low, high = found["interval"]
+    return {**row, "low": low, "high": high, "p": found["p"]}
+
+
+def withheld(whole: Rows, part: Rows) -> str | None:
+    """Why nothing is tested. In these runs everybody has every question, so that a failed row is a lost one."""
+    if any(sum(failed(row[0]) for row in rows) > 0.01 * len(rows) for rows in (whole, part)):
+        return "failed"
+    kept = [row for row in part if not failed(row[0])]
+    silent = any(all(score["answer"] is None for score in one) for one in zip(*kept, strict=True))
+    return "unanswered" if silent else None
+
+
+def with_holm(rows: Iterable[JsonObject], family: Callable[[JsonObject], Hashable]) -> list[JsonObject]:
+    """The rows with p values adjusted among those of one family."""
+    ready = list(rows)
+    for name in {family(row) for row in ready}:
+        members = [row for row in ready if family(row) == name and "p" in row]
+        for row, adjusted in zip(members, holm([row["p"] for row in members]), strict=True):
+            row["p_holm"] = adjusted
+    return ready
+
+
+KEYS = ("quantity", "a", "b", "metric", "group", "none")
+
+
+def same_rows(runs: Runs, told: Iterable[JsonObject], expected: Iterable[JsonObject]) -> None:
+    """Every row once, with the same fields and nothing else; each side with its model and run."""
+    found, wanted = _keyed(told), _keyed(map(_sided(runs), expected))
+    assert set(found) == set(wanted)
+    for place, row in wanted.items():
+        assert set(found[place]) == set(row), place
+        for name, one in row.items():
+            assert _sorted(found[place][name]) == _near(_sorted(one)), (*place, name)
+
+
+def _keyed(rows: Iterable[JsonObject]) -> Mapping[tuple[str, ...], JsonObject]:
+    rows = list(rows)
+    found = {tuple(row.get(key, "") for key in KEYS): row for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def _sided(runs: Runs) -> Callable[[JsonObject], JsonObject]:
+    def with_sides(row: JsonObject) -> JsonObject:
+        sides = {}
+        for side in "ab":
+            if (solver := row.get(side)) in runs.folders:
+                sides |= {f"model_{side}": runs.model(solver), f"run_{side}": runs.folders[solver].parent.as_posix()}
+        return {**row, **sides}
+
+    return with_sides
+
+
+def _sorted(field: Any) -> Any:
+    return sorted(field) if isinstance(field, list | tuple) else field
+
+
+def _near(field: Any) -> Any:
+    return pytest.approx(field, rel=1e-7, abs=1e-9) if isinstance(field, float) else field
