@@ -77,8 +77,11 @@ def test_the_page_runs_as_it_is_printed(here: Path, capsys: pytest.CaptureFixtur
     for rule, metrics in (("wrong", told["metrics"]), ("chance", told["equal_credit"]["metrics"])):
         rows = frame[(frame.solver == "specialist") & (frame.abstain == rule) & (frame.metric == "accuracy_macro")]
         assert rows.value.round(12).tolist() == [metrics["accuracy_macro"]]
-    pairs = names["compared"].as_json()["pairs"]
-    assert names["compared"].to_pandas().difference.tolist() == [pair["difference"] for pair in pairs]
+    rows = names["compared"].as_json()["results"]
+    frame = names["compared"].to_pandas()
+    assert frame.quantity.tolist() == [row["quantity"] for row in rows]
+    known = frame[frame.section == "differences"].value.tolist()
+    assert known == [row["value"] for row in rows if row["section"] == "differences"]
 
 
 def test_the_import_is_instant() -> None:
