@@ -4,7 +4,7 @@
     draw(prompt, random.Random(0))      # one of them
 
 `baselines/chance.py` asks with `draw`; what its accuracy is on average follows from `offered` without asking
-(`hybrid/scoring/draws.py`). Answers are bare, so that every parse reads them.
+(`hybrid/scoring/chance_baseline.py`). Answers are bare, so that every parse reads them.
 """
 
 from __future__ import annotations
