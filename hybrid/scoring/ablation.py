@@ -151,11 +151,23 @@ class AblationReport(Report):
             "menu": list(run.variant.menu),
             "left_out": [*left_out],
         }
-        return {**facts, **run.scored.as_json(self.options.by)}
+        usage = run.scored.usage
+        spent: dict[str, Json] = {
+            "model_calls": None if usage is None else usage.model_calls,
+            "tool_calls": None if usage is None else usage.tool_calls,
+            "cost_usd": None if usage is None else usage.cost_usd,
+        }
+        return {**facts, **run.scored.as_json(self.options.by), **spent}
 
     def conclusion(self) -> tuple[str, ...]:
         """Plain sentences on what could be shown and what could not."""
-        return (*self._said_of_missing(), *self._said_of_single(), *((SHARED_OUT,) if len(self.runs) > 1 else ()))
+        waiting = [
+            f"{run.name}: {run.scored.open} questions not asked yet are left out."
+            for run in self.runs
+            if run.scored.open
+        ]
+        shared = (SHARED_OUT,) if len(self.runs) > 1 else ()
+        return (*self._said_of_missing(), *self._said_of_single(), *waiting, *shared)
 
     def _differences(self, report: ComparisonReport) -> list[Result]:
         """The paired differences of the headline metric over all tasks."""
