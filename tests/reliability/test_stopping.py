@@ -76,6 +76,6 @@ def test_a_traced_run_that_is_told_to_stop_writes_the_spans_of_what_it_had_in_fl
     rows = [json.loads(line) for line in spans.read_text().splitlines()]
     ends = [row["attributes"].get("error.type") for row in rows if row["name"] == "question mllm"]
     finished = Files(tmp_path / "run", "mllm").finished()
-    assert ends.count("cancelled") == 4
+    assert ends.count("CancelledError") == 4
     assert ends.count(None) >= len(finished) > 0
     assert rows[-1]["name"] == "run blink"
