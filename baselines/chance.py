@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 
 from hybrid.offered import draw
-from hybrid.solving.kit import Kit, Solver
+from hybrid.solving.solver import Solver, SolverContext
 from hybrid.types import Prompt, Reply
 
 
@@ -18,9 +18,9 @@ class Chance(Solver):
     role = "chance"
     seeded = True
 
-    async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
+    async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
         """An answer drawn at random from those that the prompt allows."""
-        return Reply(draw(prompt, random.Random(kit.seed)))
+        return Reply(draw(prompt, random.Random(ctx.seed)))
 
 
 SOLVER = Chance()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from hybrid.solving.empty_replies import EMPTY, words_of
-from hybrid.solving.kit import ImageForm, Kit, Solver
+from hybrid.solving.solver import ImageForm, Solver, SolverContext
 from hybrid.types import Prompt, Reply
 
 
@@ -24,9 +24,9 @@ class Mllm(Solver):
         # A recorded reply was given to the images themselves.
         self.needs_live = images is not None
 
-    async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
+    async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
         """The model's own words."""
-        return Reply(await words_of(kit.model, [kit.message(prompt)], kit.log))
+        return Reply(await words_of(ctx.model, [ctx.message(prompt)], ctx.log))
 
 
 SOLVER = Mllm()

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from hybrid.solving.kit import Kit, Solver
+from hybrid.solving.solver import Solver, SolverContext
 from hybrid.types import Outcome, Prompt, Reply
-from tools.rules import testify, tools_asked
+from tools.rules import ask_specialists, tools_asked
 
 
 class Specialist(Solver):
@@ -17,18 +17,22 @@ class Specialist(Solver):
 
     role = "specialist"
 
-    def asks(self, benchmark: str, routes: Collection[str] | None = None) -> frozenset[str]:
+    def required_tools(self, benchmark: str, routes: Collection[str] | None = None) -> frozenset[str]:
         """Those that the rules name."""
         return tools_asked(benchmark, routes)
 
-    async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
+    async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
         """The testimony in the form that is asked for, or an abstention."""
-        testimony = await testify(prompt, kit)
-        if testimony is None:
-            kit.rule("abstain", "no rule for this kind of question, or its tools do not decide")
+        specialist_answer = await ask_specialists(prompt, ctx)
+        if specialist_answer is None:
+            ctx.rule("abstain", "no rule for this kind of question, or its tools do not decide")
             return Reply("", Outcome.ABSTAINED)
-        kit.rule("testify", f"{testimony.tool} says {testimony.answer}", {"testimony": testimony.as_json()})
-        return Reply(kit.wording.written(testimony.answer))
+        ctx.rule(
+            "specialist",
+            f"{specialist_answer.tool} says {specialist_answer.answer}",
+            {"specialist_answer": specialist_answer.as_json()},
+        )
+        return Reply(ctx.wording.written(specialist_answer.answer))
 
 
 SOLVER = Specialist()

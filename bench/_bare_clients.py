@@ -39,7 +39,7 @@ CROP_SCHEMA = {
 
 
 @dataclass(frozen=True)
-class Row:
+class ClientRow:
     """A question as it lies in `questions.jsonl`."""
 
     number: int
@@ -47,7 +47,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Picture:
+class ClientPicture:
     """What a tool may look at."""
 
     url: str
@@ -121,17 +121,17 @@ async def with_langgraph(url: str, run: Callable[[Ask], Awaitable[None]]) -> Non
     from langchain_openai import ChatOpenAI
 
     @tool
-    def crop(images: list[str], box: dict[str, int], runtime: ToolRuntime[Picture]) -> list[dict[str, Any]]:
+    def crop(images: list[str], box: dict[str, int], runtime: ToolRuntime[ClientPicture]) -> list[dict[str, Any]]:
         """Enlarge a region of an image."""
         part = enlarged(base64.b64decode(runtime.context.url.partition(",")[2]), box)
         return content(f"{images[0]} enlarged", data_url(encoded(part), "png"))
 
     key: Any = KEY
-    agent = create_agent(ChatOpenAI(model="mock", base_url=url, api_key=key), [crop], context_schema=Picture)
+    agent = create_agent(ChatOpenAI(model="mock", base_url=url, api_key=key), [crop], context_schema=ClientPicture)
 
     async def ask(prompt: str, picture: str) -> str:
         opening: Any = {"messages": [HumanMessage(content(prompt, picture))]}  # type: ignore[arg-type]
-        final: Any = await agent.ainvoke(opening, context=Picture(picture))
+        final: Any = await agent.ainvoke(opening, context=ClientPicture(picture))
         return str(final["messages"][-1].content)
 
     await run(ask)
@@ -174,7 +174,7 @@ CLIENTS = {
 
 async def answer_all(client: str, url: str, folder: Path, in_flight: int, out: Path) -> None:
     """Ask every question of the folder, with so many in flight, and write the answers as they come."""
-    rows = iter([Row(**json.loads(line)) for line in (folder / "questions.jsonl").read_text().splitlines()])
+    rows = iter([ClientRow(**json.loads(line)) for line in (folder / "questions.jsonl").read_text().splitlines()])
     with out.open("w") as file:
 
         async def run(ask: Ask) -> None:

@@ -138,7 +138,9 @@ def _mllm(draw: Draw) -> Reply:
 
 
 def _specialist(draw: Draw) -> Reply:
-    rule = Step("rule", "testify", f"depth says ({draw.letter})", data={"testimony": {"letter": draw.letter}})
+    rule = Step(
+        "rule", "specialist", f"depth says ({draw.letter})", data={"specialist_answer": {"letter": draw.letter}}
+    )
     usage = Usage(0, 1, seconds=0.031)
     return Reply(f"Answer: ({draw.letter})", usage=usage, steps=(_tool_step(draw), rule))
 

@@ -10,10 +10,10 @@ import asyncio
 from hybrid.run_folder import RunFolder
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
-from hybrid.running.run import Progress, execute
+from hybrid.running.run import ProgressCallback, execute
 
 
-def finished(config: RunConfig, progress: Progress = lambda *_: None) -> RunFolder:
+def finished(config: RunConfig, progress: ProgressCallback = lambda *_: None) -> RunFolder:
     """Ask every question of a run.
 
     Raises:

@@ -36,21 +36,21 @@ from statistics import mean
 from typing import Any, Final, Literal, TypeVar
 
 from bench._runs import finished
-from graphs._two_witnesses import Proposal
+from graphs._model_and_specialist import Proposal
 from graphs.arbiter import ruling
 from hybrid.benchmarks.base import Benchmark, ScoreOptions, metric_of
 from hybrid.registry import load
 from hybrid.run_folder import RunFolder
 from hybrid.running.config import RunConfig
-from hybrid.scoring.calibrate import CountedTestimony, cases, measurements
+from hybrid.scoring.calibrate import CountedAnswer, cases, measurements
 from hybrid.scoring.tally import recorded_of
 from hybrid.serving.service import ServiceOptions
+from hybrid.solving.answer_confidence import AnswerConfidence, log_odds, probability
 from hybrid.solving.trust import MODEL, Trust, fold_of
-from hybrid.solving.witness import Witness, log_odds, probability
 from hybrid.stats import contrast
 from hybrid.tables import Column, Table, as_text, bounds
 from hybrid.types import LETTERS, Cell, Exchange, Finding, Metric, Outcome, Prompt, Question, Reply
-from tools.rules import Testimony
+from tools.rules import SpecialistAnswer
 
 Half = Literal["all", "first", "second"]
 Part = TypeVar("Part", int, Half)
@@ -69,7 +69,7 @@ class Item:
 
     question: Question
     prompt: Prompt
-    testimony: Testimony | None
+    specialist_answer: SpecialistAnswer | None
 
     @property
     def half(self) -> Half:
@@ -83,7 +83,7 @@ class Model:
 
     name: str
     said: Mapping[str, str]
-    counted: tuple[CountedTestimony, ...]
+    counted: tuple[CountedAnswer, ...]
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Told:
 
     benchmark: Benchmark
     items: tuple[Item, ...]
-    counted: tuple[CountedTestimony, ...]
+    counted: tuple[CountedAnswer, ...]
 
 
 def run_of(data: Path, tasks: Sequence[str], solver: str, out: Path, model: str | None = None) -> RunFolder:
@@ -118,15 +118,15 @@ def heard(folder: RunFolder) -> Told:
     for attempt in recorded_of(folder, "specialist", questions).attempts:
         question, asked = questions.by_id[attempt.id], attempt.exchanges[-1]
         if isinstance(question, Question):
-            told = [step.data["testimony"] for step in asked.reply.steps if "testimony" in step.data]
-            found.append(Item(question, asked.prompt, _testimony(told[0]) if told else None))
+            told = [step.data["specialist_answer"] for step in asked.reply.steps if "specialist_answer" in step.data]
+            found.append(Item(question, asked.prompt, _specialist_answer(told[0]) if told else None))
     return Told(benchmark, tuple(found), cases(folder))
 
 
-def _testimony(told: Any) -> Testimony:
+def _specialist_answer(told: Any) -> SpecialistAnswer:
     finding = Finding("", {}, told["confidence"], told["backend"], "")
     place = None if told["letter"] is None else LETTERS.index(told["letter"])
-    return Testimony(told["answer"], told["tool"], finding, place, told["confidence"], told["on_card"])
+    return SpecialistAnswer(told["answer"], told["tool"], finding, place, told["confidence"], told["on_card"])
 
 
 def recorded(folder: RunFolder, name: str) -> Model:
@@ -149,8 +149,8 @@ def simulated(told: Told, number: int, likeness: float, models: Sequence[Model],
             gold = str(question.target).strip("()")
             others = [letter for letter in LETTERS[: len(question.choices)] if letter != gold]
             said[question.id] = f"Answer: ({gold if right else draw.choice(others)})"
-            claimed = Witness(told.benchmark.card.skill.usual(item.prompt))
-            counted.append(CountedTestimony(question.unit, (*MODEL, question.route), None, float(right), claimed))
+            claimed = AnswerConfidence(told.benchmark.card.prior_accuracy.usual(item.prompt))
+            counted.append(CountedAnswer(question.unit, (*MODEL, question.route), None, float(right), claimed))
         found.append(Model(f"simulated {accuracy:.2f}", said, tuple(counted)))
     return found
 
@@ -188,20 +188,20 @@ def replies(told: Told, model: Model) -> dict[str, dict[str, float]]:
     by_fold = [trust_of(told, model, lambda unit: fold_of(unit, FOLDS), fold) for fold in range(FOLDS)]
     by_half = {half: trust_of(told, model, halves.__getitem__, half) for half in HALVES}
     found: dict[str, dict[str, float]] = {rule: {} for rule in RULES}
-    skill = told.benchmark.card.skill
+    prior_accuracy = told.benchmark.card.prior_accuracy
     for item in told.items:
         said, unit = model.said.get(item.question.id, ""), item.question.unit
         trusts = {"default": Trust(), "trust": by_fold[fold_of(unit, FOLDS)], "other half": by_half[item.half]}
-        abstains = item.testimony is None
+        abstains = item.specialist_answer is None
         tool = (
-            credit(told.benchmark, item, item.testimony.answer)
-            if item.testimony
+            credit(told.benchmark, item, item.specialist_answer.answer)
+            if item.specialist_answer
             else credit(told.benchmark, item, "", Outcome.ABSTAINED)
         )
         own = credit(told.benchmark, item, said)
         worth = {"mllm": own, "specialist": tool, "testified": own if abstains else tool}
         for rule, trust in trusts.items():
-            adopted = ruling(item.prompt, trust, skill, Proposal(said), item.testimony).rule == "adopt"
+            adopted = ruling(item.prompt, trust, prior_accuracy, Proposal(said), item.specialist_answer).rule == "adopt"
             worth[rule] = tool if adopted else own
         for rule, value in worth.items():
             found[rule][item.question.id] = value

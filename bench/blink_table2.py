@@ -36,7 +36,7 @@ COLUMNS = ("task", "published", "by", "ours", "95 % interval", "n", "abstained",
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """One published cell, in percent, next to what was measured: a fraction of 1 and its bounds, None if not run."""
 
     cell: Published
@@ -71,7 +71,7 @@ def cells() -> tuple[Published, ...]:
     return tuple(cell for cell in published("blink") if cell.kind == SOLVER and cell.source == SOURCE)
 
 
-def compare(folder: RunFolder) -> tuple[Row, ...]:
+def compare(folder: RunFolder) -> tuple[TableRow, ...]:
     """One row a published cell. Raises `UsageError` for a run of another benchmark, another split or generated data."""
     identity = folder.manifest["identity"]
     asked = tuple(identity[key] for key in ("benchmark", "split"))
@@ -87,33 +87,33 @@ def compare(folder: RunFolder) -> tuple[Row, ...]:
     )
 
 
-def _row(cell: Published, scores: list[Score], backends: tuple[str, ...]) -> Row:
+def _row(cell: Published, scores: list[Score], backends: tuple[str, ...]) -> TableRow:
     metric = accuracy("", scores)
     found = interval(metric)
     if metric.value is None or found is None:
-        return Row(cell)
+        return TableRow(cell)
     abstained = sum(score.outcome is Outcome.ABSTAINED for score in scores)
-    return Row(cell, len(scores), abstained, metric.value, found.low, found.high, backends)
+    return TableRow(cell, len(scores), abstained, metric.value, found.low, found.high, backends)
 
 
 def _backends(folder: RunFolder) -> Mapping[str, tuple[str, ...]]:
     """By route the tools and backends whose testimony was given."""
     seen: dict[str, set[str]] = {}
-    for route, said in _testimonies(folder):
+    for route, said in _specialist_answers(folder):
         seen.setdefault(route, set()).add(f"{said['tool']}:{said['backend']}")
     return {route: tuple(sorted(found)) for route, found in seen.items()}
 
 
-def _testimonies(folder: RunFolder) -> Iterator[tuple[str, Mapping[str, object]]]:
+def _specialist_answers(folder: RunFolder) -> Iterator[tuple[str, Mapping[str, object]]]:
     for attempt in folder.attempts(SOLVER):
         for exchange in attempt.exchanges:
             for step in exchange.reply.steps:
-                said = step.data.get("testimony")
+                said = step.data.get("specialist_answer")
                 if isinstance(said, Mapping):
                     yield exchange.prompt.route, said
 
 
-def table(rows: tuple[Row, ...]) -> Table:
+def table(rows: tuple[TableRow, ...]) -> Table:
     """The table that is printed."""
     outside = [row.cell.metric for row in rows if row.verdict.startswith("OUTSIDE")]
     missing = [row.cell.metric for row in rows if row.value is None]

@@ -45,7 +45,7 @@ BLINK = "blink"
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class PointCase:
     """One question: the images, where the point is in image 2 (None: not asked), the right letter, what to ask."""
 
     images: tuple[Pixels, Pixels]
@@ -71,7 +71,7 @@ class Answer:
     seconds: float
 
 
-def cases(options: Options, name: str) -> Iterator[Case]:
+def cases(options: Options, name: str) -> Iterator[PointCase]:
     """The questions of a set."""
     if name == BLINK:
         yield from _drawn(options)
@@ -83,10 +83,12 @@ def cases(options: Options, name: str) -> Iterator[Case]:
         candidates = tuple(CandidateArg(x=a, y=b, label=letter) for (a, b), letter in zip(order, LETTERS, strict=True))
         chosen = CorrespondenceArgs(point=PointArg(x=x, y=y), candidates=candidates)
         placed = CorrespondenceArgs(point=PointArg(x=x, y=y))
-        yield Case(pair.images, spots[0], LETTERS[right], Request(pair.images, chosen), Request(pair.images, placed))
+        yield PointCase(
+            pair.images, spots[0], LETTERS[right], Request(pair.images, chosen), Request(pair.images, placed)
+        )
 
 
-def _drawn(options: Options) -> Iterator[Case]:
+def _drawn(options: Options) -> Iterator[PointCase]:
     """Generated questions with drawn marks, found as in a run."""
     markers = load("tools", "markers")
     finder = markers.backend("classical").make()
@@ -95,10 +97,10 @@ def _drawn(options: Options) -> Iterator[Case]:
         found = [finder.run([Request((pixels,), markers.args(kind="point"))])[0] for pixels in made.images]
         needs = {"markers": tuple(Finding(one.text, one.data, one.confidence, "classical", "") for one in found)}
         images = (made.images[0], made.images[1])
-        yield Case(images, None, LETTERS[made.answer], Request(images, CorrespondenceArgs(), needs), None)
+        yield PointCase(images, None, LETTERS[made.answer], Request(images, CorrespondenceArgs(), needs), None)
 
 
-def answer(options: Options, matcher: Matcher, case: Case) -> Answer:
+def answer(options: Options, matcher: Matcher, case: PointCase) -> Answer:
     """What the tool says to a question with the matches of a matcher."""
     views = views_of(case.chosen)
     found = options.store.match(matcher, views)

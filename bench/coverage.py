@@ -137,7 +137,7 @@ def of_shares(
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class IntervalPair:
     """Two solvers: the shares of rows that only the second has right, and only the first, by stratum."""
 
     name: str
@@ -148,7 +148,7 @@ class Pair:
 
 
 def of_pairs(
-    table: str, design: Design, pair: Pair, rng: np.random.Generator, simulations: int
+    table: str, design: Design, pair: IntervalPair, rng: np.random.Generator, simulations: int
 ) -> tuple[Measured, float]:
     """Intervals and tests of the difference; also how often McNemar's test on the pooled 0/1 counts rejects."""
     count = len(design.strata)
@@ -234,16 +234,16 @@ def designs() -> tuple[Design, ...]:
     return (*plain, *macro)
 
 
-def pairs(design: Design) -> tuple[Pair, ...]:
+def pairs(design: Design) -> tuple[IntervalPair, ...]:
     """The truths under which two solvers are compared; the last one only where one stratum outweighs the others."""
     found = (
-        Pair("equal, 0.2 each", (0.2,), (0.2,)),
-        Pair("equal, 0.05 each", (0.05,), (0.05,)),
-        Pair("0.3 against 0.1", (0.3,), (0.1,)),
-        Pair("0.1 against 0", (0.1,), (0.0,)),
-        Pair("0.3 against 0.1, abstains", (0.3,), (0.1,), ABSTAINED),
+        IntervalPair("equal, 0.2 each", (0.2,), (0.2,)),
+        IntervalPair("equal, 0.05 each", (0.05,), (0.05,)),
+        IntervalPair("0.3 against 0.1", (0.3,), (0.1,)),
+        IntervalPair("0.1 against 0", (0.1,), (0.0,)),
+        IntervalPair("0.3 against 0.1, abstains", (0.3,), (0.1,), ABSTAINED),
     )
-    unequal = Pair("macro equal, strata not", (0.3, 0.05, 0.05), (0.1, 0.15, 0.15))
+    unequal = IntervalPair("macro equal, strata not", (0.3, 0.05, 0.05), (0.1, 0.15, 0.15))
     return (*found, unequal) if design.strata == MACRO["macro 400/30/30"] else found
 
 

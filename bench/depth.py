@@ -67,7 +67,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Row:
+class DepthRow:
     """One line of a table: accuracy of `n` items, how many were undecided, and the mean confidence."""
 
     title: str
@@ -194,7 +194,9 @@ def judge(item: Item, evidence: Evidence) -> Answer:
     return Answer(0.5 if nearer is None else float(nearer == item[2]), evidence.confidence, same_row)
 
 
-def report(items: Sequence[Item], requests: Sequence[Case], backend: Backend[DepthArgs], *, halves: bool) -> list[Row]:
+def report(
+    items: Sequence[Item], requests: Sequence[Case], backend: Backend[DepthArgs], *, halves: bool
+) -> list[DepthRow]:
     """Accuracy by row and confidence, and of two halves of the items, printed."""
     started = time.perf_counter()
     answers = [judge(item, backend.run([request])[0]) for item, request in zip(items, requests, strict=True)]
@@ -212,12 +214,12 @@ def report(items: Sequence[Item], requests: Sequence[Case], backend: Backend[Dep
     return [line(title, chosen) for title, chosen in groups if chosen]
 
 
-def line(title: str, answers: Sequence[Answer]) -> Row:
+def line(title: str, answers: Sequence[Answer]) -> DepthRow:
     """One group of answers, printed."""
     scores = np.array([answer.score for answer in answers])
     undecided = int((scores == 0.5).sum())
     mean = float(np.mean([answer.confidence for answer in answers]))
-    made = Row(title, float(scores.mean()), len(answers), undecided, mean)
+    made = DepthRow(title, float(scores.mean()), len(answers), undecided, mean)
     print(
         f"  {title:22s} {made.accuracy:.3f} of {made.n:3d}, undecided {undecided:2d}, "
         f"mean confidence {made.confidence:.2f}"
@@ -254,7 +256,7 @@ def share(values: Iterable[tuple[float, bool]], *, same: bool | None = None) -> 
     return float(((chosen > 0) + 0.5 * (chosen == 0)).mean()) if chosen.size else float("nan")
 
 
-def nested(found: Sequence[Difference], slopes: Sequence[tuple[float, float]], seed: int) -> list[Row]:
+def nested(found: Sequence[Difference], slopes: Sequence[tuple[float, float]], seed: int) -> list[DepthRow]:
     """Accuracy out of fold of the choice among `CUE_SETS` and `slopes`, and its counts by confidence, printed.
 
     Counts are means over the repeats: what each item gave, once.
@@ -278,13 +280,15 @@ def nested(found: Sequence[Difference], slopes: Sequence[tuple[float, float]], s
         f"nested {FOLDS}-fold, {REPEATS} times, {what}: {np.mean(accuracies):.3f}, sd over splits "
         f"{np.std(accuracies):.3f}, standard error of {len(found)} items {math.sqrt(0.16 / len(found)):.3f}"
     )
-    made = [Row(f"nested, {what}", float(np.mean(accuracies)), len(found), 0, _mean_confidence(answers))]
+    made = [DepthRow(f"nested, {what}", float(np.mean(accuracies)), len(found), 0, _mean_confidence(answers))]
     for low, high in itertools.pairwise((*CURVE, 1.01)):
         chosen = [answer for answer in answers if low <= answer.confidence < high]
         if chosen:
             right, n = sum(answer.score for answer in chosen) / REPEATS, len(chosen) / REPEATS
             print(f"  confidence {low:.2f}-{high:.2f}: right {right:.1f} of {n:.1f} a repeat")
-            made.append(Row(f"nested, {what}, {low:.2f}-{high:.2f}", right / n, round(n), 0, _mean_confidence(chosen)))
+            made.append(
+                DepthRow(f"nested, {what}, {low:.2f}-{high:.2f}", right / n, round(n), 0, _mean_confidence(chosen))
+            )
     return made
 
 
@@ -310,7 +314,7 @@ def _judged(evidence: float, same_row: bool) -> Answer:
 
 def run(
     title: str, items: Sequence[Item], requests: Sequence[Case], options: Mapping[str, str | None], seed: int
-) -> list[Row]:
+) -> list[DepthRow]:
     """Print the tables of one set of items."""
     found = sum({"A", "B"} <= {spot.label for spot in spots_of(request)} for request in requests)
     print(f"{title}: {len(items)} items, both points known on {found}")
@@ -342,7 +346,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="a file for the numbers")
     options = parser.parse_args()
     cv2.setNumThreads(1)
-    chosen, tables = {"weights": options.weights, "device": options.device}, dict[str, list[Row]]()
+    chosen, tables = {"weights": options.weights, "device": options.device}, dict[str, list[DepthRow]]()
     if options.data is not None:
         items = read_items(options.data)
         tables["BLINK"] = run("BLINK", items, with_marks(items), chosen, options.seed)

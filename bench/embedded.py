@@ -47,7 +47,7 @@ class Mean:
 
 
 @dataclass(frozen=True)
-class Row:
+class TaskRow:
     """One task or one benchmark: accuracies, and paired differences in points of 1."""
 
     name: str
@@ -83,7 +83,7 @@ def difference(first: Correct, second: Correct) -> Mean:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedQuestion:
     """A run's outcome: by solver what was right, of each question its task, and how calls were formed."""
 
     correct: Mapping[str, Correct]
@@ -92,7 +92,9 @@ class Asked:
     calls: Counter[str]
 
 
-def ask(benchmark: str, given: argparse.Namespace, solvers: Sequence[str], output: ToolOutput, out: Path) -> Asked:
+def ask(
+    benchmark: str, given: argparse.Namespace, solvers: Sequence[str], output: ToolOutput, out: Path
+) -> AskedQuestion:
     """Run the solvers and score them."""
     config = RunConfig(
         benchmark,
@@ -119,10 +121,10 @@ def ask(benchmark: str, given: argparse.Namespace, solvers: Sequence[str], outpu
             for step in exchange["reply"]["steps"]:
                 if step["kind"] == "tool":
                     calls[step["fault"] if step["fault"] in MALFORMED else WELL_FORMED] += 1
-    return Asked(correct, tasks, answered, calls)
+    return AskedQuestion(correct, tasks, answered, calls)
 
 
-def rows_of(benchmark: str, real: Asked, blank: Asked, shuffled: Asked) -> list[Row]:
+def rows_of(benchmark: str, real: AskedQuestion, blank: AskedQuestion, shuffled: AskedQuestion) -> list[TaskRow]:
     """A row for each task, for those with a tool together, and for all."""
     counts = Counter(real.tasks.values())
     with_tool = {task for task in counts if real.testified[task] > counts[task] / 2}
@@ -132,13 +134,13 @@ def rows_of(benchmark: str, real: Asked, blank: Asked, shuffled: Asked) -> list[
     return [_row(f"{benchmark} {name}", tasks, real, blank, shuffled) for name, tasks in parts.items()]
 
 
-def _row(name: str, tasks: set[str], real: Asked, blank: Asked, shuffled: Asked) -> Row:
-    def of(asked: Asked, solver: str) -> dict[str, float]:
+def _row(name: str, tasks: set[str], real: AskedQuestion, blank: AskedQuestion, shuffled: AskedQuestion) -> TaskRow:
+    def of(asked: AskedQuestion, solver: str) -> dict[str, float]:
         return {key: value for key, value in asked.correct[solver].items() if asked.tasks[key] in tasks}
 
     alone, tools, specialist = of(real, "mllm"), of(real, "controller"), of(real, "specialist")
     empty = of(blank, "controller")
-    return Row(
+    return TaskRow(
         name,
         n=len(tools),
         chance=mean(list(of(real, "chance").values())),
@@ -170,7 +172,7 @@ def main() -> None:
     given = parser().parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = given.out or Path(scratch)
-        found: list[Row] = []
+        found: list[TaskRow] = []
         calls: Counter[str] = Counter()
         for benchmark in given.benchmark or BENCHMARKS:
             real = ask(benchmark, given, ("mllm", "controller", "specialist", "chance"), "real", folder / benchmark)

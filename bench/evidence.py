@@ -26,7 +26,7 @@ from hybrid.benchmarks.base import ScoreOptions
 from hybrid.run_folder import RunFolder, attempt_line
 from hybrid.running.config import RunConfig
 from hybrid.scoring import evidence, tool_use
-from hybrid.scoring.compare import Comparison, ComparisonOptions, Pair, compare
+from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, compare
 from hybrid.scoring.findings import heard
 from hybrid.scoring.score import score_run
 from hybrid.scoring.traces import read_trace
@@ -43,7 +43,7 @@ EACH = 6
 
 
 @dataclass(frozen=True)
-class Row:
+class EvidenceRow:
     """Seconds of processor time: reading and judging all traces, then both sections from what is kept."""
 
     benchmark: str
@@ -115,10 +115,10 @@ def _first_option(attempt: Attempt) -> Attempt:
     return replace(attempt, exchanges=exchanges)
 
 
-def measured(benchmark: str, folder: RunFolder) -> Row:
+def measured(benchmark: str, folder: RunFolder) -> EvidenceRow:
     """What the traces of a run cost."""
     solvers = score_run(folder, ScoreOptions())
-    found: Comparison = compare(solvers, ComparisonOptions(pairs=(Pair("mllm", "controller"),)))
+    found: Comparison = compare(solvers, ComparisonOptions(pairs=(SolverPair("mllm", "controller"),)))
     controller = next(one for one in solvers if one.solver == "controller")
     sizes = [path.stat().st_size for path in (folder.path / "controller" / "traces").iterdir()]
     times = [time.process_time()]
@@ -127,10 +127,10 @@ def measured(benchmark: str, folder: RunFolder) -> Row:
             raise SystemExit(f"{folder.path}: nothing was heard")
         times.append(time.process_time())
     spent = [after - before for before, after in itertools.pairwise(times)]
-    return Row(benchmark, len(sizes), sum(sizes) // len(sizes), spent[0], spent[1], spent[2])
+    return EvidenceRow(benchmark, len(sizes), sum(sizes) // len(sizes), spent[0], spent[1], spent[2])
 
 
-def rows(sizes: Sequence[int], place: Path) -> Iterator[Row]:
+def rows(sizes: Sequence[int], place: Path) -> Iterator[EvidenceRow]:
     """A row for each benchmark and size, the smallest first."""
     for benchmark in TASKS:
         first = asked(benchmark, place / f"{benchmark}-first")

@@ -59,7 +59,7 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class Row:
+class LoopRow:
     """One client's run."""
 
     client: str
@@ -169,14 +169,14 @@ def run_client(client: str, questions: Path, in_flight: int, inspect_python: str
         return measured(told, out / "home", out / "output"), server.log()
 
 
-def row(client: str, count: int, many: tuple[Ended, tuple[Served, ...]], few: Ended) -> Row:
+def row(client: str, count: int, many: tuple[Ended, tuple[Served, ...]], few: Ended) -> LoopRow:
     """The numbers of a run of `count` questions, next to one of `FEW`."""
     ended, log = many
     first, last = min(served.began for served in log), max(served.ended for served in log)
     asked = {served.question for served in log}
     if len(asked) != count:
         raise SystemExit(f"{client} asked {len(asked)} of {count} questions")
-    return Row(
+    return LoopRow(
         client,
         ended.wall_s,
         first - ended.began,
@@ -189,13 +189,13 @@ def row(client: str, count: int, many: tuple[Ended, tuple[Served, ...]], few: En
     )
 
 
-def medians(rows: Sequence[Row]) -> Row:
+def medians(rows: Sequence[LoopRow]) -> LoopRow:
     """One row of the medians of several."""
-    numbers = [field.name for field in fields(Row) if field.name != "client"]
-    return Row(rows[0].client, **{name: statistics.median(getattr(row, name) for row in rows) for name in numbers})
+    numbers = [field.name for field in fields(LoopRow) if field.name != "client"]
+    return LoopRow(rows[0].client, **{name: statistics.median(getattr(row, name) for row in rows) for name in numbers})
 
 
-def compared(found: Mapping[str, Sequence[Row]]) -> list[Compared]:
+def compared(found: Mapping[str, Sequence[LoopRow]]) -> list[Compared]:
     """The ratios of which both clients were run."""
     made = []
     for one in RATIOS:
@@ -205,7 +205,7 @@ def compared(found: Mapping[str, Sequence[Row]]) -> list[Compared]:
     return made
 
 
-def table(rows: Sequence[Row | Compared]) -> str:
+def table(rows: Sequence[LoopRow | Compared]) -> str:
     """The rows as text, columns aligned."""
     if not rows:
         return ""
@@ -232,7 +232,7 @@ def main() -> None:
     chosen = options.inspect_python
     able = chosen != sys.executable or importlib.util.find_spec("inspect_ai") is not None
     clients = tuple(options.clients or (client for client in CLIENTS if client != INSPECT or able))
-    found: dict[str, list[Row]] = {client: [] for client in clients}
+    found: dict[str, list[LoopRow]] = {client: [] for client in clients}
     with tempfile.TemporaryDirectory() as folder:
         many = write_questions(Path(folder) / "many", options.questions)
         few = write_questions(Path(folder) / "few", FEW)

@@ -52,7 +52,7 @@ SURE = (0.0, 0.6, 0.9)
 
 
 @dataclass(frozen=True)
-class Pair:
+class ViewPair:
     """Two views, the direction that the camera mostly went in, and how far it turned, degrees."""
 
     images: tuple[Pixels, Pixels]
@@ -74,7 +74,7 @@ class Answer:
     named: str | None
 
 
-def pairs(options: Options, name: str) -> Iterator[Pair]:
+def pairs(options: Options, name: str) -> Iterator[ViewPair]:
     """The pairs of a set."""
     if name in ORBITS_DEG:
         place = list(ORBITS_DEG).index(name)
@@ -85,10 +85,10 @@ def pairs(options: Options, name: str) -> Iterator[Pair]:
         yield from _degenerate(options, name)
         return
     for pair, _ in pairs_of(options, name):
-        yield Pair(pair.images, pair.direction or "", pair.turn_deg)
+        yield ViewPair(pair.images, pair.direction or "", pair.turn_deg)
 
 
-def _degenerate(options: Options, name: str) -> Iterator[Pair]:
+def _degenerate(options: Options, name: str) -> Iterator[ViewPair]:
     """Pairs whose geometry does not tell where the camera went; the light changes as much as in the other sets."""
     place = len(SETS) + list(DEGENERATE).index(name)
     for index in range(options.pairs):
@@ -102,7 +102,7 @@ def _degenerate(options: Options, name: str) -> Iterator[Pair]:
             homography = DEGENERATE[name](rng, pixels.shape[1], pixels.shape[0])
             size = (pixels.shape[1], pixels.shape[0])
             second = np.asarray(cv2.warpPerspective(pixels, homography, size, borderValue=(128, 128, 128)), np.uint8)
-        yield Pair((pixels, relit(rng, second, LIGHTS[DIFFICULTIES[index % len(DIFFICULTIES)]])), "", 0.0)
+        yield ViewPair((pixels, relit(rng, second, LIGHTS[DIFFICULTIES[index % len(DIFFICULTIES)]])), "", 0.0)
 
 
 def _same(_: np.random.Generator, __: int, ___: int) -> Array:
@@ -153,14 +153,14 @@ DEGENERATE: Mapping[str, Callable[[np.random.Generator, int, int], Array]] = {
 }
 
 
-def _orbit(rng: np.random.Generator, low: float, high: float) -> Pair:
+def _orbit(rng: np.random.Generator, low: float, high: float) -> ViewPair:
     """Two rendered views of one scene, `low` to `high` degrees of orbit apart."""
     scene, turn, side = around(rng), float(rng.uniform(low, high)), str(rng.choice(["left", "right"]))
     lens = (float(rng.uniform(0.8, 1.5)) * SIZE[0], *SIZE)
     start = float(rng.uniform(-0.4, 0.4))
     end = start + np.deg2rad(turn) * (1 if side == "right" else -1)
     views = [render(scene, camera(rng, azimuth, lens), rng).rgb for azimuth in (start, end)]
-    return Pair((views[0], views[1]), side, turn)
+    return ViewPair((views[0], views[1]), side, turn)
 
 
 def camera(rng: np.random.Generator, azimuth: float, lens: tuple[float, int, int]) -> Camera:
@@ -183,7 +183,7 @@ def around(rng: np.random.Generator) -> Scene:
     return backdrop(rng, solids, float(rng.uniform(4.0, 6.5)))
 
 
-def answer(options: Options, matcher: Matcher, pair: Pair) -> Answer:
+def answer(options: Options, matcher: Matcher, pair: ViewPair) -> Answer:
     """What the tool says to a pair with the matches of a matcher."""
     request = Request(pair.images, MotionArgs())
     views = views_of(request)

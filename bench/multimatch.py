@@ -43,7 +43,7 @@ DECIMALS: Final[Mapping[str, int | None]] = {"continuous": None, "two decimals":
 
 
 @dataclass(frozen=True)
-class Row:
+class PathRow:
     """Microseconds of CPU a pair, medians; the median of their ratios and the lowest; the largest difference."""
 
     coordinates: str
@@ -96,7 +96,7 @@ def _timed(work: Callable[[], Floats]) -> tuple[Floats, float]:
     return found, time.process_time() - began
 
 
-def measure(title: str, lengths: str, options: argparse.Namespace) -> Row:
+def measure(title: str, lengths: str, options: argparse.Namespace) -> PathRow:
     """Both on the same pairs, in turn."""
     rng = generator("evaluate", options.seed)
     paths = scanpaths(rng, options.questions, (PREDICTED, PREDICTED), DECIMALS[title])
@@ -114,10 +114,10 @@ def measure(title: str, lengths: str, options: argparse.Namespace) -> Row:
         difference = max(difference, float(np.abs(found[few] - expected).max()))
     ratios = [theirs / own for theirs, own in zip(package, ours, strict=True)]
     medians = statistics.median(package), statistics.median(ours), statistics.median(ratios)
-    return Row(title, lengths, len(pairs), many, *medians, min(ratios), difference)
+    return PathRow(title, lengths, len(pairs), many, *medians, min(ratios), difference)
 
 
-def printed(rows: list[Row]) -> Table:
+def printed(rows: list[PathRow]) -> Table:
     """The rows as a table."""
     title = f"{rows[0].pairs:,} pairs in one call; the package on {rows[0].package_pairs:,} of them"
     texts = Column("coordinates", "left"), Column("human fixations", "left")

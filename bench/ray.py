@@ -32,7 +32,7 @@ TURNS = (0, 1, 2)
 
 
 @dataclass(frozen=True)
-class Row:
+class ClusterRow:
     """One run, from its 16th finished question to its last."""
 
     cpus: int
@@ -75,7 +75,7 @@ def family_cpu_s(root: int) -> float:
     return sum(ticks.get(pid, 0) for pid in family) / os.sysconf("SC_CLK_TCK")
 
 
-def one(cpus: int, questions: int, folder: Path) -> Row:
+def one(cpus: int, questions: int, folder: Path) -> ClusterRow:
     """One run in this process."""
     from hybrid.running.config import RunConfig
     from hybrid.running.engine import here
@@ -115,10 +115,10 @@ def one(cpus: int, questions: int, folder: Path) -> Row:
     if end.failures or end.stopped:
         raise SystemExit(f"the run failed: {end.stopped or end.failures[0]}")
     window, cpu, own = (after - before for before, after in zip(*seen, strict=True))
-    return Row(cpus, questions - IN_FLIGHT, window, cpu, own, load)
+    return ClusterRow(cpus, questions - IN_FLIGHT, window, cpu, own, load)
 
 
-def in_process(cpus: int, questions: int, home: Path) -> Row:
+def in_process(cpus: int, questions: int, home: Path) -> ClusterRow:
     """One run in a process of its own; the questions are generated once."""
     with tempfile.TemporaryDirectory() as folder:
         told = [sys.executable, "-m", "bench.ray", "--cpus", str(cpus), "--questions", str(questions)]
@@ -130,10 +130,10 @@ def in_process(cpus: int, questions: int, home: Path) -> Row:
         }
         command = [*told, "--out", str(Path(folder) / "run")]
         done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)  # noqa: S603
-    return Row(**json.loads(done.stdout.splitlines()[-1]))
+    return ClusterRow(**json.loads(done.stdout.splitlines()[-1]))
 
 
-def table(rows: Sequence[Row]) -> str:
+def table(rows: Sequence[ClusterRow]) -> str:
     """Medians by cluster, and what two CPUs gain over one, turn by turn."""
     lines = ["engine          questions/s   cores   CPU ms a question   of the run's process   load"]
     for cpus in TURNS:
@@ -165,7 +165,7 @@ def main() -> None:
     if options.cpus is not None:
         print(json.dumps(asdict(one(options.cpus, options.questions, options.out))), flush=True)
         return
-    rows: list[Row] = []
+    rows: list[ClusterRow] = []
     with tempfile.TemporaryDirectory() as home:
         for _ in range(options.repeat):
             for cpus in TURNS:

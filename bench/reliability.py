@@ -15,14 +15,14 @@ from pathlib import Path
 
 from bench._runs import finished
 from hybrid.running.config import RunConfig
-from hybrid.scoring.calibrate import CountedTestimony, cases
+from hybrid.scoring.calibrate import CountedAnswer, cases
 from hybrid.serving.service import ServiceOptions
 from hybrid.solving.trust import Key
 
 EDGES = (0.0, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
 
-def measure(items: int, seed: int, tasks: tuple[str, ...]) -> tuple[CountedTestimony, ...]:
+def measure(items: int, seed: int, tasks: tuple[str, ...]) -> tuple[CountedAnswer, ...]:
     """Every testimony of the specialist on `items` generated questions a task."""
     with tempfile.TemporaryDirectory() as folder:
         config = RunConfig(
@@ -39,7 +39,7 @@ def measure(items: int, seed: int, tasks: tuple[str, ...]) -> tuple[CountedTesti
         return cases(finished(config))
 
 
-def lines(found: tuple[CountedTestimony, ...]) -> list[str]:
+def lines(found: tuple[CountedAnswer, ...]) -> list[str]:
     """For each tool its bins, as they stand in a card."""
     counts: dict[Key, dict[float, list[int]]] = defaultdict(lambda: {edge: [0, 0] for edge in EDGES})
     for case in found:

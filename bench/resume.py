@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from bench.scale import ASKED, FEW, Bench, Row, apart, copy_run, heading, line, write_data
+from bench.scale import ASKED, FEW, Bench, ScaleRow, apart, copy_run, heading, line, write_data
 
 
 def words(data: Path, out: Path) -> tuple[str, ...]:
@@ -36,11 +36,11 @@ def finished(bench: Bench, count: int) -> tuple[str, ...]:
     return told
 
 
-def median(rows: Sequence[Row]) -> Row:
+def median(rows: Sequence[ScaleRow]) -> ScaleRow:
     """The medians of several rows of one command."""
     first = rows[0]
     numbers = (statistics.median(getattr(row, name) for row in rows) for name in ("cpu_s", "wall_s", "memory_mb"))
-    return Row(first.what, first.questions, *numbers)
+    return ScaleRow(first.what, first.questions, *numbers)
 
 
 def main() -> None:
@@ -58,7 +58,7 @@ def main() -> None:
             ("resume", FEW): finished(bench, FEW),
             ("resume", options.questions): finished(bench, options.questions),
         }
-        found: dict[tuple[str, int], list[Row]] = {called: [] for called in commands}
+        found: dict[tuple[str, int], list[ScaleRow]] = {called: [] for called in commands}
         for _ in range(options.repeat):
             for (what, count), told in commands.items():
                 found[what, count].append(bench.command(what, count, *told))

@@ -64,7 +64,7 @@ OPEN_SHARE = 100
 
 
 @dataclass(frozen=True)
-class Row:
+class ScaleRow:
     """One command."""
 
     what: str
@@ -82,7 +82,7 @@ class Bench:
         self._tree = tree
         self.folder = folder
 
-    def command(self, what: str, questions: int, *words: str) -> Row:
+    def command(self, what: str, questions: int, *words: str) -> ScaleRow:
         """Run `hybrid` to its end. Raises `SystemExit` with the end of its messages where it fails."""
         # As for users: compiled modules are kept.
         plain = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -99,7 +99,7 @@ class Bench:
         if process.returncode:
             raise SystemExit(f"{what}: exit {process.returncode}\n{log.read_text()[-3000:]}")
         cpu_s = used.ru_utime + used.ru_stime
-        return Row(what, questions, cpu_s, time.monotonic() - began, used.ru_maxrss / 1024)
+        return ScaleRow(what, questions, cpu_s, time.monotonic() - began, used.ru_maxrss / 1024)
 
 
 def write_data(folder: Path, count: int) -> None:
@@ -217,7 +217,7 @@ def apart(work: Callable[..., None], *words: object) -> None:
         raise SystemExit(f"{work.__name__}: exit {process.exitcode}")
 
 
-def measured(bench: Bench, count: int, tell: Callable[[Row], None]) -> None:
+def measured(bench: Bench, count: int, tell: Callable[[ScaleRow], None]) -> None:
     """Every command on runs of so many questions."""
     for path in bench.folder.glob(f"*{count}*"):
         shutil.rmtree(path)
@@ -244,7 +244,7 @@ def measured(bench: Bench, count: int, tell: Callable[[Row], None]) -> None:
     tell(bench.command("compare", count, "compare", str(one), str(other), "--json"))
 
 
-def recorded(bench: Bench, outputs: Path, tell: Callable[[Row], None]) -> None:
+def recorded(bench: Bench, outputs: Path, tell: Callable[[ScaleRow], None]) -> None:
     """The published answers of two models to BLINK val."""
     for made in bench.folder.glob("imported-*"):
         shutil.rmtree(made)
@@ -258,23 +258,23 @@ def recorded(bench: Bench, outputs: Path, tell: Callable[[Row], None]) -> None:
     tell(bench.command("compare imported", 1901, "compare", *map(str, runs), "--json"))
 
 
-def beyond_start(row: Row, least: Mapping[str, Row]) -> Row:
+def beyond_start(row: ScaleRow, least: Mapping[str, ScaleRow]) -> ScaleRow:
     """A row with the time of each question."""
     few = least.get(row.what)
     if few is None or row.questions <= few.questions:
         return row
     each = 1e6 * (row.cpu_s - few.cpu_s) / (row.questions - few.questions)
-    return Row(row.what, row.questions, row.cpu_s, row.wall_s, row.memory_mb, each)
+    return ScaleRow(row.what, row.questions, row.cpu_s, row.wall_s, row.memory_mb, each)
 
 
 def heading() -> str:
     """The line above the rows."""
-    return f"{'':<22}" + "".join(f"{field.name:>13}" for field in fields(Row)[1:])
+    return f"{'':<22}" + "".join(f"{field.name:>13}" for field in fields(ScaleRow)[1:])
 
 
-def line(row: Row) -> str:
+def line(row: ScaleRow) -> str:
     """A row as text."""
-    numbers = (getattr(row, field.name) for field in fields(Row)[1:])
+    numbers = (getattr(row, field.name) for field in fields(ScaleRow)[1:])
     return f"{row.what:<22}" + "".join(f"{number:>13,.2f}".replace(".00", "   ") for number in numbers)
 
 
@@ -286,10 +286,10 @@ def main() -> None:
     parser.add_argument("--tree", type=Path, default=Path(), help="the checkout whose `hybrid` is run")
     parser.add_argument("--json", type=Path, help="a file for the numbers")
     options = parser.parse_args()
-    found: list[Row] = []
-    least: dict[str, Row] = {}
+    found: list[ScaleRow] = []
+    least: dict[str, ScaleRow] = {}
 
-    def tell(row: Row) -> None:
+    def tell(row: ScaleRow) -> None:
         least.setdefault(row.what, row)
         found.append(beyond_start(row, least))
         print(line(found[-1]), flush=True)

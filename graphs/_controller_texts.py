@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from graphs._image_sizes import image_sizes
 from hybrid.messages import UserMessage
 from hybrid.solving.empty_replies import EMPTY
-from hybrid.solving.kit import Kit
+from hybrid.solving.solver import SolverContext
 from hybrid.types import Prompt
 
 
@@ -43,21 +43,21 @@ class ControllerTexts:
 TEXTS = ControllerTexts()
 
 
-def opening_message(prompt: Prompt, kit: Kit) -> UserMessage:
+def opening_message(prompt: Prompt, ctx: SolverContext) -> UserMessage:
     """The prompt, then the names and sizes of its images and of the regions of them that tools can be given."""
     images = [*prompt.images, *prompt.derived]
-    told = [TEXTS.images.format(sizes=image_sizes(images, kit.frame))] if images and kit.menu else []
-    return kit.message(prompt, *told)
+    told = [TEXTS.images.format(sizes=image_sizes(images, ctx.frame))] if images and ctx.tools_offered else []
+    return ctx.message(prompt, *told)
 
 
-def system_text(kit: Kit) -> str:
+def system_text(ctx: SolverContext) -> str:
     """The controller's instructions: budgets, the frame of coordinates, and the trust in each tool where measured."""
-    limits = kit.meter.limits
-    note = "" if kit.frame.name == "pixels" else TEXTS.frame_note
-    text = TEXTS.instructions.format(frame=kit.frame.words, note=note, calls=limits.tool_calls, turns=limits.turns)
+    limits = ctx.meter.limits
+    note = "" if ctx.frame.name == "pixels" else TEXTS.frame_note
+    text = TEXTS.instructions.format(frame=ctx.frame.words, note=note, calls=limits.tool_calls, turns=limits.turns)
     lines = [
         f"{tool.card.name}: {value:.0%}"
-        for tool in kit.menu
-        if (value := kit.trust.overall(tool.card.name)) is not None
+        for tool in ctx.tools_offered
+        if (value := ctx.trust.overall(tool.card.name)) is not None
     ]
     return "\n".join([text, TEXTS.trust, *lines]) if lines else text

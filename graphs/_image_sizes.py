@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hybrid.solving.frames import Frame
+from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.types import Box, ImageRef, StoredImage
 
 
-def image_sizes(images: Sequence[ImageRef], frame: Frame) -> str:
+def image_sizes(images: Sequence[ImageRef], frame: CoordinateSystem) -> str:
     """Name and size in pixels of every image, and of which region of which image it is a copy.
 
     Of an image that the model gets scaled down and speaks of in pixels, the size that it is shown at is told too.
@@ -23,7 +23,7 @@ def image_sizes(images: Sequence[ImageRef], frame: Frame) -> str:
     return "; ".join(f"{ref.name}, {_region(ref, known)}{_size(ref.image, frame)}" for ref in images)
 
 
-def _size(image: StoredImage, frame: Frame) -> str:
+def _size(image: StoredImage, frame: CoordinateSystem) -> str:
     size = f"{image.width} x {image.height} px"
     if frame.name != "pixels":
         return size

@@ -38,9 +38,9 @@ from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.solving.controls import Control
-from hybrid.solving.frames import frame_named
-from hybrid.solving.kit import Limits
+from hybrid.solving.coordinates import frame_named
 from hybrid.solving.session import Resources, Session
+from hybrid.solving.solver import Limits
 from hybrid.types import LETTERS, Kind, Outcome, Prompt, Question
 from hybrid.weights import ABSENT, backends_in_use
 
@@ -67,10 +67,10 @@ def shared() -> Resources:
     name, store = os.environ.get("HYBRID_MODEL") or "embedded", ImageStore(home() / "images")
     tools = [load("tools", tool) for tool in names("tools")]
     in_use = backends_in_use(tools, "auto", {})
-    menu = tuple(tool for tool in tools if in_use[tool.card.name] != ABSENT)
+    tools_offered = tuple(tool for tool in tools if in_use[tool.card.name] != ABSENT)
     control = Control(ToolService(store, FindingCache(home() / "findings", store), ServiceOptions()))
     model = open_model(name, ModelSettings(), store)
-    return Resources(model, control, menu, Wording(), Limits(), frame=frame_named(own_frame(name)))
+    return Resources(model, control, tools_offered, Wording(), Limits(), frame=frame_named(own_frame(name)))
 
 
 def question(state: Mapping[str, Any], store: ImageStore) -> Question:
@@ -125,11 +125,11 @@ async def ask(state: State) -> State:
         said = AIMessage(f"The question was not asked. {error}")
         return {"messages": [said], "answer": "", "outcome": Outcome.BROKEN.value, "image_paths": []}
     prompt = Prompt((asked.text, *show(asked.images)), asked.kind, asked.choices)
-    kit = await Session(asked, controller.SOLVER, resources).kit(prompt)
-    opening = controller.conversation(prompt, kit)
+    ctx = await Session(asked, controller.SOLVER, resources).ctx(prompt)
+    opening = controller.conversation(prompt, ctx)
     entered: controller.State = {"messages": opening, "turns": 0}
-    limit: RunnableConfig = {"recursion_limit": 4 * kit.meter.limits.turns + 10}
-    final = await _controller.ainvoke(entered, limit, context=controller.Case(prompt, kit))
+    limit: RunnableConfig = {"recursion_limit": 4 * ctx.meter.limits.turns + 10}
+    final = await _controller.ainvoke(entered, limit, context=controller.ControllerInput(prompt, ctx))
     drawn = [_drawn(said) for said in final["messages"][len(opening) :]]
     # Without paths again for the next question of the same thread.
     return {"messages": drawn, "answer": final["answer"], "outcome": final["outcome"], "image_paths": []}

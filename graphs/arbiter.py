@@ -2,7 +2,7 @@
 
     hybrid run blink --solver arbiter --model openai:gpt-4o [--trust trust.json] [--setting samples=5]
 
-A LangGraph graph of three nodes; `propose` and `testify` run side by side. The rule (`decide`):
+A LangGraph graph of three nodes; `propose` and `ask_specialists` run side by side. The rule (`decide`):
 
 - Without a testimony that can be read the proposal stands as it is.
 - A proposal that cannot be read never beats a testimony.
@@ -11,9 +11,9 @@ A LangGraph graph of three nodes; `propose` and `testify` run side by side. The 
   p (1 - m) : m (1 - p). So the larger probability is followed, and the proposal where both are the same. Answers that
   are graded (a scanpath) are compared by the score that is expected of them, on the same scale.
 
-Both probabilities are reckoned alike (`hybrid/solving/witness.py`). A tool is known by the overall rate on its card and
-says what the card's curve has at the confidence of this answer; an MLLM is known by its skill and says its share of the
-votes, where it was asked several times. `--trust` recalibrates both on real cases and measures the skill. Every number
+Both probabilities are computed alike (`hybrid/solving/answer_confidence.py`). A tool has the overall rate on its card
+and the value of the card's curve at the confidence of this answer; an MLLM has its prior accuracy and its share of the
+votes, where it was asked several times. `--trust` recalibrates both on real cases and measures the accuracy. Every number
 that was used is in the step of the trace, from which it can be reckoned again; `docs/statistics.md` has the formulas.
 """
 
@@ -23,38 +23,44 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from graphs._two_witnesses import Proposal, TwoWitnesses
+from graphs._model_and_specialist import ModelAndSpecialist, Proposal
 from hybrid.answers import parse
 from hybrid.answers.comparing import as_json
-from hybrid.skill import PublishedSkill
+from hybrid.prior_accuracy import PriorAccuracy
+from hybrid.solving.answer_confidence import AnswerConfidence
 from hybrid.solving.controls import ORACLE
-from hybrid.solving.kit import Kit
 from hybrid.solving.self_consistency import voted
+from hybrid.solving.solver import SolverContext
 from hybrid.solving.trust import Trust
-from hybrid.solving.witness import Witness
 from hybrid.types import Json, Prompt, Reply
-from tools.rules import Testimony, claimed
+from tools.rules import SpecialistAnswer, claimed
 
 
-class Arbiter(TwoWitnesses):
+class Arbiter(ModelAndSpecialist):
     """MLLM and specialist side by side, and a rule between them."""
 
     samples_itself = True
 
-    async def propose(self, prompt: Prompt, kit: Kit) -> Proposal:
+    async def propose(self, prompt: Prompt, ctx: SolverContext) -> Proposal:
         """What the MLLM says, and with what share of the votes where it is asked several times."""
 
         async def once() -> Reply:
-            return Reply((await super(Arbiter, self).propose(prompt, kit)).text)
+            return Reply((await super(Arbiter, self).propose(prompt, ctx)).text)
 
-        vote = await voted(prompt, kit.samples, once, kit.log)
+        vote = await voted(prompt, ctx.samples, once, ctx.log)
         return Proposal(vote.reply.text, vote.confidence)
 
-    async def decide(self, prompt: Prompt, kit: Kit, proposal: Proposal, testimony: Testimony | None) -> str:
+    async def decide(
+        self, prompt: Prompt, ctx: SolverContext, proposal: Proposal, specialist_answer: SpecialistAnswer | None
+    ) -> str:
         """Apply the rule of the module's docstring and write down why."""
-        found = ruling(prompt, kit.trust, kit.skill, proposal, testimony)
-        kit.rule(found.rule, found.reason, found.data)
-        return kit.wording.written(testimony.answer) if testimony and found.rule == "adopt" else proposal.text
+        found = ruling(prompt, ctx.trust, ctx.prior_accuracy, proposal, specialist_answer)
+        ctx.rule(found.rule, found.reason, found.data)
+        return (
+            ctx.wording.written(specialist_answer.answer)
+            if specialist_answer and found.rule == "adopt"
+            else proposal.text
+        )
 
 
 @dataclass(frozen=True)
@@ -69,41 +75,47 @@ class Ruling:
 
 
 def ruling(
-    prompt: Prompt, trust: Trust, skill: PublishedSkill, proposal: Proposal, testimony: Testimony | None
+    prompt: Prompt,
+    trust: Trust,
+    prior_accuracy: PriorAccuracy,
+    proposal: Proposal,
+    specialist_answer: SpecialistAnswer | None,
 ) -> Ruling:
     """The rule of the module's docstring. Calls no model and no tool."""
-    if testimony is None:
+    if specialist_answer is None:
         return Ruling("keep", "there is no testimony")
-    said, told = _read(prompt, proposal.text), testimony.letter or _read(prompt, testimony.answer)
-    specialist = tool_witness(prompt, trust, skill.guess(prompt), testimony)
-    own = trust.skill(prompt.route, skill.usual(prompt))
+    said, told = _read(prompt, proposal.text), specialist_answer.letter or _read(prompt, specialist_answer.answer)
+    specialist = tool_confidence(prompt, trust, prior_accuracy.guess(prompt), specialist_answer)
+    own = trust.model_accuracy(prompt.route, prior_accuracy.usual(prompt))
     mllm = trust.model(prompt.route, own, proposal.confidence)
     data: dict[str, Json] = {
-        "testimony": testimony.as_json(),
+        "specialist_answer": specialist_answer.as_json(),
         "proposal": said,
         "tool": specialist.as_json(),
         "mllm": {**own.as_json(), **mllm.as_json()},
     }
     if told is None:
-        return Ruling("keep", f"{testimony.tool} gives no readable {prompt.kind.value}", data)
+        return Ruling("keep", f"{specialist_answer.tool} gives no readable {prompt.kind.value}", data)
     if said is None:
-        why = f"the proposal is no readable {prompt.kind.value}; {testimony.tool} gives one"
+        why = f"the proposal is no readable {prompt.kind.value}; {specialist_answer.tool} gives one"
         return Ruling("adopt", why, data)
     if said == told:
         return Ruling("agree", f"both say {said}", data)
-    better = specialist.worth > mllm.worth or testimony.finding.backend == ORACLE
+    better = specialist.worth > mllm.worth or specialist_answer.finding.backend == ORACLE
     above = "above" if better else "not above"
-    why = f"{testimony.tool} is worth {specialist.worth:.2f}, {above} the MLLM's {mllm.worth:.2f}"
+    why = f"{specialist_answer.tool} is worth {specialist.worth:.2f}, {above} the MLLM's {mllm.worth:.2f}"
     return Ruling("adopt" if better else "keep", why, data)
 
 
-def tool_witness(prompt: Prompt, trust: Trust, guess: float, testimony: Testimony) -> Witness:
+def tool_confidence(
+    prompt: Prompt, trust: Trust, guess: float, specialist_answer: SpecialistAnswer
+) -> AnswerConfidence:
     """The specialist as a witness: what its card claims, recalibrated where it was measured on this route.
 
     `guess` is what a guess at this prompt is worth, 0..1.
     """
-    corrected = trust.recalibration(testimony.tool, testimony.finding.backend, prompt.route)
-    return replace(claimed(testimony, prompt, guess), recalibration=corrected)
+    corrected = trust.recalibration(specialist_answer.tool, specialist_answer.finding.backend, prompt.route)
+    return replace(claimed(specialist_answer, prompt, guess), recalibration=corrected)
 
 
 def _read(prompt: Prompt, text: str) -> Json:

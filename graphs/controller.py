@@ -34,9 +34,9 @@ from hybrid.messages import (
     user_message,
 )
 from hybrid.models.toolspec import split_args
+from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.empty_replies import is_empty
-from hybrid.solving.kit import Kit, Limits, Solver
-from hybrid.solving.outlook import Course, Outlook, certain
+from hybrid.solving.solver import Limits, Solver, SolverContext
 from hybrid.tool import Tool
 from hybrid.types import Fault, Json, Outcome, Prompt, Reply, Step
 
@@ -62,11 +62,11 @@ MOST_REPEATS = 3
 
 
 @dataclass
-class Case:
+class ControllerInput:
     """What the nodes of one ask share; never stored. `made` holds the calls made so far, by content."""
 
     prompt: Prompt
-    kit: Kit
+    ctx: SolverContext
     made: set[str] = field(default_factory=set)
     repeats: int = 0
 
@@ -81,43 +81,43 @@ class State(TypedDict, total=False):
     outcome: str
 
 
-def conversation(prompt: Prompt, kit: Kit) -> list[Message]:
+def conversation(prompt: Prompt, ctx: SolverContext) -> list[Message]:
     """What the model is told before it speaks: the instructions, and the prompt with its images."""
     # The instructions speak of tools alone: a model that is offered none is asked as the MLLM alone is.
-    instructions: list[Message] = [SystemMessage(system_text(kit))] if kit.menu else []
-    return [*instructions, opening_message(prompt, kit)]
+    instructions: list[Message] = [SystemMessage(system_text(ctx))] if ctx.tools_offered else []
+    return [*instructions, opening_message(prompt, ctx)]
 
 
-async def model(state: State, runtime: Runtime[Case]) -> State:
+async def model(state: State, runtime: Runtime[ControllerInput]) -> State:
     """Let the model speak: with tools, or on the last turn without them and with a line that asks for the answer."""
     case = runtime.context
-    kit, turn = case.kit, state["turns"]
+    ctx, turn = case.ctx, state["turns"]
     last = is_last_turn(case, turn)
     nudged = state.get("nudged", False)
     asked = [user_message([TEXTS.last_turn])] if last and turn and not nudged else []
     try:
-        reply = await kit.model([*state["messages"], *asked], () if last else kit.menu)
+        reply = await ctx.model([*state["messages"], *asked], () if last else ctx.tools_offered)
     except BudgetSpent as error:
         # Something may have been said before the budget ended; it is scored, and the budget is noted with it.
-        kit.rule("budget", str(error), fault=Fault.BUDGET)
+        ctx.rule("budget", str(error), fault=Fault.BUDGET)
         return {"answer": _last_words(state["messages"]), "outcome": Outcome.BUDGET.value}
     said: State = {"messages": [*asked, reply], "turns": turn + 1}
     if reply.refusal is not None:
-        kit.rule("refusal", "the provider refused to answer", fault=Fault.REFUSAL)
+        ctx.rule("refusal", "the provider refused to answer", fault=Fault.REFUSAL)
         return {**said, "answer": "", "outcome": Outcome.UNPARSED.value}
     if not last and (reply.calls or reply.invalid):
         return said
     return {**said, **_end(case, reply, last=last, nudged=nudged)}
 
 
-def _end(case: Case, reply: AssistantMessage, *, last: bool, nudged: bool) -> State:
+def _end(case: ControllerInput, reply: AssistantMessage, *, last: bool, nudged: bool) -> State:
     """The model has answered, or was to: an empty reply is asked for once more, then it is what it is."""
     text = reply.text.strip()
-    if last and case.kit.menu:
-        case.kit.rule("budget", "the tools were withdrawn for the last turn", fault=Fault.BUDGET)
+    if last and case.ctx.tools_offered:
+        case.ctx.rule("budget", "the tools were withdrawn for the last turn", fault=Fault.BUDGET)
     if text:
         return {"answer": text, "outcome": Outcome.ANSWERED.value}
-    is_empty(reply, case.kit.log)
+    is_empty(reply, case.ctx.log)
     if reply.calls or reply.invalid:
         return {"answer": "", "outcome": Outcome.BUDGET.value}
     if nudged:
@@ -125,14 +125,14 @@ def _end(case: Case, reply: AssistantMessage, *, last: bool, nudged: bool) -> St
     return {"messages": [user_message([TEXTS.empty])], "nudged": True}
 
 
-def is_last_turn(case: Case, turn: int) -> bool:
+def is_last_turn(case: ControllerInput, turn: int) -> bool:
     """Whether the model must answer now: turns, tool calls or patience with repeated calls are used up."""
-    meter = case.kit.meter
+    meter = case.ctx.meter
     spent = turn >= meter.limits.turns - 1 or not meter.tool_calls_left
-    return spent or case.repeats >= MOST_REPEATS or not case.kit.menu
+    return spent or case.repeats >= MOST_REPEATS or not case.ctx.tools_offered
 
 
-async def tools(state: State, runtime: Runtime[Case]) -> State:
+async def tools(state: State, runtime: Runtime[ControllerInput]) -> State:
     """Run the calls of the last message side by side and answer each, in order."""
     case = runtime.context
     message = state["messages"][-1]
@@ -144,41 +144,43 @@ async def tools(state: State, runtime: Runtime[Case]) -> State:
     return {"messages": list(answers)}
 
 
-async def _call(case: Case, call: ToolCall) -> ToolMessage:
+async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
     """One call: its finding, or in words what was wrong with it."""
     key = json.dumps([call.name, call.args], sort_keys=True, default=str)
     if key in case.made:
         case.repeats += 1
-        case.kit.rule("repeated call", call.name, fault=Fault.LOOP)
+        case.ctx.rule("repeated call", call.name, fault=Fault.LOOP)
         return _failed(TEXTS.repeated_too_often if case.repeats >= MOST_REPEATS else TEXTS.repeated, call)
     case.made.add(key)
     try:
-        tool = _offered(case.kit, call.name)
-        images, args = _arguments(case.kit, tool, call.args)
+        tool = _offered(case.ctx, call.name)
+        images, args = _arguments(case.ctx, tool, call.args)
     except ToolError as error:
-        return _not_run(case.kit, error, call, call.args)
+        return _not_run(case.ctx, error, call, call.args)
     try:
-        finding = await case.kit.tool(tool.card.name, images, args)
+        finding = await case.ctx.tool(tool.card.name, images, args)
     except BudgetSpent as error:
-        return _beyond(case.kit, error, call)
+        return _beyond(case.ctx, error, call)
     except NoBackend:
         # Its message tells a person how to get weights, which is nothing to a model.
         return _failed(f"{Fault.TOOL_ERROR.value}: {TEXTS.not_available}", call)
     except ToolError as error:
         return _failed(f"{error.fault.value}: {error}", call)
-    return ToolMessage(call.id, call.name, finding_parts(finding, images, case.kit.show))
+    return ToolMessage(call.id, call.name, finding_parts(finding, images, case.ctx.show))
 
 
-def _offered(kit: Kit, name: str) -> Tool:
+def _offered(ctx: SolverContext, name: str) -> Tool:
     """The offered tool that a name means; only the case of its letters may differ. Raises `ToolError`."""
-    offered = {tool.card.name: tool for tool in kit.menu}
+    offered = {tool.card.name: tool for tool in ctx.tools_offered}
     tool = offered.get(name) or offered.get(name.strip().lower())
     if tool is None:
         raise ToolError(f"there is no tool {name!r}; the tools are: {', '.join(offered)}", Fault.UNKNOWN_TOOL)
     return tool
 
 
-def _arguments(kit: Kit, tool: Tool, arguments: Mapping[str, Json]) -> tuple[tuple[str, ...], dict[str, Json]]:
+def _arguments(
+    ctx: SolverContext, tool: Tool, arguments: Mapping[str, Json]
+) -> tuple[tuple[str, ...], dict[str, Json]]:
     """Names of the images, and the tool's own arguments with coordinates in pixels.
 
     They are read by the tool's type first: a number written as text, and a point that lies in another image by default,
@@ -189,21 +191,21 @@ def _arguments(kit: Kit, tool: Tool, arguments: Mapping[str, Json]) -> tuple[tup
     except ToolError as error:
         raise ToolError(str(error), Fault.BAD_ARGUMENTS) from error
     read = tool.parse(args).model_dump(mode="json", exclude_none=True)
-    return images, kit.frame.to_pixels(read, kit.album, images)
+    return images, ctx.frame.to_pixels(read, ctx.image_registry, images)
 
 
-def _not_run(kit: Kit, error: ToolError, call: ToolCall | InvalidCall, written: Json) -> ToolMessage:
+def _not_run(ctx: SolverContext, error: ToolError, call: ToolCall | InvalidCall, written: Json) -> ToolMessage:
     """A call that no tool can take, as it was `written`: it counts like every other, and the model is told."""
     try:
-        kit.meter.take_tool_call()
+        ctx.meter.take_tool_call()
     except BudgetSpent as spent:
-        return _beyond(kit, spent, call)
-    kit.log.note(Step("tool", _name(call), str(error), fault=error.fault, data={"args": written}))
+        return _beyond(ctx, spent, call)
+    ctx.log.note(Step("tool", _name(call), str(error), fault=error.fault, data={"args": written}))
     return _failed(f"{error.fault.value}: {error}", call)
 
 
-def _beyond(kit: Kit, spent: BudgetSpent, call: ToolCall | InvalidCall) -> ToolMessage:
-    kit.rule("call beyond the budget", _name(call), fault=Fault.BUDGET)
+def _beyond(ctx: SolverContext, spent: BudgetSpent, call: ToolCall | InvalidCall) -> ToolMessage:
+    ctx.rule("call beyond the budget", _name(call), fault=Fault.BUDGET)
     return _failed(f"not run: {spent}", call)
 
 
@@ -215,11 +217,11 @@ def _name(call: ToolCall | InvalidCall) -> str:
     return call.name if isinstance(call, ToolCall) else call.name or UNNAMED
 
 
-def _unreadable(case: Case, call: InvalidCall) -> ToolMessage:
+def _unreadable(case: ControllerInput, call: InvalidCall) -> ToolMessage:
     """A call whose arguments are not a JSON object, or cannot be used whatever the tool."""
     wrong = call.error[:300]
     told = f"the arguments must be one valid JSON object{f' ({wrong})' if wrong else ''}"
-    return _not_run(case.kit, ToolError(told, Fault.BAD_ARGUMENTS), call, call.written)
+    return _not_run(case.ctx, ToolError(told, Fault.BAD_ARGUMENTS), call, call.written)
 
 
 def _last_words(messages: Sequence[Message]) -> str:
@@ -241,11 +243,11 @@ async def _routed(state: State) -> str:
     return route(state)
 
 
-def build() -> CompiledStateGraph[State, Case, State, State]:
+def build() -> CompiledStateGraph[State, ControllerInput, State, State]:
     """The compiled graph; it holds no state of its own, so one serves every ask."""
     from langgraph.graph import END, START, StateGraph
 
-    builder: StateGraph[State, Case, State, State] = StateGraph(State, context_schema=Case)
+    builder: StateGraph[State, ControllerInput, State, State] = StateGraph(State, context_schema=ControllerInput)
     builder.add_node("model", model)
     builder.add_node("tools", tools)
     builder.add_edge(START, "model")
@@ -260,7 +262,7 @@ class Controller(Solver):
     needs_model = True
     needs_live = True
     names_images = True
-    offers_menu = True
+    offers_tools = True
     texts = asdict(TEXTS)
 
     def __init__(self) -> None:
@@ -270,22 +272,24 @@ class Controller(Solver):
         """Begin to import LangGraph and to compile the graph, in a thread."""
         self.graph.begin()
 
-    def outlook(self, prompt: Prompt, limits: Limits) -> Outlook:
+    def call_estimate(self, prompt: Prompt, limits: Limits) -> CallEstimate:
         """From an answer without tools to every turn and tool call used up; the last turn is without the menu."""
         if limits.turns < 2 or not limits.tool_calls:
-            return certain(Course(1, says=SAID))
-        low = Course(1, 1, says=SAID)
-        usual = Course(2, 1 if limits.turns == 2 else 2, 1, SAID)
-        high = Course(limits.turns, limits.turns - 1, limits.tool_calls, SAID)
-        return Outlook(low, usual, high, SHARE_WITH_TOOL, ASSUMED)
+            return certain(CallPath(1, says=SAID))
+        low = CallPath(1, 1, says=SAID)
+        usual = CallPath(2, 1 if limits.turns == 2 else 2, 1, SAID)
+        high = CallPath(limits.turns, limits.turns - 1, limits.tool_calls, SAID)
+        return CallEstimate(low, usual, high, SHARE_WITH_TOOL, ASSUMED)
 
-    async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
+    async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
         """The model's final words, and how it came to them."""
-        opening: State = {"messages": conversation(prompt, kit), "turns": 0}
+        opening: State = {"messages": conversation(prompt, ctx), "turns": 0}
         # Two supersteps a turn; the limit of turns is ours, and this only keeps LangGraph from ending it first.
-        config: RunnableConfig = {"recursion_limit": 4 * kit.meter.limits.turns + 10}
+        config: RunnableConfig = {"recursion_limit": 4 * ctx.meter.limits.turns + 10}
         graph = await self.graph.get()
-        final = await graph.ainvoke(opening, config, context=Case(prompt, kit), output_keys=["answer", "outcome"])
+        final = await graph.ainvoke(
+            opening, config, context=ControllerInput(prompt, ctx), output_keys=["answer", "outcome"]
+        )
         return Reply(final["answer"], Outcome(final["outcome"]))
 
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from graphs._image_sizes import image_sizes
-from graphs._two_witnesses import Proposal, TwoWitnesses
+from graphs._model_and_specialist import ModelAndSpecialist, Proposal
 from hybrid.messages import finding_parts, shortened
+from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.empty_replies import words_of
-from hybrid.solving.kit import Kit, Limits
-from hybrid.solving.outlook import Course, Outlook, certain
+from hybrid.solving.solver import Limits, SolverContext
 from hybrid.types import ImageRef, Prompt
-from tools.rules import Testimony, has_rule
+from tools.rules import SpecialistAnswer, has_rule
 
 EVIDENCE = "A specialist tool looked at the image{plural}: {sizes}. What it found:"
 DECIDE = "Before you saw this, your answer was: {proposal}\nDecide anew. The tool can be wrong, and so could you."
@@ -27,31 +27,37 @@ backends alone it did so in 59 of 80 generated questions of BLINK and HVSBench, 
 ASSUMED = "where a specialist has a rule for the question, it finds something in half of the asks: a second call"
 
 
-class Verify(TwoWitnesses):
+class Verify(ModelAndSpecialist):
     """An MLLM that is shown evidence once."""
 
     needs_live = True
     names_images = True
-    texts = MappingProxyType({**TwoWitnesses.texts, "evidence": EVIDENCE, "decide": DECIDE})
+    texts = MappingProxyType({**ModelAndSpecialist.texts, "evidence": EVIDENCE, "decide": DECIDE})
 
-    def outlook(self, prompt: Prompt, limits: Limits) -> Outlook:
+    def call_estimate(self, prompt: Prompt, limits: Limits) -> CallEstimate:
         """The proposal, and where a specialist has a rule for the prompt a second call that shows one finding."""
-        low, usual = Course(1), Course(2, findings=1)
-        return Outlook(low, usual, usual, SHARE_WITH_EVIDENCE, ASSUMED) if has_rule(prompt) else certain(low)
+        low, usual = CallPath(1), CallPath(2, findings=1)
+        return CallEstimate(low, usual, usual, SHARE_WITH_EVIDENCE, ASSUMED) if has_rule(prompt) else certain(low)
 
-    async def decide(self, prompt: Prompt, kit: Kit, proposal: Proposal, testimony: Testimony | None) -> str:
+    async def decide(
+        self, prompt: Prompt, ctx: SolverContext, proposal: Proposal, specialist_answer: SpecialistAnswer | None
+    ) -> str:
         """Show the evidence with the first answer and ask again; without evidence the proposal stands."""
-        if testimony is None:
-            kit.rule("keep", "there is no evidence to show")
+        if specialist_answer is None:
+            ctx.rule("keep", "there is no evidence to show")
             return proposal.text
-        kit.rule("evidence", f"{testimony.tool} says {testimony.answer}", {"testimony": testimony.as_json()})
+        ctx.rule(
+            "evidence",
+            f"{specialist_answer.tool} says {specialist_answer.answer}",
+            {"specialist_answer": specialist_answer.as_json()},
+        )
         images = [image.name for image in prompt.images]
-        sizes = image_sizes(prompt.images, kit.frame)
+        sizes = image_sizes(prompt.images, ctx.frame)
         evidence: list[str | ImageRef] = [EVIDENCE.format(plural="s" if len(images) > 1 else "", sizes=sizes)]
-        shown = finding_parts(testimony.finding, images, kit.show)
+        shown = finding_parts(specialist_answer.finding, images, ctx.show)
         evidence += [part if isinstance(part, str) else part.ref for part in shown]
-        message = kit.message(prompt, *evidence, DECIDE.format(proposal=shortened(proposal.text)))
-        return await words_of(kit.model, [message], kit.log)
+        message = ctx.message(prompt, *evidence, DECIDE.format(proposal=shortened(proposal.text)))
+        return await words_of(ctx.model, [message], ctx.log)
 
 
 SOLVER = Verify()

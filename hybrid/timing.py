@@ -1,9 +1,9 @@
 """What of a question's time counts: the running time of its calls, not their waiting in queues of our own.
 
     spent = CallTime(left=3.0)                    # one model or tool call, and the seconds that its question has left
-    watch = Watch(time.monotonic)                 # one piece of work; read in the event loop it was made in
+    watch = Stopwatch(time.monotonic)                 # one piece of work; read in the event loop it was made in
     with running([watch, other]): ...             # in the worker thread: what runs as one batch shares its time
-    await finished("depth", work, watch, spent, Patience(300.0, 3600.0))
+    await finished("depth", work, watch, spent, Timeouts(300.0, 3600.0))
 
     async with counted(spent, time.monotonic) as limit: await model.chat(...)
     with waiting(): await turn()                  # inside a model: until it is this call's turn, nothing is counted
@@ -60,7 +60,7 @@ class CallTime:
 
 
 @dataclass(frozen=True)
-class Patience:
+class Timeouts:
     """How long one piece of work may run, batch and all, and how long it may wait for its turn, in seconds."""
 
     running_s: float
@@ -68,7 +68,7 @@ class Patience:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ElapsedTime:
     """What a watch shows: seconds that the work ran, those that are charged, whether it runs now and at which charge.
 
     `rate` is what is charged for a second, one n-th for one of n, after the next `free` seconds.
@@ -81,7 +81,7 @@ class Reading:
     free: float = 0.0
 
 
-class Watch:
+class Stopwatch:
     """How long one piece of work has run, all of its stages together.
 
     Started and stopped by the thread that does the work; made and waited for in one event loop.
@@ -112,13 +112,13 @@ class Watch:
             self._ran, self._share, self._since = self._ran + passed, self._share + self._charged(passed), None
         self._tell()
 
-    def read(self) -> Reading:
+    def read(self) -> ElapsedTime:
         """What the watch shows now."""
         with self._lock:
             passed = self._passed()
             free = max(0.0, self._free - passed)
             share = self._share + self._charged(passed)
-            return Reading(self._ran + passed, share, self._since is not None, self._rate, free)
+            return ElapsedTime(self._ran + passed, share, self._since is not None, self._rate, free)
 
     def _charged(self, passed: float) -> float:
         return max(0.0, passed - self._free) * self._rate
@@ -143,7 +143,7 @@ class Watch:
 
 
 @contextmanager
-def running(watches: Sequence[Watch], *, loads: bool = False) -> Iterator[None]:
+def running(watches: Sequence[Stopwatch], *, loads: bool = False) -> Iterator[None]:
     """What happens inside is the running time of all of these together; where something `loads`, nobody's at first."""
     for watch in watches:
         watch.start(1 / len(watches), FREE_LOAD_S if loads else 0.0)
@@ -155,7 +155,12 @@ def running(watches: Sequence[Watch], *, loads: bool = False) -> Iterator[None]:
 
 
 async def finished(
-    name: str, work: asyncio.Future[R], watch: Watch, spent: CallTime, patience: Patience, clock: Clock = time.monotonic
+    name: str,
+    work: asyncio.Future[R],
+    watch: Stopwatch,
+    spent: CallTime,
+    timeouts: Timeouts,
+    clock: Clock = time.monotonic,
 ) -> R:
     """What some work gives that others may wait for as well: it goes on when this caller is cancelled or gives up.
 
@@ -170,9 +175,9 @@ async def finished(
             # Calls of one question that run side by side add to the same time.
             spent.busy, charged = spent.busy + now.share - charged, now.share
             if now.runs:
-                waits_since, timeout = moment, _until_late(name, now, spent, patience)
+                waits_since, timeout = moment, _until_late(name, now, spent, timeouts)
             else:
-                timeout = _until_turn(name, moment - waits_since, patience.queue_s)
+                timeout = _until_turn(name, moment - waits_since, timeouts.queue_s)
             either: set[asyncio.Future[Any]] = {work, watch.changed}
             await asyncio.wait(either, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -190,15 +195,15 @@ def _until_turn(name: str, waited_s: float, queue_s: float) -> float:
     return queue_s - waited_s
 
 
-def _until_late(name: str, now: Reading, spent: CallTime, patience: Patience) -> float:
+def _until_late(name: str, now: ElapsedTime, spent: CallTime, timeouts: Timeouts) -> float:
     """Seconds until the running work is too late for somebody. Raises `ToolError` when it is."""
-    if now.ran >= patience.running_s:
-        raise ToolError(f"{name} did not answer within {patience.running_s:g} s", Fault.TIMEOUT)
+    if now.ran >= timeouts.running_s:
+        raise ToolError(f"{name} did not answer within {timeouts.running_s:g} s", Fault.TIMEOUT)
     if spent.rest is None:
-        return patience.running_s - now.ran
+        return timeouts.running_s - now.ran
     if spent.rest <= 0 and not now.free:
         raise ToolError(f"{name} did not answer within the question's time", Fault.TIMEOUT)
-    return min(patience.running_s - now.ran, now.free + max(0.0, spent.rest) / now.rate)
+    return min(timeouts.running_s - now.ran, now.free + max(0.0, spent.rest) / now.rate)
 
 
 class CountedCall:

@@ -209,7 +209,7 @@ class Card:
 
 
 @dataclass(frozen=True)
-class Posed:
+class CheckCase:
     """A question to a tool whose answer is known: images, arguments, and what is wrong with an evidence (None: right).
 
     The arguments are complete: no other tool is asked first.
@@ -224,7 +224,7 @@ class Posed:
 
 
 @dataclass(frozen=True)
-class Series:
+class CheckSeries:
     """Known answers of one kind that count together: a sound backend gives at least `least` of them.
 
     Several instances make chance rare without asking of real weights that they never err on a drawn picture.
@@ -242,8 +242,8 @@ class KnownAnswer:
     """
 
     name: str
-    pose: Callable[[], Posed]
-    series: Series | None = None
+    pose: Callable[[], CheckCase]
+    series: CheckSeries | None = None
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,7 @@ class Tool:
     card: Card
     args: type[Args]
     checks: tuple[KnownAnswer, ...] = ()
-    probe: Callable[[Pixels], Posed] | None = None
+    probe: Callable[[Pixels], CheckCase] | None = None
     """A question of which every network sees the given picture (H, W, 3), at least 400 px a side, or large parts of it:
     what reaches the network is compared with what the picture should become. None: the arguments of the known answers,
     or none at all, with the picture in the place of every image."""

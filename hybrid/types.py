@@ -1,6 +1,6 @@
 """The values that cross seams: Question, Prompt, Reply, Exchange, Attempt, Score, Metric, Finding.
 
-Everything here is frozen and does no work; `kit.py` and `tool.py` hold the protocols that pass them around. Coordinates
+Everything here is frozen and does no work; `ctx.py` and `tool.py` hold the protocols that pass them around. Coordinates
 are pixels of the original image, origin top-left, x right, y down; boxes are (x0, y0, x1, y1) with x1, y1 exclusive.
 """
 

@@ -19,11 +19,11 @@ from PIL import Image
 
 from hybrid.messages import AssistantMessage, Message, TokenUsage
 from hybrid.models.base import CallKey, ChatModel
+from hybrid.prior_accuracy import PriorAccuracy
 from hybrid.prompts import Wording
-from hybrid.skill import PublishedSkill
-from hybrid.solving.album import Album
-from hybrid.solving.frames import Frame
-from hybrid.solving.kit import Kit, Limits, Log, Meter
+from hybrid.solving.coordinates import CoordinateSystem
+from hybrid.solving.image_registry import ImageRegistry
+from hybrid.solving.solver import Limits, Log, Meter, SolverContext
 from hybrid.solving.trust import Trust
 from hybrid.tool import Args, BackendCard, BackendName, Card, Evidence, Need, Picture, Pixels, Request, Tool
 from hybrid.types import Finding, ImageRef, Json, Kind, Prompt, Question, StoredImage
@@ -46,7 +46,7 @@ class QueueModel:
     calls: list[tuple[tuple[Message, ...], tuple[Tool, ...], CallKey]] = field(default_factory=list)
     closed: bool = False
 
-    def facts(self) -> Mapping[str, Json]:
+    def metadata(self) -> Mapping[str, Json]:
         return {"model": self.name}
 
     def connection(self) -> Mapping[str, Json]:
@@ -86,8 +86,8 @@ class WatchedModel:
     def provider(self) -> str:
         return self.inner.provider
 
-    def facts(self) -> Mapping[str, Json]:
-        return self.inner.facts()
+    def metadata(self) -> Mapping[str, Json]:
+        return self.inner.metadata()
 
     def connection(self) -> Mapping[str, Json]:
         return self.inner.connection()
@@ -118,7 +118,7 @@ class QueueTools:
 
 
 @dataclass
-class KitModel:
+class ContextModel:
     """A kit's model over a `QueueModel`, without a session around it."""
 
     inner: QueueModel
@@ -127,29 +127,29 @@ class KitModel:
         return await self.inner.chat(messages, tools, CallKey("opaque"))
 
 
-def kit_of(
+def context_of(
     prompt: Prompt,
     replies: Sequence[str | AssistantMessage | Exception] = (),
     findings: Sequence[Finding | Exception] = (),
     trust: Trust | None = None,
     seed: int = 0,
-    skill: PublishedSkill | None = None,
-) -> Kit:
+    prior_accuracy: PriorAccuracy | None = None,
+) -> SolverContext:
     """A kit for one ask of a solver, its model and tools fed by queues."""
-    return Kit(
-        model=KitModel(QueueModel(list(replies))),
+    return SolverContext(
+        model=ContextModel(QueueModel(list(replies))),
         tool=QueueTools(list(findings)),
-        menu=(),
+        tools_offered=(),
         wording=Wording(),
         shown=prompt.parts,
-        album=Album(prompt.images),
+        image_registry=ImageRegistry(prompt.images),
         meter=Meter(Limits()),
         log=Log(),
         trust=trust or Trust(),
-        frame=Frame(),
+        frame=CoordinateSystem(),
         show="both",
         seed=seed,
-        skill=skill or PublishedSkill(),
+        prior_accuracy=prior_accuracy or PriorAccuracy(),
     )
 
 

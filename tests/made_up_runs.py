@@ -114,7 +114,7 @@ def write(
 
     def specialist(q: Question) -> Reply:
         answer = None if q.id in silent else found[q.id]
-        steps = (_tool(q, answer), _testimony(answer))
+        steps = (_tool(q, answer), _specialist_answer(answer))
         if answer is None:
             return Reply("", Outcome.ABSTAINED, Usage(tool_calls=1), steps)
         return Reply(f"Answer: {answer}", usage=Usage(tool_calls=1), steps=steps)
@@ -368,11 +368,13 @@ def _voted(question: Question, text: str, samples: int, rng: random.Random) -> R
     return said(text, *(_model(one) for one in said_by), *steps, vote)
 
 
-def _testimony(answer: str | None) -> Step:
+def _specialist_answer(answer: str | None) -> Step:
     said_so: dict[str, Json] = {
         "answer": f"Answer: {answer}",
         "tool": "jigsaw",
         "backend": "classical",
         "confidence": 0.9,
     }
-    return Step("rule", "testify", f"jigsaw says {answer}", data={"testimony": None if answer is None else said_so})
+    return Step(
+        "rule", "specialist", f"jigsaw says {answer}", data={"specialist_answer": None if answer is None else said_so}
+    )

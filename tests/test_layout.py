@@ -225,7 +225,7 @@ def test_the_rooms_of_the_map_are_those_there_are_and_point_one_way(checkout: Tr
 CLEAN = {
     "hybrid/types.py": "",
     "hybrid/registry.py": "import importlib\nimportlib.import_module(name)",
-    "hybrid/solving/kit.py": "from hybrid.types import Prompt",
+    "hybrid/solving/solver.py": "from hybrid.types import Prompt",
     "hybrid/solving/_parts.py": "_HIDDEN = 1",
     "hybrid/solving/session.py": "from hybrid.solving._parts import _HIDDEN\nfrom . import kit",
     "hybrid/models/chat.py": "import importlib\nimportlib.import_module('torch')",
@@ -233,7 +233,7 @@ CLEAN = {
     "tools/_shared/areas.py": "from tools._shared.boxes import Box",
     "tools/depth.py": "from tools._shared.areas import area",
     "tools/crop/__init__.py": "def f():\n    from tools._shared.areas import area",
-    "graphs/verify.py": "import hybrid.solving.kit",
+    "graphs/verify.py": "import hybrid.solving.solver",
     "baselines/chance.py": "",
 }
 
@@ -243,9 +243,14 @@ CLEAN = {
     [
         (against_the_rooms, "hybrid/types.py", "def f():\n    import tools.depth", "hybrid.types imports tools.depth"),
         (against_the_rooms, "hybrid/models/chat.py", "from ..solving import kit", "hybrid.models.chat imports"),
-        (against_the_rooms, "tools/depth.py", "from hybrid.solving.kit import Kit", "tools.depth imports hybrid.sol"),
+        (
+            against_the_rooms,
+            "tools/depth.py",
+            "from hybrid.solving.solver import Kit",
+            "tools.depth imports hybrid.sol",
+        ),
         (against_the_rooms, "baselines/chance.py", "from graphs import verify", "baselines.chance imports graphs.ver"),
-        (cycles, "hybrid/solving/kit.py", "if TYPE_CHECKING:\n    from hybrid.solving.session import S", "session"),
+        (cycles, "hybrid/solving/solver.py", "if TYPE_CHECKING:\n    from hybrid.solving.session import S", "session"),
         (
             imported_by_string,
             "hybrid/models/chat.py",

@@ -30,9 +30,9 @@ from hybrid.running.generated import generate
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.solving.controls import Control
-from hybrid.solving.frames import frame_named
-from hybrid.solving.kit import Limits
+from hybrid.solving.coordinates import frame_named
 from hybrid.solving.session import Resources, Session
+from hybrid.solving.solver import Limits
 from hybrid.tool import Tool
 from hybrid.types import BrokenQuestion, Fault, Json, Outcome, Prompt, Question, Reply
 from training.policy import FRACTION, TaughtAsk, call_for, read
@@ -80,7 +80,7 @@ class Teacher:
         self.right = ""
         self.held: list[Held] = []
 
-    def facts(self) -> Mapping[str, Json]:
+    def metadata(self) -> Mapping[str, Json]:
         """Nothing: no run of it is kept."""
         return {}
 
@@ -125,7 +125,7 @@ async def _hold_all(
     benchmark: Benchmark, asked: Sequence[Question], service: ToolService
 ) -> tuple[list[Held], list[Held], list[Held]]:
     """What is said without tools, with them, and with blank ones."""
-    menu: tuple[Tool, ...] = tuple(load("tools", name) for name in benchmark.card.menu)
+    tools_offered: tuple[Tool, ...] = tuple(load("tools", name) for name in benchmark.card.tools_offered)
     without, helped, blanked = Teacher(), Teacher(), Teacher()
     real = Control(service)
     for question in asked:
@@ -134,7 +134,9 @@ async def _hold_all(
             ("controller", helped, real),
             ("controller", blanked, Control(service, "blank")),
         ):
-            resources = Resources(teacher, control, menu, Wording(), Limits(), frame=frame_named(own_frame("embedded")))
+            resources = Resources(
+                teacher, control, tools_offered, Wording(), Limits(), frame=frame_named(own_frame("embedded"))
+            )
             session = Session(question, load_solver(name), resources)
             await benchmark.dialogue(question.asked(), _Taught(benchmark, question, session, teacher).ask)
     return without.held, helped.held, [held for held in blanked.held if called(held)]

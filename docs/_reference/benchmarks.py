@@ -63,7 +63,10 @@ def _sections(card: BenchmarkCard) -> Iterator[str]:
         ("splits", splits),
         ("leads with", ", ".join(code(name) for name in card.headline)),
         ("how it is computed", f"[metrics](../metrics.md#{anchor(card)})"),
-        ("tools offered by default", ", ".join(f"[{code(name)}](../tools/{name}.md)" for name in card.menu) or "all"),
+        (
+            "tools offered by default",
+            ", ".join(f"[{code(name)}](../tools/{name}.md)" for name in card.tools_offered) or "all",
+        ),
     ]
     yield table(("", ""), facts)
     yield "## Tasks"

@@ -15,8 +15,8 @@ from typing import ClassVar, Literal
 from hybrid.errors import UsageError, did_you_mean
 from hybrid.images import ImageStore
 from hybrid.joining import OURS, Joint
+from hybrid.prior_accuracy import PriorAccuracy
 from hybrid.samples.seeds import Purpose
-from hybrid.skill import PublishedSkill
 from hybrid.texts import read_texts
 from hybrid.types import (
     LETTERS,
@@ -149,13 +149,13 @@ class BenchmarkCard:
     prediction_prefixes: tuple[str, ...] = ()
     """Of further files with one model's published predictions: `mcq_` where `mcq_NAME.jsonl` goes with `NAME.jsonl`."""
 
-    menu: tuple[str, ...] = ()
+    tools_offered: tuple[str, ...] = ()
     """The tools that a model is offered where `--tools` names none, the same for every question; empty for all."""
     headline: tuple[str, ...] = ()
     """Metrics that the paper leads with, in order: the first that the scores have is what two solvers are tested by."""
     reported: tuple[str, ...] = ()
     """What tables show: every metric whose name begins with one of these; empty for all. JSON always has all."""
-    skill: PublishedSkill = field(default_factory=PublishedSkill)
+    prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
     """What published rows say of MLLMs and of a guess, by route."""
     joint: Joint = OURS
     """How `--images concat` joins pictures."""

@@ -26,7 +26,7 @@ from hybrid.types import Json
 if TYPE_CHECKING:
     from hybrid.cli._several_runs import Ask
     from hybrid.running.config import RunConfig
-    from hybrid.running.estimate import Estimate
+    from hybrid.running.estimate import CostEstimate
     from hybrid.scoring.reports import ComparisonReport
 
 
@@ -58,7 +58,7 @@ def run_matrix(variants: Sequence[Variant], command: click.Command, ask: Ask) ->
     assert isinstance(command, Configured)  # noqa: S101 - only such a command has variants
     plan: list[_Planned] = []
     first: dict[str, Path] = {}
-    estimates: dict[str, Estimate] = {}
+    estimates: dict[str, CostEstimate] = {}
     missing: dict[str, None] = {}
     options: Mapping[str, Any] = {}
     for variant in variants:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from hybrid.benchmarks.base import BenchmarkCard
-from hybrid.cli._any_settings import KEYS, asking, checked
+from hybrid.cli._common_settings import KEYS, asking, checked
 from hybrid.errors import UsageError, did_you_mean
 from hybrid.models import ModelSettings, parse_model_args
 from hybrid.models.providers import for_samples
@@ -17,7 +17,7 @@ from hybrid.running.config import RunConfig
 from hybrid.serving.loader import AUTO
 from hybrid.serving.service import ServiceOptions
 from hybrid.solving.budgets import RunLimits
-from hybrid.solving.kit import Limits
+from hybrid.solving.solver import Limits
 from hybrid.types import Json
 
 SAME = (

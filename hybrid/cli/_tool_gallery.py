@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import max_seconds_option
-from hybrid.cli._told_options import told_options
 from hybrid.cli._tool_cache import open_cache
 from hybrid.cli._tool_path import tool_path_option
 from hybrid.errors import HybridError, UsageError

@@ -23,7 +23,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from hybrid.tool import Args, BackendCard, Card, Evidence, KnownAnswer, Posed, Request, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, KnownAnswer, CheckCase, Request, Tool
 
 
 class {title}Args(Args):
@@ -51,11 +51,11 @@ class Classical:
         return found
 
 
-def white_left_half() -> Posed:
+def white_left_half() -> CheckCase:
     """A question whose answer is known."""
     pixels = np.zeros((20, 40, 3), np.uint8)
     pixels[:, :20] = 255
-    return Posed((pixels,), {{"side": "left"}}, lambda said: None if said.data["lightness_0_1"] == 1 else "it is white")
+    return CheckCase((pixels,), {{"side": "left"}}, lambda it: None if it.data["lightness_0_1"] == 1 else "it is white")
 
 
 TOOL = Tool(
@@ -81,7 +81,7 @@ WEIGHTS: dict[str, str] = {{}}
 def backend():
     """The backend that answers: the learned one where its weights are on disk, else the weight-free one."""
     try:
-        return Loader(Choice(weights=WEIGHTS, unchecked=True)).load(load("tools", "{name}")).backend
+        return Loader(BackendChoice(weights=WEIGHTS, unchecked=True)).load(load("tools", "{name}")).backend
     except NoBackend as error:
         pytest.skip(str(error))
 
@@ -98,7 +98,7 @@ def test_it_knows_its_own_answers(backend) -> None:
 '''
 IMPORTS = """from hybrid.serving.contract import breaches
 from hybrid.serving.known_answers import failures, run_checks
-from hybrid.serving.loader import Choice, Loader
+from hybrid.serving.loader import BackendChoice, Loader
 from hybrid.serving.service import ServiceOptions
 """
 INSIDE = f"""import pytest

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from hybrid.cli import _complete
+from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import Device
-from hybrid.cli._told_options import told_options
 from hybrid.cli._tool_args import arguments_of
 from hybrid.cli._tool_path import tool_path_option
 from hybrid.errors import UsageError, WeightsError
@@ -152,7 +152,7 @@ def check(
     """
     from hybrid.registry import load
     from hybrid.serving.known_answers import failures, questions, run_checks
-    from hybrid.serving.loader import Choice, Loader, refuse_absent
+    from hybrid.serving.loader import BackendChoice, Loader, refuse_absent
     from hybrid.serving.service import ServiceOptions
 
     chosen = {name: weights} if weights else {}
@@ -165,7 +165,7 @@ def check(
         raise UsageError("--args is for --contract: known answers have arguments of their own")
     if contract:
         return _contract(name, tool, ServiceOptions(backend, chosen, device, unchecked=True), args_json)
-    loader = Loader(Choice(backend, chosen, device, unchecked=True))
+    loader = Loader(BackendChoice(backend, chosen, device, unchecked=True))
     if not tool.checks and tool.backend("learned") is None:
         raise UsageError(f"{name} has no network and no images with known answers")
     ready = loader.load(tool)

@@ -12,10 +12,10 @@ from click.core import ParameterSource
 
 from hybrid.cli import _complete
 from hybrid.cli._configured import options_of
+from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import SOLVER
 from hybrid.cli._several_runs import PlannedRun, ask_all, prepared, tell_interrupted
 from hybrid.cli._table_options import FORMS, form_options
-from hybrid.cli._told_options import told_options
 from hybrid.cli.run import asked
 from hybrid.cli.run import command as run_command
 from hybrid.display import TEXT
@@ -99,12 +99,12 @@ def command(form: str | None, **options: Any) -> int:
     options["solver"] = options["solver"] or DEFAULT_SOLVER
     given = {**options_of(click.get_current_context(), run_command), "solver": [options["solver"]]}
     config = config_of({**options, "solvers": (options["solver"],)}, given)
-    if not load_solver(options["solver"]).offers_menu:
+    if not load_solver(options["solver"]).offers_tools:
         raise UsageError(f"--solver {options['solver']} offers a model no tools: there is nothing to leave out")
     tools = offered_tools(config)
     vary = None if options["vary"] is None else [name.strip() for name in options["vary"].split(",") if name.strip()]
-    menu = [tool.card.name for tool in tools.menu]
-    plan = ablation(menu, vary, leave_out=options["leave_out"], add_one=options["add_one"])
+    tools_offered = [tool.card.name for tool in tools.tools_offered]
+    plan = ablation(tools_offered, vary, leave_out=options["leave_out"], add_one=options["add_one"])
     notes = plan.still_called(tools)
     if options["dry_run"]:
         return _dry_run(plan, config, notes, form)

@@ -75,7 +75,7 @@ def _facts(card: BenchmarkCard) -> Iterator[str]:
         **({"elsewhere": card.elsewhere} if card.elsewhere else {}),
         "splits": ", ".join(f"{s} (answers hidden)" if s in card.hidden_splits else s for s in card.splits),
         "generated": ", ".join(card.sample_tasks) or "none",
-        "tools": ", ".join(card.menu) or "all",
+        "tools": ", ".join(card.tools_offered) or "all",
     }
     yield from (f"{key:12} {value}" for key, value in facts.items())
     yield "\nimages from"
@@ -98,7 +98,7 @@ def _setting(each: Setting) -> str:
 
 def settings_of_every_benchmark() -> tuple[Setting, ...]:
     """The keys of `--setting` that say how a model is asked."""
-    from hybrid.cli._any_settings import SETTINGS
+    from hybrid.cli._common_settings import SETTINGS
 
     return SETTINGS
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from hybrid.cli import _complete
+from hybrid.cli._logging_options import told_options
 from hybrid.cli._table_options import tables_option
-from hybrid.cli._told_options import told_options
 from hybrid.display import TEXT, Shape
 from hybrid.notes import tell
 
 if TYPE_CHECKING:
-    from hybrid.scoring.calibrate import CountedTestimony
+    from hybrid.scoring.calibrate import CountedAnswer
     from hybrid.tables import Table
 
 
@@ -53,7 +53,7 @@ def command(run: Path, folds: int, out: Path, tables: Shape) -> int:
     return 3 if damage else 0
 
 
-def _table(found: tuple[CountedTestimony, ...]) -> Table:
+def _table(found: tuple[CountedAnswer, ...]) -> Table:
     from hybrid.scoring.calibrate import measurements
     from hybrid.stats import wilson
     from hybrid.tables import Column, Table, accuracy, bounds

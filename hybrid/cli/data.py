@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import BENCHMARK, Listed
-from hybrid.cli._told_options import told_options
 
 if TYPE_CHECKING:
     from hybrid.benchmarks.base import Benchmark

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hybrid.cli._told_options import told_options
+from hybrid.cli._logging_options import told_options
 from hybrid.errors import UsageError
 from hybrid.notes import tell
 from hybrid.registry import load, names

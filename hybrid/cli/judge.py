@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from hybrid.cli import _complete
+from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import Address, Listed
 from hybrid.cli._table_options import tables_option
-from hybrid.cli._told_options import told_options
 from hybrid.display import TEXT, Shape
 from hybrid.errors import UsageError
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hybrid.cli._logging_options import told_options
 from hybrid.cli._table_options import allow_failed_option, tables_option
-from hybrid.cli._told_options import told_options
 from hybrid.display import TEXT, Shape, folded, pasteable
 from hybrid.notes import tell
 

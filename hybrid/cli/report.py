@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from hybrid.cli import _complete
+from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import BENCHMARK
 from hybrid.cli._table_options import abstain_option, allow_failed_option, protocol_option
-from hybrid.cli._told_options import told_options
 from hybrid.errors import UsageError
 from hybrid.notes import is_quiet, tell
 

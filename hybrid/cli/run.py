@@ -20,9 +20,9 @@ from hybrid.cli._configured import (
     options_of,
     variants_of,
 )
+from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import SOLVER, Address, Amount, Device, FiniteRange, Listed
 from hybrid.cli._table_options import abstain_option, allow_failed_option, tables_option
-from hybrid.cli._told_options import told_options
 from hybrid.cli._tool_path import tool_path_option
 from hybrid.display import TEXT, Shape
 from hybrid.errors import HybridError, UsageError
@@ -32,9 +32,9 @@ from hybrid.secrets import redact
 
 if TYPE_CHECKING:
     from hybrid.running.engine import Opener
+    from hybrid.running.progress import Progress
     from hybrid.running.resolve import ResolvedRun
     from hybrid.running.run import RunEnd
-    from hybrid.running.so_far import SoFar
     from hybrid.scoring.score import Scored
 
 
@@ -338,9 +338,9 @@ class Bars:
             return
         click.echo(redact(line), err=True)
 
-    def watch(self, solver: str, so_far: SoFar) -> None:
+    def watch(self, solver: str, so_far: Progress) -> None:
         """Show beside the solver's bar what it has used and lost."""
-        from hybrid.cli._beside_bars import beside
+        from hybrid.cli._progress import beside
 
         self._beside = beside(so_far)
         self._set_beside(refresh=False)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from hybrid.cli import _complete
+from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import BENCHMARK
 from hybrid.cli._table_options import (
     abstain_option,
@@ -18,7 +19,6 @@ from hybrid.cli._table_options import (
     published_option,
     tables_option,
 )
-from hybrid.cli._told_options import told_options
 from hybrid.display import TEXT, Shape
 from hybrid.errors import UsageError
 from hybrid.secrets import redact

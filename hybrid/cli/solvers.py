@@ -11,7 +11,7 @@ from hybrid.cli._table_options import tables_option
 from hybrid.display import Shape, folded
 
 if TYPE_CHECKING:
-    from hybrid.solving.kit import Solver
+    from hybrid.solving.solver import Solver
 
 
 LONGEST_LABEL = 24

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from hybrid.cli import _complete
+from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import Device, max_seconds_option
 from hybrid.cli._table_options import tables_option
-from hybrid.cli._told_options import told_options
 from hybrid.cli._tool_args import arguments_of
 from hybrid.cli._tool_cache import cache, open_cache
 from hybrid.cli._tool_card import show

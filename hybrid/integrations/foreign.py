@@ -407,7 +407,7 @@ class ForeignServer:
 
 
 @dataclass(frozen=True)
-class ForeignMenu:
+class ForeignTools:
     """The tools of all foreign servers of a run; empty without any."""
 
     servers: tuple[ForeignServer, ...] = ()
@@ -438,7 +438,7 @@ class ForeignMenu:
         return found
 
 
-NOTHING_FOREIGN = ForeignMenu()
+NOTHING_FOREIGN = ForeignTools()
 
 
 def foreign_server(

@@ -38,9 +38,9 @@ from hybrid.integrations.foreign import (
     BACKEND,
     LONGEST_PREFIX,
     OPTION,
-    ForeignMenu,
     ForeignServer,
     ForeignTool,
+    ForeignTools,
     Listed,
     SentImage,
     ServerAddress,
@@ -177,7 +177,7 @@ def _last_words(errors: IO[bytes]) -> str:
     return f"; it said: {one_line(lines[-1], SAID)}" if lines else ""
 
 
-def foreign_menu(written: Sequence[str], told: Mapping[str, str], taken: Sequence[str]) -> ForeignMenu:
+def foreign_tools(written: Sequence[str], told: Mapping[str, str], taken: Sequence[str]) -> ForeignTools:
     """The servers that were named and their tools. Each server is started or reached, asked, and left again.
 
     Args:
@@ -202,12 +202,12 @@ def foreign_menu(written: Sequence[str], told: Mapping[str, str], taken: Sequenc
             )
         servers.append(foreign_server(address, facts, listed, told, names))
         names += [tool.name for tool in servers[-1].tools]
-    menu = ForeignMenu(tuple(servers))
+    tools_offered = ForeignTools(tuple(servers))
     for name in told:
-        if name not in menu.tools and name not in menu.left_out:
-            known = ", ".join([*menu.tools, *menu.left_out]) or "none"
+        if name not in tools_offered.tools and name not in tools_offered.left_out:
+            known = ", ".join([*tools_offered.tools, *tools_offered.left_out]) or "none"
             raise UsageError(f"--mcp-image {name}: there is no such foreign tool; there are: {known}")
-    return menu
+    return tools_offered
 
 
 def _asked(address: ServerAddress) -> tuple[ServerFacts, tuple[Listed, ...]]:
@@ -370,7 +370,7 @@ class McpTools:
     """
 
     inner: ToolRunner
-    menu: ForeignMenu
+    tools_offered: ForeignTools
     pauses_s: Sequence[float] = PAUSES_S
     _asked: int = 0
     _servers: dict[str, _Server] = field(default_factory=dict)
@@ -380,7 +380,7 @@ class McpTools:
     _closed: bool = False
 
     def __post_init__(self) -> None:
-        self._foreign = self.menu.tools
+        self._foreign = self.tools_offered.tools
         self._encoder = ImageEncoder(self.inner.store, ImageRules())
 
     @property
@@ -437,12 +437,12 @@ class McpTools:
     async def _call(self, foreign: ForeignTool, arguments: dict[str, Any], spent: CallTime) -> protocol.CallToolResult:
         """In the loop of the servers."""
         if foreign.prefix not in self._servers:
-            server = next(one for one in self.menu.servers if one.facts.prefix == foreign.prefix)
+            server = next(one for one in self.tools_offered.servers if one.facts.prefix == foreign.prefix)
             self._servers[foreign.prefix] = _Server(server, self.pauses_s)
         return await self._servers[foreign.prefix].call(foreign, arguments, self.options.timeout_s, spent)
 
     def _backend(self, foreign: ForeignTool) -> str:
-        return self.menu.backends[foreign.name].removeprefix(f"{BACKEND}:")
+        return self.tools_offered.backends[foreign.name].removeprefix(f"{BACKEND}:")
 
     def _sent(self, images: Sequence[ImageRef]) -> list[SentImage]:
         return [SentImage.of(*self._encoder.encoded(ref.image)) for ref in images]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hybrid.marks.boxes import COLORS, LABEL_PX, LEAST_LETTER, Outline, Strokes, measured
-from hybrid.marks.letters import Reading
+from hybrid.marks.letters import LetterReading
 from hybrid.marks.lines import Mask
 from hybrid.marks.pairs import likely
 from hybrid.types import Box
@@ -42,7 +42,7 @@ class Option:
 
     outline: Outline
     label: str
-    reading: Reading
+    reading: LetterReading
     value: float
 
 
@@ -52,12 +52,12 @@ class Named:
 
     outline: Outline
     label: str
-    reading: Reading
+    reading: LetterReading
     lead: float
 
 
 def name_outlines(
-    strokes: Strokes, outlines: Sequence[Outline], readings: Sequence[Reading], expected: Sequence[str]
+    strokes: Strokes, outlines: Sequence[Outline], readings: Sequence[LetterReading], expected: Sequence[str]
 ) -> list[Named]:
     """The outlines that were drawn, each with its letter; each label and letter once.
 

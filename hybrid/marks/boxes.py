@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from hybrid.marks.letters import Reading
+from hybrid.marks.letters import LetterReading
 from hybrid.marks.lines import LEAST_SIDE_PX, Lines, Map, Mask, Run, Side
 from hybrid.tool import Pixels
 from hybrid.types import Box
@@ -69,7 +69,7 @@ class Outline:
 class Strokes:
     """The lines of one picture (H, W, 3) in both colours, along rows and along columns."""
 
-    def __init__(self, pixels: Pixels, letters: Sequence[Reading]) -> None:
+    def __init__(self, pixels: Pixels, letters: Sequence[LetterReading]) -> None:
         height, width = pixels.shape[:2]
         under = np.zeros((height, width), bool)
         for reading in letters:
@@ -119,7 +119,7 @@ def _covered(across: Lines, down: Lines) -> Mask:
     return np.asarray(masks[0] | masks[1].T)
 
 
-def find_outlines(strokes: Strokes, letters: Sequence[Reading]) -> list[Outline]:
+def find_outlines(strokes: Strokes, letters: Sequence[LetterReading]) -> list[Outline]:
     """Every outline that may be a drawn box, best first; where sides are shared or crossed there are several of one."""
     found = set()
     for color in COLORS:
@@ -151,7 +151,7 @@ def _rectangles(strokes: Strokes, color: BoxColor, step: float) -> list[Corners]
     return _best(strokes.of(color), step, _spans(rows, rows), _spans(columns, columns))
 
 
-def _at_letter(strokes: Strokes, color: BoxColor, step: float, letter: Reading) -> list[Corners]:
+def _at_letter(strokes: Strokes, color: BoxColor, step: float, letter: LetterReading) -> list[Corners]:
     """The same with the upper left corner at a letter, where a side may also lie under a line of the other colour."""
     other = COLORS[1 - COLORS.index(color)]
     rows, columns = (

@@ -17,12 +17,12 @@ import numpy as np
 from hybrid.marks.box_letters import name_outlines
 from hybrid.marks.boxes import LEAST_LETTER, Outline, Strokes, distinct_outlines, find_outlines, measured
 from hybrid.marks.drawing import LABELS
-from hybrid.marks.letters import Reading, partial_score, read_labels
+from hybrid.marks.letters import LetterReading, partial_score, read_labels
 from hybrid.marks.pairs import (
     CLEAR_LETTER,
     LEAST_RING,
     SAME_LUMA,
-    Pair,
+    MarkPair,
     Style,
     best_style,
     holds,
@@ -164,7 +164,7 @@ def _find_points(
     pixels: Pixels,
     grey: Pixels,
     field: RingField,
-    readings: Sequence[Reading],
+    readings: Sequence[LetterReading],
     expected: Sequence[str],
     by_boxes: float,
 ) -> list[PointMark]:
@@ -217,7 +217,7 @@ def _missing(found: Sequence[str], expected: Sequence[str]) -> tuple[str, ...]:
     return tuple(label for label in LABELS[: last + 1] if label not in found)
 
 
-def _same_style(field: RingField, style: Style, known: Sequence[Pair]) -> list[Ring]:
+def _same_style(field: RingField, style: Style, known: Sequence[MarkPair]) -> list[Ring]:
     """Further rings of a known radius and colour, best first; the letters of known ones are none."""
     radius = round(style.mid_radius_px)
     whole = field.window(0, 0, field.width, field.height)
@@ -286,7 +286,12 @@ def _cut_letter(field: RingField, style: Style, ring: Ring) -> bool:
 
 
 def _point(
-    field: RingField, ring: Ring, label: str | None, reading: Reading | None, letter_score: float, alone: bool = False
+    field: RingField,
+    ring: Ring,
+    label: str | None,
+    reading: LetterReading | None,
+    letter_score: float,
+    alone: bool = False,
 ) -> PointMark:
     inner, outer = field.extent(ring.x, ring.y, ring.mid_radius_px)
     letter = min(1.0, max(0.0, letter_score))
@@ -316,7 +321,7 @@ def point_confidence(ring_score: float, letter_score: float, alone: bool = False
 
 
 def _find_boxes(
-    pixels: Pixels, field: RingField | None, readings: Sequence[Reading], expected: Sequence[str]
+    pixels: Pixels, field: RingField | None, readings: Sequence[LetterReading], expected: Sequence[str]
 ) -> tuple[BoxMark, ...]:
     """Drawn boxes with their letters; without any letter the clear ones. With a field rings are no boxes."""
     letters = [reading for reading in readings if reading.score >= LEAST_LETTER]
@@ -333,7 +338,7 @@ def _find_boxes(
 
 
 def _box(
-    outline: Outline, label: str | None = None, reading: Reading | None = None, lead: float = LEAST_LEAD
+    outline: Outline, label: str | None = None, reading: LetterReading | None = None, lead: float = LEAST_LEAD
 ) -> BoxMark:
     letter = reading.score_of(label) if reading is not None and label is not None else 0.0
     by = reading.box if reading is not None else None

@@ -43,7 +43,7 @@ FRAME = {"letter": (20, 20), "REF": (20, 48)}
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class LetterReading:
     """What a candidate reads as: correlation 0..1 with the best template of each label, best first.
 
     `glyph` bounds the letter, `box` its black box as far as it shows, in pixels of the image.
@@ -114,7 +114,7 @@ def _vector(patch: Grey, frame: tuple[int, int]) -> Vector:
     return np.asarray(flat / max(float(np.linalg.norm(flat)), 1e-6), np.float32)
 
 
-def read_labels(grey: Grey) -> list[Reading]:
+def read_labels(grey: Grey) -> list[LetterReading]:
     """Every letter in a dark box in an image (H, W), best correlation first, at most `MOST_CANDIDATES`."""
     padded = np.pad(grey, 3)
     bright = (padded > BRIGHT).astype(np.uint8)
@@ -177,7 +177,7 @@ def _bounds(chain: Sequence[npt.NDArray[np.int32]]) -> tuple[int, int, int, int]
     return x0, y0, x1 - x0, y1 - y0
 
 
-def _read(padded: Grey, bounds: tuple[int, int, int, int], frame: str) -> Reading | None:
+def _read(padded: Grey, bounds: tuple[int, int, int, int], frame: str) -> LetterReading | None:
     x, y, w, h = bounds
     patch = padded[y : y + h, x : x + w]
     if (
@@ -198,7 +198,7 @@ def _read(padded: Grey, bounds: tuple[int, int, int, int], frame: str) -> Readin
     if not ranked or ranked[0][1] <= 0:
         return None
     clipped = x <= 3 or y <= 3 or x + w >= width + 3 or y + h >= height + 3
-    return Reading(glyph, box, ranked, clipped)
+    return LetterReading(glyph, box, ranked, clipped)
 
 
 def _fits(patch: Grey, frame: str) -> dict[str, float]:
@@ -266,7 +266,7 @@ def _dark_box(grey: Grey, glyph: Box) -> Box:
     return Box(x0 - left, y0 - above, x1 + right, y1 + below)
 
 
-def _without_parts_of_words(found: Sequence[Reading]) -> list[Reading]:
+def _without_parts_of_words(found: Sequence[LetterReading]) -> list[LetterReading]:
     words = [reading for reading in found if reading.label == "REF" and reading.score > 0.6]
     return [
         reading

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from hybrid.marks.drawing import LABELS
-from hybrid.marks.letters import Reading
+from hybrid.marks.letters import LetterReading
 from hybrid.marks.rings import ASIDE_COST, MID_RADII, Ring, RingField, Window, find_rings
 from hybrid.types import Box
 
@@ -43,12 +43,12 @@ SAME_LUMA = 45.0
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class MarkPair:
     """A letter and the ring it may name."""
 
     label: str
     letter_score: float
-    reading: Reading
+    reading: LetterReading
     ring: Ring
 
     @property
@@ -75,12 +75,12 @@ class Style:
     """Between which distances beside a letter that is not cut its ring lies."""
 
 
-def _cut_sideways(reading: Reading) -> bool:
+def _cut_sideways(reading: LetterReading) -> bool:
     return reading.clipped or reading.box.x0 <= 0
 
 
 def _window(
-    field: RingField, reading: Reading, near: float, far: float, side: int, aside: tuple[float, float]
+    field: RingField, reading: LetterReading, near: float, far: float, side: int, aside: tuple[float, float]
 ) -> Window:
     """Centres above (side -1) or below (+1) a letter, between two distances from its centre, and how far beside it."""
     x, y = reading.centre
@@ -88,9 +88,9 @@ def _window(
     return field.window(x + aside[0], rows[0], x + aside[1] + 1, rows[1])
 
 
-def _useful(readings: Sequence[Reading], expected: Sequence[str]) -> list[Reading]:
+def _useful(readings: Sequence[LetterReading], expected: Sequence[str]) -> list[LetterReading]:
     """The best readings of each label: text in a photograph can hold dozens of letters."""
-    useful: list[Reading] = []
+    useful: list[LetterReading] = []
     for label in LABELS:
         ranked = sorted(readings, key=lambda reading: -reading.score_of(label))
         good = [r for r in ranked if r.score_of(label) >= LEAST_LETTER and label in likely(r, expected)]
@@ -98,12 +98,12 @@ def _useful(readings: Sequence[Reading], expected: Sequence[str]) -> list[Readin
     return useful
 
 
-def letters_only(field: RingField, readings: Sequence[Reading]) -> list[Reading]:
+def letters_only(field: RingField, readings: Sequence[LetterReading]) -> list[LetterReading]:
     """The readings that are not red rings themselves: what such a ring encloses can look like a D."""
     return [r for r in readings if r.score < LEAST_LETTER or not _is_ring(field, r)]
 
 
-def _is_ring(field: RingField, reading: Reading) -> bool:
+def _is_ring(field: RingField, reading: LetterReading) -> bool:
     x, y = reading.centre
     half = max(reading.glyph.x1 - reading.glyph.x0, reading.glyph.y1 - reading.glyph.y0) / 2
     radii = [r for r in MID_RADII if half - 3 <= r <= half + 5]
@@ -113,7 +113,7 @@ def _is_ring(field: RingField, reading: Reading) -> bool:
     return any(r.score >= RED_RING and r.color == "red" for r in rings)
 
 
-def likely(reading: Reading, expected: Sequence[str]) -> dict[str, float]:
+def likely(reading: LetterReading, expected: Sequence[str]) -> dict[str, float]:
     """Labels that a letter may be and the correlation of each, best first.
 
     A picture may hold letters that nobody asked for; taken for those that were, they would move a mark. They are
@@ -130,9 +130,9 @@ def likely(reading: Reading, expected: Sequence[str]) -> dict[str, float]:
     }
 
 
-def ring_pairs(field: RingField, readings: Sequence[Reading], expected: Sequence[str]) -> list[Pair]:
+def ring_pairs(field: RingField, readings: Sequence[LetterReading], expected: Sequence[str]) -> list[MarkPair]:
     """Every plausible pair of a letter and a ring above or below it."""
-    pairs: list[Pair] = []
+    pairs: list[MarkPair] = []
     for reading in _useful(readings, expected):
         label, letter_score = next(iter(likely(reading, expected).items()))
         half = (reading.glyph.y1 - reading.glyph.y0) / 2
@@ -140,7 +140,7 @@ def ring_pairs(field: RingField, readings: Sequence[Reading], expected: Sequence
             at = _window(field, reading, half + 4, AWAY_PX, side, (-SIDEWAYS_PX, SIDEWAYS_PX))
             rings = find_rings(field, at, under=None if _cut_sideways(reading) else reading.centre[0])
             pairs.extend(
-                Pair(label, letter_score, reading, ring)
+                MarkPair(label, letter_score, reading, ring)
                 for ring in rings
                 if ring.score >= LEAST_RING and abs(reading.centre[1] - ring.y) >= ring.mid_radius_px + half
             )
@@ -148,10 +148,10 @@ def ring_pairs(field: RingField, readings: Sequence[Reading], expected: Sequence
 
 
 def best_style(
-    field: RingField, pairs: Sequence[Pair], readings: Sequence[Reading], expected: Sequence[str]
-) -> tuple[Style | None, list[Pair]]:
+    field: RingField, pairs: Sequence[MarkPair], readings: Sequence[LetterReading], expected: Sequence[str]
+) -> tuple[Style | None, list[MarkPair]]:
     """The style that the letters agree on and the marks of it, each label once; (None, []) where no pair is good."""
-    best: tuple[float, list[Pair]] = (0.0, [])
+    best: tuple[float, list[MarkPair]] = (0.0, [])
     useful = _useful(readings, expected)
     for style in _proposals(pairs):
         chosen = _assign(_of_style(field, style, useful, expected))
@@ -173,7 +173,7 @@ def best_style(
     ), chosen
 
 
-def _proposals(pairs: Sequence[Pair]) -> list[Style]:
+def _proposals(pairs: Sequence[MarkPair]) -> list[Style]:
     """Styles of the best pairs, each once."""
     styles: list[Style] = []
     for pair in sorted(pairs, key=lambda pair: -pair.score):
@@ -192,10 +192,12 @@ def _proposals(pairs: Sequence[Pair]) -> list[Style]:
     return styles[:MOST_STYLES]
 
 
-def _of_style(field: RingField, style: Style, readings: Sequence[Reading], expected: Sequence[str]) -> list[Pair]:
+def _of_style(
+    field: RingField, style: Style, readings: Sequence[LetterReading], expected: Sequence[str]
+) -> list[MarkPair]:
     """Pairs of any letter with the best ring where the style says it must be."""
     radii = [r for r in MID_RADII if abs(r - style.mid_radius_px) <= 1]
-    found: list[Pair] = []
+    found: list[MarkPair] = []
     for reading in readings:
         if _is_ring_of(field, style, reading, radii):
             continue
@@ -207,12 +209,12 @@ def _of_style(field: RingField, style: Style, readings: Sequence[Reading], expec
             rings = [ring for ring in find_rings(field, at, radii) if abs(ring.luma - style.luma) <= SAME_LUMA]
             if rings:
                 found.extend(
-                    Pair(label, score, reading, rings[0]) for label, score in likely(reading, expected).items()
+                    MarkPair(label, score, reading, rings[0]) for label, score in likely(reading, expected).items()
                 )
     return [pair for pair in found if pair.score >= ACCEPT]
 
 
-def _is_ring_of(field: RingField, style: Style, reading: Reading, radii: Sequence[int]) -> bool:
+def _is_ring_of(field: RingField, style: Style, reading: LetterReading, radii: Sequence[int]) -> bool:
     """Whether a doubtful letter lies where a ring of the style does: a white ring's inside can look like a C or D."""
     if reading.score >= CLEAR_LETTER:
         return False
@@ -221,16 +223,16 @@ def _is_ring_of(field: RingField, style: Style, reading: Reading, radii: Sequenc
     return any(ring.score >= RED_RING and abs(ring.luma - style.luma) <= SAME_LUMA for ring in rings)
 
 
-def _assign(pairs: Sequence[Pair]) -> list[Pair]:
+def _assign(pairs: Sequence[MarkPair]) -> list[MarkPair]:
     """Best pairs first, each label, letter and ring once."""
-    chosen: list[Pair] = []
+    chosen: list[MarkPair] = []
     for pair in sorted(pairs, key=lambda pair: -pair.score):
         if not any(_exclude(pair, other) for other in chosen):
             chosen.append(pair)
     return chosen
 
 
-def _exclude(pair: Pair, other: Pair) -> bool:
+def _exclude(pair: MarkPair, other: MarkPair) -> bool:
     """Whether two pairs share a label, a letter or a ring, or one takes the other's ring for a letter."""
     apart = max(6.0, pair.ring.mid_radius_px)
     return (
@@ -247,7 +249,7 @@ def holds(box: Box, ring: Ring) -> bool:
     return box.x0 <= ring.x < box.x1 and box.y0 <= ring.y < box.y1
 
 
-def unhidden(field: RingField, pairs: Sequence[Pair]) -> list[Pair]:
+def unhidden(field: RingField, pairs: Sequence[MarkPair]) -> list[MarkPair]:
     """The pairs with their rings looked for again in a field that leaves out what letters cover."""
     again = []
     for pair in pairs:

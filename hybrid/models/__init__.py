@@ -98,7 +98,7 @@ def _unknown(name: str) -> UsageError:
 
 
 def own_frame(name: str | None) -> str:
-    """The frame in which a model writes coordinates where nothing else is declared (`hybrid/solving/frames.py`)."""
+    """The coordinate system a model writes in by default (`hybrid/solving/coordinates.py`)."""
     return "fractions" if name == "embedded" else "pixels"
 
 

@@ -186,7 +186,7 @@ class ChatModel(Protocol):
         """The word before the first colon."""
         ...
 
-    def facts(self) -> Mapping[str, Json]:
+    def metadata(self) -> Mapping[str, Json]:
         """What belongs in the manifest: model, settings as sent, versions, hashes; never a secret."""
         ...
 

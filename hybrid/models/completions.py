@@ -118,7 +118,7 @@ def _wire_invalid(call: InvalidCall) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CompletionChoice:
     """What was read of a reply: its first choice, that one's message, and all of it."""
 
     message: Mapping[str, Any]
@@ -126,7 +126,7 @@ class Choice:
     whole: Mapping[str, Any]
 
 
-def readable(data: bytes) -> Choice:
+def readable(data: bytes) -> CompletionChoice:
     """The message in the body of a reply.
 
     Raises:
@@ -147,7 +147,7 @@ def readable(data: bytes) -> Choice:
         raise UnreadableReplyError(f"the content of the reply is no text: {_start(data)}")
     if not (content or reason or message.get("tool_calls") or message.get("refusal")):
         raise UnreadableReplyError("the reply holds neither content nor a reason why it ended")
-    return Choice(message, reason if isinstance(reason, str) else None, whole)
+    return CompletionChoice(message, reason if isinstance(reason, str) else None, whole)
 
 
 def _parsed(data: bytes) -> Any:
@@ -177,7 +177,7 @@ def _start(data: bytes) -> str:
     return " ".join(data[:200].decode("utf-8", "replace").split())
 
 
-def message(choice: Choice, call: CallKey) -> AssistantMessage:
+def message(choice: CompletionChoice, call: CallKey) -> AssistantMessage:
     """The message of a reply, with usage and why it ended; a call without an id gets one.
 
     The words of a refusal that came with an empty text are the text.

@@ -77,7 +77,7 @@ class HuggingFaceChat:
         self._waiting: list[Waiting] = []
         self._serving: asyncio.Task[None] | None = None
 
-    def facts(self) -> Mapping[str, Json]:
+    def metadata(self) -> Mapping[str, Json]:
         """Name, content hashes of weights and configuration, settings and versions.
 
         Raises:

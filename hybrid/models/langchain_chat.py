@@ -40,7 +40,7 @@ from hybrid.models.providers import (
 )
 from hybrid.models.render import ImageEncoder, ImageRules, arrange
 from hybrid.models.sending import Refusal, Sender, policy_reply
-from hybrid.models.toolspec import Menu
+from hybrid.models.toolspec import ToolsOffered
 from hybrid.models.wire import proxy_for
 from hybrid.timing import waiting
 from hybrid.tool import Tool
@@ -86,7 +86,7 @@ class LangChainChat:
         self._given = client
         self._quirks, self._packages = self._row(client)
         self._settings = settings
-        self._menu = Menu()
+        self._tools_offered = ToolsOffered()
         self._sender = Sender(name, settings.retries, circuit or Circuit(name), backoff)
         self._connection = connection(self._quirks, settings)
         if client is None:
@@ -110,7 +110,7 @@ class LangChainChat:
         keep_client_secrets(client)
         return row_of(client, self.provider), package_of(client)
 
-    def facts(self) -> Mapping[str, Json]:
+    def metadata(self) -> Mapping[str, Json]:
         """Model, options as given to the client, image rules and versions; neither key nor address."""
         cached = self._quirks.cache is not None
         facts = facts_of(self.name, self._settings, self._options, self._packages, caches=cached)
@@ -118,7 +118,7 @@ class LangChainChat:
 
     def connection(self) -> Mapping[str, Json]:
         """Address without secrets, timeout and retries."""
-        return self._connection.facts(self._settings)
+        return self._connection.metadata(self._settings)
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         """The model's message, with the images sent and the attempts made.
@@ -226,7 +226,7 @@ class LangChainChat:
             late |= {"prompt_cache_key": key} if key is not None else {}
         if tools:
             try:
-                return client.bind_tools(self._menu.specs(tools), **late)
+                return client.bind_tools(self._tools_offered.specs(tools), **late)
             except NotImplementedError as error:
                 raise ModelRefused(f"--model {self.name}: {CHECK[Failure.TOOLS]}") from error
         called = _called(messages)

@@ -21,13 +21,13 @@ from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, Message, SentImage, images_of
 from hybrid.models.base import CallKey, ModelSettings, ReplyLog
 from hybrid.models.circuit import Circuit
-from hybrid.models.completions import PLACE, Choice, as_json, message, readable, request_body, wire_messages
+from hybrid.models.completions import PLACE, CompletionChoice, as_json, message, readable, request_body, wire_messages
 from hybrid.models.failures import Backoff, UnreadableReplyError
 from hybrid.models.prompt_cache import lane
 from hybrid.models.providers import PROVIDERS, Connection, connection, facts_of, options, options_of_repetition
 from hybrid.models.render import ImageEncoder, ImageRules, arrange
 from hybrid.models.sending import Refusal, Sender, policy_reply
-from hybrid.models.toolspec import Menu
+from hybrid.models.toolspec import ToolsOffered
 from hybrid.models.wire import Address, Keep, Wire, proxy_for
 from hybrid.timing import waiting
 from hybrid.tool import Tool
@@ -100,19 +100,19 @@ class OpenAIChat:
         self._connection = connection(quirks, settings)
         self._options = options(quirks, self._model, settings)
         self._images = ImageEncoder(store, ImageRules(quirks.images, settings.max_pixels))
-        self._menu = Menu()
+        self._tools_offered = ToolsOffered()
         self._tools: tuple[list[dict[str, Any]], bytes] | None = None
         self._sender = Sender(name, settings.retries, circuit or Circuit(name), backoff)
         self._wire = Wire(_address(self._connection, self._options), settings.timeout_s)
         self._log: ReplyLog | None = None
 
-    def facts(self) -> Mapping[str, Json]:
+    def metadata(self) -> Mapping[str, Json]:
         """Model, options as sent, image rules and versions; neither key nor address."""
         return facts_of(self.name, self._settings, self._options, ("aiohttp",), caches=True)
 
     def connection(self) -> Mapping[str, Json]:
         """Address without secrets, timeout and retries."""
-        return self._connection.facts(self._settings)
+        return self._connection.metadata(self._settings)
 
     def listen(self, log: ReplyLog) -> None:
         """Keep every reply in the log from now on, and ask for none that it holds."""
@@ -142,7 +142,7 @@ class OpenAIChat:
             return policy_reply(refusal), refusal.attempts
         return message(choice, call), attempts
 
-    def _kept(self, request: _Request, call: CallKey) -> Choice | None:
+    def _kept(self, request: _Request, call: CallKey) -> CompletionChoice | None:
         said = self._log.said(call, request.sha256) if self._log is not None else None
         try:
             return None if said is None else readable(said)
@@ -193,7 +193,7 @@ class OpenAIChat:
 
     def _offered(self, tools: Sequence[Tool]) -> bytes:
         """The schemas as JSON, made once for each list of tools."""
-        specs = self._menu.specs(tools)
+        specs = self._tools_offered.specs(tools)
         if self._tools is None or self._tools[0] is not specs:
             self._tools = specs, as_json(specs) if specs else b""
         return self._tools[1]

@@ -156,7 +156,7 @@ class Connection:
         parts = urlsplit(self.base_url)
         return redact(urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")))
 
-    def facts(self, settings: ModelSettings) -> dict[str, Json]:
+    def metadata(self, settings: ModelSettings) -> dict[str, Json]:
         """How a server is reached: nothing of it belongs to what a model is, and a run may go on with another."""
         return {"base_url": self.shown, "timeout_s": settings.timeout_s, "retries": settings.retries}
 

@@ -16,7 +16,7 @@ from typing import Any
 from hybrid.messages import AssistantMessage, InvalidCall, Message, SentImage, TokenUsage, ToolCall
 from hybrid.models.base import CallKey, ChatModel, Likelihoods, Listener, ReplyLog
 from hybrid.models.text_protocol import TextProtocol
-from hybrid.models.toolspec import Menu
+from hybrid.models.toolspec import ToolsOffered
 from hybrid.tool import Tool
 from hybrid.types import Json, StoredImage
 
@@ -41,7 +41,7 @@ class RememberedModel:
     def __init__(self, inner: ChatModel, log: ReplyLog) -> None:
         self._inner = inner
         self._log = log
-        self._menu = Menu()
+        self._tools_offered = ToolsOffered()
 
     @property
     def name(self) -> str:
@@ -53,9 +53,9 @@ class RememberedModel:
         """The inner model's provider."""
         return self._inner.provider
 
-    def facts(self) -> Mapping[str, Json]:
+    def metadata(self) -> Mapping[str, Json]:
         """The inner model's facts."""
-        return self._inner.facts()
+        return self._inner.metadata()
 
     def connection(self) -> Mapping[str, Json]:
         """How the inner model's server is reached."""
@@ -74,7 +74,7 @@ class RememberedModel:
 
     def _sha256(self, messages: Sequence[Message], tools: Sequence[Tool]) -> str:
         shown = [[message.role, _shown(message)] for message in messages]
-        text = json.dumps([shown, self._menu.specs(tools)], sort_keys=True, default=str)
+        text = json.dumps([shown, self._tools_offered.specs(tools)], sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()
 
     async def close(self) -> None:

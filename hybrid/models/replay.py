@@ -170,7 +170,7 @@ class ReplayModel:
         self._folder = folder
         self._recordings, self._hashes = read_folder(folder)
 
-    def facts(self) -> Mapping[str, Json]:
+    def metadata(self) -> Mapping[str, Json]:
         """The folder's name, how many calls and files it holds and one sha256 over all of them; not its path."""
         total = hashlib.sha256()
         for name, sha in sorted(self._hashes.items()):

@@ -233,9 +233,9 @@ class TextProtocol:
         """The inner model's provider."""
         return self._inner.provider
 
-    def facts(self) -> Mapping[str, Json]:
+    def metadata(self) -> Mapping[str, Json]:
         """The inner model's facts, and that tools are called by text."""
-        return {**self._inner.facts(), "tool_calling": "text"}
+        return {**self._inner.metadata(), "tool_calling": "text"}
 
     def connection(self) -> Mapping[str, Json]:
         """How the inner model's server is reached."""

@@ -32,12 +32,12 @@ def text_tokens(text: str) -> int:
     return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
 
 
-def menu_tokens(tools: Sequence[Tool]) -> int:
+def tools_tokens(tools: Sequence[Tool]) -> int:
     """Tokens of the tools' schemas as JSON, the form in which native tool calling sends them; 0 without tools."""
-    return text_tokens(menu_json(tools)) if tools else 0
+    return text_tokens(tools_json(tools)) if tools else 0
 
 
-def menu_json(tools: Sequence[Tool]) -> str:
+def tools_json(tools: Sequence[Tool]) -> str:
     """The tools' schemas as they go over the wire: a JSON array without spaces."""
     return json.dumps([spec(tool) for tool in tools], ensure_ascii=False, separators=(",", ":"))
 

@@ -60,7 +60,7 @@ def spec(tool: Tool, *, whole: bool = False) -> dict[str, Any]:
     }
 
 
-class Menu:
+class ToolsOffered:
     """The schemas of the tools that are offered, made once for each list of tools."""
 
     def __init__(self) -> None:

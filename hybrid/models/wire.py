@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from hybrid.models.completions import Choice, readable
+from hybrid.models.completions import CompletionChoice, readable
 from hybrid.models.failures import StatusError, UnreadableReplyError, redirected
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class _Posted:
 
     body: bytes
     keep: Keep | None
-    reply: asyncio.Future[Choice]
+    reply: asyncio.Future[CompletionChoice]
     task: asyncio.Task[None] | None = None
     given_up: bool = False
 
@@ -82,7 +82,7 @@ class _Posted:
             self.task.cancel()
 
 
-_Told = tuple["asyncio.Future[Choice]", Choice | None, Exception | None]
+_Told = tuple["asyncio.Future[CompletionChoice]", CompletionChoice | None, Exception | None]
 """Who waits, and the reply or what went wrong; neither where the request was dropped."""
 
 
@@ -99,7 +99,7 @@ class Wire:
         self._posted: list[_Posted] = []
         self._told: dict[asyncio.AbstractEventLoop, list[_Told]] = {}
 
-    async def post(self, body: bytes, keep: Keep | None = None) -> Choice:
+    async def post(self, body: bytes, keep: Keep | None = None) -> CompletionChoice:
         """Send a request and read its reply, which `keep` gets if it is one, before anybody waits for anything else.
 
         Raises:
@@ -145,7 +145,7 @@ class Wire:
         else:
             self._tell(one, choice, None)
 
-    def _tell(self, one: _Posted, choice: Choice | None, error: Exception | None) -> None:
+    def _tell(self, one: _Posted, choice: CompletionChoice | None, error: Exception | None) -> None:
         """In the thread: hand a reply to the loop that waits for it."""
         loop = one.reply.get_loop()
         with self._lock:
@@ -181,7 +181,7 @@ class Wire:
                 self._thread.start()
             return self._loop
 
-    async def _post(self, body: bytes, keep: Keep | None) -> Choice:
+    async def _post(self, body: bytes, keep: Keep | None) -> CompletionChoice:
         data: Any = body if len(body) < LARGE_BODY else io.BytesIO(body)
         at = self._address
         import aiohttp

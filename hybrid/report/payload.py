@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from hybrid.solving.kit import Role
+from hybrid.solving.solver import Role
 from hybrid.tables import Table
 from hybrid.types import Json
 
@@ -219,7 +219,7 @@ class QuestionRow:
 
 
 @dataclass(frozen=True)
-class Picture:
+class PicturePayload:
     """An image of a page.
 
     `file` is its path in the site (`images/ab/abcd....jpg`), None where the store does not have it; `width` and
@@ -248,14 +248,14 @@ class StepEntry:
     fault: str | None
     data: Json
     """Arguments, numbers, confidence: what the trace holds."""
-    pictures: tuple[Picture, ...]
+    pictures: tuple[PicturePayload, ...]
 
 
 @dataclass(frozen=True)
 class AskEntry:
     """One ask: what was put to the solver, what happened, what it replied."""
 
-    prompt: tuple[str | Picture, ...]
+    prompt: tuple[str | PicturePayload, ...]
     """Text and images in order; empty where it is the question as it stands above."""
     steps: tuple[StepEntry, ...]
     reply: str
@@ -295,7 +295,7 @@ class QuestionPage:
     choices: tuple[str, ...]
     target: str
     """The right answer in words; empty where it is not known."""
-    pictures: tuple[Picture, ...]
+    pictures: tuple[PicturePayload, ...]
     solvers: tuple[SolverEntry, ...]
     """One for each solver of the overview, in its order; `outcome` is empty where it has no such question."""
     error: str = ""
@@ -335,7 +335,7 @@ class Pages:
     """The command that wrote it, and when."""
     benchmarks: Sequence[BenchmarkPages]
     images: Path
-    """The image store that `Picture.file` is copied from (`hybrid.images`)."""
+    """The image store that `PicturePayload.file` is copied from (`hybrid.images`)."""
     tags: tuple[Tag, ...] = ()
     live: bool = False
     """Whether the pages ask their server for what is new (`hybrid view`)."""

@@ -1,7 +1,7 @@
 """Images of a run as the pages show them: where they lie in the site, how large they are, what they are.
 
     pictures = Pictures(home() / "images")
-    pictures.of(ref, "question")          # Picture(name="img:1", file="images/ab/abcd....jpg", ...)
+    pictures.of(ref, "question")          # PicturePayload(name="img:1", file="images/ab/abcd....jpg", ...)
 
 A picture has the path that it gets in the site, by its sha256; one that the store does not have has none, and says so.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hybrid.images import ImageStore
-from hybrid.report.payload import Picture
+from hybrid.report.payload import PicturePayload
 from hybrid.types import Box, ImageRef, StoredImage
 
 SUFFIXES: Mapping[str, str] = {
@@ -54,7 +54,7 @@ class Pictures:
             self._files[image] = name if self._store.path(image.sha256).is_file() else None
         return self._files[image]
 
-    def of(self, ref: ImageRef, what: str, drawn: Drawn | None = None) -> Picture:
+    def of(self, ref: ImageRef, what: str, drawn: Drawn | None = None) -> PicturePayload:
         """A picture of an image that was shown, or of one that a tool made; `what` opens its caption."""
         file = self.file(ref.image)
         over = None if drawn is None else _over(ref, drawn)
@@ -69,7 +69,7 @@ class Pictures:
             facts.append(f"enlarged {ref.scale:g} times" if ref.scale > 1 else f"reduced to {ref.scale:g}")
         if file is None:
             facts.append(ABSENT)
-        return Picture(ref.name, file, ref.image.width, ref.image.height, ", ".join(filter(None, facts)), over)
+        return PicturePayload(ref.name, file, ref.image.width, ref.image.height, ", ".join(filter(None, facts)), over)
 
 
 def _over(ref: ImageRef, drawn: Drawn) -> str | None:

@@ -26,7 +26,7 @@ from hybrid.registry import load
 from hybrid.report.payload import (
     AskEntry,
     Fact,
-    Picture,
+    PicturePayload,
     QuestionPage,
     QuestionRow,
     RowVerdict,
@@ -72,7 +72,7 @@ class _TraceHead:
     exchanges: tuple[_ExchangeHead, ...]
 
 
-class Witness:
+class SolverColumn:
     """One solver with what is on disk of it."""
 
     def __init__(self, scored: Scored) -> None:
@@ -209,7 +209,7 @@ class QuestionBook:
         self._benchmark: Benchmark = load("hybrid.benchmarks", benchmark)
         self._pictures = pictures
         self._sampled = sampled
-        self._witnesses = tuple(Witness(one) for one in solvers)
+        self._witnesses = tuple(SolverColumn(one) for one in solvers)
         self._sources = _sources(solvers, asked)
         self.ids = tuple(dict.fromkeys(identity for source in self._sources for identity in source))
         self.rows: Sequence[QuestionRow] = _Rows(self.ids, self._row)
@@ -233,13 +233,14 @@ class QuestionBook:
     def _row_of(self, question: AnyQuestion, entries: Sequence[SolverEntry | None]) -> QuestionRow:
         identity, text = question.id, question.text if isinstance(question, Question) else question.error
         verdicts = tuple(
-            witness.verdict(identity, entry) for witness, entry in zip(self._witnesses, entries, strict=True)
+            answer_confidence.verdict(identity, entry)
+            for answer_confidence, entry in zip(self._witnesses, entries, strict=True)
         )
         return QuestionRow(identity, question.task, _cut(text, TEXT_SHOWN), verdicts, identity in self._sampled)
 
     def _page(self, question: AnyQuestion) -> QuestionPage:
         groups = tuple(Fact(name, value) for name, value in question.groups.items())
-        entries = tuple(witness.entry(question, self._pictures) for witness in self._witnesses)
+        entries = tuple(answer_confidence.entry(question, self._pictures) for answer_confidence in self._witnesses)
         if isinstance(question, BrokenQuestion):
             return QuestionPage(question.id, question.task, groups, "", (), "", (), entries, question.error)
         return QuestionPage(
@@ -347,7 +348,7 @@ def _ask(exchange: Exchange, question: AnyQuestion, pictures: Pictures) -> AskEn
     )
 
 
-def _parts(prompt: Prompt, pictures: Pictures) -> tuple[str | Picture, ...]:
+def _parts(prompt: Prompt, pictures: Pictures) -> tuple[str | PicturePayload, ...]:
     return tuple(part if isinstance(part, str) else pictures.of(part, "shown in the prompt") for part in prompt.parts)
 
 

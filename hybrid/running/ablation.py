@@ -17,7 +17,7 @@ from pathlib import Path
 
 from hybrid.errors import UsageError
 from hybrid.running.config import RunConfig
-from hybrid.running.estimate import Estimate, SolverEstimate, Spent
+from hybrid.running.estimate import CostEstimate, SolverEstimate, Spent
 from hybrid.running.resolve import NO_TOOL
 from hybrid.running.tools_in_use import ToolsInUse, needs_of
 from hybrid.types import Json
@@ -34,7 +34,7 @@ class Variant:
     """One run: the name of its folder, and the tools that it offers."""
 
     name: str
-    menu: tuple[str, ...]
+    tools_offered: tuple[str, ...]
 
     @property
     def words(self) -> str:
@@ -43,7 +43,7 @@ class Variant:
 
     def config(self, config: RunConfig, out: Path) -> RunConfig:
         """The same run with these tools, in a folder of its own in `out`."""
-        tools = self.menu or (NO_TOOL,)
+        tools = self.tools_offered or (NO_TOOL,)
         given = {**config.given, "tools": ",".join(tools)} if config.given else {}
         return replace(config, tools=tools, out=out / self.name, given=given)
 
@@ -52,7 +52,7 @@ class Variant:
 class Ablation:
     """A menu, and the runs that tell what its tools bring; the full menu is the first."""
 
-    menu: tuple[str, ...]
+    tools_offered: tuple[str, ...]
     variants: tuple[Variant, ...]
 
     def still_called(self, tools: ToolsInUse) -> tuple[str, ...]:
@@ -61,20 +61,22 @@ class Ablation:
         `tools` are those of the full menu.
         """
         lines = []
-        for name in self.menu:
-            callers = [other for other in self.menu if other != name and name in _needed(other, tools)]
-            if callers and any(name not in variant.menu and {*callers} & {*variant.menu} for variant in self.variants):
+        for name in self.tools_offered:
+            callers = [other for other in self.tools_offered if other != name and name in _needed(other, tools)]
+            if callers and any(
+                name not in variant.tools_offered and {*callers} & {*variant.tools_offered} for variant in self.variants
+            ):
                 lines.append(f"{name} is called by {', '.join(callers)} also where it is left out of the menu")
         return tuple(lines)
 
 
 def ablation(
-    menu: Sequence[str], vary: Iterable[str] | None = None, *, leave_out: bool = True, add_one: bool = False
+    tools_offered: Sequence[str], vary: Iterable[str] | None = None, *, leave_out: bool = True, add_one: bool = False
 ) -> Ablation:
     """The runs of an ablation: full, none, then each tool left out, then each alone, in the menu's order.
 
     Args:
-        menu: the tools that are offered.
+        tools_offered: the tools that are offered.
         vary: those that are left out or added; None for all.
         leave_out: whether there is a run without each of these.
         add_one: whether there is a run with each of these alone.
@@ -82,7 +84,7 @@ def ablation(
     Raises:
         UsageError: the menu is empty, a tool of `vary` is not on it, or there is nothing to do.
     """
-    offered = tuple(dict.fromkeys(menu))
+    offered = tuple(dict.fromkeys(tools_offered))
     if not offered:
         raise UsageError("no tool is offered: there is nothing to leave out")
     if not (leave_out or add_one):
@@ -96,10 +98,10 @@ def ablation(
         found += [Variant(f"{WITHOUT}{name}", tuple(other for other in offered if other != name)) for name in varied]
     if add_one:
         found += [Variant(f"{ONLY}{name}", (name,)) for name in varied]
-    by_menu: dict[tuple[str, ...], Variant] = {}
+    by_tools_offered: dict[tuple[str, ...], Variant] = {}
     for variant in found:
-        by_menu.setdefault(variant.menu, variant)
-    return Ablation(offered, tuple(by_menu.values()))
+        by_tools_offered.setdefault(variant.tools_offered, variant)
+    return Ablation(offered, tuple(by_tools_offered.values()))
 
 
 def _needed(name: str, tools: ToolsInUse) -> set[str]:
@@ -119,7 +121,7 @@ class AblationEstimate:
     """An ablation before it is made: each run by its name."""
 
     folder: str
-    runs: Mapping[str, Estimate]
+    runs: Mapping[str, CostEstimate]
     notes: tuple[str, ...] = ()
 
     @property
@@ -141,7 +143,7 @@ class AblationEstimate:
 
     def as_json(self) -> dict[str, Json]:
         """The estimate as one JSON object; `total` is as a solver of `hybrid run --dry-run --json`."""
-        whole = Estimate(self.folder, {TOTAL: self.total}, None, (), ()).as_json()["solvers"]
+        whole = CostEstimate(self.folder, {TOTAL: self.total}, None, (), ()).as_json()["solvers"]
         assert isinstance(whole, dict)  # noqa: S101 - an estimate has its solvers by name
         return {
             "ablation": self.folder,

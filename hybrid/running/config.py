@@ -25,8 +25,8 @@ from hybrid.serving.service import ServiceOptions
 from hybrid.solving.budgets import RunLimits
 from hybrid.solving.context import Missing
 from hybrid.solving.controls import ToolOutput
-from hybrid.solving.kit import ImageForm, Limits
 from hybrid.solving.session import AnswerForm
+from hybrid.solving.solver import ImageForm, Limits
 from hybrid.types import Json
 
 EngineName = Literal["local", "ray"]
@@ -37,7 +37,7 @@ LONGEST_MODEL = 40
 """Characters of a model's name in that of a folder."""
 
 
-Concern = Literal["all", "model", "tools", "menu"]
+Concern = Literal["all", "model", "tools", "tools_offered"]
 """Solvers: all of them, those that ask a model, that may call tools, or that offer a model the menu."""
 
 
@@ -86,7 +86,7 @@ class RunConfig:
     service: Annotated[ServiceOptions, OF_SOLVERS] = field(default_factory=lambda: ServiceOptions(device=AUTO))
     """How tools run. Which backend and weights answer for a tool counts for the solvers that call it, and whether these
     go unchecked; how pictures are stored counts for the run; the rest does not."""
-    tools: Annotated[tuple[str, ...], Counts("menu", of="menu")] = ()
+    tools: Annotated[tuple[str, ...], Counts("tools_offered", of="tools_offered")] = ()
     mcp: Annotated[tuple[str, ...], OF_SOLVERS] = ()
     """Other MCP servers whose tools a model is offered, `NAME=URL` or `NAME=COMMAND` (`integrations/mcp_client.py`)."""
     mcp_images: Annotated[Mapping[str, str], OF_SOLVERS] = field(default_factory=dict)
@@ -96,7 +96,7 @@ class RunConfig:
     images: Annotated[ImageForm, Counts(of="model")] = "separate"
     rotate: Annotated[bool, AS_IS] = False
     frame: Annotated[str, Counts(of="model")] = ""
-    """In which the model writes coordinates (`hybrid/solving/frames.py`); that of the model itself if none is named."""
+    """The coordinate system of the model's replies (`hybrid/solving/coordinates.py`); by default the model's own."""
     answer: Annotated[AnswerForm, Counts(of="model")] = "text"
     samples: Annotated[int, Counts(of="model")] = 1
     """How often an MLLM is asked, and its answers vote (`hybrid/solving/self_consistency.py`)."""

@@ -18,8 +18,8 @@ from typing import Protocol
 from hybrid.benchmarks.base import Benchmark
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun
-from hybrid.solving.kit import Solver
 from hybrid.solving.session import Resources, Session
+from hybrid.solving.solver import Solver
 from hybrid.tracing import QuestionBegun, span
 from hybrid.types import Attempt, Question
 

@@ -3,9 +3,8 @@
 Every open question is put through its benchmark's own dialogue with made-up replies, so that each prompt is counted as
 it would be sent: text, format line, names and images in the form chosen. Captions are counted on their own: each image
 is described once, whoever asks about it. A solver says how an ask of it can go
-(`Solver.outlook`); each of its calls sends the prompt, the menu of tools where they are offered, and all that came back
-before it. Tokens are estimates from published formulas (`models/tokens.py`), low, expected and high; a cost is printed
-only where a price was given.
+(`Solver.call_estimate`); each of its calls sends the prompt, the tools offered, and all that came back before it. Tokens
+are estimates from published formulas (`models/tokens.py`), low, expected and high; a cost is printed only where a price was given.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from hybrid.models.prices import Price
 from hybrid.models.providers import image_tokens
 from hybrid.models.render import fit
 from hybrid.models.text_protocol import describe
-from hybrid.models.tokens import menu_tokens, text_tokens
+from hybrid.models.tokens import text_tokens, tools_tokens
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import ResolvedRun
 from hybrid.running.sight import sight_notes
+from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.captions import CAPTION, CAPTIONS, captioner_sha256, read_captions
 from hybrid.solving.image_forms import STRIP_PX
-from hybrid.solving.kit import Solver
-from hybrid.solving.outlook import Course, Outlook, certain
+from hybrid.solving.solver import Solver
 from hybrid.types import LETTERS, ImageRef, Json, Kind, Prompt, Question, Reply, StoredImage
 
 REPLY_TOKENS = 125
@@ -93,7 +92,7 @@ class SolverEstimate:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CostEstimate:
     """A run before it is made."""
 
     folder: str
@@ -158,9 +157,9 @@ def _captions_json(captions: SolverEstimate) -> dict[str, Json]:
     return {"images": told.pop("questions"), **told}
 
 
-async def estimate(run: ResolvedRun) -> Estimate:
+async def estimate(run: ResolvedRun) -> CostEstimate:
     """Count what is open, solver by solver, and name what is missing. Asks no model and no tool."""
-    menu = _menu_tokens(run)
+    tools_offered = _tools_tokens(run)
     prompts: dict[str, tuple[tuple[Prompt, ...], ...]] = {}
     solvers = {}
     for name, solver in run.solvers.items():
@@ -169,7 +168,7 @@ async def estimate(run: ResolvedRun) -> Estimate:
             if question.id not in prompts:
                 prompts[question.id] = await _dialogues(run, question)
         asked = [_Open(prompts[question.id], run.resources.context.of(question.id) or "") for question in waiting]
-        solvers[name] = _asked(_AskCounter(run, solver, menu), asked)
+        solvers[name] = _asked(_AskCounter(run, solver, tools_offered), asked)
     captions = _captions(run, prompts)
     notes = [*_weights(run), *_strangers(run), *sight_notes(run)]
     if run.broken:
@@ -178,7 +177,7 @@ async def estimate(run: ResolvedRun) -> Estimate:
         notes.append("no cost: give the price with --model-arg price=IN/OUT in USD per million tokens")
     if run.without_text:
         notes.append(f"{len(run.without_text)} of {len(run.sound)} questions have no text in {run.config.context}")
-    return Estimate(str(run.folder.path), solvers, captions, run.missing, tuple(notes))
+    return CostEstimate(str(run.folder.path), solvers, captions, run.missing, tuple(notes))
 
 
 @dataclass(frozen=True)
@@ -301,12 +300,12 @@ def _dialogue(counter: _AskCounter, prompts: Sequence[Prompt], beside: str) -> t
 class _AskCounter:
     """What an ask of one solver takes in one run."""
 
-    def __init__(self, run: ResolvedRun, solver: Solver, menu: int) -> None:
+    def __init__(self, run: ResolvedRun, solver: Solver, tools_offered: int) -> None:
         self._config = run.config
         self._wording = run.resources.wording
         self._solver = solver
-        self._menu = menu
-        self._offers_nothing = solver.offers_menu and not run.resources.menu
+        self._tools_offered = tools_offered
+        self._offers_nothing = solver.offers_tools and not run.resources.tools_offered
         self._form = solver.images or run.config.images
         self._labels = run.config.image_labels or solver.names_images
         self._joint = run.resources.joint
@@ -322,31 +321,35 @@ class _AskCounter:
 
     def ask(self, prompt: Prompt, beside: str = "") -> tuple[Spent, Spent, Spent]:
         """One ask, with a text beside its images, at the lowest, as expected, and at the highest."""
-        outlook: Outlook = self._solver.outlook(prompt, self._config.limits)
+        call_estimate: CallEstimate = self._solver.call_estimate(prompt, self._config.limits)
         if self._offers_nothing:
-            outlook = certain(Course(1))
-        if outlook.assumes:
-            self._assumed[outlook.assumes] = None
+            call_estimate = certain(CallPath(1))
+        if call_estimate.assumes:
+            self._assumed[call_estimate.assumes] = None
         samples = 1 if prompt.kind is Kind.FREE else self._config.samples
-        courses = (outlook.low, outlook.usual, outlook.high)
-        low, usual, high = (self._course(prompt, beside, course).times(samples) for course in courses)
-        return low, usual.times(outlook.share) + low.times(1 - outlook.share), high
+        call_paths = (call_estimate.low, call_estimate.usual, call_estimate.high)
+        low, usual, high = (self._call_path(prompt, beside, call_path).times(samples) for call_path in call_paths)
+        return low, usual.times(call_estimate.share) + low.times(1 - call_estimate.share), high
 
-    def _course(self, prompt: Prompt, beside: str, course: Course) -> Spent:
+    def _call_path(self, prompt: Prompt, beside: str, call_path: CallPath) -> Spent:
         """One course: the fixed part in every call, and of what comes back between the calls half in the mean call."""
-        if not course.calls:
+        if not call_path.calls:
             return Spent()
         if self._model.startswith("replay:"):
             # The replies lie there; nothing is sent.
-            return Spent(course.calls)
+            return Spent(call_path.calls)
         reply, call = self._written(prompt)
-        between = course.findings * call if course.offered else (course.calls - 1) * reply
-        opening, findings = self._opening(prompt, beside), self._findings(prompt, course.findings)
+        between = call_path.findings * call if call_path.offered else (call_path.calls - 1) * reply
+        opening, findings = self._opening(prompt, beside), self._findings(prompt, call_path.findings)
         read = None
         if opening is not None and findings is not None:
-            fixed = opening + text_tokens(course.says)
-            read = course.calls * fixed + course.offered * self._menu + (findings + between) * course.calls / 2
-        return Spent(course.calls, read, reply + between)
+            fixed = opening + text_tokens(call_path.says)
+            read = (
+                call_path.calls * fixed
+                + call_path.offered * self._tools_offered
+                + (findings + between) * call_path.calls / 2
+            )
+        return Spent(call_path.calls, read, reply + between)
 
     def _written(self, prompt: Prompt) -> tuple[int, int]:
         """Tokens of a reply and of a tool call."""
@@ -392,17 +395,17 @@ class _AskCounter:
         return text_tokens(f"{ref.name}:") if self._labels else 0
 
 
-def _menu_tokens(run: ResolvedRun) -> int:
+def _tools_tokens(run: ResolvedRun) -> int:
     """The tools as the run offers them: schemas, or with `--tool-calling text` the text that describes them."""
-    tools = run.resources.menu
+    tools = run.resources.tools_offered
     if run.config.model_settings.tool_calling == "text":
         return text_tokens(describe(tools)) if tools else 0
-    return menu_tokens(tools)
+    return tools_tokens(tools)
 
 
 def _strangers(run: ResolvedRun) -> list[str]:
     """The tools of each MCP server: those offered, and why others are not."""
-    offered = {tool.card.name for tool in run.resources.menu}
+    offered = {tool.card.name for tool in run.resources.tools_offered}
     notes = []
     for server in run.foreign.servers:
         there = ", ".join(tool.name for tool in server.tools if tool.name in offered) or "none"

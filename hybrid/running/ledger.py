@@ -29,7 +29,7 @@ from hybrid.running.invocation import invocation
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun, read_data
 from hybrid.solving.captions import CAPTION_CALL, captions_fact
-from hybrid.solving.kit import Solver
+from hybrid.solving.solver import Solver
 from hybrid.texts import text_hash
 from hybrid.types import Json
 
@@ -267,7 +267,7 @@ def _connections(run: ResolvedRun, before: Sequence[Json]) -> list[Json]:
 
 def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
     """What the manifest says of a solver: its words, the tools that it may call, and how it shows a model images."""
-    tools = run.tools.facts(name)
+    tools = run.tools.metadata(name)
     facts: dict[str, Json] = {"texts": text_hash(solver.texts), "tools": tools}
     if solver.needs_model:
         facts["image_labels"] = run.config.image_labels or solver.names_images
@@ -288,7 +288,7 @@ def _labels(run: ResolvedRun) -> list[Json]:
     labels: list[Json] = list(run.opened)
     if run.mounted.is_sample:
         labels.append("generated questions")
-    if run.resources.model is not None and run.resources.model.facts().get("demonstration"):
+    if run.resources.model is not None and run.resources.model.metadata().get("demonstration"):
         labels.append(f"{run.resources.model.name} demonstration model")
     if run.config.tool_output != "real":
         labels.append(f"tool output {run.config.tool_output}")

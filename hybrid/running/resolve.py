@@ -14,7 +14,7 @@ from pathlib import Path
 from hybrid.benchmarks.base import Benchmark
 from hybrid.errors import UsageError, did_you_mean, install_extra
 from hybrid.images import ImageStore, home
-from hybrid.integrations.foreign import NOTHING_FOREIGN, ForeignMenu, ForeignTool
+from hybrid.integrations.foreign import NOTHING_FOREIGN, ForeignTool, ForeignTools
 from hybrid.models import ChatModel, open_model
 from hybrid.models.base import Likelihoods
 from hybrid.prompts import REASONING, Wording
@@ -42,9 +42,9 @@ from hybrid.solving.budgets import RunMeter
 from hybrid.solving.captions import captions_fact
 from hybrid.solving.context import NOTHING, SuppliedTexts, read_supplied, refuse_missing
 from hybrid.solving.controls import Control, Oracle, Perfect, partners
-from hybrid.solving.frames import Frame, frame_named
-from hybrid.solving.kit import Solver
+from hybrid.solving.coordinates import CoordinateSystem, frame_named
 from hybrid.solving.session import Resources
+from hybrid.solving.solver import Solver
 from hybrid.solving.trust import read_trust, refuse_other
 from hybrid.texts import read_texts, text_hash
 from hybrid.tool import Tool
@@ -59,7 +59,7 @@ EVERY_TOOL = "all"
 """What `--tools` takes for every tool."""
 NO_TOOL = "none"
 """What it takes for an empty menu."""
-OWN_MENU = "default"
+BENCHMARK_TOOLS = "default"
 """What stands in a list of tools for the benchmark's own menu."""
 
 
@@ -87,7 +87,7 @@ class ResolvedRun:
     """The questions that are asked without the text that others have beside them (`--setting context`)."""
     unchecked: tuple[str, ...] = ()
     """The tools whose weights answer without having been asked for known answers."""
-    foreign: ForeignMenu = NOTHING_FOREIGN
+    foreign: ForeignTools = NOTHING_FOREIGN
     """The tools of other MCP servers, offered or not."""
 
     @property
@@ -140,9 +140,9 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     no_device = _absent_device(config, dry=dry)
     foreign = _foreign(config)
     mounted = _mounted(config, benchmark, store)
-    menu, named = _menu(config, benchmark, foreign)
+    tools_offered, named = _tools_offered(config, benchmark, foreign)
     tools = tools_in_use(
-        solvers, benchmark.card.name, menu, named, config.service, _routes(benchmark, mounted), foreign
+        solvers, benchmark.card.name, tools_offered, named, config.service, _routes(benchmark, mounted), foreign
     )
     opened, unchecked = _permitted(config, benchmark, mounted, tools)
     wording = Wording(config.format_line and config.protocol == "strict", config.reasoning)
@@ -153,12 +153,12 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
             "(hf:DIR_OR_ID)"
         )
     facts = _facts(config, benchmark, mounted, model, wording)
-    facts["menu"] = list(menu)
+    facts["tools_offered"] = list(tools_offered)
     facts["captioner"] = captions_fact(captioner) if captioner else None
     facts["context"] = {"sha256": context.sha256, "missing": config.context_missing}
     identity = {"hybrid": __version__, "pictures": config.service.pictures, **identity_of(config, facts)}
     if config.trust is not None:
-        used = {name: facts for solver in solvers for name, facts in tools.facts(solver).items()}
+        used = {name: facts for solver in solvers for name, facts in tools.metadata(solver).items()}
         refuse_other(read_trust(config.trust), config.trust, identity, used, model_known=not missing)
     folder = RunFolder(config.out or RUNS / folder_name(identity))
     found = recorded_questions(folder, identity, benchmark, config.limit)
@@ -173,7 +173,9 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
         questions=found,
         solvers=solvers,
         resources=replace(
-            _resources(config, benchmark, model, control, tools.menu, wording), captioner=captioner, context=context
+            _resources(config, benchmark, model, control, tools.tools_offered, wording),
+            captioner=captioner,
+            context=context,
         ),
         service=service,
         identity=identity,
@@ -208,8 +210,8 @@ def offered_tools(config: RunConfig) -> ToolsInUse:
     benchmark = _benchmark(config)
     _check_weights(config.service)
     foreign = _foreign(config)
-    menu, named = _menu(config, benchmark, foreign)
-    return tools_in_use(_solvers(config), benchmark.card.name, menu, named, config.service, None, foreign)
+    tools_offered, named = _tools_offered(config, benchmark, foreign)
+    return tools_in_use(_solvers(config), benchmark.card.name, tools_offered, named, config.service, None, foreign)
 
 
 def read_data(config: RunConfig, benchmark: Benchmark, mounted: Mounted) -> Questions:
@@ -319,7 +321,7 @@ def _check_protocol(config: RunConfig, benchmark: Benchmark, mounted: Mounted, w
         )
 
 
-def _foreign(config: RunConfig) -> ForeignMenu:
+def _foreign(config: RunConfig) -> ForeignTools:
     """The tools of other MCP servers, which are asked for them. Raises `UsageError`."""
     if not config.mcp:
         if config.mcp_images:
@@ -333,12 +335,12 @@ def _foreign(config: RunConfig) -> ForeignMenu:
         import mcp  # noqa: F401 - an extra
     except ImportError as error:
         raise UsageError(f"--mcp needs the package mcp: {install_extra('mcp')} ({error})") from error
-    from hybrid.integrations.mcp_client import foreign_menu
+    from hybrid.integrations.mcp_client import foreign_tools
 
-    return foreign_menu(config.mcp, config.mcp_images, names("tools"))
+    return foreign_tools(config.mcp, config.mcp_images, names("tools"))
 
 
-def _service(config: RunConfig, store: ImageStore, foreign: ForeignMenu) -> ToolRunner:
+def _service(config: RunConfig, store: ImageStore, foreign: ForeignTools) -> ToolRunner:
     kind = IsolatedTools if config.service.isolated else ToolService
     own = kind(store, FindingCache(home() / "findings" if config.cache else None, store), config.service)
     if not foreign.servers:
@@ -368,13 +370,13 @@ def _resources(
     benchmark: Benchmark,
     model: ChatModel | None,
     control: Control,
-    menu: tuple[Tool, ...],
+    tools_offered: tuple[Tool, ...],
     wording: Wording,
 ) -> Resources:
     return Resources(
         model=model,
         control=control,
-        menu=menu,
+        tools_offered=tools_offered,
         wording=wording,
         limits=config.limits,
         trust=read_trust(config.trust) if config.trust else None,
@@ -388,17 +390,17 @@ def _resources(
         caption_price=config.captioner_settings.price,
         answer=config.answer,
         samples=config.samples,
-        skill=benchmark.card.skill,
+        prior_accuracy=benchmark.card.prior_accuracy,
         run_meter=RunMeter(config.run_limits),
     )
 
 
-def _frame(config: RunConfig) -> Frame:
+def _frame(config: RunConfig) -> CoordinateSystem:
     """The declared frame; pixels are those of the copy that is sent, when images are scaled down for the model."""
     if config.frame == "probe":
-        return Frame()
+        return CoordinateSystem()
     declared = frame_named(config.frame)
-    return Frame(declared.name, config.model_settings.max_pixels)
+    return CoordinateSystem(declared.name, config.model_settings.max_pixels)
 
 
 def _solvers(config: RunConfig) -> dict[str, Solver]:
@@ -434,7 +436,9 @@ def _check_weights(service: ServiceOptions) -> None:
             raise UsageError(f"--weights {name}={where}: there is no directory {where}")
 
 
-def _menu(config: RunConfig, benchmark: Benchmark, foreign: ForeignMenu) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _tools_offered(
+    config: RunConfig, benchmark: Benchmark, foreign: ForeignTools
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names of the tools offered to a model, and those of them that somebody named.
 
     They are those named, all, none, or by default the benchmark's own, which a list may hold too, and the foreign ones
@@ -444,18 +448,18 @@ def _menu(config: RunConfig, benchmark: Benchmark, foreign: ForeignMenu) -> tupl
     if config.tools == (NO_TOOL,):
         return (), ()
     everything = config.tools == (EVERY_TOOL,)
-    own = benchmark.card.menu or names("tools")
-    if everything or config.tools in ((), (OWN_MENU,)):
+    own = benchmark.card.tools_offered or names("tools")
+    if everything or config.tools in ((), (BENCHMARK_TOOLS,)):
         if everything:
             return (*names("tools"), *strangers), ()
         return (*own, *(name for name, one in strangers.items() if one.images)), ()
-    named = tuple(name for name in config.tools if name != OWN_MENU)
+    named = tuple(name for name in config.tools if name != BENCHMARK_TOOLS)
     for name in named:
         if name in foreign.left_out:
             raise UsageError(f"--tools {name}: {foreign.left_out[name].removeprefix(f'{name}: ')}")
         if name not in strangers:
             _refuse_unknown(name, strangers)
-    listed = (each for name in config.tools for each in (own if name == OWN_MENU else (name,)))
+    listed = (each for name in config.tools for each in (own if name == BENCHMARK_TOOLS else (name,)))
     return tuple(dict.fromkeys(listed)), named
 
 
@@ -500,7 +504,7 @@ def _facts(
         "tasks": list(source.tasks),
         "settings": dict(source.settings),
         "data": _data(benchmark, mounted),
-        "model": dict(model.facts()) if model else None,
+        "model": dict(model.metadata()) if model else None,
         "prompts": {
             "format_line": wording.format_line,
             "format_lines": wording.sha256,

@@ -23,26 +23,26 @@ from hybrid.registry import plugin
 from hybrid.run_folder import LOG, writing
 from hybrid.running.engine import Engine, Opener, Tell, here
 from hybrid.running.ledger import FRAME_PROBE, Ledger, Standing, close_folder, open_folder
+from hybrid.running.progress import Progress
 from hybrid.running.recorder import Recorder
 from hybrid.running.replies import REPLIES, RunReplies
 from hybrid.running.resolve import ResolvedRun
 from hybrid.running.run_log import run_log
 from hybrid.running.sight import check_sight
-from hybrid.running.so_far import SoFar
 from hybrid.secrets import redact
 from hybrid.solving.budgets import RunBudgetSpent
 from hybrid.solving.captions import CAPTIONS, CaptionBook, captioner_sha256
-from hybrid.solving.frames import PROBE_TEXT, Frame, frame_named, probe_target, read_probe
-from hybrid.solving.kit import Solver
+from hybrid.solving.coordinates import PROBE_TEXT, CoordinateSystem, frame_named, probe_target, read_probe
+from hybrid.solving.solver import Solver
 from hybrid.tracing import GROUP, RunBegun
 from hybrid.types import ImageRef, Question
 
 log = logging.getLogger(__name__)
 
-Progress = Callable[[str, int, int], None]
+ProgressCallback = Callable[[str, int, int], None]
 """Called with solver, finished and total; a question is finished when it is on disk."""
-Watch = Callable[[str, SoFar], None]
-"""Called with a solver and what it has used and lost so far, before `Progress` is told of the same question."""
+UsageCallback = Callable[[str, Progress], None]
+"""Called with a solver and its usage so far, before `ProgressCallback` is called for the same question."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,12 @@ class RunEnd:
     stopped: HybridError | None = None
 
 
-def nobody(solver: str, so_far: SoFar) -> None:
+def nobody(solver: str, so_far: Progress) -> None:
     """Watches nothing."""
 
 
 async def execute(
-    run: ResolvedRun, progress: Progress, opener: Opener = here, watch: Watch = nobody
+    run: ResolvedRun, progress: ProgressCallback, opener: Opener = here, watch: UsageCallback = nobody
 ) -> tuple[UnfinishedQuestion, ...]:
     """Ask what is still open, solver by solver. Returns the questions that could not be finished.
 
@@ -83,7 +83,7 @@ async def execute(
 
 
 async def carry_out(
-    run: ResolvedRun, progress: Progress, tell: Tell, opener: Opener = here, watch: Watch = nobody
+    run: ResolvedRun, progress: ProgressCallback, tell: Tell, opener: Opener = here, watch: UsageCallback = nobody
 ) -> RunEnd:
     """Ask what is still open, solver by solver, and say how that ended.
 
@@ -209,8 +209,8 @@ def _ends_solver(stopped: HybridError | None, solver: Solver) -> bool:
 class _Watched:
     """Who is told how far the run has come."""
 
-    progress: Progress
-    watch: Watch
+    progress: ProgressCallback
+    watch: UsageCallback
 
 
 @dataclass
@@ -225,7 +225,7 @@ class _Asking:
     replies: RunReplies
     watched: _Watched
     answered: int = 0
-    so_far: SoFar = field(default_factory=SoFar)
+    so_far: Progress = field(default_factory=Progress)
     failures: list[UnfinishedQuestion] = field(default_factory=list)
     stopped: HybridError | None = None
     """Why no further question is asked."""
@@ -293,7 +293,7 @@ class _Asking:
         except OSError as full:
             self._cannot_be_written(full)
 
-    def _tell(self, so_far: SoFar) -> None:
+    def _tell(self, so_far: Progress) -> None:
         self.so_far = so_far
         self.watched.watch(self.name, so_far)
 
@@ -336,7 +336,7 @@ async def _with_frame(run: ResolvedRun) -> ResolvedRun:
     manifest = run.folder.manifest
     sent_pixels = run.config.model_settings.max_pixels
     if "probed_frame" in manifest:
-        frame: Frame = replace(frame_named(manifest["probed_frame"]), sent_pixels=sent_pixels)
+        frame: CoordinateSystem = replace(frame_named(manifest["probed_frame"]), sent_pixels=sent_pixels)
     else:
         target = run.service.store.put_pixels(probe_target())
         message = user_message([PROBE_TEXT, ImageRef("img:1", target)])

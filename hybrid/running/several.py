@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from hybrid.running.ablation import TOTAL, AblationEstimate, _row
 from hybrid.running.config import Concern, concerning, digest
-from hybrid.running.estimate import Estimate, Level, SolverEstimate
+from hybrid.running.estimate import CostEstimate, Level, SolverEstimate
 from hybrid.running.resolve import ResolvedRun
 from hybrid.types import Json
 
@@ -23,8 +23,8 @@ def answers_rest_on(run: ResolvedRun, solver: str) -> str:
     concerns: dict[Concern, bool] = {
         "all": True,
         "model": asked.needs_model,
-        "tools": bool(called) or asked.offers_menu,
-        "menu": asked.offers_menu,
+        "tools": bool(called) or asked.offers_tools,
+        "tools_offered": asked.offers_tools,
     }
     own = concerning(run.identity, [concern for concern, holds in concerns.items() if holds])
     config, served = run.config, run.config.model_settings
@@ -34,7 +34,7 @@ def answers_rest_on(run: ResolvedRun, solver: str) -> str:
         "solver": solver,
         "repeats": config.repeats,
         "where": [*where, *([config.service.device] if called else [])],
-        "tools": run.tools.facts(solver),
+        "tools": run.tools.metadata(solver),
         "unchecked": [name for name in run.unchecked if name in called],
     }
     return digest({**own, **facts})
@@ -44,7 +44,7 @@ def answers_rest_on(run: ResolvedRun, solver: str) -> str:
 class MatrixEstimate:
     """The runs of a matrix by their names."""
 
-    runs: Mapping[str, Estimate]
+    runs: Mapping[str, CostEstimate]
 
     @property
     def missing(self) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from hybrid.models.base import CallKey, ChatModel
 from hybrid.models.prices import cost_usd
 from hybrid.running.ledger import SIGHT_PROBE, Ledger
 from hybrid.running.resolve import ResolvedRun
-from hybrid.solving.kit import Solver
+from hybrid.solving.solver import Solver
 from hybrid.types import ImageRef, Usage
 
 log = logging.getLogger(__name__)

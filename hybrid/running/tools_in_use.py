@@ -2,7 +2,7 @@
 
     in_use = tools_in_use(solvers, "blink", offered, (), config.service, {"Relative_Depth"})
     in_use.menu                        # what a model is offered
-    in_use.facts("arbiter")            # {"depth": {"backend": "classical:...", "code": "..."}, ...}
+    in_use.metadata("arbiter")            # {"depth": {"backend": "classical:...", "code": "..."}, ...}
 
 A solver calls the menu if it offers that, and what it asks of its own accord (`Solver.asks`); each of these calls what
 it needs. The manifest holds the facts with the solver, so that a tool which a solver does not call may change, come and
@@ -15,11 +15,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from hybrid.errors import UsageError
-from hybrid.integrations.foreign import CODE_DIGITS, NOTHING_FOREIGN, ForeignMenu
+from hybrid.integrations.foreign import CODE_DIGITS, NOTHING_FOREIGN, ForeignTools
 from hybrid.registry import load
 from hybrid.serving.service import ServiceOptions
 from hybrid.serving.sources import code_of
-from hybrid.solving.kit import Solver
+from hybrid.solving.solver import Solver
 from hybrid.tool import Tool
 from hybrid.types import Json
 from hybrid.weights import ABSENT, backends_in_use
@@ -29,7 +29,7 @@ from hybrid.weights import ABSENT, backends_in_use
 class ToolsInUse:
     """Tools by solver and what answers for them."""
 
-    menu: tuple[Tool, ...]
+    tools_offered: tuple[Tool, ...]
     """What a model is offered; empty where no solver offers anything."""
     tools: Mapping[str, Tool]
     """Every tool that may be called, by name."""
@@ -42,7 +42,7 @@ class ToolsInUse:
     left_out: tuple[str, ...] = ()
     """Of each tool that would be on the menu and cannot be imported, why."""
 
-    def facts(self, solver: str) -> dict[str, Json]:
+    def metadata(self, solver: str) -> dict[str, Json]:
         """What the manifest says of the tools of a solver."""
         return {
             name: {"backend": self.backends[name], "code": self._code(name)[:CODE_DIGITS]}
@@ -60,7 +60,7 @@ def tools_in_use(
     named: Collection[str],
     service: ServiceOptions,
     routes: Collection[str] | None = None,
-    foreign: ForeignMenu = NOTHING_FOREIGN,
+    foreign: ForeignTools = NOTHING_FOREIGN,
 ) -> ToolsInUse:
     """Find out.
 
@@ -78,33 +78,33 @@ def tools_in_use(
         UsageError: there is no tool of a name, or one that somebody asked for cannot be imported.
         WeightsError: weights that somebody asked for cannot be used.
     """
-    menu = tuple(offered) if any(solver.offers_menu for solver in solvers.values()) else ()
-    asked = {name: solver.asks(benchmark, routes) for name, solver in solvers.items()}
+    tools_offered = tuple(offered) if any(solver.offers_tools for solver in solvers.values()) else ()
+    asked = {name: solver.required_tools(benchmark, routes) for name, solver in solvers.items()}
     strangers = foreign.tools
     tools: dict[str, Tool] = {name: one.tool for name, one in strangers.items()}
     backends: dict[str, str] = foreign.backends
     broken: dict[str, str] = {}
-    waiting = [*menu, *sorted(frozenset().union(*asked.values()))]
+    waiting = [*tools_offered, *sorted(frozenset().union(*asked.values()))]
     while waiting:
         if (name := waiting.pop(0)) in tools or name in broken:
             continue
         try:
             tools[name] = load("tools", name)
         except UsageError as error:
-            if name in named or name not in menu:
+            if name in named or name not in tools_offered:
                 raise
             broken[name] = str(error)
             continue
         backends |= backends_in_use([tools[name]], service.backend, service.weights)
         waiting += needs_of(tools[name], backends[name])
-    menu = tuple(name for name in menu if name in named or backends.get(name, ABSENT) != ABSENT)
+    tools_offered = tuple(name for name in tools_offered if name in named or backends.get(name, ABSENT) != ABSENT)
     by_solver = {
-        name: _with_needs({*asked[name], *(menu if solver.offers_menu else ())}, tools, backends)
+        name: _with_needs({*asked[name], *(tools_offered if solver.offers_tools else ())}, tools, backends)
         for name, solver in solvers.items()
     }
     called = {name for names in by_solver.values() for name in names}
     return ToolsInUse(
-        tuple(tools[name] for name in menu),
+        tuple(tools[name] for name in tools_offered),
         {name: tool for name, tool in tools.items() if name in called},
         {name: backend for name, backend in backends.items() if name in called},
         by_solver,

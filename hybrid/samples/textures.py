@@ -81,8 +81,8 @@ def _pattern(rng: np.random.Generator, pattern: Pattern, side: int) -> FloatMap:
         across = columns if rng.random() < 0.5 else rows
         mix = 0.5 + 0.5 * np.tanh(4 * np.sin(2 * np.pi * cells * across + fractal_noise(rng, side, 1.6)))
     elif pattern == "bricks":
-        course = np.floor(rows * 2 * cells)
-        mix = np.maximum((rows * 2 * cells) % 1 < 0.12, (columns * cells + 0.5 * (course % 2)) % 1 < 0.06)
+        call_path = np.floor(rows * 2 * cells)
+        mix = np.maximum((rows * 2 * cells) % 1 < 0.12, (columns * cells + 0.5 * (call_path % 2)) % 1 < 0.06)
     elif pattern == "tiles":
         mix = np.maximum((rows * cells) % 1 < 0.05, (columns * cells) % 1 < 0.05)
     else:

@@ -21,7 +21,7 @@ from hybrid.registry import load, load_solver
 from hybrid.repeats import REPEAT
 from hybrid.run_folder import RunFolder, difference
 from hybrid.running.ablation import FULL, NONE, Variant, ablation
-from hybrid.scoring.compare import ComparisonOptions, Pair
+from hybrid.scoring.compare import ComparisonOptions, SolverPair
 from hybrid.scoring.rendering import as_csv
 from hybrid.scoring.reports import ComparisonReport, Report, TableArguments, scored_at
 from hybrid.scoring.result import Result
@@ -85,18 +85,18 @@ class AblationReport(Report):
     @cached_property
     def against_full(self) -> ComparisonReport:
         """The runs that lack one tool, or all of them, against the full menu."""
-        most = len(self.full.variant.menu) - 1
-        return self._against(self.full, [run for run in self.runs if len(run.variant.menu) in (0, most)])
+        most = len(self.full.variant.tools_offered) - 1
+        return self._against(self.full, [run for run in self.runs if len(run.variant.tools_offered) in (0, most)])
 
     @cached_property
     def against_none(self) -> ComparisonReport | None:
         """Every run with one tool against the one without any; None where there are none."""
         none = next((run for run in self.runs if run.variant.name == NONE), None)
-        alone = [run for run in self.runs if len(run.variant.menu) == 1 and run is not self.full]
+        alone = [run for run in self.runs if len(run.variant.tools_offered) == 1 and run is not self.full]
         return self._against(none, alone) if none is not None and alone else None
 
     def _against(self, reference: AblatedRun, others: Sequence[AblatedRun]) -> ComparisonReport:
-        pairs = tuple(Pair(reference.name, other.name) for other in others)
+        pairs = tuple(SolverPair(reference.name, other.name) for other in others)
         solvers = tuple(run.scored for run in (reference, *others))
         return ComparisonReport(solvers, replace(self.options, pairs=pairs), brief=True)
 
@@ -137,18 +137,18 @@ class AblationReport(Report):
             "solver": self.solver,
             "metric": self.metric,
             "abstain": self.full.scored.abstain,
-            "menu": list(self.full.variant.menu),
+            "tools_offered": list(self.full.variant.tools_offered),
             "runs": {run.variant.name: self._run_json(run) for run in self.runs},
             "results": [row.as_json() for row in self.results],
             "conclusion": [*self.conclusion()],
         }
 
     def _run_json(self, run: AblatedRun) -> dict[str, Json]:
-        left_out = [name for name in self.full.variant.menu if name not in run.variant.menu]
+        left_out = [name for name in self.full.variant.tools_offered if name not in run.variant.tools_offered]
         facts: dict[str, Json] = {
             "name": run.name,
             "folder": str(self.folder / run.variant.name),
-            "menu": list(run.variant.menu),
+            "tools_offered": list(run.variant.tools_offered),
             "left_out": [*left_out],
         }
         usage = run.scored.usage
@@ -180,26 +180,30 @@ class AblationReport(Report):
     def _said_of_missing(self) -> list[str]:
         """What leaving out all tools changes, then each one."""
         rows = {row.b: row for row in self._differences(self.against_full)}
-        without = [run for run in self.runs if len(run.variant.menu) == len(self.full.variant.menu) - 1]
+        without = [
+            run for run in self.runs if len(run.variant.tools_offered) == len(self.full.variant.tools_offered) - 1
+        ]
         said = []
-        none = rows.get(next((run.name for run in self.runs if not run.variant.menu), ""))
+        none = rows.get(next((run.name for run in self.runs if not run.variant.tools_offered), ""))
         if none is not None and none.p_holm is not None:
             opening = "Without any tool" if _is_shown(none) else NOT_SHOWN
             said.append(f"{opening} {_change(none)}.")
-        own = [(self._missing(run), rows[run.name]) for run in without if run.variant.menu and run.name in rows]
+        own = [
+            (self._missing(run), rows[run.name]) for run in without if run.variant.tools_offered and run.name in rows
+        ]
         said += self._said_each(own, "Without {tool}", "No single tool's absence changes")
         if own:
             said.append(COVER + ("" if self.against_none else ALONE))
         return said
 
     def _missing(self, run: AblatedRun) -> str:
-        return next(name for name in self.full.variant.menu if name not in run.variant.menu)
+        return next(name for name in self.full.variant.tools_offered if name not in run.variant.tools_offered)
 
     def _said_of_single(self) -> list[str]:
         if self.against_none is None:
             return []
-        menus = {run.name: run.variant.menu for run in self.runs}
-        own = [(menus[row.b][0], row) for row in self._differences(self.against_none)]
+        tools_offered_by = {run.name: run.variant.tools_offered for run in self.runs}
+        own = [(tools_offered_by[row.b][0], row) for row in self._differences(self.against_none)]
         return self._said_each(own, "Against no tool, with {tool} alone", "No tool alone changes")
 
     def _said_each(self, rows: Sequence[tuple[str, Result]], opening: str, nothing: str) -> list[str]:
@@ -259,11 +263,11 @@ def ablation_at(folder: Path, solver: str | None = None, options: TableArguments
     refuse_hidden(load("hybrid.benchmarks", identity["benchmark"]), identity["split"])
     name = solver or _only_solver(RunFolder(full))
     found = []
-    for variant in ablation(identity.get("menu") or (), add_one=True).variants:
+    for variant in ablation(identity.get("tools_offered") or (), add_one=True).variants:
         run = RunFolder(folder / variant.name)
         if not (run.path / MANIFEST).is_file():
             continue
-        _refuse_other(run, {**identity, "menu": list(variant.menu)}, full)
+        _refuse_other(run, {**identity, "tools_offered": list(variant.tools_offered)}, full)
         if name in run.solvers() and run.finished(name):
             (scored,) = scored_at(run.path / name, options)
             found.append(AblatedRun(variant, replace(scored, solver=variant.words)))
@@ -275,7 +279,7 @@ def ablation_at(folder: Path, solver: str | None = None, options: TableArguments
 
 def _only_solver(run: RunFolder) -> str:
     """The solver of a run that offers tools, as it was asked first. Raises `UsageError` unless there is one."""
-    known = [name for name in run.solvers() if REPEAT not in name and load_solver(name).offers_menu]
+    known = [name for name in run.solvers() if REPEAT not in name and load_solver(name).offers_tools]
     if len(known) != 1:
         raise UsageError(
             f"{run.path} has answers of {', '.join(known) or 'no solver that offers tools'}: give --solver"

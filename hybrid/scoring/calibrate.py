@@ -1,9 +1,9 @@
 """What real cases say of each tool and of the MLLM, by route, out of fold: `hybrid calibrate RUN -o trust.json`.
 
-Every testimony of a finished run is scored as if it were the reply to the ask in which it was given; of the MLLM alone,
-where the run has it, the scores are counted. Of each witness the sum of the scores is kept, and the recalibration that
-fits the log-odds it claimed (`hybrid/solving/witness.py`). An answer that is graded and neither right nor wrong (a
-scanpath) counts by the metric that the benchmark leads with. Asks of another kind than the question, such as ActiView's
+Every specialist answer of a finished run is scored as if it were the reply to the ask in which it was given; of the
+MLLM alone, where the run has it, the scores are counted. For each of them the sum of the scores is kept, and the
+recalibration that fits the log-odds it claimed (`hybrid/solving/answer_confidence.py`). An answer that is graded and
+neither right nor wrong (a scanpath) counts by the metric that the benchmark leads with. Asks of another kind than the question, such as ActiView's
 for parts, have no score.
 
 Questions fall into folds by a hash of their id, and fold k of the file holds what was counted on all other folds. A run
@@ -25,9 +25,19 @@ from hybrid.registry import load
 from hybrid.run_folder import RunFolder, write_redacted, writing
 from hybrid.scoring.score import refuse_hidden
 from hybrid.scoring.tally import recorded_of, tally
+from hybrid.solving.answer_confidence import AnswerConfidence, fit
 from hybrid.solving.self_consistency import confidence_in
-from hybrid.solving.trust import MODEL, Key, Measured, Measurement, Skill, claimed_by, fold_of, trust_content, written
-from hybrid.solving.witness import Witness, fit
+from hybrid.solving.trust import (
+    MODEL,
+    Key,
+    Measured,
+    Measurement,
+    ModelAccuracy,
+    claimed_by,
+    fold_of,
+    trust_content,
+    written,
+)
 from hybrid.tool import Tool
 from hybrid.types import LETTERS, Attempt, Exchange, Json, Kind, Prompt, Question, Reply, Score
 
@@ -40,7 +50,7 @@ AS_TABLES = ScoreOptions(abstain="chance")
 
 
 @dataclass(frozen=True)
-class CountedTestimony:
+class CountedAnswer:
     """One scored answer of a witness."""
 
     unit: str
@@ -49,18 +59,18 @@ class CountedTestimony:
     """As it was stated, 0..1; None where the witness says nothing of this answer."""
     score: float
     """1 right, 0 wrong, of a graded answer what it is worth, 0..1."""
-    claimed: Witness
+    claimed: AnswerConfidence
     """Of a tool what was known of it and said by it before anything was measured; of the MLLM the usual skill and its
     share of the votes."""
 
 
-def cases(folder: RunFolder) -> tuple[CountedTestimony, ...]:
+def cases(folder: RunFolder) -> tuple[CountedAnswer, ...]:
     """Every testimony in a run, and the MLLM's own answers, each counted once a question and prompt."""
     manifest = folder.manifest
     benchmark: Benchmark = load("hybrid.benchmarks", manifest["identity"]["benchmark"])
     refuse_hidden(benchmark, manifest["identity"]["split"])
     questions = folder.questions()
-    found: dict[tuple[str, Key, bytes], CountedTestimony] = {}
+    found: dict[tuple[str, Key, bytes], CountedAnswer] = {}
     for solver in folder.solvers():
         alone = tally(folder, benchmark, solver, questions, AS_TABLES).scores if solver == MODEL_SOLVER else ()
         scores = {score.id: score for score in alone}
@@ -90,23 +100,21 @@ def worth(benchmark: Benchmark, score: Score) -> float | None:
     return None if value is None else min(max(value, 0.0), 1.0)
 
 
-def _model_case(benchmark: Benchmark, question: Question, attempt: Attempt, score: Score) -> Iterator[CountedTestimony]:
+def _model_case(benchmark: Benchmark, question: Question, attempt: Attempt, score: Score) -> Iterator[CountedAnswer]:
     """What the MLLM's own answer was worth, where it could be read."""
     value = worth(benchmark, score)
     if score.answer is None or value is None:
         return
     asked = attempt.exchanges[-1]
     confidence = confidence_in(asked.reply.steps)
-    claimed = Witness(benchmark.card.skill.usual(asked.prompt), confidence)
-    yield CountedTestimony(question.unit, (*MODEL, asked.prompt.route), confidence, value, claimed)
+    claimed = AnswerConfidence(benchmark.card.prior_accuracy.usual(asked.prompt), confidence)
+    yield CountedAnswer(question.unit, (*MODEL, asked.prompt.route), confidence, value, claimed)
 
 
-def _cases(
-    benchmark: Benchmark, question: Question, attempt: Attempt, exchange: Exchange
-) -> Iterator[CountedTestimony]:
+def _cases(benchmark: Benchmark, question: Question, attempt: Attempt, exchange: Exchange) -> Iterator[CountedAnswer]:
     """The testimonies given in one ask."""
     for step in exchange.reply.steps:
-        said = step.data.get("testimony")
+        said = step.data.get("specialist_answer")
         heard = _as_reply(question, attempt, exchange, said) if isinstance(said, Mapping) else None
         if not isinstance(said, Mapping) or heard is None:
             continue
@@ -114,12 +122,12 @@ def _cases(
         confidence = said["confidence"]
         if value is not None and isinstance(confidence, int | float):
             key = (str(said["tool"]), str(said["backend"]), exchange.prompt.route)
-            guess = benchmark.card.skill.guess(exchange.prompt)
+            guess = benchmark.card.prior_accuracy.guess(exchange.prompt)
             claimed = _claimed(said, exchange.prompt, float(confidence), guess)
-            yield CountedTestimony(question.unit, key, float(confidence), value, claimed)
+            yield CountedAnswer(question.unit, key, float(confidence), value, claimed)
 
 
-def _claimed(said: Mapping[str, Json], prompt: Prompt, confidence: float, guess: float) -> Witness:
+def _claimed(said: Mapping[str, Json], prompt: Prompt, confidence: float, guess: float) -> AnswerConfidence:
     """The testimony as a witness before anything was measured, as the arbiter takes it."""
     tool: Tool = load("tools", str(said["tool"]))
     stated = None if prompt.kind is Kind.SCANPATH else confidence
@@ -162,7 +170,7 @@ def _letter_in(question: Question, prompt: Prompt, letter: Json) -> str | None:
     return LETTERS[question.choices.index(text)]
 
 
-def write_trust(folder: RunFolder, out: Path, folds: int) -> tuple[CountedTestimony, ...]:
+def write_trust(folder: RunFolder, out: Path, folds: int) -> tuple[CountedAnswer, ...]:
     """Count the cases of a run into a trust file.
 
     Raises:
@@ -191,7 +199,7 @@ def write_trust(folder: RunFolder, out: Path, folds: int) -> tuple[CountedTestim
     return found
 
 
-def measured(manifest: Mapping[str, Any], found: Sequence[CountedTestimony]) -> Measured:
+def measured(manifest: Mapping[str, Any], found: Sequence[CountedAnswer]) -> Measured:
     """What the cases of a run were measured with, by its manifest.
 
     Raises:
@@ -231,22 +239,26 @@ def _with_needs(tools: Collection[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def measurements(found: Iterable[CountedTestimony]) -> tuple[tuple[Key, Measurement], ...]:
+def measurements(found: Iterable[CountedAnswer]) -> tuple[tuple[Key, Measurement], ...]:
     """What the cases come to for each witness and route, in the order of their names."""
-    by_key: dict[Key, list[CountedTestimony]] = defaultdict(list)
+    by_key: dict[Key, list[CountedAnswer]] = defaultdict(list)
     for case in found:
         by_key[case.key].append(case)
     return tuple((key, (_of_model if key[:2] == MODEL else _of_tool)(by_key[key])) for key in sorted(by_key))
 
 
-def _of_tool(cases: Sequence[CountedTestimony]) -> Measurement:
+def _of_tool(cases: Sequence[CountedAnswer]) -> Measurement:
     corrected = fit([(case.claimed.claimed, case.score) for case in cases])
     return Measurement(sum(case.score for case in cases), len(cases), corrected)
 
 
-def _of_model(cases: Sequence[CountedTestimony]) -> Measurement:
+def _of_model(cases: Sequence[CountedAnswer]) -> Measurement:
     """Its skill, and where it was asked several times what its shares of the votes were worth next to that skill."""
     right, n, usual = sum(case.score for case in cases), len(cases), cases[0].claimed.rate
-    skill = Skill(usual, usual, right, n).value
-    voted = [(replace(case.claimed, rate=skill).claimed, case.score) for case in cases if case.claimed.said is not None]
+    prior_accuracy = ModelAccuracy(usual, usual, right, n).value
+    voted = [
+        (replace(case.claimed, rate=prior_accuracy).claimed, case.score)
+        for case in cases
+        if case.claimed.said is not None
+    ]
     return Measurement(right, n, fit(voted), usual)

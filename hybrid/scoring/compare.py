@@ -19,10 +19,10 @@ from hybrid.errors import UsageError
 from hybrid.registry import load, names
 from hybrid.repeats import number_of, word_of
 from hybrid.scoring.groups import ComparisonGroup, comparison_groups, model_of
-from hybrid.scoring.menus import menu_words
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.pairing import check_same
 from hybrid.scoring.score import Scored
+from hybrid.scoring.tools_offered import tools_words
 
 CONTROL = "tool output "
 """How the label of a run with a control starts (`run.py`)."""
@@ -30,7 +30,7 @@ OWN_METRICS = ("rotation.",)
 """Metrics of ours, shown for every benchmark."""
 
 
-class Pair(NamedTuple):
+class SolverPair(NamedTuple):
     """Names of two solvers; differences are the second minus the first."""
 
     a: str
@@ -45,7 +45,7 @@ class ComparisonOptions:
     """
 
     by: str | None = None
-    pairs: tuple[Pair, ...] | None = None
+    pairs: tuple[SolverPair, ...] | None = None
     allow_failed: bool = False
     margin: float = 0.05
 
@@ -56,7 +56,7 @@ class Comparison:
 
     solvers: tuple[Scored, ...]
     options: ComparisonOptions
-    pairs: tuple[Pair, ...]
+    pairs: tuple[SolverPair, ...]
     _overlaps: dict[tuple[str, ...], Overlap] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -77,7 +77,7 @@ class Comparison:
         return comparison_groups(self.solvers)
 
     @cached_property
-    def main_pairs(self) -> tuple[Pair, ...]:
+    def main_pairs(self) -> tuple[SolverPair, ...]:
         """The pairs that are read first: each hybrid solver against its parts and controls; all where there is none."""
         wanted = {
             frozenset((group.hybrid.solver, other.solver))
@@ -124,12 +124,12 @@ def compare(solvers: Sequence[Scored], options: ComparisonOptions | None = None)
     return Comparison(tuple(solvers), options, pairs)
 
 
-def _all_pairs(solvers: Sequence[Scored]) -> list[Pair]:
+def _all_pairs(solvers: Sequence[Scored]) -> list[SolverPair]:
     """Every two solvers but later repetitions, which are no contestants of their own: `spread.py` tells of them."""
     first = {_told_apart_by(one) for one in solvers if number_of(one.recorded) == 1}
     own = [one for one in solvers if number_of(one.recorded) == 1 or _told_apart_by(one) not in first]
     ordered = sorted(own, key=_rank)
-    return [Pair(a.solver, b.solver) for a, b in itertools.combinations(ordered, 2)]
+    return [SolverPair(a.solver, b.solver) for a, b in itertools.combinations(ordered, 2)]
 
 
 def _told_apart_by(scored: Scored) -> tuple[Path | None, str]:
@@ -143,7 +143,7 @@ def _rank(scored: Scored) -> tuple[bool, bool]:
     return (word_of(scored.solver.split(" ")[0]) not in names("baselines"), real)
 
 
-def chosen_pairs(known: Sequence[str], baseline: str | None, words: Sequence[str]) -> tuple[Pair, ...] | None:
+def chosen_pairs(known: Sequence[str], baseline: str | None, words: Sequence[str]) -> tuple[SolverPair, ...] | None:
     """The pairs of `--baseline S` or of `--pairs A:B`, which may be given several times; None where neither is given.
 
     Raises:
@@ -154,10 +154,10 @@ def chosen_pairs(known: Sequence[str], baseline: str | None, words: Sequence[str
     if baseline is not None:
         if baseline not in known:
             raise UsageError(f"--baseline {baseline}: there is no such solver; there are: {', '.join(known)}")
-        return tuple(Pair(baseline, name) for name in known if name != baseline)
+        return tuple(SolverPair(baseline, name) for name in known if name != baseline)
     if not words:
         return None
-    found: dict[frozenset[str], Pair] = {}
+    found: dict[frozenset[str], SolverPair] = {}
     for word in words:
         pair = _pair_of(word, known)
         if found.setdefault(frozenset(pair), pair) != pair or list(words).count(word) > 1:
@@ -165,10 +165,10 @@ def chosen_pairs(known: Sequence[str], baseline: str | None, words: Sequence[str
     return tuple(found.values())
 
 
-def _pair_of(word: str, known: Sequence[str]) -> Pair:
+def _pair_of(word: str, known: Sequence[str]) -> SolverPair:
     """The two solvers of A:B; a name may hold a colon itself."""
     cuts = [place for place, sign in enumerate(word) if sign == ":"]
-    pairs = [Pair(word[:cut], word[cut + 1 :]) for cut in cuts]
+    pairs = [SolverPair(word[:cut], word[cut + 1 :]) for cut in cuts]
     fitting = [pair for pair in pairs if pair.a in known and pair.b in known and pair.a != pair.b]
     if len(fitting) != 1:
         raise UsageError(f"--pairs {word}: give two different solvers as A:B; there are: {', '.join(known)}")
@@ -178,14 +178,14 @@ def _pair_of(word: str, known: Sequence[str]) -> Pair:
 def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, ...]:
     """The same solvers under names that differ: `controller [blank]` next to `controller`, else with their origin.
 
-    A name carries its model where several are compared, the menu of its run where that differs (`menus.py`), a control
-    that not all share, and any label that another solver of its name lacks, so that it is read next to that as what it
-    is. Names that still occur twice get the origin, and a number where that does not tell them apart.
+    A name carries its model where several are compared, the tools offered in its run where they differ
+    (`tools_offered.py`), a control that not all share, and any label that another solver of its name lacks, so that it
+    is read next to that as what it is. Names that still occur twice get the origin, and a number where that does not tell them apart.
     """
-    several, menus = len(set(map(model_of, solvers)) - {None}) > 1, menu_words(solvers)
+    several, tools_offered_by = len(set(map(model_of, solvers)) - {None}) > 1, tools_words(solvers)
     own = [
-        "; ".join([*_model_words(one, several=several), *menu, *_label_words(one, solvers)])
-        for one, menu in zip(solvers, menus, strict=True)
+        "; ".join([*_model_words(one, several=several), *tools_offered, *_label_words(one, solvers)])
+        for one, tools_offered in zip(solvers, tools_offered_by, strict=True)
     ]
     named = [f"{one.solver} [{label}]" if label else one.solver for one, label in zip(solvers, own, strict=True)]
     count = Counter(named)

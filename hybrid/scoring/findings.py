@@ -29,9 +29,9 @@ from hybrid.registry import load, names
 from hybrid.scoring.score import Scored
 from hybrid.scoring.tally import where_raised
 from hybrid.scoring.traces import NoTrace, TracedCall, calls_of, read_trace
-from hybrid.solving.album import Album
-from hybrid.solving.frames import Frame
-from hybrid.solving.kit import CallTool, Kit, Limits, Log, Meter
+from hybrid.solving.coordinates import CoordinateSystem
+from hybrid.solving.image_registry import ImageRegistry
+from hybrid.solving.solver import CallTool, Limits, Log, Meter, SolverContext
 from hybrid.solving.trust import Trust
 from hybrid.tool import Tool
 from hybrid.types import Attempt, Box, Exchange, Fault, Finding, Json, Outcome, Prompt, Question, Reply
@@ -163,7 +163,7 @@ async def hear(benchmark: Benchmark, question: Question, attempt: Attempt) -> He
     if not calls:
         return Heard((), False, "none")
     own = [exchange for exchange in attempt.exchanges if exchange.prompt.kind is question.kind]
-    if all(exchange.prompt.route not in rules() and _testimony(exchange) is None for exchange in own):
+    if all(exchange.prompt.route not in rules() and _specialist_answer(exchange) is None for exchange in own):
         routes = ", ".join(dict.fromkeys(repr(exchange.prompt.route) for exchange in own))
         return Heard(calls, False, "unread", unread=f"there is no rule for {routes or 'its asks'}")
     said = [
@@ -194,20 +194,20 @@ def _to_the_point(exchange: Exchange) -> bool:
 
 async def _said_by_rule(exchange: Exchange) -> Reply:
     """What the specialist would have replied to an ask from the findings in it."""
-    answer = _testimony(exchange) or await recorded_answer(exchange.prompt, calls_of(exchange))
+    answer = _specialist_answer(exchange) or await recorded_answer(exchange.prompt, calls_of(exchange))
     return Reply("", Outcome.ABSTAINED) if answer is None else Reply(answer)
 
 
-def _testimony(exchange: Exchange) -> str | None:
+def _specialist_answer(exchange: Exchange) -> str | None:
     """The answer of the testimony that the solver itself heard in an ask; None where it wrote none down."""
     for step in reversed(exchange.reply.steps):
-        said = step.data.get("testimony")
+        said = step.data.get("specialist_answer")
         if isinstance(said, Mapping) and isinstance(said.get("answer"), str):
             return str(said["answer"])
     return None
 
 
-# The rules know a prompt and a kit; what they give back is a `Testimony` of `tools/rules`, of which the answer is read.
+# A rule takes a prompt and a context and returns a `SpecialistAnswer` of `tools/rules`, whose answer is read.
 Rule = Any
 
 
@@ -223,10 +223,10 @@ async def recorded_answer(prompt: Prompt, calls: Sequence[TracedCall]) -> str | 
     if rule is None:
         return None
     try:
-        testimony = await rule(prompt, _kit(prompt, _recorded(rule.tools, calls)))
+        specialist_answer = await rule(prompt, _context(prompt, _recorded(rule.tools, calls)))
     except ToolError:
         return None
-    return None if testimony is None else str(testimony.answer)
+    return None if specialist_answer is None else str(specialist_answer.answer)
 
 
 def _recorded(tools: Iterable[str], calls: Sequence[TracedCall]) -> CallTool:
@@ -246,18 +246,18 @@ async def _no_model(messages: Sequence[Message], tools: Sequence[Tool] = ()) -> 
     raise NotRecorded("a rule asks no model")
 
 
-def _kit(prompt: Prompt, tool: CallTool) -> Kit:
-    return Kit(
+def _context(prompt: Prompt, tool: CallTool) -> SolverContext:
+    return SolverContext(
         model=_no_model,
         tool=tool,
-        menu=(),
+        tools_offered=(),
         wording=Wording(),
         shown=prompt.parts,
-        album=Album((*prompt.images, *prompt.derived)),
+        image_registry=ImageRegistry((*prompt.images, *prompt.derived)),
         meter=Meter(Limits()),
         log=Log(),
         trust=Trust(),
-        frame=Frame(),
+        frame=CoordinateSystem(),
         show="both",
         seed=0,
     )

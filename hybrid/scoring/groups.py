@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hybrid.registry import load_solver, solver_names
 from hybrid.repeats import number_of, word_of
 from hybrid.scoring.score import Scored
-from hybrid.solving.kit import Role
+from hybrid.solving.solver import Role
 from hybrid.types import Json
 
 REAL = "real"
@@ -95,9 +95,9 @@ def comparison_groups(solvers: Sequence[Scored]) -> tuple[ComparisonGroup, ...]:
     return tuple(_group_of(head, solvers) for head in heads)
 
 
-def _menu(scored: Scored) -> Json:
+def _tools_offered(scored: Scored) -> Json:
     """The tools that a run offers a model; None where nobody recorded them."""
-    return None if scored.folder is None else scored.folder.manifest["identity"].get("menu")
+    return None if scored.folder is None else scored.folder.manifest["identity"].get("tools_offered")
 
 
 def _group_of(head: Scored, solvers: Sequence[Scored]) -> ComparisonGroup:
@@ -108,7 +108,7 @@ def _group_of(head: Scored, solvers: Sequence[Scored]) -> ComparisonGroup:
             if (role(one), word(one), one.tool_output) == (kind, name, output)
             and repetition(one) == 1
             and (any_model or one.model == head.model)
-            and (kind != "hybrid" or _menu(one) == _menu(head))
+            and (kind != "hybrid" or _tools_offered(one) == _tools_offered(head))
         ]
         return min(fitting, key=lambda one: one.folder is not head.folder, default=None)
 

@@ -23,7 +23,7 @@ from hybrid.messages import user_message
 from hybrid.models.base import CallKey, ChatModel, prompt_sha256
 from hybrid.registry import load
 from hybrid.run_folder import RunFolder, difference, write_redacted, writing
-from hybrid.scoring.readings import VERDICTS, Reading, can_be_judged, read_readings, reply_sha256, unread
+from hybrid.scoring.readings import VERDICTS, ReplyReading, can_be_judged, read_readings, reply_sha256, unread
 from hybrid.scoring.score import chosen
 from hybrid.scoring.tally import tally
 from hybrid.texts import read_texts, text_hash
@@ -109,9 +109,9 @@ async def _ask_all(model: ChatModel, waiting: Sequence[UnreadReply], path: Path,
     with writing(path.parent):
         journal = Journal(path)
 
-    async def keep(reading: Reading) -> None:
+    async def keep(reading: ReplyReading) -> None:
         with writing(path.parent):
-            await asyncio.to_thread(journal.append, to_json(Reading, reading))
+            await asyncio.to_thread(journal.append, to_json(ReplyReading, reading))
 
     async def worker() -> None:
         for one in queue:
@@ -154,7 +154,7 @@ def unread_replies(
     )
 
 
-async def ask_judge(model: ChatModel, unread_reply: UnreadReply) -> Reading:
+async def ask_judge(model: ChatModel, unread_reply: UnreadReply) -> ReplyReading:
     """One reading. Raises what the model raises."""
     text = judge_prompt(unread_reply.exchange, read_texts(TEXTS))
     # The judge's calls are not the question's own: recordings of the run must not answer them.
@@ -162,7 +162,9 @@ async def ask_judge(model: ChatModel, unread_reply: UnreadReply) -> Reading:
     said = (await model.chat([user_message([text])], (), call)).text
     prompt = unread_reply.exchange.prompt
     letter = answer_in(said, prompt.kind, prompt.choices)
-    return Reading(unread_reply.id, unread_reply.ask, letter, model.name, said, reply_sha256(unread_reply.exchange))
+    return ReplyReading(
+        unread_reply.id, unread_reply.ask, letter, model.name, said, reply_sha256(unread_reply.exchange)
+    )
 
 
 def judge_prompt(exchange: Exchange, texts: Mapping[str, str]) -> str:
@@ -200,7 +202,7 @@ def _keep_configuration(folder: RunFolder, solver: str, model: ChatModel) -> Non
     """Write next to the readings who made them and with which words. Raises `UsageError` when somebody else did."""
     path = folder.path / solver / CONFIGURATION
     now = {
-        "judge": json.loads(json.dumps(dict(model.facts()))),
+        "judge": json.loads(json.dumps(dict(model.metadata()))),
         "name": model.name,
         "texts": text_hash(read_texts(TEXTS)),
     }

@@ -25,7 +25,7 @@ JUDGED = (Kind.CHOICE, Kind.YES_NO, Kind.INTEGER, Kind.ORDER)
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReplyReading:
     """One line of `verdicts.jsonl`.
 
     `letter` is the answer that the reply gives in the form of its kind (`B`, `yes`, `3`, `BCA`), None where it gives
@@ -40,7 +40,7 @@ class Reading:
     reply_sha256: str = ""
 
 
-Readings = Mapping[tuple[str, int], Reading]
+Readings = Mapping[tuple[str, int], ReplyReading]
 """By question id with variant, and number of the ask from 0."""
 
 
@@ -50,8 +50,8 @@ def read_readings(path: Path) -> Readings:
     Raises:
         DataError: a line that is none.
     """
-    found: dict[tuple[str, int], Reading] = {}
-    for reading in read_lines(path, Reading):
+    found: dict[tuple[str, int], ReplyReading] = {}
+    for reading in read_lines(path, ReplyReading):
         found.setdefault((reading.id, reading.ask), reading)
     return found
 
@@ -95,6 +95,6 @@ def reply_sha256(exchange: Exchange) -> str:
     return hashlib.sha256(exchange.reply.text.encode("utf-8", "replace")).hexdigest()
 
 
-def models_of(readings: Sequence[Reading]) -> tuple[str, ...]:
+def models_of(readings: Sequence[ReplyReading]) -> tuple[str, ...]:
     """The judges, in alphabetical order."""
     return tuple(sorted({reading.model for reading in readings}))

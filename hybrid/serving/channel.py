@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from hybrid.serving.loader import Answering
 from hybrid.serving.service import ServiceOptions
-from hybrid.tool import BackendName, Bin, Provenance, Series
+from hybrid.tool import BackendName, Bin, CheckSeries, Provenance
 from hybrid.types import Fault, Finding, ImageRef, Json
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class DescribedCheck:
     """A `KnownAnswer` without its function."""
 
     name: str
-    series: Series | None
+    series: CheckSeries | None
 
 
 @dataclass(frozen=True, slots=True)

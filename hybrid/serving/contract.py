@@ -263,8 +263,8 @@ class _Asked:
 
     def _plain(self, args: Mapping[str, Json] | None) -> tuple[list[ImageRef], Mapping[str, Json]]:
         if args is None and self.tool.checks:
-            posed = self.tool.checks[0].pose()
-            return _refs([self.store.put_pixels(pixels) for pixels in posed.images]), posed.args
+            check_case = self.tool.checks[0].pose()
+            return _refs([self.store.put_pixels(pixels) for pixels in check_case.images]), check_case.args
         count = max(1, self.tool.card.images[0])
         return _refs([self.store.put_pixels(scene(160 + 8 * place, 120)) for place in range(count)]), args or {}
 

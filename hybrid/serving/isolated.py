@@ -454,11 +454,11 @@ class _Supervisor:
         """Why a worker has to be killed, if it has to."""
         options = self._options
         worker.silent_s += passed
-        patience = options.silence_s if worker.up else max(START_S, options.silence_s)
+        timeouts = options.silence_s if worker.up else max(START_S, options.silence_s)
         # A library on a slow disk stops all others.
-        patience = max(patience, *(self._most(job) for job in worker.jobs.values() if job.prepares), 0.0)
-        if worker.silent_s >= patience:
-            return _End(f"no sign of life for {patience:g} s", Fault.TIMEOUT, certain=True)
+        timeouts = max(timeouts, *(self._most(job) for job in worker.jobs.values() if job.prepares), 0.0)
+        if worker.silent_s >= timeouts:
+            return _End(f"no sign of life for {timeouts:g} s", Fault.TIMEOUT, certain=True)
         used = worker.process.resident_bytes()
         if used is not None and used > options.process_bytes:
             return _End(f"{used / 1e9:.3g} GB of memory, where {options.process_bytes / 1e9:.3g} GB is the most")

@@ -20,7 +20,7 @@ from hybrid.errors import ToolError, WeightsError, is_out_of_memory
 from hybrid.images import home, write_atomic
 from hybrid.serving.cache import key_of
 from hybrid.serving.sources import code_of
-from hybrid.tool import Backend, KnownAnswer, Posed, Request, Series, Stages, Tool
+from hybrid.tool import Backend, CheckCase, CheckSeries, KnownAnswer, Request, Stages, Tool
 from hybrid.types import Fault
 from hybrid.weights import weights_sha256
 
@@ -37,7 +37,7 @@ class Checked:
     wrong: str | None
     seconds: float
     unasked: str | None = None
-    series: Series | None = None
+    series: CheckSeries | None = None
 
 
 def run_checks(tool: Tool, backend: Backend[Any]) -> list[Checked]:
@@ -104,11 +104,11 @@ def questions(found: Sequence[Checked]) -> int:
     return sum(one.series is None for one in found) + len(_series(found))
 
 
-def _series(found: Sequence[Checked]) -> list[Series]:
+def _series(found: Sequence[Checked]) -> list[CheckSeries]:
     return list(dict.fromkeys(one.series for one in found if one.series is not None))
 
 
-def _short(series: Series, found: Sequence[Checked]) -> str | None:
+def _short(series: CheckSeries, found: Sequence[Checked]) -> str | None:
     """What is wrong with a series; None where enough are right, or these weights do not take its questions."""
     own = [one for one in found if one.series == series]
     missed = [one for one in own if one.wrong is not None]
@@ -120,11 +120,11 @@ def _short(series: Series, found: Sequence[Checked]) -> str | None:
 
 
 def _run(tool: Tool, backend: Backend[Any], known: KnownAnswer) -> Checked:
-    posed = known.pose()
-    request = Request(posed.images, tool.args.model_validate(posed.args))
+    check_case = known.pose()
+    request = Request(check_case.images, tool.args.model_validate(check_case.args))
     start = time.perf_counter()
     try:
-        wrong = _answer(backend, request, posed)
+        wrong = _answer(backend, request, check_case)
     except Exception as error:
         # Whatever a wrong network makes of an easy image is the result of its check; a full device is no result.
         if is_out_of_memory(error):
@@ -136,11 +136,11 @@ def _run(tool: Tool, backend: Backend[Any], known: KnownAnswer) -> Checked:
     return Checked(known.name, wrong, time.perf_counter() - start, series=known.series)
 
 
-def _answer(backend: Backend[Any], request: Request[Any], posed: Posed) -> str | None:
+def _answer(backend: Backend[Any], request: Request[Any], check_case: CheckCase) -> str | None:
     """What is wrong with the answer to a question, and before that with the output of the network that it rests on."""
-    if posed.output is None or not isinstance(backend, Stages):
+    if check_case.output is None or not isinstance(backend, Stages):
         (evidence,) = backend.run([request])
-        return posed.wrong(evidence)
+        return check_case.wrong(evidence)
     prepared = backend.prepare(request)
     (output,) = backend.compute([prepared])
-    return posed.output(output) or posed.wrong(backend.finish(request, prepared, output))
+    return check_case.output(output) or check_case.wrong(backend.finish(request, prepared, output))

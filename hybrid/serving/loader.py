@@ -1,6 +1,6 @@
 """Which backend of a tool answers, loaded once: fallback, memory budget, and the way out of a full GPU.
 
-    loader = Loader(Choice("auto", {"depth": "checkpoints/depth-anything"}, "cuda:0"))
+    loader = Loader(BackendChoice("auto", {"depth": "checkpoints/depth-anything"}, "cuda:0"))
     ready = loader.load(tool)          # in the device thread; may evict what was used longest ago
 
 `auto` takes the learned backend where its weights are on disk. Absent weights fall back to the weight-free backend with
@@ -32,7 +32,7 @@ AUTO = "auto"
 
 
 @dataclass(frozen=True)
-class Choice:
+class BackendChoice:
     """Which code and weights may answer, where, and how much of them may be loaded at once."""
 
     backend: Literal["auto", "learned", "classical"] = "auto"
@@ -74,7 +74,7 @@ class Ready:
 class Loader:
     """The backends that are loaded. `load` and `on_cpu` run in the one device thread; the rest may be read anywhere."""
 
-    def __init__(self, choice: Choice) -> None:
+    def __init__(self, choice: BackendChoice) -> None:
         self.choice = choice
         self.notices: list[str] = []
         """One line for each backend that could not be had or moved, as shown to the user."""

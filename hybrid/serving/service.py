@@ -31,12 +31,12 @@ from hybrid.registry import load
 from hybrid.serving.batching import COMING_WAIT_S, Lane
 from hybrid.serving.cache import FindingCache, key_of
 from hybrid.serving.decoded import DecodedImages
-from hybrid.serving.loader import CPU, Choice, Loader, Ready
+from hybrid.serving.loader import CPU, BackendChoice, Loader, Ready
 from hybrid.serving.memory import memory_to_use
 from hybrid.serving.sources import code_of
 from hybrid.serving.stages import OutOfMemory, PreparedRequest, checked, compute, tool_errors
 from hybrid.serving.threads import DaemonThreads
-from hybrid.timing import QUEUE_S, CallTime, Clock, Patience, Watch, finished, running
+from hybrid.timing import QUEUE_S, CallTime, Clock, Stopwatch, Timeouts, finished, running
 from hybrid.tool import BackendCard, Found, Need, Picture, Request, Tool
 from hybrid.types import Fault, Finding, ImageRef, Json
 
@@ -59,7 +59,7 @@ LOAD_S = 300.0
 
 
 @dataclass(frozen=True)
-class ServiceOptions(Choice):
+class ServiceOptions(BackendChoice):
     """Which code and weights may answer, where, and for how long."""
 
     timeout_s: float = 300.0
@@ -143,7 +143,7 @@ class SharedWork(Generic[R]):
     """Some work that several callers may wait for, and how long it has run."""
 
     result: asyncio.Future[R]
-    watch: Watch
+    watch: Stopwatch
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ class ToolService:
         """Requests that a backend has answered, as opposed to the cache."""
         self.loader = Loader(options)
         self._decoded = DecodedImages(store)
-        self._patience = Patience(options.timeout_s, options.queue_s)
+        self._timeouts = Timeouts(options.timeout_s, options.queue_s)
         self._clock = clock
         self._report_job = report_job or (lambda *_: nullcontext())
         self._refused = dict(refused or {})
@@ -272,7 +272,7 @@ class ToolService:
         call = Call(tool, code_of(tool), card, version, tuple(images), args, needs, seed, self.options.pictures)
         key = call.key(device)
 
-        def find(watch: Watch) -> asyncio.Future[Finding]:
+        def find(watch: Stopwatch) -> asyncio.Future[Finding]:
             return asyncio.create_task(self._find(call, key, watch, spent.number))
 
         finding = await self._shared(self._in_loop().findings, key, tool.card.name, find, spent)
@@ -289,7 +289,7 @@ class ToolService:
         if (ready := self.loader.get(name)) is not None:
             return ready
 
-        def load_backend(watch: Watch) -> asyncio.Future[Ready]:
+        def load_backend(watch: Stopwatch) -> asyncio.Future[Ready]:
             return self._in_thread(self._device, self._load, tool, watch)
 
         # Nothing is charged for it, and no watch runs: whoever asks first would pay for everybody.
@@ -309,7 +309,7 @@ class ToolService:
         table: dict[str, SharedWork[R]],
         key: str,
         name: str,
-        start: Callable[[Watch], asyncio.Future[R]],
+        start: Callable[[Stopwatch], asyncio.Future[R]],
         spent: CallTime,
     ) -> R:
         """What the work of a key gives, which is started unless it is under way: identical requests wait for the same.
@@ -319,12 +319,12 @@ class ToolService:
         work = table.get(key)
         # What is done is forgotten a turn of the loop later.
         if work is None or work.result.done():
-            watch = Watch(self._clock)
+            watch = Stopwatch(self._clock)
             _join(watch, spent)
             work = table[key] = SharedWork(start(watch), watch)
             work.result.add_done_callback(partial(_forget, table, key))
         _join(work.watch, spent)
-        return await finished(name, work.result, work.watch, spent, self._patience, self._clock)
+        return await finished(name, work.result, work.watch, spent, self._timeouts, self._clock)
 
     def _in_loop(self) -> LoopWork:
         """What is under way in the running event loop: nothing of another one can be waited for here."""
@@ -342,7 +342,7 @@ class ToolService:
         except RuntimeError as error:
             raise Outage(f"no worker thread could be started: {error}") from error
 
-    def _load(self, tool: Tool, *watches: Watch) -> Ready:
+    def _load(self, tool: Tool, *watches: Stopwatch) -> Ready:
         """In the thread of the device: the hash of the code reads files, which the event loop is not to wait for."""
         if (ready := self.loader.get(tool.card.name)) is not None:
             return ready
@@ -366,7 +366,7 @@ class ToolService:
             )
         return found
 
-    async def _find(self, call: Call, key: str, watch: Watch, number: int | None) -> Finding:
+    async def _find(self, call: Call, key: str, watch: Stopwatch, number: int | None) -> Finding:
         if self.cache.folder is not None:
             cached = await asyncio.to_thread(self._cached, key, watch)
             if cached is not None:
@@ -381,7 +381,7 @@ class ToolService:
         self.computed += 1
         return finding
 
-    def _cached(self, key: str, watch: Watch) -> Finding | None:
+    def _cached(self, key: str, watch: Stopwatch) -> Finding | None:
         with running([watch]):
             return self.cache.get(key)
 
@@ -397,7 +397,7 @@ class ToolService:
             lanes[tool.card.name] = Lane(call.card.batch, run, coming_s=self.options.coming_s, workers=workers)
         return lanes[tool.card.name]
 
-    def _prepare(self, call: Call, ready: Ready, watch: Watch) -> PreparedRequest:
+    def _prepare(self, call: Call, ready: Ready, watch: Stopwatch) -> PreparedRequest:
         with self._timed(call.tool, "prepare", [watch]):
             with _on_disk("read"):
                 pixels = tuple(self._decoded.pixels(ref.image) for ref in call.images)
@@ -450,7 +450,7 @@ class ToolService:
         return ImageRef("", image, str(picture.of), picture.box, picture.scale)
 
     @contextmanager
-    def _timed(self, tool: Tool, stage: str, watches: Sequence[Watch]) -> Iterator[None]:
+    def _timed(self, tool: Tool, stage: str, watches: Sequence[Stopwatch]) -> Iterator[None]:
         """Time a stage of a tool where it runs. Until it has run once it also loads libraries and fills tables."""
         name, step = tool.card.name, (tool.card.name, stage)
         loads = step not in self._warm
@@ -462,13 +462,13 @@ class ToolService:
         self._warm.add(step)
 
 
-def _join(watch: Watch, spent: CallTime) -> None:
+def _join(watch: Stopwatch, spent: CallTime) -> None:
     """A call waits for the work of the watch."""
     if spent.number is not None:
         watch.callers.add(spent.number)
 
 
-def _callers(watches: Sequence[Watch]) -> tuple[int, ...]:
+def _callers(watches: Sequence[Stopwatch]) -> tuple[int, ...]:
     """The calls that wait for some work, read in a thread while others may join."""
     return tuple(number for watch in watches for number in tuple(watch.callers))
 

@@ -23,7 +23,7 @@ from typing import Any
 from hybrid.errors import HybridError, ToolError, is_out_of_memory
 from hybrid.networks import Network
 from hybrid.secrets import redact
-from hybrid.timing import Watch
+from hybrid.timing import Stopwatch
 from hybrid.tool import Backend, Evidence, Picture, Request, Stages
 from hybrid.types import MAX_PIXELS, Fault
 
@@ -49,7 +49,7 @@ class PreparedRequest:
 
     request: Request[Any]
     inputs: Any
-    watch: Watch
+    watch: Stopwatch
 
 
 class OutOfMemory(ToolError):

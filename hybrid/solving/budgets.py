@@ -1,4 +1,4 @@
-"""Budgets of a whole run, besides those of a question (`kit.Limits`): calls, tokens, seconds and dollars.
+"""Budgets of a whole run, besides those of a question (`ctx.Limits`): calls, tokens, seconds and dollars.
 
 When one is spent the questions in flight end unrecorded, no further one is begun, and the same command with a larger
 budget goes on from there.

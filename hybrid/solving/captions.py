@@ -31,7 +31,7 @@ from hybrid.messages import user_message
 from hybrid.models.base import ChatModel
 from hybrid.secrets import redact
 from hybrid.solving.empty_replies import words_of
-from hybrid.solving.kit import AskModel, Log
+from hybrid.solving.solver import AskModel, Log
 from hybrid.types import ImageRef, Json, Step, StoredImage
 
 CAPTION = (
@@ -46,12 +46,12 @@ CAPTION_CALL = "caption"
 
 def captioner_sha256(model: ChatModel) -> str:
     """Hash of what a describing model is: its facts, which hold neither key nor address."""
-    return hashlib.sha256(json.dumps(dict(model.facts()), sort_keys=True, default=str).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(dict(model.metadata()), sort_keys=True, default=str).encode()).hexdigest()
 
 
 def captions_fact(model: ChatModel) -> dict[str, Json]:
     """What the manifest says of captions: the hash of the words, and what the model is that describes."""
-    return {"prompt": _WORDS_SHA256, "model": dict(model.facts())}
+    return {"prompt": _WORDS_SHA256, "model": dict(model.metadata())}
 
 
 _WORDS_SHA256 = hashlib.sha256(CAPTION.encode()).hexdigest()

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from hybrid.errors import NotRecorded
 from hybrid.messages import AssistantMessage, Message, user_message
-from hybrid.solving.kit import AskModel, Log
+from hybrid.solving.solver import AskModel, Log
 from hybrid.types import Fault, Step
 
 EMPTY = "Your reply was empty. Answer the question."

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from hybrid.images import ImageStore
 from hybrid.joining import OURS, Joint
-from hybrid.solving.kit import ImageForm
+from hybrid.solving.solver import ImageForm
 from hybrid.types import ImageRef, Prompt
 
 if TYPE_CHECKING:

@@ -25,19 +25,19 @@ from hybrid.joining import OURS, Joint
 from hybrid.messages import AssistantMessage, Message, Show, TokenUsage, readable
 from hybrid.models.base import CallKey, ChatModel, Likelihoods, prompt_sha256
 from hybrid.models.prices import Price, cost_usd
+from hybrid.prior_accuracy import PriorAccuracy
 from hybrid.prompts import Wording
 from hybrid.registry import load, loaded, names
 from hybrid.repeats import seed_of_repetition
-from hybrid.skill import PublishedSkill
-from hybrid.solving.album import Album
 from hybrid.solving.budgets import RunMeter
 from hybrid.solving.captions import CAPTION_CALL, CaptionBook, CaptionShelf, described
 from hybrid.solving.context import NOTHING, SuppliedTexts
 from hybrid.solving.controls import Control, Subject
-from hybrid.solving.frames import Frame
+from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_forms import Parts, shown_parts
-from hybrid.solving.kit import ImageForm, Kit, Limits, Log, Meter, Solver
+from hybrid.solving.image_registry import ImageRegistry
 from hybrid.solving.self_consistency import voted
+from hybrid.solving.solver import ImageForm, Limits, Log, Meter, Solver, SolverContext
 from hybrid.solving.trust import Trust, TrustFile
 from hybrid.timing import CallTime, Clock, counted
 from hybrid.tool import Tool
@@ -57,14 +57,14 @@ class Resources:
 
     model: ChatModel | None
     control: Control
-    menu: tuple[Tool, ...]
+    tools_offered: tuple[Tool, ...]
     wording: Wording
     limits: Limits
     trust: TrustFile | None = None
     price: Price | None = None
     seed: int = 0
     show: Show = "both"
-    frame: Frame = field(default_factory=Frame)
+    frame: CoordinateSystem = field(default_factory=CoordinateSystem)
     images: ImageForm = "separate"
     image_labels: bool = True
     joint: Joint = OURS
@@ -79,7 +79,7 @@ class Resources:
     answer: AnswerForm = "text"
     samples: int = 1
     """How often an MLLM is asked, and its answers vote."""
-    skill: PublishedSkill = field(default_factory=PublishedSkill)
+    prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
     """What the benchmark's card says of MLLMs and of a guess."""
     run_meter: RunMeter = field(default_factory=RunMeter)
     clock: Clock = time.monotonic
@@ -132,15 +132,15 @@ class Session:
             reply = Reply("", outcome)
         return replace(reply, usage=_difference(self.meter.used, before), steps=tuple(log.steps))
 
-    async def kit(self, prompt: Prompt) -> Kit:
-        """The kit of the next ask, for whoever takes the solver's steps one by one; `Kit.log` has what happened.
+    async def ctx(self, prompt: Prompt) -> SolverContext:
+        """The context of the next ask, for callers that take a solver's steps one by one; its `log` has the steps.
 
         Raises as a model call does, where images are described.
         """
         number, self._asks = self._asks, self._asks + 1
         log, key = Log(), self._key(prompt, number)
         shown = await self._shown(prompt, log) if self._solver.needs_model else prompt.parts
-        return self._kit(prompt, shown, key, log)
+        return self._context(prompt, shown, key, log)
 
     def _key(self, prompt: Prompt, number: int) -> CallKey:
         """The key of the first call of an ask."""
@@ -151,16 +151,16 @@ class Session:
         key = self._key(prompt, number)
         shown = await self._shown(prompt, log) if self._solver.needs_model else prompt.parts
         if self._solver.samples_itself or not self._solver.needs_model:
-            return await self._solver.ask(prompt, self._kit(prompt, shown, key, log))
+            return await self._solver.ask(prompt, self._context(prompt, shown, key, log))
 
         async def once() -> Reply:
             # Calls are counted on from sample to sample: each has an identity, and a seed, of its own.
             nonlocal key
-            kit = self._kit(prompt, shown, key, log)
+            ctx = self._context(prompt, shown, key, log)
             try:
-                return await self._solver.ask(prompt, kit)
+                return await self._solver.ask(prompt, ctx)
             finally:
-                key = _following(kit)
+                key = _following(ctx)
 
         return (await voted(prompt, self._shared.samples, once, log)).reply
 
@@ -196,17 +196,17 @@ class Session:
         log.note(Step("rule", "supplied text", self._beside))
         return (*shown, self._beside)
 
-    def _kit(self, prompt: Prompt, shown: Parts, key: CallKey, log: Log) -> Kit:
+    def _context(self, prompt: Prompt, shown: Parts, key: CallKey, log: Log) -> SolverContext:
         subject, shared = self._subject, self._shared
-        album = Album((*prompt.images, *prompt.derived))
+        image_registry = ImageRegistry((*prompt.images, *prompt.derived))
         model = _AskModel(shared, self.meter, log, key, prompt)
-        return Kit(
+        return SolverContext(
             model=_handle(model),
-            tool=_handle(_CallTool(shared, self.meter, log, album, subject, prompt)),
-            menu=shared.menu,
+            tool=_handle(_CallTool(shared, self.meter, log, image_registry, subject, prompt)),
+            tools_offered=shared.tools_offered,
             wording=shared.wording,
             shown=shown,
-            album=album,
+            image_registry=image_registry,
             meter=self.meter,
             log=log,
             frame=shared.frame,
@@ -220,7 +220,7 @@ class Session:
             ),
             labels=self._labels,
             samples=shared.samples,
-            skill=shared.skill,
+            prior_accuracy=shared.prior_accuracy,
         )
 
 
@@ -242,10 +242,10 @@ def _handle(call: _AskModel | _CallTool) -> Any:
     return handle
 
 
-def _following(kit: Kit) -> CallKey:
+def _following(ctx: SolverContext) -> CallKey:
     """The key of the next call after those that were made with a kit."""
-    asked = _BEHIND[cast("_Handle", kit.model)]
-    assert isinstance(asked, _AskModel)  # noqa: S101 - `_kit` put it there
+    asked = _BEHIND[cast("_Handle", ctx.model)]
+    assert isinstance(asked, _AskModel)  # noqa: S101 - `_context` put it there
     return asked.key
 
 
@@ -342,7 +342,7 @@ class _CallTool:
     _shared: Resources
     _meter: Meter
     _log: Log
-    _album: Album
+    _image_registry: ImageRegistry
     _subject: Subject
     _prompt: Prompt
     _last: asyncio.Event = field(default_factory=asyncio.Event)
@@ -363,7 +363,7 @@ class _CallTool:
                 found = await self._find(name, images, args, spent)
                 ended(ToolAnswered(found, self._refs(images), spent.cached))
             await before.wait()
-            named = tuple(self._album.add(image, image.parent or images[0]) for image in found.images)
+            named = tuple(self._image_registry.add(image, image.parent or images[0]) for image in found.images)
             told: dict[str, Json] = {"data": found.data, "confidence": found.confidence}
             told |= {"backend": found.backend, "version": found.version}
             self._log.note(Step("tool", name, found.text, spent.busy, None, {**call, **told}, named))
@@ -382,12 +382,12 @@ class _CallTool:
             done.set()
 
     def _refs(self, images: Sequence[str]) -> tuple[ImageRef, ...]:
-        return tuple(self._album.get(image) for image in images)
+        return tuple(self._image_registry.get(image) for image in images)
 
     async def _find(self, name: str, images: Sequence[str], args: Mapping[str, Json], spent: CallTime) -> Finding:
         refs = self._refs(images)
         # What is offered need be no file of tools/.
-        tool = next((one for one in self._shared.menu if one.card.name == name), None) or loaded_tool(name)
+        tool = next((one for one in self._shared.tools_offered if one.card.name == name), None) or loaded_tool(name)
         if tool is None:
             # The first use of a tool imports it, and every other question would wait for that.
             tool = await asyncio.to_thread(find_tool, name)

@@ -21,7 +21,7 @@ from typing import Any, Final
 from hybrid.codecs import codec, to_json
 from hybrid.errors import DataError, UsageError
 from hybrid.small_files import read_small
-from hybrid.solving.witness import AS_CLAIMED, Recalibration, Witness, log_odds, probability
+from hybrid.solving.answer_confidence import AS_CLAIMED, AnswerConfidence, Recalibration, log_odds, probability
 from hybrid.tool import Bin, Tool
 from hybrid.types import Json
 
@@ -75,11 +75,11 @@ Key = tuple[str, str, str]
 MODEL: Final = ("mllm", "model")
 """Under this tool and backend a trust file keeps how often the MLLM alone was right."""
 
-SKILL_WEIGHT: Final = 60
+ACCURACY_WEIGHT: Final = 60
 """How many items what is expected of an MLLM counts for next to those on which it was measured.
 
 So much models differ on one task, by the moments of a beta-binomial over the rows of BLINK's Table 1 (test split): the
-median of fourteen tasks is 62 items, and 206 for Relative_Depth (`bench/published_skill.py`)."""
+median of fourteen tasks is 62 items, and 206 for Relative_Depth (`bench/published_accuracy.py`)."""
 LOOSE_WEIGHT: Final = 8
 """The least of these fourteen. How much models differ on a task is not known before either, so a prior of this weight
 is taken to be as likely as the other: a model near to what is expected is held to it, and one that is measured far from
@@ -90,7 +90,7 @@ TASK_SPREAD: Final = 3.0
 Over the same rows one other task tells 0.27 of a model's distance from the mean in log-odds, which is 1 / (1 + 2.7)."""
 
 
-def claimed_by(tool: Tool, backend: str, confidence: float | None, guess: float, *, on_card: bool) -> Witness:
+def claimed_by(tool: Tool, backend: str, confidence: float | None, guess: float, *, on_card: bool) -> AnswerConfidence:
     """A tool as a witness before anything real was measured.
 
     Args:
@@ -107,8 +107,8 @@ def claimed_by(tool: Tool, backend: str, confidence: float | None, guess: float,
     card = next((card for card in tool.card.backends if card.name == backend), None)
     if on_card and card is not None and card.reliability:
         curve = Curve(card.reliability)
-        return Witness(curve.rate, None if confidence is None else curve.at(confidence))
-    return Witness(guess, confidence if backend == "learned" else None)
+        return AnswerConfidence(curve.rate, None if confidence is None else curve.at(confidence))
+    return AnswerConfidence(guess, confidence if backend == "learned" else None)
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Measurement:
 
 
 @dataclass(frozen=True)
-class Skill:
+class ModelAccuracy:
     """How often the MLLM alone is right on a route, and what that was reckoned from."""
 
     usual: float
@@ -140,7 +140,7 @@ class Skill:
     def value(self) -> float:
         """Posterior mean under an even mixture of two beta priors around what is expected, of the two weights above."""
         means, evidence = [], []
-        for weight in (SKILL_WEIGHT, LOOSE_WEIGHT):
+        for weight in (ACCURACY_WEIGHT, LOOSE_WEIGHT):
             right, wrong = weight * self.expected, weight * (1 - self.expected)
             means.append((self.right + right) / (self.n + weight))
             evidence.append(_log_beta(self.right + right, self.n - self.right + wrong) - _log_beta(right, wrong))
@@ -149,7 +149,13 @@ class Skill:
 
     def as_json(self) -> dict[str, Json]:
         """The numbers, and what they come to."""
-        return {"usual": self.usual, "expected": self.expected, "right": self.right, "n": self.n, "skill": self.value}
+        return {
+            "usual": self.usual,
+            "expected": self.expected,
+            "right": self.right,
+            "n": self.n,
+            "accuracy": self.value,
+        }
 
 
 def _log_beta(a: float, b: float) -> float:
@@ -174,7 +180,7 @@ class Trust:
         total = sum(measurement.n for measurement in found)
         return sum(measurement.right for measurement in found) / total if total else None
 
-    def skill(self, route: str, usual: float) -> Skill:
+    def model_accuracy(self, route: str, usual: float) -> ModelAccuracy:
         """How often the MLLM alone is right on a route on which any MLLM is right with the probability `usual`.
 
         What is expected of this one is moved, in log-odds, by the mean distance from the usual of the k other routes
@@ -182,19 +188,19 @@ class Trust:
         """
         here = self.measured.get((*MODEL, route), Measurement(0.0, 0))
         others = [
-            log_odds(Skill(one.usual, one.usual, one.right, one.n).value) - log_odds(one.usual)
+            log_odds(ModelAccuracy(one.usual, one.usual, one.right, one.n).value) - log_odds(one.usual)
             for (tool, backend, name), one in self.measured.items()
             if (tool, backend) == MODEL and name != route and one.usual is not None
         ]
         moved = sum(others) / (len(others) + TASK_SPREAD)
         expected = probability(log_odds(usual) + moved) if others else usual
-        return Skill(usual, expected, here.right, here.n)
+        return ModelAccuracy(usual, expected, here.right, here.n)
 
-    def model(self, route: str, skill: Skill, said: float | None) -> Witness:
+    def model(self, route: str, prior_accuracy: ModelAccuracy, said: float | None) -> AnswerConfidence:
         """The MLLM as a witness: its skill on the route, and what it says of this answer where it says something."""
         # A recalibration speaks of answers with a confidence; without one the skill is all there is.
         corrected = AS_CLAIMED if said is None else self.recalibration(*MODEL, route)
-        return Witness(skill.value, said, corrected)
+        return AnswerConfidence(prior_accuracy.value, said, corrected)
 
 
 @dataclass(frozen=True)

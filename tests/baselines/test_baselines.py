@@ -22,19 +22,19 @@ JIGSAW = Prompt(("Which?", *IMAGES), Kind.CHOICE, ("the second image", "the thir
 
 
 async def test_the_mllm_says_what_the_model_says(fakes: Any) -> None:
-    kit = fakes.kit_of(JIGSAW, ["  (B), I think.\n"])
-    reply = await mllm.SOLVER.ask(JIGSAW, kit)
+    ctx = fakes.context_of(JIGSAW, ["  (B), I think.\n"])
+    reply = await mllm.SOLVER.ask(JIGSAW, ctx)
     assert (reply.text, reply.outcome) == ("  (B), I think.\n", Outcome.ANSWERED)
-    assert kit.tool.calls == []
+    assert ctx.tool.calls == []
 
 
 async def test_the_specialist_says_what_its_tool_finds(fakes: Any) -> None:
-    kit = fakes.kit_of(JIGSAW, (), [Finding("", {"best": 1}, 0.8, "classical", "1")])
-    reply = await specialist.SOLVER.ask(JIGSAW, kit)
+    ctx = fakes.context_of(JIGSAW, (), [Finding("", {"best": 1}, 0.8, "classical", "1")])
+    reply = await specialist.SOLVER.ask(JIGSAW, ctx)
     assert (reply.text, reply.outcome) == ("Answer: (B)", Outcome.ANSWERED)
-    (step,) = kit.log.steps
-    assert step.data["testimony"]["confidence"] == 0.8
-    assert kit.model.inner.calls == []
+    (step,) = ctx.log.steps
+    assert step.data["specialist_answer"]["confidence"] == 0.8
+    assert ctx.model.inner.calls == []
 
 
 async def test_the_specialist_abstains_where_nothing_decides(fakes: Any) -> None:
@@ -42,18 +42,18 @@ async def test_the_specialist_abstains_where_nothing_decides(fakes: Any) -> None
         (JIGSAW, [Finding("", {"best": None}, 0.0, "classical", "1")]),
         (Prompt(("?",), Kind.YES_NO, route="Spatial_Relation"), []),
     ):
-        reply = await specialist.SOLVER.ask(prompt, fakes.kit_of(prompt, (), findings))
+        reply = await specialist.SOLVER.ask(prompt, fakes.context_of(prompt, (), findings))
         assert (reply.text, reply.outcome) == ("", Outcome.ABSTAINED)
 
 
 async def test_a_failing_tool_is_no_abstention(fakes: Any) -> None:
     with pytest.raises(ToolError, match="too small"):
-        await specialist.SOLVER.ask(JIGSAW, fakes.kit_of(JIGSAW, (), [ToolError("too small")]))
+        await specialist.SOLVER.ask(JIGSAW, fakes.context_of(JIGSAW, (), [ToolError("too small")]))
 
 
 async def test_chance_repeats_with_its_seed_and_is_about_even(fakes: Any) -> None:
     async def drawn(seed: int) -> str:
-        return (await chance.SOLVER.ask(JIGSAW, fakes.kit_of(JIGSAW, seed=seed))).text
+        return (await chance.SOLVER.ask(JIGSAW, fakes.context_of(JIGSAW, seed=seed))).text
 
     texts = [await drawn(seed) for seed in range(400)]
     assert texts == [await drawn(seed) for seed in range(400)]

@@ -23,8 +23,8 @@ from hybrid.registry import load, load_solver
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.solving.controls import Control
-from hybrid.solving.kit import Limits
 from hybrid.solving.session import Resources, Session
+from hybrid.solving.solver import Limits
 from hybrid.types import Exchange, Fault, ImageRef, Prompt, Question, Reply, Score
 
 HANGS_S = 60
@@ -154,7 +154,7 @@ class Asker:
         tools: Sequence[str] = changes.pop("tools", ("crop", "depth", "jigsaw", "markers"))
         given: dict[str, Any] = {
             "control": Control(self.service),
-            "menu": tuple(load("tools", name) for name in tools),
+            "tools_offered": tuple(load("tools", name) for name in tools),
             "wording": Wording(),
             "limits": Limits(),
             **changes,

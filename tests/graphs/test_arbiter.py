@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphs._two_witnesses import Proposal
-from graphs.arbiter import SOLVER, ruling, tool_witness
+from graphs._model_and_specialist import Proposal
+from graphs.arbiter import SOLVER, ruling, tool_confidence
 from hybrid.errors import BudgetSpent, NotRecorded, Outage, ToolError
+from hybrid.prior_accuracy import PriorAccuracy
 from hybrid.prompts import FORMAT_LINES
 from hybrid.registry import load
-from hybrid.skill import PublishedSkill
+from hybrid.solving.answer_confidence import Recalibration, log_odds, probability
 from hybrid.solving.controls import ORACLE, ORACLE_ANSWER, Control
 from hybrid.solving.trust import MODEL, Curve, Measurement, Trust
-from hybrid.solving.witness import Recalibration, log_odds, probability
 from hybrid.types import Box, Fault, Finding, Given, ImageRef, Json, Kind, Outcome, Prompt, StoredImage
-from tools.rules import Testimony as Said
+from tools.rules import SpecialistAnswer as Said
 
 CHOICES = ("the second image", "the third image")
 BOXES = tuple(Box(10 * place, 0, 10 * place + 9, 9) for place in range(12))
@@ -28,8 +28,8 @@ DOUBT = Recalibration(-9.0, 1.0)
 BELIEVED = Trust({("jigsaw", "classical", "Jigsaw"): Measurement(980, 1000)})
 DOUBTED = Trust({("jigsaw", "classical", "Jigsaw"): Measurement(20, 1000, DOUBT)})
 CARD = Curve(load("tools", "jigsaw").card.backends[1].reliability)
-BLINK, HVSBENCH = (load("hybrid.benchmarks", name).card.skill for name in ("blink", "hvsbench"))
-SKILL = PublishedSkill({**BLINK.accuracy, **HVSBENCH.accuracy}, HVSBENCH.guessed)
+BLINK, HVSBENCH = (load("hybrid.benchmarks", name).card.prior_accuracy for name in ("blink", "hvsbench"))
+PRIOR_ACCURACY = PriorAccuracy({**BLINK.accuracy, **HVSBENCH.accuracy}, HVSBENCH.guessed)
 """Of the routes of both benchmarks."""
 
 
@@ -40,17 +40,17 @@ def finding(best: Json, confidence: float = 0.9, backend: str = "classical") -> 
 async def decided(fakes: Any, reply: Any, found: Any, trust: Trust, prompt: Prompt = JIGSAW) -> tuple[str, str, Any]:
     """The answer, the rule that fired and what it wrote down."""
     # An empty reply is asked for once more, and is empty again.
-    kit = fakes.kit_of(prompt, [reply, reply], [found], trust, skill=SKILL)
-    answer = await SOLVER.ask(prompt, kit)
-    rules = [step for step in kit.log.steps if step.kind == "rule"]
+    ctx = fakes.context_of(prompt, [reply, reply], [found], trust, prior_accuracy=PRIOR_ACCURACY)
+    answer = await SOLVER.ask(prompt, ctx)
+    rules = [step for step in ctx.log.steps if step.kind == "rule"]
     return answer.text, rules[-1].name, rules[-1].data
 
 
 async def reason(fakes: Any, reply: str, found: Any, trust: Trust, prompt: Prompt = JIGSAW) -> str:
     """What the last rule wrote down for people."""
-    kit = fakes.kit_of(prompt, [reply], [found], trust, skill=SKILL)
-    await SOLVER.ask(prompt, kit)
-    return str([step for step in kit.log.steps if step.kind == "rule"][-1].text)
+    ctx = fakes.context_of(prompt, [reply], [found], trust, prior_accuracy=PRIOR_ACCURACY)
+    await SOLVER.ask(prompt, ctx)
+    return str([step for step in ctx.log.steps if step.kind == "rule"][-1].text)
 
 
 async def test_every_decision_says_why(fakes: Any) -> None:
@@ -81,7 +81,7 @@ async def test_an_order_is_read_with_the_letters_of_its_choices(fakes: Any, told
 async def test_agreement_keeps_the_models_own_words(fakes: Any) -> None:
     text, rule, data = await decided(fakes, "I think it is (A).", finding(0), DOUBTED)
     assert (text, rule) == ("I think it is (A).", "agree")
-    assert (data["proposal"], data["testimony"]["letter"]) == ("A", "A")
+    assert (data["proposal"], data["specialist_answer"]["letter"]) == ("A", "A")
 
 
 async def test_a_tool_that_is_more_likely_right_is_adopted(fakes: Any) -> None:
@@ -89,7 +89,7 @@ async def test_a_tool_that_is_more_likely_right_is_adopted(fakes: Any) -> None:
     assert (text, rule) == ("Answer: (A)", "adopt")
     assert data["proposal"] == "B"
     assert data["tool"]["worth"] > 0.95 > data["mllm"]["worth"]
-    assert data["testimony"] == {
+    assert data["specialist_answer"] == {
         "letter": "A",
         "answer": "Answer: (A)",
         "tool": "jigsaw",
@@ -120,7 +120,7 @@ async def test_a_reader_can_reckon_the_decision_again(fakes: Any) -> None:
     assert (tool["rate"], tool["said"], tool["intercept"], tool["slope"]) == (CARD.rate, CARD.at(0.85), -0.3, 0.8)
     assert tool["worth"] == pytest.approx(worth(tool))
 
-    def skill(expected: float, right: float, n: int) -> float:
+    def prior_accuracy(expected: float, right: float, n: int) -> float:
         found = []
         for weight in (60, 8):
             a, b = weight * expected, weight * (1 - expected)
@@ -129,10 +129,15 @@ async def test_a_reader_can_reckon_the_decision_again(fakes: Any) -> None:
             found.append((math.exp(odds), (right + a) / (n + weight)))
         return sum(odds * value for odds, value in found) / sum(odds for odds, _ in found)
 
-    moved = logit(SKILL.accuracy["Jigsaw"]) + (logit(skill(0.6, 55, 60)) - logit(0.6)) / (1 + 3)
+    moved = logit(PRIOR_ACCURACY.accuracy["Jigsaw"]) + (logit(prior_accuracy(0.6, 55, 60)) - logit(0.6)) / (1 + 3)
     assert model["expected"] == pytest.approx(1 / (1 + math.exp(-moved)))
-    assert model["skill"] == model["rate"] == pytest.approx(skill(model["expected"], 30, 50))
-    assert (model["usual"], model["right"], model["n"], model["said"]) == (SKILL.accuracy["Jigsaw"], 30, 50, None)
+    assert model["accuracy"] == model["rate"] == pytest.approx(prior_accuracy(model["expected"], 30, 50))
+    assert (model["usual"], model["right"], model["n"], model["said"]) == (
+        PRIOR_ACCURACY.accuracy["Jigsaw"],
+        30,
+        50,
+        None,
+    )
     assert model["worth"] == pytest.approx(worth(model))
     assert rule == ("adopt" if worth(tool) > worth(model) else "keep")
 
@@ -163,17 +168,17 @@ async def test_a_finding_that_does_not_decide_leaves_the_proposal(fakes: Any, fo
 
 
 async def test_a_tool_that_fails_does_not_testify(fakes: Any) -> None:
-    kit = fakes.kit_of(JIGSAW, ["It is (B)."], [ToolError("too small", Fault.TIMEOUT)], BELIEVED)
-    assert (await SOLVER.ask(JIGSAW, kit)).text == "It is (B)."
-    rules = [(step.name, step.fault) for step in kit.log.steps if step.kind == "rule"]
+    ctx = fakes.context_of(JIGSAW, ["It is (B)."], [ToolError("too small", Fault.TIMEOUT)], BELIEVED)
+    assert (await SOLVER.ask(JIGSAW, ctx)).text == "It is (B)."
+    rules = [(step.name, step.fault) for step in ctx.log.steps if step.kind == "rule"]
     assert rules == [("no testimony", Fault.TIMEOUT), ("keep", None)]
 
 
 async def test_a_route_without_a_rule_calls_no_tool(fakes: Any) -> None:
     prompt = Prompt(("Is it?",), Kind.CHOICE, ("yes", "no"), route="Spatial_Relation")
-    kit = fakes.kit_of(prompt, ["Answer: (A)"])
-    assert (await SOLVER.ask(prompt, kit)).text == "Answer: (A)"
-    assert kit.tool.calls == []
+    ctx = fakes.context_of(prompt, ["Answer: (A)"])
+    assert (await SOLVER.ask(prompt, ctx)).text == "Answer: (A)"
+    assert ctx.tool.calls == []
 
 
 async def test_a_choice_that_no_option_names_is_no_testimony(fakes: Any) -> None:
@@ -182,25 +187,25 @@ async def test_a_choice_that_no_option_names_is_no_testimony(fakes: Any) -> None
 
 
 async def test_the_model_reads_the_plain_question_and_nothing_of_the_tool(fakes: Any) -> None:
-    kit = fakes.kit_of(JIGSAW, ["(B)"], [finding(0)], BELIEVED)
-    await SOLVER.ask(JIGSAW, kit)
-    (((message,), tools, _),) = kit.model.inner.calls
+    ctx = fakes.context_of(JIGSAW, ["(B)"], [finding(0)], BELIEVED)
+    await SOLVER.ask(JIGSAW, ctx)
+    (((message,), tools, _),) = ctx.model.inner.calls
     assert tools == ()
     assert message.text == "Which image fits?\n" + FORMAT_LINES[Kind.CHOICE]
-    assert kit.tool.calls == [("jigsaw", ("img:1", "img:2", "img:3"), {})]
+    assert ctx.tool.calls == [("jigsaw", ("img:1", "img:2", "img:3"), {})]
 
 
 async def test_depth_asks_for_the_points_that_the_choices_name(fakes: Any) -> None:
     prompt = Prompt(("Nearer?",), Kind.CHOICE, ("A is closer", "B is closer"), route="Relative_Depth")
-    kit = fakes.kit_of(prompt, ["(A)"], [Finding("B", {"nearer": "B"}, 0.9, "classical", "1")])
-    assert (await SOLVER.ask(prompt, kit)).text == "Answer: (B)"
-    assert kit.tool.calls == [("depth", (), {"labels": ["A", "B"]})]
+    ctx = fakes.context_of(prompt, ["(A)"], [Finding("B", {"nearer": "B"}, 0.9, "classical", "1")])
+    assert (await SOLVER.ask(prompt, ctx)).text == "Answer: (B)"
+    assert ctx.tool.calls == [("depth", (), {"labels": ["A", "B"]})]
 
 
 @pytest.mark.parametrize("error", [Outage("away"), NotRecorded("no recording"), BudgetSpent("gone")])
 async def test_a_model_that_cannot_answer_ends_the_ask(fakes: Any, error: Exception) -> None:
     with pytest.raises(type(error), match=str(error)):
-        await SOLVER.ask(JIGSAW, fakes.kit_of(JIGSAW, [error], [finding(0)], BELIEVED))
+        await SOLVER.ask(JIGSAW, fakes.context_of(JIGSAW, [error], [finding(0)], BELIEVED))
 
 
 CHANCES = st.floats(0.01, 0.99)
@@ -211,8 +216,8 @@ def ruled(
     reply: str, best: int = 0, confidence: float = 0.9, trust: Trust | None = None, votes: float | None = None
 ) -> Any:
     """What is ruled between a reply and a testimony for the choice at a place."""
-    testimony = Said(f"Answer: ({'AB'[best]})", "jigsaw", finding(best, confidence), best, None, on_card=True)
-    return ruling(JIGSAW, trust or Trust(), SKILL, Proposal(reply, votes), testimony)
+    specialist_answer = Said(f"Answer: ({'AB'[best]})", "jigsaw", finding(best, confidence), best, None, on_card=True)
+    return ruling(JIGSAW, trust or Trust(), PRIOR_ACCURACY, Proposal(reply, votes), specialist_answer)
 
 
 def known(intercept: float, slope: float, right: int, n: int) -> Trust:
@@ -274,7 +279,7 @@ def test_a_model_of_more_votes_is_kept_no_less(trust: Trust, confidence: float, 
 
 @given(TRUSTS, st.floats(0, 1), st.text(max_size=30))
 def test_without_a_testimony_the_models_words_are_not_touched(trust: Trust, votes: float, reply: str) -> None:
-    assert ruling(JIGSAW, trust, SKILL, Proposal(reply, votes), None).rule == "keep"
+    assert ruling(JIGSAW, trust, PRIOR_ACCURACY, Proposal(reply, votes), None).rule == "keep"
 
 
 @given(TRUSTS, st.floats(0, 1), st.permutations(range(4)), st.integers(0, 3), st.integers(0, 3))
@@ -284,8 +289,10 @@ def test_other_letters_for_the_same_choices_change_nothing(
     def ruled_in(places: list[int]) -> Any:
         prompt = replace(JIGSAW, choices=tuple(f"thing {places.index(place)}" for place in range(4)))
         letter = "ABCD"[places[told]]
-        testimony = Said(f"Answer: ({letter})", "jigsaw", finding(0, confidence), places[told], None, on_card=True)
-        return ruling(prompt, trust, SKILL, Proposal(f"({'ABCD'[places[own]]})"), testimony)
+        specialist_answer = Said(
+            f"Answer: ({letter})", "jigsaw", finding(0, confidence), places[told], None, on_card=True
+        )
+        return ruling(prompt, trust, PRIOR_ACCURACY, Proposal(f"({'ABCD'[places[own]]})"), specialist_answer)
 
     plain, moved = ruled_in([0, 1, 2, 3]), ruled_in(order)
     assert (plain.rule, plain.data["tool"], plain.data["mllm"]) == (moved.rule, moved.data["tool"], moved.data["mllm"])
@@ -296,9 +303,9 @@ def test_both_witnesses_are_reckoned_alike(rate: float, said: float, intercept: 
     """What a tool and a model know and say of themselves in the same numbers is worth the same."""
     corrected = Recalibration(intercept, slope)
     trust = Trust({ROUTE: Measurement(0, 0, corrected), (*MODEL, "Jigsaw"): Measurement(0, 0, corrected, 0.5)})
-    testimony = Said("Answer: (A)", "jigsaw", finding(0, 0.9), 0, None, on_card=True)
-    tool = replace(tool_witness(JIGSAW, trust, 0.5, testimony), rate=rate, said=said)
-    model = replace(trust.model("Jigsaw", trust.skill("Jigsaw", 0.5), said), rate=rate)
+    specialist_answer = Said("Answer: (A)", "jigsaw", finding(0, 0.9), 0, None, on_card=True)
+    tool = replace(tool_confidence(JIGSAW, trust, 0.5, specialist_answer), rate=rate, said=said)
+    model = replace(trust.model("Jigsaw", trust.model_accuracy("Jigsaw", 0.5), said), rate=rate)
     assert tool == model
 
 
@@ -329,8 +336,8 @@ async def test_a_number_is_weighed_too(fakes: Any, reply: str, worth: float | No
     trust = Trust() if worth is None else measured_on("saliency", "Q2", worth)
     text, fired, data = await decided(fakes, reply, COUNTED, trust, COUNT)
     assert (text, fired) == (answer, rule)
-    assert (data["testimony"]["letter"], data["testimony"]["answer"]) == (None, "Answer: 3")
-    assert data["mllm"]["worth"] == SKILL.accuracy["Q2"]
+    assert (data["specialist_answer"]["letter"], data["specialist_answer"]["answer"]) == (None, "Answer: 3")
+    assert data["mllm"]["worth"] == PRIOR_ACCURACY.accuracy["Q2"]
 
 
 PATH: dict[str, Json] = {"x_0_1": [0.5, 0.2], "y_0_1": [0.5, 0.1], "t_ms": [200, 300]}
@@ -356,9 +363,9 @@ async def test_a_scanpath_is_weighed_by_its_expected_score(
     trust = Trust() if worth is None else measured_on("scanpath", "Q9", worth)
     text, fired, data = await decided(fakes, reply, Finding("", PATH, 0.3, "classical", "1"), trust, prompt)
     assert (text, fired) == (DRAWN if rule == "adopt" else reply, rule)
-    assert data["tool"]["rate"] == SKILL.guessed["Q9"]
+    assert data["tool"]["rate"] == PRIOR_ACCURACY.guessed["Q9"]
     assert data["tool"]["said"] is None
-    assert data["mllm"]["worth"] == SKILL.accuracy["Q9"]
+    assert data["mllm"]["worth"] == PRIOR_ACCURACY.accuracy["Q9"]
 
 
 @pytest.mark.parametrize(("worth", "rule"), [(0.2, "keep"), (0.9, "adopt")])
@@ -429,12 +436,12 @@ async def test_the_share_of_the_votes_is_the_models_confidence(
 ) -> None:
     """Against a tool that is right with 0.6: five of five votes stand, three of five do not."""
     trust = measured_on("jigsaw", "Jigsaw", 0.6)
-    kit = replace(fakes.kit_of(JIGSAW, [f"({letter})" for letter in replies], [finding(0)], trust), samples=5)
-    answer = await SOLVER.ask(JIGSAW, kit)
-    last = kit.log.steps[-1]
+    ctx = replace(fakes.context_of(JIGSAW, [f"({letter})" for letter in replies], [finding(0)], trust), samples=5)
+    answer = await SOLVER.ask(JIGSAW, ctx)
+    last = ctx.log.steps[-1]
     assert (last.name, last.data["mllm"]["said"]) == (rule, pytest.approx(confidence))
     assert answer.text == ("(B)" if rule == "keep" else "Answer: (A)")
-    assert len([step for step in kit.log.steps if step.name == "sample"]) == 5
+    assert len([step for step in ctx.log.steps if step.name == "sample"]) == 5
 
 
 async def test_the_model_is_sampled_and_the_tool_asked_once(asker: Any, completion: Any) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from graphs._controller_texts import TEXTS
 from hybrid.solving.controls import Control, Perfect
-from hybrid.solving.frames import Frame
-from hybrid.solving.kit import Limits
+from hybrid.solving.coordinates import CoordinateSystem
+from hybrid.solving.solver import Limits
 from hybrid.types import Fault, Outcome, Reply
 
 PIECES = {"images": ["img:1", "img:2", "img:3"]}
@@ -136,7 +136,9 @@ async def test_numbers_as_text_are_converted_from_the_models_frame_too(
 ) -> None:
     wide = asker.about(fakes.pixels(7, (160, 90)))
     written = {"images": ["img:1"], "box": {"x0": "0.25", "y0": "0.5", "x1": "0.5", "y1": "1"}}
-    reply = await wide(completion("", tool_call("crop", written)), completion("(A)"), frame=Frame("fractions"))
+    reply = await wide(
+        completion("", tool_call("crop", written)), completion("(A)"), frame=CoordinateSystem("fractions")
+    )
     model, tool = reply.steps[0], reply.steps[1]
     assert model.data["tool_calls"] == [{"tool": "crop", "args": written}]
     assert tool.data["args"] == {"box": {"x0": 40.0, "y0": 45.0, "x1": 80.0, "y1": 90.0}}
@@ -152,7 +154,9 @@ async def test_points_of_the_second_image_are_converted_by_its_size(
     two = asker.about(fakes.pixels(7, (160, 90)), fakes.pixels(8, (300, 200)))
     points = {"point": {"x": 500, "y": 500}, "candidates": [{"x": 500, "y": 500}, {"x": 100, "y": 900}]}
     asked = tool_call("correspondence", {"images": ["img:1", "img:2"], **points})
-    reply = await two(completion("", asked), completion("(A)"), frame=Frame("thousandths"), tools=["correspondence"])
+    reply = await two(
+        completion("", asked), completion("(A)"), frame=CoordinateSystem("thousandths"), tools=["correspondence"]
+    )
     args = reply.steps[1].data["args"]
     assert (args["point"]["x"], args["point"]["y"]) == (80, 45)
     assert [(p["x"], p["y"]) for p in args["candidates"]] == [(150, 100), (30, 180)]

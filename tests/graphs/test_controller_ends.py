@@ -17,7 +17,7 @@ from hybrid.errors import Outage
 from hybrid.models.base import ModelRefused
 from hybrid.models.prices import Price
 from hybrid.solving.budgets import RunBudgetSpent, RunLimits, RunMeter
-from hybrid.solving.kit import Limits
+from hybrid.solving.solver import Limits
 from hybrid.types import Fault, Outcome
 
 PIECES = {"images": ["img:1", "img:2", "img:3"]}

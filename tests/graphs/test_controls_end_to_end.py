@@ -70,7 +70,7 @@ class Competent:
     name = "scripted:competent"
     provider = "scripted"
 
-    def facts(self) -> Mapping[str, Json]:
+    def metadata(self) -> Mapping[str, Json]:
         return {"model": self.name}
 
     def connection(self) -> Mapping[str, Json]:

@@ -15,8 +15,8 @@ from hybrid.registry import load_solver, solver_names
 from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
 from hybrid.solving.empty_replies import EMPTY, words_of
-from hybrid.solving.kit import Limits, Log
 from hybrid.solving.session import Resources, Session
+from hybrid.solving.solver import Limits, Log
 from hybrid.types import Fault, ImageRef, Kind, Outcome, Prompt, Reply
 
 ASKING = tuple(name for name in solver_names() if load_solver(name).needs_model)

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from graphs._compiled import Compiled
-from graphs._two_witnesses import TwoWitnesses
+from graphs._model_and_specialist import ModelAndSpecialist
 from graphs.arbiter import Arbiter
 from graphs.controller import Controller, build
 from graphs.verify import Verify
 from hybrid.errors import BudgetSpent
 from hybrid.messages import AssistantMessage, ToolCall
 from hybrid.registry import load
-from hybrid.solving.kit import Kit
+from hybrid.solving.solver import SolverContext
 from hybrid.types import Finding, ImageRef, Kind, Prompt, StoredImage
 
 IMAGES = tuple(ImageRef(f"img:{number}", StoredImage("0" * 64, 8, 8, "image/png")) for number in (1, 2, 3))
@@ -25,15 +25,15 @@ FOUND = Finding("the second image fits", {"best": 0}, 0.9, "classical", "1")
 HANGS_S = 30
 
 
-def kit_of(fakes: Any, replies: list[Any], findings: list[Any]) -> Kit:
+def context_of(fakes: Any, replies: list[Any], findings: list[Any]) -> SolverContext:
     """A kit with the tool `jigsaw` on its menu."""
-    kit: Kit = fakes.kit_of(PROMPT, replies, findings)
-    return replace(kit, menu=(load("tools", "jigsaw"),))
+    ctx: SolverContext = fakes.context_of(PROMPT, replies, findings)
+    return replace(ctx, tools_offered=(load("tools", "jigsaw"),))
 
 
-def asked(kit: Any) -> list[Any]:
+def asked(ctx: Any) -> list[Any]:
     """What the model was asked, call by call."""
-    return list(kit.model.inner.calls)
+    return list(ctx.model.inner.calls)
 
 
 async def test_every_ask_enters_the_graph(fakes: Any) -> None:
@@ -43,7 +43,7 @@ async def test_every_ask_enters_the_graph(fakes: Any) -> None:
     controller = Controller()
     controller.graph = Compiled(broken)
     with pytest.raises(ZeroDivisionError):
-        await controller.ask(PROMPT, kit_of(fakes, ["(A)"], []))
+        await controller.ask(PROMPT, context_of(fakes, ["(A)"], []))
 
 
 @pytest.mark.parametrize("solver", [Controller, Arbiter, Verify])
@@ -68,11 +68,11 @@ async def test_the_model_is_asked_before_the_graph_is_there(solver: Any, fakes: 
     async def speaks() -> None:
         spoken.set()
 
-    kit: Any = kit_of(fakes, ["(A)", "(A)"], [FOUND])
-    kit.model.inner.speaks = speaks
+    ctx: Any = context_of(fakes, ["(A)", "(A)"], [FOUND])
+    ctx.model.inner.speaks = speaks
     one.graph = Compiled(late)
     async with asyncio.timeout(HANGS_S):
-        assert (await one.ask(PROMPT, kit)).text == "(A)"
+        assert (await one.ask(PROMPT, ctx)).text == "(A)"
 
 
 async def test_a_graph_is_built_once_whoever_asks_first(fakes: Any) -> None:
@@ -83,8 +83,8 @@ async def test_a_graph_is_built_once_whoever_asks_first(fakes: Any) -> None:
         return build()
 
     controller.graph = Compiled(counted)
-    kits = [kit_of(fakes, [CALL, "(A)"], [FOUND]) for _ in range(8)]
-    replies = await asyncio.gather(*(controller.ask(PROMPT, kit) for kit in kits))
+    contexts = [context_of(fakes, [CALL, "(A)"], [FOUND]) for _ in range(8)]
+    replies = await asyncio.gather(*(controller.ask(PROMPT, ctx) for ctx in contexts))
     assert [reply.text for reply in replies] == ["(A)"] * 8
     assert built == ["graph"]
 
@@ -115,9 +115,9 @@ async def test_an_ask_that_ends_early_leaves_no_model_call_behind(fakes: Any) ->
         await started.wait()
         raise BudgetSpent("no more")
 
-    kit: Any = kit_of(fakes, ["(A)"], [])
-    kit.model.inner.speaks = speaks
-    solver: TwoWitnesses = Arbiter()
+    ctx: Any = context_of(fakes, ["(A)"], [])
+    ctx.model.inner.speaks = speaks
+    solver: ModelAndSpecialist = Arbiter()
     with pytest.raises(BudgetSpent):
-        await solver.ask(PROMPT, replace(kit, tool=tool))
+        await solver.ask(PROMPT, replace(ctx, tool=tool))
     assert ended.is_set()

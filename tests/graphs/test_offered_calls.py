@@ -57,12 +57,13 @@ async def test_a_call_as_it_is_told_reaches_the_tool(name: str, style: str, tmp_
     if style == "text":
         (block,) = as_text([said], ())
         said = with_calls(AssistantMessage(block.text), CallKey("q"))
-    kit = replace(
-        fakes.kit_of(prompt, [said, "Answer: (A)"], [Finding("found", {}, 0.9, "classical", "1")]), menu=(tool,)
+    ctx = replace(
+        fakes.context_of(prompt, [said, "Answer: (A)"], [Finding("found", {}, 0.9, "classical", "1")]),
+        tools_offered=(tool,),
     )
-    reply = await load_solver("controller").ask(prompt, kit)
+    reply = await load_solver("controller").ask(prompt, ctx)
     assert (reply.text, reply.outcome) == ("Answer: (A)", Outcome.ANSWERED)
-    ((called, given, args),) = kit.tool.calls
+    ((called, given, args),) = ctx.tool.calls
     assert (called, list(given)) == (name, shown)
     # Every coordinate and word of the call is still there once the tool's type has read it.
     assert holds(tool.parse(args).model_dump(mode="json"), WRITTEN[name])

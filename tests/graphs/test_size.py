@@ -10,8 +10,8 @@ from hybrid.registry import load, load_solver
 from hybrid.run_folder import RunFolder, attempt_line
 from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
-from hybrid.solving.kit import Limits
 from hybrid.solving.session import Resources, Session
+from hybrid.solving.solver import Limits
 from hybrid.types import Attempt, Exchange, ImageRef, Kind, Outcome, Prompt
 
 CALLS = 10
@@ -39,9 +39,9 @@ async def test_ten_images_and_ten_calls_add_under_100_kb(service: ToolService, f
         for n in range(CALLS)
     ]
     model = fakes.QueueModel([*replies, "Answer: (A)"])
-    menu = tuple(load("tools", name) for name in TOOLS)
+    tools_offered = tuple(load("tools", name) for name in TOOLS)
     limits = Limits(tool_calls=CALLS, turns=CALLS + 1)
-    resources = Resources(model, Control(service), menu, Wording(), limits)
+    resources = Resources(model, Control(service), tools_offered, Wording(), limits)
     reply = await Session(question, load_solver("controller"), resources).ask(prompt)
     assert (reply.outcome, reply.usage.tool_calls) == (Outcome.ANSWERED, CALLS)
     assert [step.fault for step in reply.steps if step.kind == "tool"] == [None] * CALLS

@@ -10,7 +10,7 @@ import pytest
 from graphs.verify import DECIDE, EVIDENCE, SOLVER
 from hybrid.errors import Outage
 from hybrid.solving.controls import Control
-from hybrid.solving.kit import Limits
+from hybrid.solving.solver import Limits
 from hybrid.types import Fault, Kind, Outcome, Prompt
 
 TOOLS = ("jigsaw",)
@@ -99,6 +99,6 @@ async def test_a_server_that_fails_is_nobodys_answer(asker: Any, raw: Any) -> No
 
 def test_its_cost_is_fixed() -> None:
     for route, most in (("Jigsaw", 2), ("nothing", 1)):
-        found = SOLVER.outlook(Prompt(("?",), Kind.CHOICE, route=route), Limits(turns=50))
+        found = SOLVER.call_estimate(Prompt(("?",), Kind.CHOICE, route=route), Limits(turns=50))
         assert (found.low.calls, found.high.calls) == (1, most)
-    assert set(SOLVER.build().get_graph().nodes) == {"__start__", "propose", "testify", "decide", "__end__"}
+    assert set(SOLVER.build().get_graph().nodes) == {"__start__", "propose", "specialist", "decide", "__end__"}

@@ -22,7 +22,7 @@ def attempt(identity: str, text: str = "(A)") -> Attempt:
     steps = (
         Step("model", "m", text, 0.5, None, {"likelihood": {"A": 0.7}}),
         Step("tool", "t", "found", fault=Fault.TIMEOUT),
-        Step("rule", "keep", "no testimony", data={"testimony": {"letter": "A", "confidence": 0.5}}),
+        Step("rule", "keep", "no testimony", data={"specialist_answer": {"letter": "A", "confidence": 0.5}}),
     )
     reply = Reply(text, Outcome.ANSWERED, Usage(1, 1, 10, 5, 0, 0.25, 1.5), steps)
     return Attempt(identity, (Exchange(PROMPT, reply),), 2.0)
@@ -49,7 +49,7 @@ def test_attempts_come_back_with_their_decisions_only(folder: RunFolder) -> None
     assert exchange.prompt == PROMPT
     assert exchange.reply.usage == Usage(1, 1, 10, 5, 0, 0.25, 1.5)
     assert [step.name for step in exchange.reply.steps] == ["keep"]
-    assert exchange.reply.steps[0].data == {"testimony": {"letter": "A", "confidence": 0.5}}
+    assert exchange.reply.steps[0].data == {"specialist_answer": {"letter": "A", "confidence": 0.5}}
 
 
 def test_a_line_is_on_disk_when_append_returns(folder: RunFolder) -> None:

@@ -16,11 +16,11 @@ from hybrid.errors import Outage, ToolError
 from hybrid.images import ImageStore
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
-from hybrid.timing import FREE_LOAD_S, CallTime, Patience, Watch, counted, finished, running, waiting
+from hybrid.timing import FREE_LOAD_S, CallTime, Stopwatch, Timeouts, counted, finished, running, waiting
 from hybrid.tool import Need, Tool
 from hybrid.types import Fault, Finding
 
-PATIENT = Patience(60.0, 60.0)
+PATIENT = Timeouts(60.0, 60.0)
 Make = Callable[..., ToolService]
 
 
@@ -178,7 +178,7 @@ async def test_a_closed_service_is_an_outage(fakes: Any, service: Make) -> None:
 
 
 async def test_who_joins_pays_from_then_on(clock: Any) -> None:
-    watch, spent = Watch(clock), CallTime(10.0)
+    watch, spent = Stopwatch(clock), CallTime(10.0)
     work: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     watch.start()
     clock.passes(5.0)
@@ -197,7 +197,7 @@ async def test_what_is_cancelled_is_an_outage_and_what_fails_is_its_error(clock:
         work: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         end(work)
         with pytest.raises(error):
-            await finished("it", work, Watch(clock), CallTime(), PATIENT, clock)
+            await finished("it", work, Stopwatch(clock), CallTime(), PATIENT, clock)
 
 
 def _fail(work: "asyncio.Future[str]") -> None:
@@ -205,7 +205,7 @@ def _fail(work: "asyncio.Future[str]") -> None:
 
 
 async def test_the_work_goes_on_when_a_waiter_gives_up(clock: Any) -> None:
-    watch = Watch(clock)
+    watch = Stopwatch(clock)
     work: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     waiter = asyncio.create_task(finished("it", work, watch, CallTime(), PATIENT, clock))
     await asyncio.sleep(0)
@@ -218,11 +218,11 @@ async def test_the_work_goes_on_when_a_waiter_gives_up(clock: Any) -> None:
 def test_a_watch_adds_up_what_ran_and_nothing_else(spells: list[tuple[int, int, int]]) -> None:
     moments = [0.0]
 
-    async def watched() -> Watch:
-        watch = Watch(lambda: moments[-1])
+    async def watched() -> Stopwatch:
+        watch = Stopwatch(lambda: moments[-1])
         for waits, runs, among in spells:
             moments.append(moments[-1] + waits)
-            with running([watch, *(Watch(lambda: 0.0) for _ in range(among - 1))], loads=among == 5):
+            with running([watch, *(Stopwatch(lambda: 0.0) for _ in range(among - 1))], loads=among == 5):
                 moments.append(moments[-1] + runs)
         return watch
 
@@ -233,7 +233,7 @@ def test_a_watch_adds_up_what_ran_and_nothing_else(spells: list[tuple[int, int, 
 
 
 async def test_a_first_run_is_free_for_as_long_as_loading_takes(clock: Any) -> None:
-    watch, spent = Watch(clock), CallTime(0.0)
+    watch, spent = Stopwatch(clock), CallTime(0.0)
     work: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     with running([watch], loads=True):
         clock.passes(FREE_LOAD_S - 1.0)
@@ -246,8 +246,8 @@ async def test_a_first_run_is_free_for_as_long_as_loading_takes(clock: Any) -> N
 
 
 def test_a_worker_may_end_after_its_loop(clock: Any) -> None:
-    async def made() -> Watch:
-        return Watch(clock)
+    async def made() -> Stopwatch:
+        return Stopwatch(clock)
 
     watch = asyncio.run(made())
     with running([watch]):

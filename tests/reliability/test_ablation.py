@@ -47,18 +47,18 @@ def test_every_run_is_asked_once_with_its_own_menu(data: Path, tmp_path: Path, h
     assert (ended.code, again.code) == (0, 0)
     report = json.loads(ended.out)
     assert again.out == ended.out
-    menus = {name: tuple(run["menu"]) for name, run in report["runs"].items()}
-    assert menus["without-crop"] == ("jigsaw", "depth")
-    assert {name: tuple(identity(out / name)["menu"]) for name in menus} == menus
+    tools_offered_by = {name: tuple(run["tools_offered"]) for name, run in report["runs"].items()}
+    assert tools_offered_by["without-crop"] == ("jigsaw", "depth")
+    assert {name: tuple(identity(out / name)["tools_offered"]) for name in tools_offered_by} == tools_offered_by
     # Everything else of the runs is the same.
-    others = [{**identity(out / name), "menu": None} for name in menus]
+    others = [{**identity(out / name), "tools_offered": None} for name in tools_offered_by]
     assert all(other == others[0] for other in others)
     # The server asks for crop wherever any tool is offered: two calls of the model, or one where none is.
     calls = {name: run["model_calls"] for name, run in report["runs"].items()}
-    assert calls == {name: COUNT * (1 if name == "none" else 2) for name in menus}
+    assert calls == {name: COUNT * (1 if name == "none" else 2) for name in tools_offered_by}
     assert asked == sum(calls.values())
     assert {name: run["tool_calls"] for name, run in report["runs"].items()} == {
-        name: 0 if name == "none" else COUNT for name in menus
+        name: 0 if name == "none" else COUNT for name in tools_offered_by
     }
     assert "run 8 of 8, only depth: 4 of 4 questions open" in ended.err
     assert "run 8 of 8, only depth: 0 of 4 questions open" in again.err

@@ -22,7 +22,7 @@ from hybrid.registry import load, names
 from hybrid.run_folder import RunFolder
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
-from hybrid.solving.album import Album
+from hybrid.solving.image_registry import ImageRegistry
 from hybrid.solving.session import find_tool
 from hybrid.types import Fault, Finding, ImageRef, StoredImage
 
@@ -98,11 +98,11 @@ ODD_NAMES = ("", " img:1", "img:1 ", "IMG:1", "img:01", "img:1.1", "img:2", "1",
 
 @pytest.mark.parametrize("name", [*HOSTILE, *ODD_NAMES])
 def test_an_image_has_no_other_name_than_its_own(store: ImageStore, fakes: Any, name: str) -> None:
-    album = Album(fakes.refs(store, 1))
+    image_registry = ImageRegistry(fakes.refs(store, 1))
     with touched() as seen:
         with pytest.raises(ToolError) as told:
-            album.get(name)
-        assert album.find(name) is None
+            image_registry.get(name)
+        assert image_registry.find(name) is None
     assert told.value.fault is Fault.UNKNOWN_IMAGE
     assert seen == []
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from hybrid.errors import WeightsError, is_out_of_memory
 from hybrid.networks import Network, PictureInput
-from hybrid.tool import Backend, Pixels, Posed, Request, Tool
+from hybrid.tool import Backend, CheckCase, Pixels, Request, Tool
 
 Values = npt.NDArray[np.float64]
 
@@ -112,18 +112,18 @@ def _shown(tool: Tool, backend: Backend[Any], picture: Pixels, watched: Sequence
     """Put questions about a picture until every network has been given something; what they raised."""
     before = [len(one.given) for one in watched]
     troubles: list[str] = []
-    for posed in _probes(tool, picture):
-        if (trouble := _ask(tool, backend, posed)) is not None:
+    for check_case in _probes(tool, picture):
+        if (trouble := _ask(tool, backend, check_case)) is not None:
             troubles.append(trouble)
         if all(len(one.given) > count for one, count in zip(watched, before, strict=True)):
             break
     return troubles
 
 
-def _ask(tool: Tool, backend: Backend[Any], posed: Posed) -> str | None:
+def _ask(tool: Tool, backend: Backend[Any], check_case: CheckCase) -> str | None:
     """What a question raises; it matters only where no picture reached the network."""
     try:
-        backend.run([Request(posed.images, tool.args.model_validate(posed.args))])
+        backend.run([Request(check_case.images, tool.args.model_validate(check_case.args))])
     except Exception as error:
         if is_out_of_memory(error):
             raise
@@ -131,16 +131,16 @@ def _ask(tool: Tool, backend: Backend[Any], posed: Posed) -> str | None:
     return None
 
 
-def _probes(tool: Tool, picture: Pixels) -> Iterator[Posed]:
+def _probes(tool: Tool, picture: Pixels) -> Iterator[CheckCase]:
     """The tool's own probe; without one, its known answers with the picture in the place of every image."""
     if tool.probe is not None:
         yield tool.probe(picture)
     elif not tool.checks:
-        yield Posed((picture,) * tool.card.images[0], {}, lambda _: None)
+        yield CheckCase((picture,) * tool.card.images[0], {}, lambda _: None)
     else:
         for known in tool.checks:
-            posed = known.pose()
-            yield Posed((picture,) * len(posed.images), posed.args, posed.wrong)
+            check_case = known.pose()
+            yield CheckCase((picture,) * len(check_case.images), check_case.args, check_case.wrong)
 
 
 @contextmanager

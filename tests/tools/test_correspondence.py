@@ -33,7 +33,7 @@ from tools.correspondence import (
     views_of,
 )
 from tools.correspondence.point_transfer import Transfer, transfers
-from tools.rules import testify as run_rule
+from tools.rules import ask_specialists as run_rule
 
 SCENE = render(
     random_scene(np.random.default_rng(21)),
@@ -378,11 +378,11 @@ def test_matches_are_in_pixels_of_the_whole_picture() -> None:
 async def test_the_words_of_an_option_decide(best, choices, letter, fakes) -> None:
     finding = Finding("", {"best": best}, 0.9, "classical", "1")
     prompt = Prompt(("Which?",), Kind.CHOICE, choices, route="Visual_Correspondence")
-    kit = fakes.kit_of(prompt, (), [finding])
-    testimony = await run_rule(prompt, kit)
-    assert (testimony and testimony.letter) == letter
-    assert [call[0] for call in kit.tool.calls] == ["correspondence"]
-    assert await run_rule(prompt, fakes.kit_of(prompt, (), [Finding("", {}, 0.0, "classical", "1")])) is None
+    ctx = fakes.context_of(prompt, (), [finding])
+    specialist_answer = await run_rule(prompt, ctx)
+    assert (specialist_answer and specialist_answer.letter) == letter
+    assert [call[0] for call in ctx.tool.calls] == ["correspondence"]
+    assert await run_rule(prompt, fakes.context_of(prompt, (), [Finding("", {}, 0.0, "classical", "1")])) is None
 
 
 @pytest.mark.shared_data

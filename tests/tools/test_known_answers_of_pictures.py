@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from hybrid.registry import load
-from hybrid.tool import Evidence, Pixels, Posed, Request
+from hybrid.tool import CheckCase, Evidence, Pixels, Request
 from hybrid.types import Box
 from tests.tools.seen_pictures import run_probes
 from tools._shared.known_answers import depth_item
@@ -53,7 +53,7 @@ misplaced = pytest.mark.parametrize("warp", MISPLACED.values(), ids=MISPLACED.ke
 
 
 @lru_cache
-def posed(tool: str) -> list[tuple[str, Posed]]:
+def check_case(tool: str) -> list[tuple[str, CheckCase]]:
     """The questions of a tool, made once."""
     return [(one.name, one.pose()) for one in load("tools", tool).checks]
 
@@ -61,7 +61,7 @@ def posed(tool: str) -> list[tuple[str, Posed]]:
 def missed(tool: str, backend: Any, only: str = "") -> list[str]:
     """What is wrong with the answers to the questions whose names hold some words."""
     args = load("tools", tool).args
-    asked = [one for name, one in posed(tool) if only in name]
+    asked = [one for name, one in check_case(tool) if only in name]
     answers = [one.wrong(backend.run([Request(one.images, args.model_validate(one.args))])[0]) for one in asked]
     return [wrong for wrong in answers if wrong is not None]
 
@@ -153,9 +153,9 @@ def test_signs_found_8_px_beside_fail(across: float):
 
 
 def test_signs_on_a_street_without_any_fail():
-    posed = SIGNS[2].pose()
-    assert posed.wrong(Evidence("", {"boxes": []}, 0.5)) is None
-    assert posed.wrong(Evidence("", {"boxes": [{"name": "stop sign", "box_px": [1, 1, 50, 50]}]}, 0.5))
+    check_case = SIGNS[2].pose()
+    assert check_case.wrong(Evidence("", {"boxes": []}, 0.5)) is None
+    assert check_case.wrong(Evidence("", {"boxes": [{"name": "stop sign", "box_px": [1, 1, 50, 50]}]}, 0.5))
 
 
 class TrueAlbedo:

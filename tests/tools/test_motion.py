@@ -18,7 +18,7 @@ from tools._shared.view_matches import Matches
 from tools.motion import FEWEST_INLIERS, FeatureMotion, MotionArgs, judge, solve, views_of
 from tools.motion.flat import gric
 from tools.motion.two_views import best_motion, relative_motion
-from tools.rules import testify as run_rule
+from tools.rules import ask_specialists as run_rule
 
 SIZE = (480, 640)
 
@@ -309,5 +309,7 @@ def test_a_known_focal_length_is_used() -> None:
 )
 async def test_the_words_of_an_option_decide(moved, choices, letter, fakes) -> None:
     prompt = Prompt(("Which way?",), Kind.CHOICE, choices, route="Multi-view_Reasoning")
-    testimony = await run_rule(prompt, fakes.kit_of(prompt, (), [Finding("", {"moved": moved}, 0.9, "classical", "1")]))
-    assert (testimony and testimony.letter) == letter
+    specialist_answer = await run_rule(
+        prompt, fakes.context_of(prompt, (), [Finding("", {"moved": moved}, 0.9, "classical", "1")])
+    )
+    assert (specialist_answer and specialist_answer.letter) == letter

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.errors import ToolError, WeightsError
-from hybrid.serving.loader import Choice, Loader
+from hybrid.serving.loader import BackendChoice, Loader
 from hybrid.tool import Evidence, Request
 from hybrid.types import Box
 from tools.ocr import TOOL, LearnedOcr, OcrArgs, confidence, report
@@ -148,7 +148,7 @@ def test_without_weights_the_package_is_named():
 
 @package
 def test_where_nothing_is_named_the_package_answers_and_its_weights_pass_the_known_answers(hybrid_home: Path):
-    loader = Loader(Choice("auto"))
+    loader = Loader(BackendChoice("auto"))
     ready = loader.load(TOOL)
     assert (ready.card.name, ready.weights, loader.notices) == ("learned", None, [])
     assert re.fullmatch(rf"{TOOL.backend('learned').version}\+rapidocr-3\.\d+\.\d+@[0-9a-f]{{12}}", ready.version)

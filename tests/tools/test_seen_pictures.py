@@ -11,7 +11,7 @@ from torch import nn
 
 from hybrid.errors import WeightsError
 from hybrid.networks import Network, PictureInput, collecting, grey, loaded, normalised
-from hybrid.tool import Args, BackendCard, Card, Evidence, KnownAnswer, Pixels, Posed, Request, Tool
+from hybrid.tool import Args, BackendCard, Card, CheckCase, Evidence, KnownAnswer, Pixels, Request, Tool
 from tests.tools.seen_pictures import IMAGENET, SIZES, chart, run_probes, wrong_colours
 
 WANTS = normalised(*IMAGENET)
@@ -105,7 +105,7 @@ class Backend:
         return [Evidence("", {}, 1.0) for _ in requests]
 
 
-def tool(*checks: KnownAnswer, probe: Callable[[Pixels], Posed] | None = None, images: int = 1) -> Tool:
+def tool(*checks: KnownAnswer, probe: Callable[[Pixels], CheckCase] | None = None, images: int = 1) -> Tool:
     card = BackendCard("learned", "1", Mean, "", weights="a/b")
     return Tool(Card("seer", "", "", (card,), images=(images, 2)), Args, checks, probe)
 
@@ -195,16 +195,16 @@ def test_the_tools_own_probe_is_asked_and_else_its_known_answers_in_turn() -> No
     asked: list[str] = []
 
     def known(name: str, count: int) -> KnownAnswer:
-        def pose() -> Posed:
+        def pose() -> CheckCase:
             asked.append(name)
-            return Posed((np.zeros((9, 9, 3), np.uint8),) * count, {}, never)
+            return CheckCase((np.zeros((9, 9, 3), np.uint8),) * count, {}, never)
 
         return KnownAnswer(name, pose)
 
     checks = (known("none", 0), known("one", 1), known("two", 1))
     assert [one.wrong for one in run_probes(tool(*checks), Backend(tensor, WAYS[0]))] == [None]
     assert asked == ["none", "one"] * len(SIZES)
-    own = tool(*checks, probe=lambda picture: Posed((255 - picture,), {}, never))
+    own = tool(*checks, probe=lambda picture: CheckCase((255 - picture,), {}, never))
     assert "inverted" in str(run_probes(own, Backend(tensor, WAYS[0]))[0].wrong)
 
 

@@ -23,7 +23,7 @@ from hybrid.errors import WeightsError
 from hybrid.networks import Network, loaded, normalised
 from hybrid.tool import Pixels
 from tools._shared.checkpoint import content_hash, first_line, put_tensors
-from tools._shared.prepared_pair import Pair
+from tools._shared.prepared_pair import PreparedPair
 from tools._shared.view_matches import Matches, Points
 
 if TYPE_CHECKING:
@@ -89,11 +89,11 @@ class LocalFeatures:
         """What the extractor takes of each picture (H, W, 3): a tensor (1, 3, h, w) in 0..1."""
         return _input(pictures[0]), _input(pictures[1])
 
-    def match(self, pairs: Sequence[Pair]) -> list[Matches]:
+    def match(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
         """The matches of each pair, in pixels of its views."""
         return [self._match(pair) for pair in pairs]
 
-    def _match(self, pair: Pair) -> Matches:
+    def _match(self, pair: PreparedPair) -> Matches:
         import torch
 
         found = [self._features(tensor) for tensor in pair.values]

@@ -26,7 +26,7 @@ from hybrid.tool import Pixels
 from hybrid.weights import weights_sha256
 from tools._shared.checkpoint import fill
 from tools._shared.local_features import read_tensors
-from tools._shared.prepared_pair import Pair
+from tools._shared.prepared_pair import PreparedPair
 from tools._shared.view_matches import Matches
 
 if TYPE_CHECKING:
@@ -70,11 +70,11 @@ class Loftr:
         """Of each picture a grey tensor (1, 1, h, w) in 0..1."""
         return _input(pictures[0]), _input(pictures[1])
 
-    def match(self, pairs: Sequence[Pair]) -> list[Matches]:
+    def match(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
         """The matches of each pair, in pixels of its views."""
         return [self._match(pair) for pair in pairs]
 
-    def _match(self, pair: Pair) -> Matches:
+    def _match(self, pair: PreparedPair) -> Matches:
         first, second = (values.to(self._device) for values in pair.values)
         found = self.network({"image0": first, "image1": second})
         points = []

@@ -21,7 +21,7 @@ from hybrid.weights import find_weights
 from tools._shared import local_features, loftr
 from tools._shared.backends import Learned
 from tools._shared.matching_package import converted, package_folder
-from tools._shared.prepared_pair import Pair, PairNetwork, Views
+from tools._shared.prepared_pair import PairNetwork, PreparedPair, Views
 from tools._shared.transformers_matchers import TransformersMatcher
 from tools._shared.view_matches import Matches
 
@@ -31,7 +31,7 @@ DEFAULT_WEIGHTS = "zju-community/efficientloftr"
 A_pair = TypeVar("A_pair", bound=Args)
 
 
-class LearnedPairs(Learned[A_pair, Pair, Matches, "MatchModel"]):
+class LearnedPairs(Learned[A_pair, PreparedPair, Matches, "MatchModel"]):
     """The learned backend of a tool that solves pairs of views: the network matches, the rest is the tool's own.
 
     `views` makes the views of a request, `solve` the evidence from them and their matches.
@@ -47,15 +47,15 @@ class LearnedPairs(Learned[A_pair, Pair, Matches, "MatchModel"]):
         super().__init__(tool, code, open_matcher, "")
         self._views, self._solve = views, solve
 
-    def prepare(self, request: Request[A_pair]) -> Pair:
+    def prepare(self, request: Request[A_pair]) -> PreparedPair:
         """The views of a request. Raises `ToolError` as the tool's `views`, or for an image that is too small."""
         return self.model.prepare(self._views(request))
 
-    def compute(self, prepared: Sequence[Pair]) -> list[Matches]:
+    def compute(self, prepared: Sequence[PreparedPair]) -> list[Matches]:
         """The matches of each pair. Raises `ToolError` for values that are not finite."""
         return self.model.predict(prepared)
 
-    def finish(self, request: Request[A_pair], prepared: Pair, output: Matches) -> Evidence:
+    def finish(self, request: Request[A_pair], prepared: PreparedPair, output: Matches) -> Evidence:
         """The tool's evidence. Raises `ToolError` as its `solve`."""
         return self._solve(request, prepared.views, output)
 
@@ -83,7 +83,7 @@ class MatchModel:
         """Family and content of the weights: `efficientloftr@0123456789ab`."""
         return self.network.version
 
-    def prepare(self, views: Views) -> Pair:
+    def prepare(self, views: Views) -> PreparedPair:
         """Two views as the network takes them.
 
         Raises:
@@ -92,9 +92,9 @@ class MatchModel:
         for number, view in enumerate(views, 1):
             if min(view.pixels.shape[:2]) < LEAST_PX:
                 raise ToolError(f"image {number} is smaller than {LEAST_PX} px on a side: too small for the matcher")
-        return Pair(views, self.network.prepare((views[0].pixels, views[1].pixels)))
+        return PreparedPair(views, self.network.prepare((views[0].pixels, views[1].pixels)))
 
-    def predict(self, pairs: Sequence[Pair]) -> list[Matches]:
+    def predict(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
         """Matches of each pair of views, in pixels of the original pictures; EfficientLoFTR sees several at once.
 
         Raises:
@@ -107,7 +107,7 @@ class MatchModel:
         return [_on_originals(pair, matches) for pair, matches in zip(pairs, found, strict=True)]
 
 
-def _on_originals(pair: Pair, found: Matches) -> Matches:
+def _on_originals(pair: PreparedPair, found: Matches) -> Matches:
     """Matches in pixels of the views as matches in pixels of the original pictures."""
     if not all(np.isfinite(values).all() for values in (found.first, found.second, found.scores)):
         raise ToolError("the matcher returned values that are not finite")

@@ -17,7 +17,7 @@ Views = tuple[View, View]
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class PreparedPair:
     """Two views and what a network takes of them, in host memory: its `prepare` says of which shape."""
 
     views: Views
@@ -40,6 +40,6 @@ class PairNetwork(Protocol):
         """What the network takes of two pictures (H, W, 3)."""
         ...
 
-    def match(self, pairs: Sequence[Pair]) -> list[Matches]:
+    def match(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
         """The matches of each pair, in pixels of its views: the centre of the first pixel is at 0."""
         ...

@@ -31,7 +31,7 @@ from hybrid.tool import Pixels
 from tools._shared.batches import in_batches
 from tools._shared.checkpoint import load_verified
 from tools._shared.efficient_loftr import match_pairs
-from tools._shared.prepared_pair import Pair
+from tools._shared.prepared_pair import PreparedPair
 from tools._shared.view_matches import Matches, Points
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class TransformersMatcher:
             values[0, side, :, : one.shape[-2], : one.shape[-1]] = one
         return values
 
-    def match(self, pairs: Sequence[Pair]) -> list[Matches]:
+    def match(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
         """The matches of each pair, in pixels of its views; EfficientLoFTR sees several at once."""
         if self._efficient:
             return in_batches([pair.values for pair in pairs], partial(self._dense, pairs), MOST_AT_ONCE)
@@ -104,7 +104,7 @@ class TransformersMatcher:
         height, width = (max(step, round(side * factor / step) * step) for side in size)
         return height, width
 
-    def _dense(self, pairs: Sequence[Pair], batch: torch.Tensor, members: Sequence[int]) -> list[Matches]:
+    def _dense(self, pairs: Sequence[PreparedPair], batch: torch.Tensor, members: Sequence[int]) -> list[Matches]:
         checkpoint = self.checkpoint
         found = match_pairs(checkpoint.model, batch.to(checkpoint.device))
         return [
@@ -112,7 +112,7 @@ class TransformersMatcher:
             for place, one in zip(members, found, strict=True)
         ]
 
-    def _sparse(self, pair: Pair) -> Matches:
+    def _sparse(self, pair: PreparedPair) -> Matches:
         """LightGlue and SuperGlue; one pair a call, because transformers' batches return in another order."""
         checkpoint = self.checkpoint
         outputs = checkpoint.model(pixel_values=pair.values.to(checkpoint.device))
@@ -125,7 +125,7 @@ class TransformersMatcher:
         kept = (partners >= 0) & (partners < len(there)) & (scores > 0)
         return self._on_pictures(pair, (here[kept], there[partners[kept]]), scores[kept], 0.0)
 
-    def _on_pictures(self, pair: Pair, points: tuple[Points, Points], scores: Any, centre: float) -> Matches:
+    def _on_pictures(self, pair: PreparedPair, points: tuple[Points, Points], scores: Any, centre: float) -> Matches:
         """Points of the input, where the centre of the first pixel is at `centre`, in pixels of the views."""
         inside = np.ones(len(scores), bool)
         placed = []

@@ -13,12 +13,12 @@ from functools import partial
 import cv2
 import numpy as np
 
-from hybrid.tool import KnownAnswer, Pixels, Posed, Series
+from hybrid.tool import CheckCase, CheckSeries, KnownAnswer, Pixels
 from tools._shared.known_answers import expects
 
 COLOURS = {"red": (220, 30, 30), "green": (30, 160, 60), "blue": (30, 60, 220), "yellow": (240, 215, 30)}
 SHAPES = ("circle", "square")
-SERIES = Series("the colour of a thing", 7)
+SERIES = CheckSeries("the colour of a thing", 7)
 
 
 def disc(colour: tuple[int, int, int]) -> Pixels:
@@ -27,7 +27,7 @@ def disc(colour: tuple[int, int, int]) -> Pixels:
     return np.asarray(cv2.circle(canvas, (160, 160), 110, colour, -1, cv2.LINE_AA), np.uint8)
 
 
-def _thing(colour: str, shape: str) -> Posed:
+def _thing(colour: str, shape: str) -> CheckCase:
     names = list(COLOURS)
     picture = disc(COLOURS[colour])
     if shape == "square":
@@ -35,7 +35,7 @@ def _thing(colour: str, shape: str) -> Posed:
         picture = np.full((1280, 1280, 3), 235, np.uint8)
         picture[320:960, 320:960] = COLOURS[colour]
     texts = [f"a {name} {shape}" for name in names]
-    return Posed((picture,), {"texts": texts}, expects("best", names.index(colour)))
+    return CheckCase((picture,), {"texts": texts}, expects("best", names.index(colour)))
 
 
 CHECKS = tuple(

@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from hybrid.tool import Evidence, KnownAnswer, Posed
+from hybrid.tool import CheckCase, Evidence, KnownAnswer
 from hybrid.types import Json
 from tools._shared.flat_pairs import NEAR, SIZES, FlatPair, agreeing, flat_pair, wrong_matches
 from tools._shared.known_answers import expects, known_item, number, point_args
@@ -21,7 +21,7 @@ ASKED = (0.6, 0.4)
 """The point that is asked for, in shares of the first picture."""
 
 
-def _same_place(index: int) -> Posed:
+def _same_place(index: int) -> CheckCase:
     from hybrid.samples.geometry import visual_correspondence
     from hybrid.samples.item import CorrespondenceFacts
 
@@ -29,15 +29,15 @@ def _same_place(index: int) -> Posed:
     assert isinstance(made.facts, CorrespondenceFacts)  # noqa: S101 - what this task makes
     facts = made.facts
     args: dict[str, Json] = {"point": point_args([facts.ref])[0], "candidates": point_args(facts.candidates)}
-    return Posed(made.images, args, expects("best_index", made.answer))
+    return CheckCase(made.images, args, expects("best_index", made.answer))
 
 
-def _flat(index: int) -> Posed:
+def _flat(index: int) -> CheckCase:
     pair = flat_pair(index)
     height, width = pair.images[0].shape[:2]
     asked = (ASKED[0] * width, ASKED[1] * height)
     args: dict[str, Json] = {"point": point_args([asked])[0]}
-    return Posed(pair.images, args, partial(_misplaced, pair, asked), partial(wrong_matches, pair=pair))
+    return CheckCase(pair.images, args, partial(_misplaced, pair, asked), partial(wrong_matches, pair=pair))
 
 
 def _misplaced(pair: FlatPair, asked: tuple[float, float], found: Evidence) -> str | None:

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from hybrid.tool import Evidence, KnownAnswer, Posed
+from hybrid.tool import CheckCase, Evidence, KnownAnswer
 from tools._shared.known_answers import DEPTH_ANSWERS, depth_item, number, point_args, rows_of
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _scene(index: int) -> tuple[Item, DepthFacts]:
     return made, made.facts
 
 
-def _nearer(index: int) -> Posed:
+def _nearer(index: int) -> CheckCase:
     made, facts = _scene(index)
     nearer = made.answer
 
@@ -50,10 +50,10 @@ def _nearer(index: int) -> Posed:
             return None
         return f"the nearer point has relative depth {values[nearer]:.2f}, the farther one {values[1 - nearer]:.2f}"
 
-    return Posed(made.images, {"points": point_args(facts.points)}, wrong)
+    return CheckCase(made.images, {"points": point_args(facts.points)}, wrong)
 
 
-def _edges(index: int, scale: int, beside_px: float) -> Posed:
+def _edges(index: int, scale: int, beside_px: float) -> CheckCase:
     made, facts = _scene(index)
     picture = cv2.resize(made.images[0], None, fx=scale, fy=scale, interpolation=cv2.INTER_CUBIC)
     chosen = steps(facts.depth_m)
@@ -75,7 +75,7 @@ def _edges(index: int, scale: int, beside_px: float) -> Posed:
             return None
         return f"{right.sum()} of {STEPS} things end within {beside_px:.0f} px of where they do"
 
-    return Posed((np.asarray(picture, np.uint8),), {"points": _numbered(places)}, wrong)
+    return CheckCase((np.asarray(picture, np.uint8),), {"points": _numbered(places)}, wrong)
 
 
 def _numbered(places: Sequence[Place]) -> list[dict[str, float]]:

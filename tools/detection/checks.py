@@ -8,7 +8,7 @@ from functools import partial
 import cv2
 import numpy as np
 
-from hybrid.tool import Evidence, KnownAnswer, Pixels, Posed
+from hybrid.tool import CheckCase, Evidence, KnownAnswer, Pixels
 from hybrid.types import Box, Json
 from tools._shared.boxes import overlap
 from tools._shared.known_answers import rows_of
@@ -87,7 +87,7 @@ def _octagon(centre: tuple[float, float], radius: float) -> np.ndarray[tuple[int
     return np.rint(np.array(centre) + radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)).astype(np.int32)
 
 
-def _signs(scale: float, signs: Sequence[Sign]) -> Posed:
+def _signs(scale: float, signs: Sequence[Sign]) -> CheckCase:
     picture, boxes = street(scale, signs)
 
     def wrong(found: Evidence) -> str | None:
@@ -104,7 +104,7 @@ def _signs(scale: float, signs: Sequence[Sign]) -> Posed:
                 return f"boxes are {value:.1%} {said} their signs"
         return None
 
-    return Posed((picture,), {"names": [NAME]}, wrong)
+    return CheckCase((picture,), {"names": [NAME]}, wrong)
 
 
 def _unlike(box: Box, found: Box) -> tuple[float, float, float, float]:
@@ -118,14 +118,14 @@ def _edges(box: Box) -> tuple[float, float, float, float]:
     return box.x0, box.y0, box.x1, box.y1
 
 
-def _none() -> Posed:
+def _none() -> CheckCase:
     picture, _ = street(1.0, ())
 
     def wrong(found: Evidence) -> str | None:
         seen = rows_of(found, "boxes")
         return f"{len(seen)} signs were found where there is none" if seen else None
 
-    return Posed((picture,), {"names": [NAME]}, wrong)
+    return CheckCase((picture,), {"names": [NAME]}, wrong)
 
 
 def _box(edges: Json) -> Box:
@@ -133,9 +133,9 @@ def _box(edges: Json) -> Box:
     return Box(x0, y0, x1, y1)
 
 
-def probe(picture: Pixels) -> Posed:
+def probe(picture: Pixels) -> CheckCase:
     """A question about any picture, with names of which every set of classes has one."""
-    return Posed((picture,), {"names": list(PROBE_NAMES)}, lambda _: None)
+    return CheckCase((picture,), {"names": list(PROBE_NAMES)}, lambda _: None)
 
 
 CHECKS = (

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from hybrid.tool import KnownAnswer, Pixels, Posed, Series
+from hybrid.tool import CheckCase, CheckSeries, KnownAnswer, Pixels
 from tools._shared.known_answers import expects, known_item
 from tools._shared.patterns import coloured, pattern
 
@@ -30,17 +30,17 @@ TEXTURES: tuple[tuple[str, ...], ...] = (
     ("stripes", "blobs", "crosses", "waves"),
     ("dots", "blobs", "checks", "stripes"),
 )
-SERIES = Series("the pattern behind an edge", 7)
+SERIES = CheckSeries("the pattern behind an edge", 7)
 
 
-def _puzzle(index: int) -> Posed:
+def _puzzle(index: int) -> CheckCase:
     from hybrid.samples.geometry import jigsaw
 
     made = known_item(jigsaw, "Jigsaw", index, index)
-    return Posed(made.images, {}, expects("best", made.answer))
+    return CheckCase(made.images, {}, expects("best", made.answer))
 
 
-def _edged(number: int) -> Posed:
+def _edged(number: int) -> CheckCase:
     """A pattern with a dark line round the hole; each piece has a pattern behind the same line, one the picture's."""
     own, *others = TEXTURES[number]
     place = number % (len(others) + 1)
@@ -55,7 +55,7 @@ def _edged(number: int) -> Posed:
     pieces = [wholes[form][height:, width:].copy() for form in chosen]
     for piece in pieces:
         piece[:line], piece[:, :line] = EDGE, EDGE
-    return Posed((reference, *pieces), {}, expects("best", place))
+    return CheckCase((reference, *pieces), {}, expects("best", place))
 
 
 def _whole(form: str, angle: float, zoom: float) -> Pixels:
@@ -63,13 +63,13 @@ def _whole(form: str, angle: float, zoom: float) -> Pixels:
     return np.asarray(coloured(plane, DARK, BRIGHT), np.uint8)
 
 
-def probe(picture: Pixels) -> Posed:
+def probe(picture: Pixels) -> CheckCase:
     """A puzzle of the picture and its own lower-right quarter, twice: no seam tells two equal pieces apart."""
     height, width = picture.shape[0] // 2 * 2, picture.shape[1] // 2 * 2
     reference = picture[:height, :width].copy()
     piece = reference[height // 2 :, width // 2 :].copy()
     reference[height // 2 :, width // 2 :] = 0
-    return Posed((reference, piece, piece), {}, expects("best", 0))
+    return CheckCase((reference, piece, piece), {}, expects("best", 0))
 
 
 CHECKS = (

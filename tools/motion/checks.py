@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from functools import partial
 
-from hybrid.tool import KnownAnswer, Posed
+from hybrid.tool import CheckCase, KnownAnswer
 from tools._shared.flat_pairs import SIZES, agreeing, flat_pair, wrong_matches
 from tools._shared.known_answers import SEED, expects, known_item
 
 
-def _side(index: int) -> Posed:
+def _side(index: int) -> CheckCase:
     from hybrid.samples.geometry import multi_view_reasoning
 
     made = known_item(multi_view_reasoning, "Multi-view_Reasoning", index, index)
-    return Posed(made.images, {}, expects("moved", ("left", "right")[made.answer]))
+    return CheckCase(made.images, {}, expects("moved", ("left", "right")[made.answer]))
 
 
-def _flat(index: int) -> Posed:
+def _flat(index: int) -> CheckCase:
     pair = flat_pair(index, SEED + 1)
-    return Posed(pair.images, {}, agreeing, partial(wrong_matches, pair=pair))
+    return CheckCase(pair.images, {}, agreeing, partial(wrong_matches, pair=pair))
 
 
 CHECKS = (

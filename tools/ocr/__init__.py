@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import Field
 
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Posed, Provenance, Request, Tool
+from hybrid.tool import Args, BackendCard, Bin, Card, CheckCase, Evidence, Picture, Pixels, Provenance, Request, Tool
 from hybrid.types import Box, Json
 from tools._shared.args import RegionArg, read_boxes
 from tools._shared.backends import Learned
@@ -158,5 +158,5 @@ TOOL = Tool(
     ),
     args=OcrArgs,
     checks=CHECKS,
-    probe=lambda picture: Posed((picture,), {}, lambda _: None),
+    probe=lambda picture: CheckCase((picture,), {}, lambda _: None),
 )

@@ -8,7 +8,7 @@ from functools import partial
 import cv2
 import numpy as np
 
-from hybrid.tool import Evidence, KnownAnswer, Pixels, Posed
+from hybrid.tool import CheckCase, Evidence, KnownAnswer, Pixels
 from hybrid.types import Json
 from tools._shared.known_answers import rows_of
 
@@ -23,7 +23,7 @@ INK: Mapping[str, tuple[tuple[int, int, int], tuple[int, int, int]]] = {
 """Colours of letters and ground."""
 
 
-def _page(size: tuple[int, int], lines: Sequence[Line], ink: str, height: float) -> Posed:
+def _page(size: tuple[int, int], lines: Sequence[Line], ink: str, height: float) -> CheckCase:
     """Lines on a page (H, W), whose capitals are about 22 * `height` px high."""
     letters, ground = INK[ink]
     canvas = np.full((*size, 3), ground, np.uint8)
@@ -40,7 +40,7 @@ def _page(size: tuple[int, int], lines: Sequence[Line], ink: str, height: float)
                 return f"the box of {text!r} is {off:.0f} px beside it"
         return None
 
-    return Posed((canvas,), {}, wrong)
+    return CheckCase((canvas,), {}, wrong)
 
 
 def _written(

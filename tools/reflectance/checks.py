@@ -12,7 +12,7 @@ from functools import partial
 import cv2
 import numpy as np
 
-from hybrid.tool import KnownAnswer, Posed
+from hybrid.tool import CheckCase, KnownAnswer
 from tools._shared.known_answers import expects, point_args
 
 HEIGHT, WIDTH, STRIPE = 320, 440, 14
@@ -21,17 +21,17 @@ BAND = range(18, 26)
 WALL, DARK, LIGHT = (150, 145, 138), (60, 38, 34), (232, 214, 150)
 
 
-def _paints(place: int) -> Posed:
+def _paints(place: int) -> CheckCase:
     canvas = np.full((HEIGHT, WIDTH, 3), WALL, np.float32)
     centres = ((120, 160), (320, 160))
     for centre, colour in zip(centres, (DARK, LIGHT), strict=True):
         cv2.circle(canvas, centre, 80, colour, -1, cv2.LINE_AA)
     light = np.linspace(1.05, 0.85, canvas.shape[0], dtype=np.float32)[:, None, None]
     picture = np.clip(canvas * light, 0, 255).astype(np.uint8)
-    return Posed((picture,), {"points": point_args(centres[:: -1 if place else 1])}, expects("darker_index", place))
+    return CheckCase((picture,), {"points": point_args(centres[:: -1 if place else 1])}, expects("darker_index", place))
 
 
-def _stripes(place: int, scale: int, *, turned: bool) -> Posed:
+def _stripes(place: int, scale: int, *, turned: bool) -> CheckCase:
     """Stripes of two paints; the points lie in the middle of a dark and a light one, far from the origin."""
     canvas = np.full((HEIGHT, WIDTH, 3), WALL, np.uint8)
     for number in BAND:
@@ -41,7 +41,7 @@ def _stripes(place: int, scale: int, *, turned: bool) -> Posed:
     centres = [((number + 0.5) * STRIPE * scale - 0.5, HEIGHT / 2 * scale) for number in (22, 21)]
     if turned:
         picture, centres = np.ascontiguousarray(picture.swapaxes(0, 1)), [(y, x) for x, y in centres]
-    return Posed((picture,), {"points": point_args(centres[:: -1 if place else 1])}, expects("darker_index", place))
+    return CheckCase((picture,), {"points": point_args(centres[:: -1 if place else 1])}, expects("darker_index", place))
 
 
 CHECKS = (

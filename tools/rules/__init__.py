@@ -1,10 +1,10 @@
 """What the specialists alone say to a prompt: one rule a route, the rules of each benchmark in a file of its own.
 
-    testimony = await testify(prompt, kit)      # a Testimony, or None for an abstention
+    testimony = await ask_specialists(prompt, ctx)      # a SpecialistAnswer, or None for an abstention
 
-`testify` looks up the prompt's route in the `RULES` of the files here, calls the tools of that rule and turns their
-`data` (never their text) into a reply of the prompt's kind. A rule names the tools that it may ask: a run sets up these
-and no others (`tools_asked`). A route without a rule, or a finding that does not decide,
+`ask_specialists` looks up the prompt's route in the `RULES` of the files here, calls the tools of that rule and turns
+their `data` (never their text) into a reply of the prompt's kind. A rule names the tools that it may ask: a run sets up
+these and no others (`tools_asked`). A route without a rule, or a finding that does not decide,
 is an abstention.
 """
 
@@ -17,15 +17,15 @@ from functools import cache
 
 from hybrid.errors import NoBackend
 from hybrid.registry import load, names
+from hybrid.solving.answer_confidence import AnswerConfidence
 from hybrid.solving.controls import ORACLE, ORACLE_ANSWER
-from hybrid.solving.kit import CallTool, Kit
+from hybrid.solving.solver import CallTool, SolverContext
 from hybrid.solving.trust import claimed_by
-from hybrid.solving.witness import Witness
 from hybrid.tool import Tool
 from hybrid.types import LETTERS, Finding, Json, Kind, Prompt
-from tools.rules._shared.testimony import Rule, Testimony, asks
+from tools.rules._shared.specialist_answer import Rule, SpecialistAnswer, asks
 
-__all__ = ["Testimony", "asks", "claimed", "has_rule", "rules", "testify", "tools_asked"]
+__all__ = ["SpecialistAnswer", "ask_specialists", "asks", "claimed", "has_rule", "rules", "tools_asked"]
 
 
 @cache
@@ -40,7 +40,7 @@ def rules() -> Mapping[str, Rule]:
 
 
 def has_rule(prompt: Prompt) -> bool:
-    """Whether `testify` would ask a tool about a prompt of this route."""
+    """Whether `ask_specialists` would ask a tool about a prompt of this route."""
     return prompt.route in rules()
 
 
@@ -54,7 +54,7 @@ def tools_asked(benchmark: str, routes: Collection[str] | None = None) -> frozen
     return frozenset(tool for route, rule in own.items() if routes is None or route in routes for tool in rule.tools)
 
 
-async def testify(prompt: Prompt, kit: Kit) -> Testimony | None:
+async def ask_specialists(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
     """The specialists' answer, or None for an abstention.
 
     A tool that has no weights and no weight-free way to answer is an abstention, not a fault.
@@ -67,26 +67,28 @@ async def testify(prompt: Prompt, kit: Kit) -> Testimony | None:
     if rule is None:
         return None
     try:
-        return await rule(prompt, replace(kit, tool=_for_rule(rule, prompt.route, kit.tool)))
+        return await rule(prompt, replace(ctx, tool=_for_rule(rule, prompt.route, ctx.tool)))
     except _OracleSpoke as spoke:
         letter = re.search(r"\(([A-Z])\)", spoke.answer) if prompt.kind is Kind.CHOICE else None
-        return Testimony(spoke.answer, spoke.tool, spoke.finding, LETTERS.index(letter[1]) if letter else None, 1.0)
+        return SpecialistAnswer(
+            spoke.answer, spoke.tool, spoke.finding, LETTERS.index(letter[1]) if letter else None, 1.0
+        )
     except NoBackend as error:
-        kit.rule("no backend", str(error))
+        ctx.rule("no backend", str(error))
         return None
 
 
-def claimed(testimony: Testimony, prompt: Prompt, guess: float) -> Witness:
+def claimed(specialist_answer: SpecialistAnswer, prompt: Prompt, guess: float) -> AnswerConfidence:
     """The testimony as a witness before anything real was measured: see `hybrid.solving.trust.claimed_by`.
 
     `guess` is what a guess at this prompt is worth, 0..1. An oracle is always right. How sure a tool is of a scanpath
     says nothing about its score.
     """
-    if testimony.finding.backend == ORACLE:
-        return Witness(1.0)
-    tool: Tool = load("tools", testimony.tool)
-    confidence = None if prompt.kind is Kind.SCANPATH else testimony.confidence
-    return claimed_by(tool, testimony.finding.backend, confidence, guess, on_card=testimony.on_card)
+    if specialist_answer.finding.backend == ORACLE:
+        return AnswerConfidence(1.0)
+    tool: Tool = load("tools", specialist_answer.tool)
+    confidence = None if prompt.kind is Kind.SCANPATH else specialist_answer.confidence
+    return claimed_by(tool, specialist_answer.finding.backend, confidence, guess, on_card=specialist_answer.on_card)
 
 
 class _OracleSpoke(Exception):

@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from hybrid.solving.kit import Kit
+from hybrid.solving.solver import SolverContext
 from hybrid.types import Box, Finding, ImageRef, Json, Prompt
 from tools.rules._shared.findings import box_of, heard, number_of, rows_of
 from tools.rules._shared.options_in_words import one_of
 from tools.rules._shared.question_words import MOST_NAMES, asked_question, asks_for_text, named_things
-from tools.rules._shared.testimony import Rule, Testimony, asks, say
+from tools.rules._shared.specialist_answer import Rule, SpecialistAnswer, asks, say
 
 STANDS_OUT: Final = 0.5
 """Saliency relative to the first from which an object draws the eye to its part."""
@@ -30,13 +30,13 @@ GRIDS: Final[Mapping[int, tuple[int, int]]] = {4: (2, 2), 6: (3, 2), 8: (4, 2), 
 
 
 @asks("detection", "ocr", "saliency")
-async def views(prompt: Prompt, kit: Kit) -> Testimony | None:
+async def views(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
     """Which parts to enlarge, or, where some are shown already, which others to see next."""
     remaining = re.search(r"you can choose from: (.+)", prompt.text)
     if remaining is None:
-        wanted = await _wanted(prompt, kit)
+        wanted = await _wanted(prompt, ctx)
         return None if wanted is None else say(_listed(wanted.parts), wanted.tool, wanted.finding, wanted.sure)
-    seen = await _all_seen(prompt, kit)
+    seen = await _all_seen(prompt, ctx)
     if seen is None:
         return None
     enough, finding = seen
@@ -45,26 +45,26 @@ async def views(prompt: Prompt, kit: Kit) -> Testimony | None:
 
 
 @asks("detection")
-async def goes_on(prompt: Prompt, kit: Kit) -> Testimony | None:
+async def goes_on(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
     """Whether more has to be seen: as long as a thing that the question names was not found in any part shown."""
-    seen = await _all_seen(prompt, kit)
+    seen = await _all_seen(prompt, ctx)
     if seen is None:
         return None
     enough, finding = seen
-    return Testimony("no" if enough else "yes", "detection", finding)
+    return SpecialistAnswer("no" if enough else "yes", "detection", finding)
 
 
 @asks("detection", "ocr", "saliency")
-async def view_plan(prompt: Prompt, kit: Kit) -> Testimony | None:
+async def view_plan(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
     """Which parts to enlarge; and where some are shown already, which to keep and which others to see."""
-    wanted = await _wanted(prompt, kit)
+    wanted = await _wanted(prompt, ctx)
     if wanted is None:
         return None
     shown = _shown_parts(prompt)
     plan = {"part": _listed(wanted.parts), "reason": f"{wanted.tool} points there"}
     if shown:
         plan = {"keep": _listed(wanted.parts & shown or shown), "shift": _listed(wanted.parts - shown)}
-    return Testimony(json.dumps(plan), wanted.tool, wanted.finding, sure=wanted.sure)
+    return SpecialistAnswer(json.dumps(plan), wanted.tool, wanted.finding, sure=wanted.sure)
 
 
 RULES: Mapping[str, Rule] = {"choice": one_of, "continue": goes_on, "view_plan": view_plan, "views": views}
@@ -81,15 +81,15 @@ class WantedParts:
     sure: float | None = None
 
 
-async def _wanted(prompt: Prompt, kit: Kit) -> WantedParts | None:
+async def _wanted(prompt: Prompt, ctx: SolverContext) -> WantedParts | None:
     """The parts that the first image, the whole picture, says should be seen."""
     question = asked_question(prompt.text)
     if question is None or not prompt.images or len(prompt.choices) not in GRIDS:
-        kit.rule("no question", "the text holds no question about the parts of a picture")
+        ctx.rule("no question", "the text holds no question about the parts of a picture")
         return None
     whole, count = prompt.images[0], len(prompt.choices)
     for tool, args, key in _searches(question):
-        finding = await heard(kit, tool, whole.name, args)
+        finding = await heard(ctx, tool, whole.name, args)
         if finding is None:
             continue
         parts = _holding([box for row in rows_of(finding, key) if (box := box_of(row))], whole, count)
@@ -97,7 +97,7 @@ async def _wanted(prompt: Prompt, kit: Kit) -> WantedParts | None:
             return WantedParts(parts, tool, finding)
     columns, rows = GRIDS[count]
     # The protocol draws lines between the parts, and lines stand out.
-    finding = await kit.tool("saliency", [whole.name], {"columns": columns, "rows": rows})
+    finding = await ctx.tool("saliency", [whole.name], {"columns": columns, "rows": rows})
     drawn = [row for row in rows_of(finding, "objects") if (number_of(row, "saliency_0_1") or 0.0) >= STANDS_OUT]
     parts = _holding([box for row in drawn if (box := box_of(row))], whole, count)
     return WantedParts(parts, "saliency", finding, GUESSED) if parts else None
@@ -113,16 +113,16 @@ def _searches(question: str) -> list[tuple[str, dict[str, Json], str]]:
     return found
 
 
-async def _all_seen(prompt: Prompt, kit: Kit) -> tuple[bool, Finding] | None:
+async def _all_seen(prompt: Prompt, ctx: SolverContext) -> tuple[bool, Finding] | None:
     """Whether every thing that the question names is in the images shown; None where nothing can be looked for."""
     question = asked_question(prompt.text)
     missing = set(named_things(question)[:MOST_NAMES]) if question else set()
     if not missing:
-        kit.rule("no name", "the question names no thing to look for")
+        ctx.rule("no name", "the question names no thing to look for")
         return None
     finding: Finding | None = None
     for image in prompt.images:
-        finding = await heard(kit, "detection", image.name, {"names": sorted(missing)})
+        finding = await heard(ctx, "detection", image.name, {"names": sorted(missing)})
         if finding is None:
             return None
         missing -= {str(row.get("name")) for row in rows_of(finding, "boxes")}

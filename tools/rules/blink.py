@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
-from hybrid.solving.kit import Kit
+from hybrid.solving.solver import SolverContext
 from hybrid.types import Finding, Json, Prompt
 from tools._shared.relation_names import RelationName
 from tools.rules._shared.findings import counted_choice, names, number_of, whole_number
 from tools.rules._shared.question_words import ORDINALS, counted_thing
-from tools.rules._shared.testimony import Rule, Testimony, asks, choose
+from tools.rules._shared.specialist_answer import Rule, SpecialistAnswer, asks, choose
 
 SIDES: Final = {
     "left": r"(?i)\bleft\b|(?<!counter)(?<!anti)(?<!counter[- ])(?<!anti[- ])clockwise",
@@ -63,18 +63,18 @@ class OneCall:
         """The one tool."""
         return (self.tool,)
 
-    async def __call__(self, prompt: Prompt, kit: Kit) -> Testimony | None:
+    async def __call__(self, prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
         """The choice, or None for an abstention."""
         args = self.args(prompt)
         if args is None:
-            kit.rule(*self.unread)
+            ctx.rule(*self.unread)
             return None
-        finding = await kit.tool(self.tool, names(prompt), args)
+        finding = await ctx.tool(self.tool, names(prompt), args)
         return _fitting(prompt, self.tool, finding, self.reading(finding, prompt))
 
 
-def _fitting(prompt: Prompt, tool: str, finding: Finding, pattern: str | None) -> Testimony | None:
-    """Testify for the one choice that the pattern fits; none or several is an abstention."""
+def _fitting(prompt: Prompt, tool: str, finding: Finding, pattern: str | None) -> SpecialistAnswer | None:
+    """AskSpecialists for the one choice that the pattern fits; none or several is an abstention."""
     fits = [place for place, choice in enumerate(prompt.choices) if pattern is not None and re.search(pattern, choice)]
     return choose(fits[0], tool, finding, on_card=True) if len(fits) == 1 else None
 
@@ -135,30 +135,30 @@ def two_things(prompt: Prompt) -> dict[str, Json] | None:
 
 
 @asks("detection")
-async def counting(prompt: Prompt, kit: Kit) -> Testimony | None:
+async def counting(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
     """The choice that states the number of detected things; a number that no choice states is an abstention."""
     name = counted_thing(prompt.text)
     if name is None:
-        kit.rule("no name", "the question names no thing to count")
+        ctx.rule("no name", "the question names no thing to count")
         return None
-    finding = await kit.tool("detection", names(prompt), {"names": [name]})
+    finding = await ctx.tool("detection", names(prompt), {"names": [name]})
     place = counted_choice(prompt, finding, name)
     return None if place is None else choose(place, "detection", finding, on_card=True)
 
 
 @asks("forensics")
-async def real_photograph(prompt: Prompt, kit: Kit) -> Testimony | None:
+async def real_photograph(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
     """The image that a supervised detector finds least synthetic.
 
     The detector's own confidence, and what a card may count, is of the most synthetic image, so neither is taken.
     """
-    finding = await kit.tool("forensics", names(prompt), {})
+    finding = await ctx.tool("forensics", names(prompt), {})
     place = whole_number(finding, "photograph", min(len(prompt.images), len(ORDINALS) - 1))
     sure = number_of(finding.data, "photograph_confidence_0_1")
     if place is None or sure is None:
         return None
-    testimony = _fitting(prompt, "forensics", finding, rf"\b{ORDINALS[place]} image\b")
-    return None if testimony is None else replace(testimony, sure=sure, on_card=False)
+    specialist_answer = _fitting(prompt, "forensics", finding, rf"\b{ORDINALS[place]} image\b")
+    return None if specialist_answer is None else replace(specialist_answer, sure=sure, on_card=False)
 
 
 same_kind_of_point = OneCall("semantic_correspondence", letter(), drawn_labels)

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-from hybrid.solving.kit import Kit
+from hybrid.solving.solver import SolverContext
 from hybrid.types import LETTERS, Box, Finding, Json, Prompt, Scanpath, StoredImage
 from tools._shared.boxes import overlap
 from tools.rules._shared.findings import box_of, heard, names, number_of, rows_of, whole_number
 from tools.rules._shared.question_words import ORDINALS
-from tools.rules._shared.testimony import Rule, Testimony, asks, choose, say
+from tools.rules._shared.specialist_answer import Rule, SpecialistAnswer, asks, choose, say
 
 MOST_BOXES: Final = 26
 """What the saliency tool ranks in one call."""
@@ -38,24 +38,24 @@ SAME_THING: Final = 0.3
 
 
 @asks("saliency")
-async def most_salient_box(prompt: Prompt, kit: Kit) -> Testimony | None:
+async def most_salient_box(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
     """Q1 and Q4: the box that stands out most; the boxes stand in the text in the order of the choices."""
-    ranking = await _ranked_choices(prompt, kit)
+    ranking = await _ranked_choices(prompt, ctx)
     return None if ranking is None else choose(ranking.order[0], "saliency", ranking.finding)
 
 
 @asks("saliency")
-async def number_of_objects(prompt: Prompt, kit: Kit) -> Testimony | None:
+async def number_of_objects(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
     """Q2: how many objects stand out."""
-    finding = await kit.tool("saliency", names(prompt), {})
+    finding = await ctx.tool("saliency", names(prompt), {})
     count = whole_number(finding, "count")
     return None if count is None else say(str(count), "saliency", finding, COUNT_SURE)
 
 
 @asks("saliency")
-async def order_of_boxes(prompt: Prompt, kit: Kit) -> Testimony | None:
+async def order_of_boxes(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
     """Q3: the boxes from the most to the least salient; all neighbours in the order have to be right."""
-    ranking = await _ranked_choices(prompt, kit)
+    ranking = await _ranked_choices(prompt, ctx)
     if ranking is None:
         return None
     sure = ranking.finding.confidence ** (len(ranking.order) - 1)
@@ -63,69 +63,69 @@ async def order_of_boxes(prompt: Prompt, kit: Kit) -> Testimony | None:
 
 
 @asks("detection", "saliency")
-async def more_salient_name(prompt: Prompt, kit: Kit) -> Testimony | None:
+async def more_salient_name(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
     """Q5: the named thing that stands out most; each is looked for by detection first."""
-    found = await _detected(prompt, kit, [_bare(choice) for choice in prompt.choices])
-    ranking = None if found is None else await _ranked(prompt, kit, found)
+    found = await _detected(prompt, ctx, [_bare(choice) for choice in prompt.choices])
+    ranking = None if found is None else await _ranked(prompt, ctx, found)
     return None if ranking is None else choose(ranking.order[0], "saliency", ranking.finding)
 
 
 @asks("saliency")
-async def rank_of_box(prompt: Prompt, kit: Kit) -> Testimony | None:
+async def rank_of_box(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
     """Q6: the place of the asked box among all that stands out."""
     if len(prompt.given.boxes) != 1:
-        kit.rule("no box", f"the text gives {len(prompt.given.boxes)} boxes instead of the one to rank")
+        ctx.rule("no box", f"the text gives {len(prompt.given.boxes)} boxes instead of the one to rank")
         return None
-    return await _rank(prompt, kit, prompt.given.boxes[0])
+    return await _rank(prompt, ctx, prompt.given.boxes[0])
 
 
 @asks("detection", "saliency")
-async def rank_of_name(prompt: Prompt, kit: Kit) -> Testimony | None:
+async def rank_of_name(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
     """Q7: the place of the named thing, which is looked for by detection first."""
     name = ranked_thing(prompt.text)
     if name is None:
-        kit.rule("no name", "the question names no thing to rank")
+        ctx.rule("no name", "the question names no thing to rank")
         return None
-    found = await _detected(prompt, kit, [name])
-    return None if found is None else await _rank(prompt, kit, found[0])
+    found = await _detected(prompt, ctx, [name])
+    return None if found is None else await _rank(prompt, ctx, found[0])
 
 
 @asks("saliency")
-async def human_path(prompt: Prompt, kit: Kit) -> Testimony | None:
+async def human_path(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
     """Q8 and Q11: of the given scanpaths the one whose fixations lie on what stands out."""
     paths = prompt.given.scanpaths
     if len(paths) != len(prompt.choices) or len(paths) < 2:
-        kit.rule("no paths", f"the text gives {len(paths)} scanpaths for {len(prompt.choices)} choices")
+        ctx.rule("no paths", f"the text gives {len(paths)} scanpaths for {len(prompt.choices)} choices")
         return None
     each = MOST_BOXES // len(paths)
     # The first fixation is in the middle of every image.
     cut = [Scanpath(path.x[1 : each + 1], path.y[1 : each + 1], ()) for path in paths]
-    return await _most_salient_path(prompt, kit, cut, PATH_SURE)
+    return await _most_salient_path(prompt, ctx, cut, PATH_SURE)
 
 
 @asks("saliency")
-async def longest_fixation(prompt: Prompt, kit: Kit) -> Testimony | None:
+async def longest_fixation(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
     """Q10 and Q13: of the given fixations the one on what stands out most."""
     spots = [path for path in prompt.given.scanpaths if len(path.x) == 1]
     if len(spots) != len(prompt.choices) or not 2 <= len(spots) <= MOST_BOXES:
-        kit.rule("no fixations", f"the text gives {len(spots)} fixations for {len(prompt.choices)} choices")
+        ctx.rule("no fixations", f"the text gives {len(spots)} fixations for {len(prompt.choices)} choices")
         return None
-    return await _most_salient_path(prompt, kit, spots, LONGEST_SURE)
+    return await _most_salient_path(prompt, ctx, spots, LONGEST_SURE)
 
 
 @asks("scanpath")
-async def scanpath(prompt: Prompt, kit: Kit) -> Testimony | None:
+async def scanpath(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
     """Q9 and Q12: a predicted path of as many fixations as are asked for; Q12 names what is searched for."""
     number = min(prompt.given.fixations or USUAL_FIXATIONS, MOST_FIXATIONS)
     args: dict[str, Json] = {"fixations": max(1, number)}
     if prompt.given.target is not None:
         args["target"] = prompt.given.target
-    finding = await kit.tool("scanpath", names(prompt), args)
+    finding = await ctx.tool("scanpath", names(prompt), args)
     lists = [finding.data.get(key) for key in ("x_0_1", "y_0_1", "t_ms")]
     if not all(isinstance(values, Sequence) and values for values in lists):
         return None
     answer = "\n".join(f"{axis} = {values}" for axis, values in zip("XYT", lists, strict=True))
-    return Testimony(answer, "scanpath", finding)
+    return SpecialistAnswer(answer, "scanpath", finding)
 
 
 RULES: Mapping[str, Rule] = {
@@ -185,29 +185,31 @@ class SaliencyRanking:
         return [known[self.order.index(place)] for place in range(len(known))]
 
 
-async def _ranked(prompt: Prompt, kit: Kit, boxes: Sequence[Box]) -> SaliencyRanking | None:
+async def _ranked(prompt: Prompt, ctx: SolverContext, boxes: Sequence[Box]) -> SaliencyRanking | None:
     """The boxes as the saliency tool ranks them; None where its finding does not rank just these."""
     labelled: list[Json] = [
         {"x0": box.x0, "y0": box.y0, "x1": box.x1, "y1": box.y1, "label": str(place)} for place, box in enumerate(boxes)
     ]
-    finding = await kit.tool("saliency", names(prompt), {"boxes": labelled})
+    finding = await ctx.tool("saliency", names(prompt), {"boxes": labelled})
     labels = [str(row.get("label")) for row in rows_of(finding, "objects")]
     order = tuple(int(label) for label in labels if label.isdecimal())
     return SaliencyRanking(order, finding) if order and sorted(order) == list(range(len(boxes))) else None
 
 
-async def _ranked_choices(prompt: Prompt, kit: Kit) -> SaliencyRanking | None:
+async def _ranked_choices(prompt: Prompt, ctx: SolverContext) -> SaliencyRanking | None:
     """The boxes of the choices, ranked."""
     boxes = prompt.given.boxes
     if len(boxes) != len(prompt.choices) or not 2 <= len(boxes) <= MOST_BOXES:
-        kit.rule("no boxes", f"the text gives {len(boxes)} boxes for {len(prompt.choices)} choices")
+        ctx.rule("no boxes", f"the text gives {len(boxes)} boxes for {len(prompt.choices)} choices")
         return None
-    return await _ranked(prompt, kit, boxes)
+    return await _ranked(prompt, ctx, boxes)
 
 
-async def _most_salient_path(prompt: Prompt, kit: Kit, paths: Sequence[Scanpath], sure: float) -> Testimony | None:
+async def _most_salient_path(
+    prompt: Prompt, ctx: SolverContext, paths: Sequence[Scanpath], sure: float
+) -> SpecialistAnswer | None:
     """The one path whose fixations lie on what stands out most, on average; equal ones decide nothing."""
-    ranking = await _ranked(prompt, kit, [box for path in paths for box in _around(path, prompt.images[0].image)])
+    ranking = await _ranked(prompt, ctx, [box for path in paths for box in _around(path, prompt.images[0].image)])
     values = None if ranking is None else ranking.values()
     if ranking is None or values is None or not all(path.x for path in paths):
         return None
@@ -217,16 +219,16 @@ async def _most_salient_path(prompt: Prompt, kit: Kit, paths: Sequence[Scanpath]
     return choose(means.index(best), "saliency", ranking.finding, sure=sure) if means.count(best) == 1 else None
 
 
-async def _rank(prompt: Prompt, kit: Kit, asked: Box) -> Testimony | None:
+async def _rank(prompt: Prompt, ctx: SolverContext, asked: Box) -> SpecialistAnswer | None:
     """The choice nearest to the rank of a box among the objects that stand out next to it."""
     ranks = [rank_in(choice) for choice in prompt.choices]
     if None in ranks or len(set(ranks)) < len(ranks):
-        kit.rule("no ranks", "the choices do not state one rank each")
+        ctx.rule("no ranks", "the choices do not state one rank each")
         return None
-    around = await kit.tool("saliency", names(prompt), {})
+    around = await ctx.tool("saliency", names(prompt), {})
     objects = [box for row in rows_of(around, "objects") if (box := box_of(row)) is not None]
     others = [box for box in objects if overlap(box, asked) < SAME_THING][: MOST_BOXES - 1]
-    ranking = await _ranked(prompt, kit, [asked, *others])
+    ranking = await _ranked(prompt, ctx, [asked, *others])
     if ranking is None:
         return None
     rank = ranking.order.index(0) + 1
@@ -234,12 +236,12 @@ async def _rank(prompt: Prompt, kit: Kit, asked: Box) -> Testimony | None:
     return choose(place, "saliency", ranking.finding, sure=RANK_SURE)
 
 
-async def _detected(prompt: Prompt, kit: Kit, wanted: Sequence[str]) -> list[Box] | None:
+async def _detected(prompt: Prompt, ctx: SolverContext, wanted: Sequence[str]) -> list[Box] | None:
     """The best box of each name, in order; None where one is not found or nothing can detect."""
     if not wanted or not all(wanted):
-        kit.rule("no name", "a choice names no thing")
+        ctx.rule("no name", "a choice names no thing")
         return None
-    finding = await heard(kit, "detection", names(prompt)[0], {"names": list(wanted)})
+    finding = await heard(ctx, "detection", names(prompt)[0], {"names": list(wanted)})
     if finding is None:
         return None
     boxes: dict[str, tuple[float, Box]] = {}
@@ -249,7 +251,7 @@ async def _detected(prompt: Prompt, kit: Kit, wanted: Sequence[str]) -> list[Box
             boxes[name] = (score, box)
     missing = [name for name in wanted if name not in boxes]
     if missing:
-        kit.rule("not found", f"detection finds no {missing[0]}")
+        ctx.rule("not found", f"detection finds no {missing[0]}")
         return None
     return [boxes[name][1] for name in wanted]
 

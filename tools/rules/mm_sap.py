@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tools.rules._shared.options_in_words import one_of
-from tools.rules._shared.testimony import Rule
+from tools.rules._shared.specialist_answer import Rule
 
 RULES: Mapping[str, Rule] = {"choice": one_of}
 """By kind of question."""

@@ -12,12 +12,12 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from hybrid.solving.kit import Kit
+from hybrid.solving.solver import SolverContext
 from hybrid.types import Prompt
 from tools.rules._shared.findings import count_of, heard, names, whole_number
 from tools.rules._shared.options_in_words import MOST_CHARACTERS, looked_for, not_found, one_of, own_sentence
 from tools.rules._shared.question_words import PEOPLE, named_things
-from tools.rules._shared.testimony import Rule, Testimony, asks, say
+from tools.rules._shared.specialist_answer import Rule, SpecialistAnswer, asks, say
 
 _ASKED: Final = re.compile(
     r"\b(?P<verb>is|are|was|were) (?P<subject>(?:the|an?|this|these|those|there)\b.*?)\s*\?", re.IGNORECASE
@@ -46,23 +46,23 @@ _GOES_ON: Final = re.compile(
 
 
 @asks("attributes", "detection")
-async def yes_no(prompt: Prompt, kit: Kit) -> Testimony | None:
+async def yes_no(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
     """Whether the statement fits the image better than its denial."""
     question = own_sentence(prompt)
     asked = statement_of(question)
     if asked is None:
-        kit.rule("no statement", "the question's wording states nothing that could be compared with the image")
+        ctx.rule("no statement", "the question's wording states nothing that could be compared with the image")
         return None
-    missing, looked = await not_found(prompt, kit, question)
+    missing, looked = await not_found(prompt, ctx, question)
     if looked is not None and asked[0].startswith("there "):
         if not missing and (unknown := [name for name in looked_for(question) if count_of(looked, name) is None]):
-            kit.rule("unknown", f"detection does not know {', '.join(unknown)}")
+            ctx.rule("unknown", f"detection does not know {', '.join(unknown)}")
             return None
         return say("no" if missing else "yes", "detection", looked)
     if missing:
-        kit.rule("refuse", f"detection finds no {missing}")
+        ctx.rule("refuse", f"detection finds no {missing}")
         return None
-    finding = await heard(kit, "attributes", names(prompt)[0], {"texts": [text[:MOST_CHARACTERS] for text in asked]})
+    finding = await heard(ctx, "attributes", names(prompt)[0], {"texts": [text[:MOST_CHARACTERS] for text in asked]})
     best = None if finding is None else whole_number(finding, "best", 2)
     return None if finding is None or best is None else say(("yes", "no")[best], "attributes", finding)
 

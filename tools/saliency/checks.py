@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from hybrid.tool import KnownAnswer, Posed, Series
+from hybrid.tool import CheckCase, CheckSeries, KnownAnswer
 from hybrid.types import Json
 from tools._shared.known_answers import box_arg, expects
 from tools._shared.patterns import coloured, pattern
@@ -31,7 +31,7 @@ COLOURS = {
 GREY, LOW, HIGH = (130, 125, 120), (60, 55, 50), (200, 195, 190)
 PLACES = ((170, 200), (300, 150), (310, 215), (165, 150))
 BESIDE = ((64, 64), (416, 64), (64, 296), (416, 296))
-SERIES = Series("the thing on the ground", 6)
+SERIES = CheckSeries("the thing on the ground", 6)
 
 
 def _look(name: str) -> npt.NDArray[np.float32]:
@@ -40,7 +40,7 @@ def _look(name: str) -> npt.NDArray[np.float32]:
     return coloured(pattern(name, HEIGHT, WIDTH, period=PERIOD, angle=0.3), LOW, HIGH)
 
 
-def _thing(thing: str, ground: str, number: int) -> Posed:
+def _thing(thing: str, ground: str, number: int) -> CheckCase:
     (x, y), zoom = PLACES[number % len(PLACES)], 3 if number == 0 else 1
     disc = cv2.circle(np.zeros((HEIGHT, WIDTH), np.float32), (x, y), RADIUS, 1.0, -1, cv2.LINE_AA)[..., None]
     picture = np.asarray(disc * _look(thing) + (1 - disc) * _look(ground), np.uint8)
@@ -54,7 +54,7 @@ def _thing(thing: str, ground: str, number: int) -> Posed:
     ]
     # The thing stands at another place of the list every time.
     boxes = boxes[number % 5 :] + boxes[: number % 5]
-    return Posed((picture,), {"boxes": boxes}, expects("most_salient", "thing"))
+    return CheckCase((picture,), {"boxes": boxes}, expects("most_salient", "thing"))
 
 
 CHECKS = tuple(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from hybrid.tool import Evidence, KnownAnswer, Posed
+from hybrid.tool import CheckCase, Evidence, KnownAnswer
 from tools._shared.known_answers import BALL, CUBE, ball_and_cube, number, rows_of
 
 
-def _sought(thing: str) -> Posed:
+def _sought(thing: str) -> CheckCase:
     picture, boxes = ball_and_cube()
 
     def wrong(found: Evidence) -> str | None:
@@ -19,7 +19,7 @@ def _sought(thing: str) -> Posed:
                 return None if seen == [thing] else f"{seen[0]} is looked at first"
         return "neither thing is looked at"
 
-    return Posed((picture,), {"target": thing, "fixations": 4}, wrong)
+    return CheckCase((picture,), {"target": thing, "fixations": 4}, wrong)
 
 
 CHECKS = tuple(KnownAnswer(f"search for {thing}", partial(_sought, thing)) for thing in (BALL, CUBE))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import cv2
 import numpy as np
 
-from hybrid.tool import Evidence, KnownAnswer, Posed
+from hybrid.tool import CheckCase, Evidence, KnownAnswer
 from hybrid.types import Json
 from tools._shared.known_answers import BALL, CUBE, ball_and_cube, box_arg, number, point_args, pop_out_scene
 
@@ -30,7 +30,7 @@ def shape_area(thing: Thing) -> float:
     return (x1 - x0) * (y1 - y0) * (np.pi / 4 if thing.name.shape == "circle" else 1.0)
 
 
-def _shape(scene: int, by: Literal["box", "point"], scale: int = 1) -> Posed:
+def _shape(scene: int, by: Literal["box", "point"], scale: int = 1) -> CheckCase:
     made = pop_out_scene(scene, 2)
     thing = made.things[0]
     picture = cv2.resize(made.draw(), None, fx=scale, fy=scale, interpolation=cv2.INTER_CUBIC)
@@ -57,10 +57,10 @@ def _shape(scene: int, by: Literal["box", "point"], scale: int = 1) -> Posed:
 
     middle = ((edges[0] + edges[2]) / 2, (edges[1] + edges[3]) / 2)
     args: dict[str, Json] = {"box": box_arg(box)} if by == "box" else {"points": list(point_args([middle]))}
-    return Posed((np.asarray(picture, np.uint8),), args, wrong)
+    return CheckCase((np.asarray(picture, np.uint8),), args, wrong)
 
 
-def _named(thing: str) -> Posed:
+def _named(thing: str) -> CheckCase:
     picture, boxes = ball_and_cube()
     box = boxes[thing]
 
@@ -74,7 +74,7 @@ def _named(thing: str) -> Posed:
         place = f"{box.x0:.0f}-{box.x1:.0f}, {box.y0:.0f}-{box.y1:.0f}"
         return f"the mask's largest part is about ({x:.0f}, {y:.0f}) px, {thing} at {place}"
 
-    return Posed((picture,), {"words": thing}, wrong)
+    return CheckCase((picture,), {"words": thing}, wrong)
 
 
 CHECKS = (

@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 import cv2
 import numpy as np
 
-from hybrid.tool import KnownAnswer, Pixels, Posed, Series
+from hybrid.tool import CheckCase, CheckSeries, KnownAnswer, Pixels
 from hybrid.types import Json
 from tools._shared.known_answers import SEED, expects, point_args
 from tools._shared.patterns import Plane, coloured, lit, pattern
@@ -30,7 +30,7 @@ SCENES: tuple[tuple[tuple[str, ...], float, tuple[int, ...]], ...] = (
 """Forms, pixels per pixel of the plan, and the place of each form in the second picture."""
 MOST_TURNED = 0.35
 SMALLER, LARGER = 0.85, 1.2
-SERIES = Series("the same pattern moved, turned and in another light", 10)
+SERIES = CheckSeries("the same pattern moved, turned and in another light", 10)
 
 
 def _centres(rng: np.random.Generator) -> list[tuple[float, float]]:
@@ -85,10 +85,10 @@ def pair(number: int) -> tuple[Pixels, Pixels, list[tuple[float, float]], list[t
     return here, lit(there, fading, (1.0, 0.95, 0.85)), first, second
 
 
-def _same_pattern(number: int, place: int) -> Posed:
+def _same_pattern(number: int, place: int) -> CheckCase:
     here, there, first, second = pair(number)
     args: dict[str, Json] = {"point": point_args(first)[place], "candidates": point_args(second)}
-    return Posed((here, there), args, expects("best_index", place))
+    return CheckCase((here, there), args, expects("best_index", place))
 
 
 CHECKS = tuple(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from hybrid.tool import KnownAnswer, Pixels, Posed, Series
+from hybrid.tool import CheckCase, CheckSeries, KnownAnswer, Pixels
 from tools._shared.known_answers import expects
 from tools._shared.patterns import FORMS, coloured, lit, pattern
 
@@ -19,7 +19,7 @@ SIDE, PERIOD = 320, 64
 DARK, BRIGHT = (80, 60, 40), (230, 210, 180)
 LIGHT, TINT = 0.6, (1.0, 0.95, 0.85)
 LARGER, TURNED = 1.2, 0.25
-SERIES = Series("the same pattern in another light", 7)
+SERIES = CheckSeries("the same pattern in another light", 7)
 
 
 def _picture(form: str, zoom: float, *, larger: float = 1.0, angle: float = 0.0, light: float = 1.0) -> Pixels:
@@ -28,14 +28,14 @@ def _picture(form: str, zoom: float, *, larger: float = 1.0, angle: float = 0.0,
     return lit(coloured(plane, DARK, BRIGHT), light, (1, 1, 1) if light == 1 else TINT)
 
 
-def _alike(number: int) -> Posed:
+def _alike(number: int) -> CheckCase:
     forms = list(FORMS)
     zoom = 3.5 if number == 0 else 1.0
     others = [_picture(forms[(number + step) % len(forms)], zoom) for step in (2, 5)]
     same = _picture(forms[number], zoom, larger=LARGER, angle=TURNED, light=LIGHT)
     place = number % (len(others) + 1)
     candidates = [*others[:place], same, *others[place:]]
-    return Posed((_picture(forms[number], zoom), *candidates), {"aspect": "content"}, expects("best", place))
+    return CheckCase((_picture(forms[number], zoom), *candidates), {"aspect": "content"}, expects("best", place))
 
 
 CHECKS = tuple(

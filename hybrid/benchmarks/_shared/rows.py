@@ -34,7 +34,7 @@ _UNREADABLE = (OSError, ValueError, MemoryError, OverflowError, RecursionError)
 
 
 @dataclass(frozen=True)
-class Row:
+class DataRow:
     """One row; `where` is what an error says about its place, `unread` why a column's cell could not be read."""
 
     values: Mapping[str, Any]
@@ -182,7 +182,7 @@ def check_one(paths: Iterable[Path], check: Callable[[Path], None]) -> None:
         raise first
 
 
-def rows(folder: Path, path: Path, columns: Sequence[str]) -> Iterator[Row]:
+def rows(folder: Path, path: Path, columns: Sequence[str]) -> Iterator[DataRow]:
     """Stream the rows of a file in small batches; where a page does not decode, its cells are `unread`.
 
     Raises `DataError` as `opened` does.
@@ -195,10 +195,10 @@ def rows(folder: Path, path: Path, columns: Sequence[str]) -> Iterator[Row]:
             count, read = file.metadata.row_group(group).num_rows, 0
             for values in _while_readable(file, group):
                 read += 1
-                yield Row(values, f"{path}, row {before + read}")
+                yield DataRow(values, f"{path}, row {before + read}")
             if read < count:
                 for number, cells in enumerate(read_group(file, group, file.schema_arrow.names)[read:], read + 1):
-                    yield Row(cells.values, f"{path}, row {before + number}", cells.unread)
+                    yield DataRow(cells.values, f"{path}, row {before + number}", cells.unread)
             before += count
             # Arrow reads a page as a whole, of pictures often all of a row group, and would keep as much for the next.
             pa.default_memory_pool().release_unused()

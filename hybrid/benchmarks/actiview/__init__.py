@@ -75,7 +75,7 @@ CARD = BenchmarkCard(
     options_in_text=False,
     # One picture in a few views that are parts of it: things, their attributes, where they are, what is written, and
     # where to look next. Nothing is drawn on it, and views are not compared with each other.
-    menu=(
+    tools_offered=(
         "attributes",
         "crop",
         "depth",

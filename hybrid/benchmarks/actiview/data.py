@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hybrid.benchmarks._shared.paths import located, read_located
-from hybrid.benchmarks._shared.rows import Row, lost, read_json
+from hybrid.benchmarks._shared.rows import DataRow, lost, read_json
 from hybrid.benchmarks.actiview.settings import LEVELS, Settings, column
 from hybrid.benchmarks.actiview.views import GRIDS, cut, lined, stitch, stitched_orders, whole
 from hybrid.benchmarks.base import Source
@@ -50,7 +50,7 @@ class Entry:
     `fault` says what keeps the row from being asked; `id` and `task` are empty where it does not say its own.
     """
 
-    row: Row
+    row: DataRow
     id: str
     task: str
     clues: tuple[int, ...]
@@ -97,7 +97,7 @@ def entries(source: Source, settings: Settings) -> tuple[Entry, ...]:
 
 
 def _entry(
-    row: Row, clues: tuple[int, ...] | DataError, starts: Mapping[str, int | DataError], seen: set[str]
+    row: DataRow, clues: tuple[int, ...] | DataError, starts: Mapping[str, int | DataError], seen: set[str]
 ) -> Entry:
     """A row with what the other files say of it; what is wrong with either is its fault."""
     identity = task = ""
@@ -114,7 +114,7 @@ def _entry(
     return Entry(row, identity, task, views, known, str(faults[0]) if faults else "")
 
 
-def _identity(row: Row, seen: set[str]) -> str:
+def _identity(row: DataRow, seen: set[str]) -> str:
     """The row's own id, which is added to those `seen`. Raises `DataError` for one that was there before."""
     identity = row.text("id")
     if identity in seen:
@@ -246,7 +246,7 @@ def _stitched(orders: Sequence[Sequence[int]], parts: Sequence[StoredImage], sto
     return made
 
 
-def _rows(root: Path, path: Path) -> tuple[Row, ...]:
+def _rows(root: Path, path: Path) -> tuple[DataRow, ...]:
     loaded = read_json(root, path)
     listed = loaded.get("data") if isinstance(loaded, dict) else None
     if not isinstance(listed, list) or not listed:
@@ -254,11 +254,11 @@ def _rows(root: Path, path: Path) -> tuple[Row, ...]:
     return tuple(_row(values, f"{path}, row {number}") for number, values in enumerate(listed, 1))
 
 
-def _row(values: object, where: str) -> Row:
+def _row(values: object, where: str) -> DataRow:
     """A row; of what is no object no field can be read."""
     if isinstance(values, dict):
-        return Row(values, where)
-    return Row({}, where, {"category": f"the row is no object but {type(values).__name__}"})
+        return DataRow(values, where)
+    return DataRow({}, where, {"category": f"the row is no object but {type(values).__name__}"})
 
 
 def _clues(root: Path, path: Path, count: int) -> tuple[tuple[int, ...] | DataError, ...]:
@@ -293,7 +293,7 @@ def _level(view: object, where: str) -> int | DataError:
     return view + 1
 
 
-def _compare(row: Row, clues: tuple[int, ...]) -> None:
+def _compare(row: DataRow, clues: tuple[int, ...]) -> None:
     flags = row.values.get("contains_bbox")
     if isinstance(flags, list) and clue_views(flags) != clues:
         log.warning("%s: contains_bbox %s does not give the views %s of %s", row.where, flags, clues, CLUES)

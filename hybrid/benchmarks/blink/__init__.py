@@ -17,7 +17,7 @@ from pathlib import Path
 
 from hybrid.answers.letters import parse_letter
 from hybrid.benchmarks._shared.paths import inside
-from hybrid.benchmarks._shared.rows import Row, check_one, lost, opened, rows
+from hybrid.benchmarks._shared.rows import DataRow, check_one, lost, opened, rows
 from hybrid.benchmarks._shared.scores import score_kept, score_reply
 from hybrid.benchmarks.base import (
     AS_PAPERS,
@@ -34,7 +34,7 @@ from hybrid.benchmarks.base import (
 from hybrid.benchmarks.blink.baselines import BASELINES
 from hybrid.benchmarks.blink.metric_cards import METRICS
 from hybrid.benchmarks.blink.outputs import read_outputs, rows_of, splits_of
-from hybrid.benchmarks.blink.skill import SKILL
+from hybrid.benchmarks.blink.prior_accuracy import PRIOR_ACCURACY
 from hybrid.errors import DataError, UsageError
 from hybrid.joining import Joint
 from hybrid.samples.seeds import Purpose
@@ -133,7 +133,7 @@ CARD = BenchmarkCard(
     routes_are_tasks=True,
     # What its tasks are about. Not for attributes, fixations, reading or cutting out: no task asks for them. Saliency
     # counts what stands out where no detector is at hand.
-    menu=(
+    tools_offered=(
         "correspondence",
         "crop",
         "depth",
@@ -161,7 +161,7 @@ CARD = BenchmarkCard(
         "Visual_Correspondence",
     ),
     sample_extends=True,
-    skill=SKILL,
+    prior_accuracy=PRIOR_ACCURACY,
     # The released code (eval/test_benchmark.py): 10 black pixels, lower pictures centred on black.
     joint=Joint(10, (0, 0, 0), "middle"),
     baselines=BASELINES,
@@ -209,7 +209,7 @@ class Blink(Benchmark):
                     yield lost(task, source.folder, str(path), error)
 
     def _read(
-        self, row: Row, task: str, seen: set[str], source: Source, settings: Mapping[str, str]
+        self, row: DataRow, task: str, seen: set[str], source: Source, settings: Mapping[str, str]
     ) -> Question | BrokenQuestion:
         try:
             identity = _identity(row, task, source.split, seen)
@@ -316,7 +316,7 @@ def _files(source: Source, task: str) -> tuple[Path, ...]:
     return tuple(sorted((source.folder / task).glob(f"{source.split}-*.parquet")))
 
 
-def _identity(row: Row, task: str, split: str, seen: set[str]) -> str:
+def _identity(row: DataRow, task: str, split: str, seen: set[str]) -> str:
     """The row's own id, which is added to those `seen`. Raises `DataError` for another's, or one seen before."""
     identity = row.text("idx")
     named = identity.removeprefix(f"{split}_").rsplit("_", 1)[0]
@@ -344,7 +344,7 @@ def _told(row: PredictedRow, task: str) -> Question:
     return Question(str(row.id), task, (), row.text or "", Kind.CHOICE, choices, row.answer, task, _groups(task, None))
 
 
-def _question(row: Row, identity: str, task: str, source: Source, marks: str) -> Question:
+def _question(row: DataRow, identity: str, task: str, source: Source, marks: str) -> Question:
     choices = row.texts("choices")
     if len(set(choices)) < len(choices):
         raise DataError(f"{row.where}, column choices: a choice appears twice: {choices!r:.80}")

@@ -1,7 +1,7 @@
 """Generated questions in BLINK's official parquet layout, for tests, the quickstart and load tests.
 
 Answers are known by construction. The pictures are rendered and the wording is this project's own: a score on them is
-never a BLINK result. Row i depends only on (seed, task, i), so more rows never change the first ones.
+never a BLINK result. SampleRow i depends only on (seed, task, i), so more rows never change the first ones.
 Run: `python -c "from hybrid.benchmarks.blink.sample import TASKS, write; write('sample', TASKS, per_task=20, seed=0)"`
 """
 
@@ -52,7 +52,7 @@ TASKS: Mapping[str, Task] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class SampleRow:
     """One row with BLINK's columns; `images` holds 1 to 4 JPEG files in order."""
 
     idx: str
@@ -103,11 +103,11 @@ def item(task: str, index: int, seed: int, purpose: Purpose = "sample") -> Item:
     return TASKS[task].make(generator(purpose, seed, zlib.crc32(task.encode()), 1, index), answer)
 
 
-def row(task: str, index: int, seed: int, purpose: Purpose = "sample") -> Row:
-    """Row `index` (from 0; its idx counts from 1, as BLINK's does). Raises `UsageError` as `item` does."""
+def row(task: str, index: int, seed: int, purpose: Purpose = "sample") -> SampleRow:
+    """SampleRow `index` (from 0; its idx counts from 1, as BLINK's does). Raises `UsageError` as `item` does."""
     made = item(task, index, seed, purpose)
     options = "\n".join(f"({LETTERS[number]}) {choice}" for number, choice in enumerate(made.choices))
-    return Row(
+    return SampleRow(
         idx=f"{SPLIT}_{task}_{index + 1}",
         question=made.question,
         sub_task=task,
@@ -118,7 +118,7 @@ def row(task: str, index: int, seed: int, purpose: Purpose = "sample") -> Row:
     )
 
 
-def rows(task: str, n: int, seed: int, purpose: Purpose = "sample") -> Iterator[Row]:
+def rows(task: str, n: int, seed: int, purpose: Purpose = "sample") -> Iterator[SampleRow]:
     """The first `n` rows of a task. Raises `UsageError` as `item` does."""
     for index in range(n):
         yield row(task, index, seed, purpose)

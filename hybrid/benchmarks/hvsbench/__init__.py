@@ -24,7 +24,7 @@ from hybrid.answers.letters import parse_letter
 from hybrid.answers.orders import parse_order
 from hybrid.answers.scanpaths import parse_scanpath
 from hybrid.benchmarks._shared.paths import inside
-from hybrid.benchmarks._shared.rows import Row, lost
+from hybrid.benchmarks._shared.rows import DataRow, lost
 from hybrid.benchmarks._shared.scores import score_of
 from hybrid.benchmarks.base import (
     AS_PAPERS,
@@ -62,8 +62,8 @@ from hybrid.benchmarks.hvsbench.metrics import (
     screen_of,
     summarise,
 )
+from hybrid.benchmarks.hvsbench.prior_accuracy import PRIOR_ACCURACY
 from hybrid.benchmarks.hvsbench.question_text import BOX_FORMS, KINDS, given, options
-from hybrid.benchmarks.hvsbench.skill import SKILL
 from hybrid.errors import DataError
 from hybrid.samples.seeds import Purpose
 from hybrid.types import (
@@ -145,7 +145,7 @@ CARD = BenchmarkCard(
     rotatable=("Q5", "Q6", "Q7"),
     routes_are_tasks=True,
     # Where people look and what stands out; searching and comparing boxes need the things themselves.
-    menu=(
+    tools_offered=(
         "crop",
         "detection",
         "saliency",
@@ -155,7 +155,7 @@ CARD = BenchmarkCard(
     headline=("overall_accuracy", "m_dir.q9", "m_dir.q12"),
     reported=("overall_accuracy", "accuracy.", "mae", "rmse", "m_dir.", "m_pos."),
     sample_tasks=tuple(f"Q{number}" for number in range(1, 14)),
-    skill=SKILL,
+    prior_accuracy=PRIOR_ACCURACY,
     baselines=BASELINES,
     metrics=METRICS,
 )
@@ -200,7 +200,7 @@ class HVSBench(Benchmark):
 
     def _read(
         self,
-        row: Row,
+        row: DataRow,
         task: str,
         seen: set[str],
         source: Source,
@@ -299,7 +299,7 @@ def _field(task: str) -> str:
 
 
 def _question(
-    row: Row, identity: str, task: str, source: Source, settings: Mapping[str, str], pool: Mapping[str, Subject]
+    row: DataRow, identity: str, task: str, source: Source, settings: Mapping[str, str], pool: Mapping[str, Subject]
 ) -> Question:
     """The question of a row. Raises `DataError` naming the row and the column."""
     images = () if source.joining else (_image(row, identity, source),)
@@ -327,7 +327,7 @@ def _question(
     )
 
 
-def _image(row: Row, identity: str, source: Source) -> StoredImage:
+def _image(row: DataRow, identity: str, source: Source) -> StoredImage:
     image = row.stored_image("image", source.store, identity)
     if image is None:
         raise DataError(f"{row.where}, column image: the question {identity} has no image")
@@ -335,7 +335,12 @@ def _image(row: Row, identity: str, source: Source) -> StoredImage:
 
 
 def _target(
-    task: str, answer: str, choices: Sequence[str], row: Row, settings: Mapping[str, str], pool: Mapping[str, Subject]
+    task: str,
+    answer: str,
+    choices: Sequence[str],
+    row: DataRow,
+    settings: Mapping[str, str],
+    pool: Mapping[str, Subject],
 ) -> Json:
     match KINDS[task]:
         case Kind.INTEGER:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from hybrid.benchmarks._shared.rows import Row, check_one, opened, read_group
+from hybrid.benchmarks._shared.rows import DataRow, check_one, opened, read_group
 from hybrid.benchmarks.hvsbench.question_text import KINDS, lists
 from hybrid.errors import DataError
 from hybrid.types import LETTERS, Scanpath
@@ -51,7 +51,7 @@ def types_present(folder: Path, paths: Sequence[Path]) -> tuple[str, ...]:
     Raises `DataError` where there is none: as `rows` does for the first file that cannot be read, or naming a row.
     """
     found: set[str] = set()
-    stray: list[Row] = []
+    stray: list[DataRow] = []
 
     def read(path: Path) -> None:
         for row in rows(folder, path, images=False):
@@ -70,13 +70,13 @@ def types_present(folder: Path, paths: Sequence[Path]) -> tuple[str, ...]:
     return tuple(sorted(found, key=lambda name: int(name[1:])))
 
 
-def type_of(row: Row) -> str | None:
+def type_of(row: DataRow) -> str | None:
     """A row's question type, Q1 to Q13; None where it says none."""
     said = row.values.get("question_type")
     return said if isinstance(said, str) and said in KINDS else None
 
 
-def identity_of(row: Row, task: str, seen: set[str]) -> str:
+def identity_of(row: DataRow, task: str, seen: set[str]) -> str:
     """The row's id within its type, which is added to those `seen`.
 
     Raises `DataError` for a row without a type or an index, or with an index that was there before.
@@ -93,7 +93,7 @@ def identity_of(row: Row, task: str, seen: set[str]) -> str:
     return identity
 
 
-def _no_type(row: Row) -> str:
+def _no_type(row: DataRow) -> str:
     try:
         said = row.cell("question_type")
     except DataError as error:
@@ -101,7 +101,7 @@ def _no_type(row: Row) -> str:
     return f"{row.where}, column question_type: {said!r:.60} is none of Q1 to Q13"
 
 
-def rows(folder: Path, path: Path, question_type: str | None = None, *, images: bool = True) -> Iterator[Row]:
+def rows(folder: Path, path: Path, question_type: str | None = None, *, images: bool = True) -> Iterator[DataRow]:
     """Stream the rows of a file with or without the `image` column: all, or those that may be of one question type.
 
     A row that does not say its type may be of any.
@@ -115,7 +115,7 @@ def rows(folder: Path, path: Path, question_type: str | None = None, *, images: 
         before = 0
         for group in range(file.num_row_groups):
             table = [
-                Row(cells.values, f"{path}, row {before + number}", cells.unread)
+                DataRow(cells.values, f"{path}, row {before + number}", cells.unread)
                 for number, cells in enumerate(read_group(file, group, small), 1)
             ]
             wanted = [(n, row) for n, row in enumerate(table) if question_type in (None, type_of(row) or question_type)]
@@ -180,7 +180,7 @@ def human_paths(text: str) -> tuple[Scanpath, ...]:
 
 
 def subjects(folder: Path, paths: Sequence[Path], question_type: str) -> Mapping[str, Subject]:
-    """By the place of each row (`Row.where`) all human paths of its image and task.
+    """By the place of each row (`DataRow.where`) all human paths of its image and task.
 
     Rows of one type on the same image with the same search target belong together, whether each holds one path or
     all. Rows whose answer cannot be read are left out here and broken when they are asked.
@@ -197,7 +197,7 @@ def subjects(folder: Path, paths: Sequence[Path], question_type: str) -> Mapping
     return {where: Subject(key[0], tuple(found[key])) for key, places in groups.items() for where in places}
 
 
-def _readable(folder: Path, paths: Sequence[Path], question_type: str) -> Iterator[Row]:
+def _readable(folder: Path, paths: Sequence[Path], question_type: str) -> Iterator[DataRow]:
     """The rows of one type in the files that can be read; the others are named when they are asked."""
     for path in paths:
         with suppress(DataError):
@@ -214,13 +214,13 @@ def of_another_image(pool: Mapping[str, Subject], where: str, seed: str) -> Scan
     return rng.choice(pool[rng.choice(others)].paths)
 
 
-def image_key(row: Row) -> str:
+def image_key(row: DataRow) -> str:
     """What tells a row's image from others: the path that the data names, else the row's own place."""
     named = row.values.get("real_image_path")
     return named if isinstance(named, str) and named else row.where
 
 
-def _without_numbers(row: Row) -> str:
+def _without_numbers(row: DataRow) -> str:
     """The question without numbers: rows that differ only in how many fixations they ask for are one task."""
     return re.sub(r"\d+", "", row.text("question"))
 

@@ -63,7 +63,7 @@ CARD = BenchmarkCard(
     settings=SETTINGS,
     # One photograph of everyday things: what is there, its attributes, where it is, what is written. Nothing is drawn
     # on it and there is no second picture to compare it with.
-    menu=(
+    tools_offered=(
         "attributes",
         "crop",
         "depth",

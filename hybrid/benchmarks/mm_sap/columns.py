@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hybrid.benchmarks._shared.rows import Row
+from hybrid.benchmarks._shared.rows import DataRow
 from hybrid.errors import DataError
 
 NAMES: Mapping[str, tuple[str, ...]] = {
@@ -107,7 +107,7 @@ def origin_of(answers: Sequence[object], where: str) -> int | None:
     return 0 if 0 in numbers else 1
 
 
-def set_of(path: Path, folder: Path, row: Row, columns: Columns) -> str:
+def set_of(path: Path, folder: Path, row: DataRow, columns: Columns) -> str:
     """The set by the table's column, else by its file's or folders' name. Raises `DataError` where neither says."""
     named = str(row.cell(columns.set) or "") if columns.set else ""
     for text in (named, str(path.relative_to(folder))):
@@ -122,7 +122,7 @@ def set_in(text: str) -> str | None:
     return fitting[0] if len(fitting) == 1 else None
 
 
-def options_of(row: Row, columns: Columns) -> tuple[str, ...]:
+def options_of(row: DataRow, columns: Columns) -> tuple[str, ...]:
     """The five options in stored order: a list, a dict or JSON text of them, lines "A. ...", or five columns."""
     if len(columns.options) > 1:
         options = tuple(row.text(name).strip() for name in columns.options)
@@ -156,7 +156,7 @@ def _unpack(value: object, where: str) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def refusal_of(row: Row, columns: Columns, options: Sequence[str]) -> int:
+def refusal_of(row: DataRow, columns: Columns, options: Sequence[str]) -> int:
     """Place of the refusal option: by its column, else by its sentence. Raises `DataError` unless exactly one is it."""
     if columns.refusal:
         place = option_number(row.cell(columns.refusal), columns, options)

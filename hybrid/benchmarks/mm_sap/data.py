@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hybrid.benchmarks._shared.paths import inside, read_located
-from hybrid.benchmarks._shared.rows import Row, check_one, lost, opened, read_group, rows
+from hybrid.benchmarks._shared.rows import DataRow, check_one, lost, opened, read_group, rows
 from hybrid.benchmarks.base import Setting, Source
 from hybrid.benchmarks.mm_sap.columns import (
     SETS,
@@ -149,7 +149,7 @@ def _named(path: Path, source: Source) -> tuple[str, ...]:
 
 
 def _read(
-    row: Row, found: Table, counts: dict[str, int], source: Source, settings: Settings
+    row: DataRow, found: Table, counts: dict[str, int], source: Source, settings: Settings
 ) -> Iterator[Question | BrokenQuestion]:
     try:
         name = set_of(found.path, source.folder, row, found.columns)
@@ -174,7 +174,7 @@ def order_of(identity: str, shuffle: int, seed: int, count: int) -> tuple[int, .
 
 
 def _variants(
-    identity: str, name: str, row: Row, columns: Columns, source: Source, settings: Settings
+    identity: str, name: str, row: DataRow, columns: Columns, source: Source, settings: Settings
 ) -> list[Question]:
     text = row.text(columns.question)
     options = options_of(row, columns)
@@ -204,7 +204,7 @@ def _variants(
     ]
 
 
-def _correct(name: str, row: Row, columns: Columns, options: Sequence[str], refusal: int) -> int | None:
+def _correct(name: str, row: DataRow, columns: Columns, options: Sequence[str], refusal: int) -> int | None:
     value = row.cell(columns.answer)
     place = option_number(value, columns, options)
     where = f"{row.where}, column {columns.answer}"
@@ -218,7 +218,7 @@ def _correct(name: str, row: Row, columns: Columns, options: Sequence[str], refu
     return place
 
 
-def _image(row: Row, columns: Columns, source: Source, identity: str) -> StoredImage:
+def _image(row: DataRow, columns: Columns, source: Source, identity: str) -> StoredImage:
     where = f"{row.where}, question {identity}, column {columns.image}"
     value = row.cell(columns.image)
     name = value.get("path") if isinstance(value, dict) and not value.get("bytes") else value

@@ -84,7 +84,7 @@ CARD = BenchmarkCard(
     routes_are_tasks=True,
     # People and things in one picture, or in the two halves of one: what they do, wear, hold, where, what is written,
     # how alike the halves are. Whether a picture was manipulated is not asked.
-    menu=(
+    tools_offered=(
         "attributes",
         "crop",
         "depth",

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from hybrid.benchmarks._shared.samples import check_request
-from hybrid.benchmarks.mvp_bench.sample_pairs import EDITS, Pair, pair, spare_colours
+from hybrid.benchmarks.mvp_bench.sample_pairs import EDITS, ImagePair, pair, spare_colours
 from hybrid.images import write_atomic
 from hybrid.samples.item import jpeg, until
 from hybrid.samples.layouts import SHAPES, Name
@@ -82,7 +82,7 @@ def task_of(asked: PairQuestion) -> str:
     return {"mcq-cross": "cross", "mcq-e": "single"}.get(asked.kind, "yes_no")
 
 
-def questions(made: Pair, index: int, seed: int, purpose: Purpose = "sample") -> Iterator[PairQuestion]:
+def questions(made: ImagePair, index: int, seed: int, purpose: Purpose = "sample") -> Iterator[PairQuestion]:
     """The questions about a pair: six yes/no rows, two about both pictures, one about the manipulated one."""
     rng = generator(purpose, seed, index, 1)
     for level, text, answers in _statements(made):
@@ -106,7 +106,7 @@ def _article(name: Name) -> str:
     return f"{'an' if name.colour[0] in 'aeiou' else 'a'} {name}"
 
 
-def _statements(made: Pair) -> Iterator[tuple[str, str, tuple[bool, bool]]]:
+def _statements(made: ImagePair) -> Iterator[tuple[str, str, tuple[bool, bool]]]:
     """Level, question and its answer on both pictures; every answer differs between them."""
     first, second = made.names
     if made.edit == "order":
@@ -131,7 +131,7 @@ def _statements(made: Pair) -> Iterator[tuple[str, str, tuple[bool, bool]]]:
     yield "high", f"Would a child who only plays with {_article(come)} find a toy here?", (False, True)
 
 
-def _wrong_lists(rng: np.random.Generator, made: Pair) -> tuple[str, ...]:
+def _wrong_lists(rng: np.random.Generator, made: ImagePair) -> tuple[str, ...]:
     """Three more lists that are true of neither picture, all different."""
     taken = {described(names) for names in made.names}
     found: list[str] = []
@@ -202,7 +202,7 @@ def _rotations(asked: PairQuestion, number: int, pair_id: int, mcq_id: int) -> I
         }
 
 
-def _write_images(folder: Path, made: Pair, pair_id: int) -> None:
+def _write_images(folder: Path, made: ImagePair, pair_id: int) -> None:
     for suffix, pixels in zip("se", made.images, strict=True):
         write_atomic(folder / "Single_Images" / f"{pair_id}_{suffix}.jpg", jpeg(pixels, JPEG_QUALITY))
     both = np.concatenate(made.images, axis=1)

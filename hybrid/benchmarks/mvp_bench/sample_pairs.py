@@ -39,7 +39,7 @@ MIN_GAP_PX = 14.0
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class ImagePair:
     """The natural (0) and the manipulated (1) picture, RGB (HEIGHT, WIDTH, 3) uint8, and their objects.
 
     `names[k]` lists what stands in picture k from left to right, `rects[k]` the pixels that hold each. `edit` is what
@@ -58,8 +58,8 @@ class _Thing:
     solid: Solid
 
 
-def pair(index: int, seed: int, purpose: Purpose = "sample") -> Pair:
-    """Pair `index`; the edits take turns. Raises `HybridError` when none could be constructed."""
+def pair(index: int, seed: int, purpose: Purpose = "sample") -> ImagePair:
+    """ImagePair `index`; the edits take turns. Raises `HybridError` when none could be constructed."""
     rng = generator(purpose, seed, index, 0)
     edit = EDITS[index % len(EDITS)]
     camera = high_camera(rng, WIDTH, HEIGHT)
@@ -70,7 +70,7 @@ def pair(index: int, seed: int, purpose: Purpose = "sample") -> Pair:
     images = tuple(_photograph(ground, things, camera, rng) for things in (before, after))
     names = tuple(tuple(thing.name for thing in things) for things in (before, after))
     rects = tuple(tuple(rectangle(camera, thing.solid) for thing in things) for things in (before, after))
-    return Pair(edit, (images[0], images[1]), (names[0], names[1]), (rects[0], rects[1]))
+    return ImagePair(edit, (images[0], images[1]), (names[0], names[1]), (rects[0], rects[1]))
 
 
 def spare_colours(names: Sequence[Name]) -> tuple[str, ...]:

@@ -322,10 +322,10 @@ class RayEngine:
                 captioner=None,
                 captions=None,
                 control=cast("Any", None),
-                menu=(),
+                tools_offered=(),
                 run_meter=cast("Any", None),
             ),
-            menu=tuple(tool.card.name for tool in run.resources.menu),
+            tools_offered=tuple(tool.card.name for tool in run.resources.tools_offered),
             metered=self._meter.limits != RunLimits(),
         )
         # A worker waits more than it works; what computes is the tools.

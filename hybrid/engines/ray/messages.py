@@ -51,7 +51,7 @@ class WorkerSetup:
     benchmark: Benchmark
     resources: Resources
     """Those of the run without what stays in a process: model, tools, menu."""
-    menu: tuple[str, ...]
+    tools_offered: tuple[str, ...]
     metered: bool
     """Whether the run has a budget: then each model call is allowed by it first."""
 

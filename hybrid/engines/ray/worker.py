@@ -39,8 +39,8 @@ from hybrid.repeats import word_of
 from hybrid.running.engine import attempt_question
 from hybrid.solving.budgets import RunBudgetSpent, RunMeter
 from hybrid.solving.controls import Control, Oracle, Perfect
-from hybrid.solving.kit import Solver
 from hybrid.solving.session import Resources
+from hybrid.solving.solver import Solver
 from hybrid.timing import waiting
 from hybrid.tool import Tool
 from hybrid.types import Attempt, Json, Prompt, Question, StoredImage, Usage
@@ -83,11 +83,11 @@ class Worker:
         model = None
         if config.model is not None:
             model = remembering(open_model(config.model, config.model_settings, self._store), self._log)
-        menu: list[Tool] = [load("tools", name) for name in setup.menu]
+        tools_offered: list[Tool] = [load("tools", name) for name in setup.tools_offered]
         captioner = None
         if config.captioner is not None:
             captioner = open_model(config.captioner, config.captioner_settings, self._store)
-        self._resources = replace(setup.resources, model=model, captioner=captioner, menu=tuple(menu))
+        self._resources = replace(setup.resources, model=model, captioner=captioner, tools_offered=tuple(tools_offered))
 
     async def ask(self, asked: Asked) -> AsyncIterator[FromWorker]:
         """Everything that the run has to know of a question; its end comes last."""
@@ -230,9 +230,9 @@ class _Allowed:
         self.name = inner.name
         self.provider = inner.provider
 
-    def facts(self) -> Mapping[str, Json]:
+    def metadata(self) -> Mapping[str, Json]:
         """The inner model's facts."""
-        return self._inner.facts()
+        return self._inner.metadata()
 
     def connection(self) -> Mapping[str, Json]:
         """How the inner model's server is reached."""

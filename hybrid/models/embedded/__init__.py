@@ -31,6 +31,6 @@ class EmbeddedModel(HuggingFaceChat):
         super().__init__(f"hf:{CHECKPOINT}", settings, store)
         self.name = "embedded"
 
-    def facts(self) -> Mapping[str, Json]:
+    def metadata(self) -> Mapping[str, Json]:
         """Those of the checkpoint, and that it is a demonstration."""
-        return {**super().facts(), "model": self.name, "demonstration": True}
+        return {**super().metadata(), "model": self.name, "demonstration": True}

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hybrid.benchmarks.base import MetricCard
-from hybrid.scoring.compare import Comparison, Pair
+from hybrid.scoring.compare import Comparison, SolverPair
 from hybrid.scoring.overlap import FAILED_SHARE, SharedQuestion
 from hybrid.scoring.result import QUESTIONS, UNTESTED, Result, Section, adjusted
 from hybrid.scoring.score import Scored
@@ -27,7 +27,7 @@ def rows(found: Comparison) -> list[Result]:
     return adjusted([row for pair in found.pairs for row in _of_pair(found, pair)], lambda row: row.section)
 
 
-def _of_pair(found: Comparison, pair: Pair) -> Iterator[Result]:
+def _of_pair(found: Comparison, pair: SolverPair) -> Iterator[Result]:
     a, b = found.named(pair.a), found.named(pair.b)
     shared = found.overlap(a, b)
     kept = shared.kept

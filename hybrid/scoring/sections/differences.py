@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from hybrid.benchmarks.base import MetricCard, accuracy
-from hybrid.scoring.compare import Comparison, Pair
+from hybrid.scoring.compare import Comparison, SolverPair
 from hybrid.scoring.overlap import Overlap, SharedQuestion
 from hybrid.scoring.result import (
     FRACTION,
@@ -45,7 +45,7 @@ def _headlines(made: Sequence[Result]) -> frozenset[tuple[str, str, str]]:
     return frozenset((row.a, row.b, row.metric) for row in made if row.quantity == "helped" and not row.group)
 
 
-def _of_pair(found: Comparison, pair: Pair) -> Iterator[Result]:
+def _of_pair(found: Comparison, pair: SolverPair) -> Iterator[Result]:
     rule = found.solvers[0].abstain
     shared = found.overlap(found.named(pair.a), found.named(pair.b))
     metrics = shared.metrics(rule)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hybrid.benchmarks.base import MetricCard
-from hybrid.scoring.compare import Comparison, Pair
+from hybrid.scoring.compare import Comparison, SolverPair
 from hybrid.scoring.result import QUESTIONS, Result, Section
 from hybrid.types import Score
 
@@ -29,7 +29,7 @@ def rows(found: Comparison) -> Iterator[Result]:
         yield from _of_pair(found, pair)
 
 
-def _of_pair(found: Comparison, pair: Pair) -> Iterator[Result]:
+def _of_pair(found: Comparison, pair: SolverPair) -> Iterator[Result]:
     shared = found.overlap(found.named(pair.a), found.named(pair.b))
     ids: dict[tuple[str, str], list[str]] = {}
     for row in shared.rows[found.solvers[0].abstain]:

@@ -8,7 +8,7 @@ import pytest
 
 from hybrid.benchmarks.base import Baseline, BenchmarkCard
 from hybrid.cli import cli
-from hybrid.cli._any_settings import KEYS
+from hybrid.cli._common_settings import KEYS
 from hybrid.cli._run_options import config_of
 from hybrid.cli.run import command as run_command
 from hybrid.registry import load, load_solver, names

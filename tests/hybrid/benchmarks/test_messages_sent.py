@@ -39,7 +39,7 @@ class Listener:
     name: str = "listener"
     provider: str = "listener"
 
-    def facts(self) -> Mapping[str, Json]:
+    def metadata(self) -> Mapping[str, Json]:
         return {"model": self.name}
 
     def connection(self) -> Mapping[str, Json]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.cli._any_settings import KEYS, SETTINGS
+from hybrid.cli._common_settings import KEYS, SETTINGS
 from hybrid.cli._run_options import config_of
 from hybrid.cli.run import command
 from hybrid.errors import UsageError

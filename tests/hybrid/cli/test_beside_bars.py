@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from transformers.utils import logging
 
-from hybrid.cli._beside_bars import beside
+from hybrid.cli._progress import beside
 from hybrid.cli.run import Bars
 from hybrid.errors import Outage
 from hybrid.loading import OTHER_BARS, loading, loads
-from hybrid.running.so_far import SoFar
+from hybrid.running.progress import Progress
 from hybrid.types import Attempt, Exchange, Kind, Outcome, Prompt, Reply, Usage
 
 Command = Callable[..., Any]
@@ -24,25 +24,25 @@ def attempt(*replies: Reply) -> Attempt:
 @pytest.mark.parametrize(
     ("so_far", "shown"),
     [
-        (SoFar(), ""),
-        (SoFar(Usage(input_tokens=900, output_tokens=99)), "999 tokens"),
-        (SoFar(Usage(input_tokens=12_345), 2), "12.3k tokens, 2 failed"),
-        (SoFar(Usage(input_tokens=999_949)), "999.9k tokens"),
-        (SoFar(Usage(output_tokens=999_950)), "1.00M tokens"),
-        (SoFar(Usage(input_tokens=1, cost_usd=0.0, tool_faults=1)), "1 tokens, $0.00, 1 tool fault"),
-        (SoFar(Usage(), 1, 1), "1 retry, 1 failed"),
-        (SoFar(Usage(tool_faults=1), 0, 12), "12 retries, 1 tool fault"),
-        (SoFar(Usage(cost_usd=1.239, tool_faults=2)), "$1.24, 2 tool faults"),
+        (Progress(), ""),
+        (Progress(Usage(input_tokens=900, output_tokens=99)), "999 tokens"),
+        (Progress(Usage(input_tokens=12_345), 2), "12.3k tokens, 2 failed"),
+        (Progress(Usage(input_tokens=999_949)), "999.9k tokens"),
+        (Progress(Usage(output_tokens=999_950)), "1.00M tokens"),
+        (Progress(Usage(input_tokens=1, cost_usd=0.0, tool_faults=1)), "1 tokens, $0.00, 1 tool fault"),
+        (Progress(Usage(), 1, 1), "1 retry, 1 failed"),
+        (Progress(Usage(tool_faults=1), 0, 12), "12 retries, 1 tool fault"),
+        (Progress(Usage(cost_usd=1.239, tool_faults=2)), "$1.24, 2 tool faults"),
     ],
 )
-def test_what_is_shown(so_far: SoFar, shown: str) -> None:
+def test_what_is_shown(so_far: Progress, shown: str) -> None:
     assert beside(so_far) == shown
 
 
 def test_questions_add_up_and_one_that_nobody_answered_is_failed_once() -> None:
     used = Usage(input_tokens=5, output_tokens=2, cost_usd=0.5, tool_faults=1)
     lost = Reply("", Outcome.NOT_RECORDED)
-    so_far = SoFar().with_attempt(attempt(Reply("A", usage=used), Reply("B", usage=used)))
+    so_far = Progress().with_attempt(attempt(Reply("A", usage=used), Reply("B", usage=used)))
     so_far = so_far.with_attempt(attempt(lost, lost)).with_failure()
     assert so_far.used == used + used
     assert so_far.failed == 2
@@ -91,7 +91,7 @@ def test_what_is_loaded_stands_in_the_bar_and_other_libraries_draw_none_meanwhil
         assert logging.is_progress_bar_enabled()
         bars("arbiter", 0, 4)
         assert "loading depth, detection]" in capsys.readouterr().err.split("arbiter:")[-1]
-        bars.watch("arbiter", SoFar(failed=1))
+        bars.watch("arbiter", Progress(failed=1))
         loads("process", ())
         assert "1 failed]" in (shown := capsys.readouterr().err)
         assert "loading" not in shown.split("arbiter:")[-1]

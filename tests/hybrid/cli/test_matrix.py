@@ -11,10 +11,10 @@ import pytest
 from hybrid.models import ModelSettings
 from hybrid.models.prices import parse_price
 from hybrid.running.config import RunConfig
-from hybrid.running.estimate import Estimate, SolverEstimate, Spent
+from hybrid.running.estimate import CostEstimate, SolverEstimate, Spent
 from hybrid.running.resolve import prepare
 from hybrid.running.several import MatrixEstimate, answers_rest_on
-from hybrid.solving.kit import Limits
+from hybrid.solving.solver import Limits
 
 Command = Callable[..., Any]
 
@@ -156,10 +156,10 @@ def test_python_makes_one_run(matrix: Path) -> None:
 
 
 def test_each_run_has_its_own_price() -> None:
-    def one(price: str | None, tokens: int) -> Estimate:
+    def one(price: str | None, tokens: int) -> CostEstimate:
         spent = Spent(1, tokens, tokens)
         asked = SolverEstimate(1, spent, spent, spent, parse_price(price) if price else None)
-        return Estimate("folder", {"mllm": asked}, None, (), ())
+        return CostEstimate("folder", {"mllm": asked}, None, (), ())
 
     both = MatrixEstimate({"a": one("1/1", 1_000_000), "b": one("3/5", 1_000_000)})
     assert both.cost_usd == {"low": 10.0, "expected": 10.0, "high": 10.0}

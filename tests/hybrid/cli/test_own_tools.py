@@ -309,9 +309,13 @@ def _looked_up(own: Path) -> Any:
 
 def test_a_run_takes_the_benchmarks_menu_and_a_tool_besides(own: Path, tmp_path: Path, fakes: Any) -> None:
     look_also_in([own], "--tool-path")
-    menu = [tool.card.name for tool in planned(tmp_path, fakes, tools=("default", "redness")).resources.menu]
-    usual = [tool.card.name for tool in planned(tmp_path, fakes, tools=(), out=tmp_path / "usual").resources.menu]
-    assert menu == [*usual, "redness"]
+    tools_offered = [
+        tool.card.name for tool in planned(tmp_path, fakes, tools=("default", "redness")).resources.tools_offered
+    ]
+    usual = [
+        tool.card.name for tool in planned(tmp_path, fakes, tools=(), out=tmp_path / "usual").resources.tools_offered
+    ]
+    assert tools_offered == [*usual, "redness"]
 
 
 def test_a_run_is_told_by_its_option(command: Callable[..., Any], own: Path) -> None:

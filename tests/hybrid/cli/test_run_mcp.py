@@ -90,7 +90,7 @@ def test_a_run_from_a_file_is_given_back_as_a_configuration(
         "mcp": [plain()],
         "mcp-image": {"plain_look": "image:base64"},
     }
-    assert manifest["identity"]["menu"] == ["crop", "plain_look"]
+    assert manifest["identity"]["tools_offered"] == ["crop", "plain_look"]
     again = command("run", "--config", run, "--json")
     assert (again.code, again.out) == (0, ended.out)
     assert len(json.loads((run / "manifest.json").read_text())["commands"]) == 2

@@ -9,7 +9,7 @@ import click
 import pytest
 
 from hybrid.cli import cli
-from hybrid.cli._told_options import told_options
+from hybrid.cli._logging_options import told_options
 from hybrid.errors import ToolError, UsageError
 from hybrid.notes import is_quiet, quietly, tell
 

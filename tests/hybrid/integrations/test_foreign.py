@@ -19,7 +19,7 @@ from hybrid.integrations.foreign import (
     LONGEST_NAME,
     MOST_DESCRIPTION,
     MOST_SCHEMA,
-    ForeignMenu,
+    ForeignTools,
     Listed,
     SentImage,
     ServerAddress,
@@ -143,10 +143,10 @@ def test_names_are_words_that_are_there_once() -> None:
     assert [one.name for one in server.tools] == ["it_do_it", f"it_{'x' * 61}"]
     assert set(server.left_out) == {"it_do_it", "it_crop", "it"}
     assert "there is a tool of that name already" in server.left_out["it_crop"]
-    menu = ForeignMenu((server,))
-    assert menu.backends["it_do_it"] == "mcp:It 1"
-    assert menu.as_json(["crop"]) == []
-    (told,) = menu.as_json(["it_do_it", "crop"])
+    tools_offered = ForeignTools((server,))
+    assert tools_offered.backends["it_do_it"] == "mcp:It 1"
+    assert tools_offered.as_json(["crop"]) == []
+    (told,) = tools_offered.as_json(["it_do_it", "crop"])
     assert told == {**FACTS.as_json(), "tools": {"it_do_it": server.tools[0].code}}
 
 

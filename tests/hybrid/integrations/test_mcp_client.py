@@ -21,7 +21,7 @@ import mcp.types as protocol
 from hybrid.errors import Outage, ServerDown, ToolError
 from hybrid.images import ImageStore, home
 from hybrid.integrations.foreign import Listed, foreign_tool
-from hybrid.integrations.mcp_client import MOST_AT_ONCE, McpTools, foreign_menu
+from hybrid.integrations.mcp_client import MOST_AT_ONCE, McpTools, foreign_tools
 from hybrid.integrations.mcp_results import MOST_DATA, MOST_PICTURES, MOST_TEXT, finding_of
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
@@ -48,7 +48,7 @@ def tools(store: ImageStore, server: str = "", **options: Any) -> Iterator[McpTo
     """A runner of the plain server's tools and ours, closed at the end, when nothing that it started is left."""
     before = children()
     service = ToolService(store, FindingCache(None, store), ServiceOptions("classical", **options))
-    runner = McpTools(service, foreign_menu((server or plain(),), PLAIN_IMAGES, ("crop",)), (0.0,))
+    runner = McpTools(service, foreign_tools((server or plain(),), PLAIN_IMAGES, ("crop",)), (0.0,))
     try:
         yield runner
     finally:
@@ -62,7 +62,7 @@ def children() -> set[str]:
 
 
 async def asked(runner: McpTools, name: str, *refs: ImageRef, spent: CallTime | None = None, **args: Any) -> Finding:
-    tool = runner.menu.tools[name].tool if name in runner.menu.tools else load("tools", name)
+    tool = runner.tools_offered.tools[name].tool if name in runner.tools_offered.tools else load("tools", name)
     return await runner.call(tool, tool.parse(args), refs, spent=spent)
 
 

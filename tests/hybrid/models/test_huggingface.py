@@ -219,15 +219,15 @@ async def test_absent_weights_are_named(make: Make, store: ImageStore, tmp_path:
     with pytest.raises(WeightsError, match="nowhere"):
         await model.chat([opening(store)], (), CallKey("q"))
     with pytest.raises(WeightsError, match="nowhere"):
-        model.facts()
+        model.metadata()
 
 
 async def test_facts_know_the_weights_by_content(make: Make, tiny_vlm: Path, tmp_path: Path) -> None:
-    facts = make().facts()
+    facts = make().metadata()
     assert facts["model"] == f"hf:{tiny_vlm.name}"
     other = changed(tiny_vlm, tmp_path / "other", config=lambda data: data.update(note=1))
-    assert make(other).facts()["weights_sha256"] == facts["weights_sha256"]
-    assert make(other).facts()["configuration_sha256"] != facts["configuration_sha256"]
+    assert make(other).metadata()["weights_sha256"] == facts["weights_sha256"]
+    assert make(other).metadata()["configuration_sha256"] != facts["configuration_sha256"]
 
 
 @pytest.mark.parametrize(

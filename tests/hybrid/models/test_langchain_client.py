@@ -49,7 +49,7 @@ async def test_a_provider_without_a_row_is_asked_through_langchain(azure: Any, i
     assert sent["max_completion_tokens"] == 9
     assert sent["reasoning_effort"] == "low"
     assert sent["messages"][0]["content"][-1]["image_url"]["url"].startswith("data:image/png;base64,")
-    facts: Any = model.facts()
+    facts: Any = model.metadata()
     assert facts["options"] == {"max_tokens": 9, "seed": 3, "temperature": 0.0, "reasoning_effort": "low"}
     assert list(facts["versions"]) == ["langchain-openai"]
     assert KEY not in json.dumps(facts)

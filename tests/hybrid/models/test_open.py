@@ -62,7 +62,7 @@ def test_every_kind_opens_by_its_name(store: ImageStore, tmp_path: Path) -> None
 def test_text_tool_calling_wraps_any_model(store: ImageStore) -> None:
     model = open_model("openai:m", ModelSettings(base_url="http://127.0.0.1:9", tool_calling="text"), store)
     assert isinstance(model, TextProtocol)
-    assert model.facts()["tool_calling"] == "text"
+    assert model.metadata()["tool_calling"] == "text"
 
 
 def test_nothing_heavy_is_imported_for_opening_a_model() -> None:
@@ -72,7 +72,7 @@ def test_nothing_heavy_is_imported_for_opening_a_model() -> None:
         "from hybrid.models import ModelSettings, open_model\n"
         "store = ImageStore(pathlib.Path('unused'))\n"
         "for name in ('openai:m', 'anthropic:m', 'google_genai:m', 'ollama:m'):\n"
-        "    open_model(name, ModelSettings(base_url='http://127.0.0.1:9'), store).facts()\n"
+        "    open_model(name, ModelSettings(base_url='http://127.0.0.1:9'), store).metadata()\n"
         "open_model('embedded', ModelSettings(), store)\n"
         "open_model('hf:absent', ModelSettings(), store)\n"
         "heavy = {'torch', 'transformers', 'langchain', 'langchain_core', 'openai', 'anthropic', 'PIL'}\n"

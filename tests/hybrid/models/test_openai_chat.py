@@ -456,7 +456,7 @@ async def test_an_image_is_encoded_once(recorder: Any, store: ImageStore, image:
 def test_a_secret_in_the_options_is_not_among_the_facts(store: ImageStore) -> None:
     keep_secret("another-secret")
     extra: Any = {"extra_body": {"auth": {"api_key": "tok-in-the-body"}, "note": "another-secret"}}
-    facts = open_model("openai:m", ModelSettings(base_url="http://127.0.0.1:9", extra=extra), store).facts()
+    facts = open_model("openai:m", ModelSettings(base_url="http://127.0.0.1:9", extra=extra), store).metadata()
     assert "tok-in-the-body" not in json.dumps(facts)
     assert "another-secret" not in json.dumps(facts)
 

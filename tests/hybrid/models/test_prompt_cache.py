@@ -177,10 +177,10 @@ def test_the_switch_is_a_fact_where_there_is_one(store: ImageStore, monkeypatch:
     off = parse_model_args(["prompt_cache=off"])
     assert (off.prompt_cache, parse_model_args([]).prompt_cache) == (False, True)
     for name in ("openai:m", "anthropic:c"):
-        facts = [open_model(name, ModelSettings(**server, prompt_cache=on), store).facts() for on in (True, False)]
+        facts = [open_model(name, ModelSettings(**server, prompt_cache=on), store).metadata() for on in (True, False)]
         assert [one["prompt_cache"] for one in facts] == [True, False]
     for name in ("google_genai:g", "ollama:o"):
-        assert "prompt_cache" not in open_model(name, ModelSettings(**server), store).facts()
+        assert "prompt_cache" not in open_model(name, ModelSettings(**server), store).metadata()
         with pytest.raises(UsageError, match="prompt_cache=off"):
             open_model(name, ModelSettings(**server, prompt_cache=False), store)
     with pytest.raises(UsageError, match="must be on or off"):

@@ -37,7 +37,7 @@ def test_a_local_server_needs_no_key(store: ImageStore, monkeypatch: pytest.Monk
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     model = open_model("openai:m", local, store)
     assert model.connection()["base_url"] == "http://127.0.0.1:9/v1"
-    assert "secret" not in json.dumps([model.facts(), model.connection()])
+    assert "secret" not in json.dumps([model.metadata(), model.connection()])
     assert "secret" not in repr(connection(PROVIDERS["openai"], local))
 
 
@@ -51,7 +51,7 @@ def test_how_a_server_is_reached_is_no_part_of_what_a_model_is(name: str, store:
     first = ModelSettings(base_url="http://127.0.0.1:1", timeout_s=3, retries=1)
     second = ModelSettings(base_url="http://127.0.0.1:2", timeout_s=9, retries=7)
     one, other = open_model(name, first, store), open_model(name, second, store)
-    assert one.facts() == other.facts()
+    assert one.metadata() == other.metadata()
     assert one.connection() == {"base_url": "http://127.0.0.1:1", "timeout_s": 3, "retries": 1}
     assert other.connection() == {"base_url": "http://127.0.0.1:2", "timeout_s": 9, "retries": 7}
 

@@ -58,7 +58,7 @@ class Scoring:
 
     name, provider = "hf:m", "hf"
 
-    def facts(self) -> Mapping[str, Any]:
+    def metadata(self) -> Mapping[str, Any]:
         return {"model": self.name}
 
     def connection(self) -> Mapping[str, Any]:
@@ -130,10 +130,10 @@ async def test_everything_else_is_passed_through(fakes: Any) -> None:
     model = remembering(inner, Pages())
     assert isinstance(model, RememberedModel)
     assert not isinstance(model, Likelihoods)
-    assert (model.name, model.provider, model.facts(), model.connection()) == (
+    assert (model.name, model.provider, model.metadata(), model.connection()) == (
         inner.name,
         inner.provider,
-        inner.facts(),
+        inner.metadata(),
         inner.connection(),
     )
     await model.close()

@@ -154,12 +154,12 @@ def test_facts_hold_hashes_and_no_path(tmp_path: Path) -> None:
     folder = tmp_path / "outputs"
     folder.mkdir()
     blink(folder, "Jigsaw.json", [row("val_Jigsaw_1", "(A)")])
-    facts = replay(folder).facts()
+    facts = replay(folder).metadata()
     assert facts["model"] == "replay:outputs"
     assert facts["recordings"] == 1
     assert str(tmp_path) not in json.dumps(facts)
     blink(folder, "Jigsaw.json", [row("val_Jigsaw_1", "(B)")])
-    assert replay(folder).facts()["files_sha256"] != facts["files_sha256"]
+    assert replay(folder).metadata()["files_sha256"] != facts["files_sha256"]
 
 
 async def test_a_run_of_our_own_replays_by_ask_and_call_with_its_prompts(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ async def test_a_run_of_our_own_replays_by_ask_and_call_with_its_prompts(tmp_pat
     journal.close()
     run.write_trace("mllm", attempt)
     model = replay(tmp_path / "mllm")
-    assert model.facts()["recordings"] == 2
+    assert model.metadata()["recordings"] == 2
     first = prompt_sha256("first")
     assert await said(model, CallKey("q#s2", 0, 0, first)) == "one"
     assert await said(model, CallKey("q#s2", 0, 1, first)) == "two"
@@ -217,7 +217,7 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
 async def test_the_published_outputs_replay_verbatim(shared_data: Path, who: str) -> None:
     folder = shared_data / "blink_outputs" / who
     model = replay(folder)
-    facts = model.facts()
+    facts = model.metadata()
     assert facts["recordings"] == 3807
     for path in sorted(folder.glob("*.json")):
         for rows in json.loads(path.read_text()).values():

@@ -37,7 +37,7 @@ class Queue:
         self.asked: list[tuple[Sequence[Message], Sequence[Tool]]] = []
         self.closed = False
 
-    def facts(self) -> Mapping[str, Json]:
+    def metadata(self) -> Mapping[str, Json]:
         return {"model": self.name}
 
     def connection(self) -> Mapping[str, Json]:
@@ -89,7 +89,7 @@ async def test_it_is_the_inner_model_but_for_the_protocol() -> None:
     await model.close()
     assert inner.closed
     assert (model.name, model.provider) == ("queue:test", "queue")
-    assert model.facts() == {"model": "queue:test", "tool_calling": "text"}
+    assert model.metadata() == {"model": "queue:test", "tool_calling": "text"}
 
 
 def test_a_batch_of_results_is_one_message_and_errors_say_so(crop_tool: Tool, image: Callable[..., ImageRef]) -> None:

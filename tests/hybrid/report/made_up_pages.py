@@ -25,7 +25,7 @@ from hybrid.report.payload import (
     Overview,
     OverviewSection,
     Pages,
-    Picture,
+    PicturePayload,
     QuestionPage,
     QuestionRow,
     RowVerdict,
@@ -76,8 +76,8 @@ class Shown:
     """The pictures of a report, stored."""
 
     store: ImageStore
-    photos: tuple[Picture, ...]
-    overlays: tuple[Picture, ...]
+    photos: tuple[PicturePayload, ...]
+    overlays: tuple[PicturePayload, ...]
 
 
 def drawn(seed: int, *, overlay: bool, side: int = 320) -> bytes:
@@ -104,7 +104,7 @@ def stored_pictures(root: Path) -> Shown:
         for overlay, found in ((False, photos), (True, overlays)):
             image = store.put(drawn(seed, overlay=overlay), "made up")
             found.append(
-                Picture(
+                PicturePayload(
                     "img:1.1" if overlay else "img:1",
                     f"images/{image.sha256[:2]}/{image.sha256}.png",
                     image.width,
@@ -168,7 +168,7 @@ def question_page(row: QuestionRow, solvers: Sequence[SolverCard], shown: Shown 
     )
 
 
-def entry(solver: SolverCard, verdict: RowVerdict, overlay: tuple[Picture, ...]) -> SolverEntry:
+def entry(solver: SolverCard, verdict: RowVerdict, overlay: tuple[PicturePayload, ...]) -> SolverEntry:
     """A solver's way to its answer: a call and a finding for each tool, then a message."""
     steps = []
     for place, tool in enumerate(verdict.tools):
@@ -188,7 +188,7 @@ def entry(solver: SolverCard, verdict: RowVerdict, overlay: tuple[Picture, ...])
         steps.append(StepEntry("tool", tool, said, 0.42, fault, {} if fault else data, () if fault else overlay))
     reply = f"The point that looks larger is closer.\nAnswer: {verdict.answer}" if verdict.answer else "I cannot tell."
     if solver.role == "specialist":
-        steps.append(StepEntry("rule", "testify", f"{(*verdict.tools, 'depth')[0]} says {reply}", 0.0, None, {}, ()))
+        steps.append(StepEntry("rule", "specialist", f"{(*verdict.tools, 'depth')[0]} says {reply}", 0.0, None, {}, ()))
     else:
         steps.append(StepEntry("model", "gpt-4o", reply, 1.7, None, {}, ()))
     ask = AskEntry((), tuple(steps), reply, verdict.outcome, 2, len(verdict.tools), 1234, 87, 0.0042, 3.4)

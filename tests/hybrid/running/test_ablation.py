@@ -18,16 +18,16 @@ from hybrid.running.resolve import offered_tools, prepare
 from hybrid.running.tools_in_use import tools_in_use
 from hybrid.serving.service import ServiceOptions
 
-MENUS = st.lists(st.sampled_from(names("tools")), min_size=1, max_size=8, unique=True)
+TOOLS_OFFERED = st.lists(st.sampled_from(names("tools")), min_size=1, max_size=8, unique=True)
 SERVER = ModelSettings(base_url="http://127.0.0.1:9/v1", price=Price(1.0, 2.0))
 
 
-def menus(plan: Ablation) -> dict[str, tuple[str, ...]]:
-    return {variant.name: variant.menu for variant in plan.variants}
+def tools_offered_by(plan: Ablation) -> dict[str, tuple[str, ...]]:
+    return {variant.name: variant.tools_offered for variant in plan.variants}
 
 
 def test_every_run_has_a_name_and_a_menu() -> None:
-    assert menus(ablation(("depth", "crop", "ocr"), add_one=True)) == {
+    assert tools_offered_by(ablation(("depth", "crop", "ocr"), add_one=True)) == {
         "full": ("depth", "crop", "ocr"),
         "none": (),
         "without-depth": ("crop", "ocr"),
@@ -39,29 +39,34 @@ def test_every_run_has_a_name_and_a_menu() -> None:
     }
 
 
-@given(MENUS, st.data())
-def test_every_tool_is_left_out_once_and_alone_once(menu: list[str], drawn: st.DataObject) -> None:
-    vary = drawn.draw(st.one_of(st.none(), st.lists(st.sampled_from(menu), min_size=1)))
+@given(TOOLS_OFFERED, st.data())
+def test_every_tool_is_left_out_once_and_alone_once(tools_offered: list[str], drawn: st.DataObject) -> None:
+    vary = drawn.draw(st.one_of(st.none(), st.lists(st.sampled_from(tools_offered), min_size=1)))
     leave_out, add_one = drawn.draw(st.sampled_from([(True, True), (True, False), (False, True)]))
-    plan = ablation(menu, vary, leave_out=leave_out, add_one=add_one)
-    asked = [variant.menu for variant in plan.variants]
-    assert plan.menu == asked[0] == tuple(menu)
+    plan = ablation(tools_offered, vary, leave_out=leave_out, add_one=add_one)
+    asked = [variant.tools_offered for variant in plan.variants]
+    assert plan.tools_offered == asked[0] == tuple(tools_offered)
     assert () in asked
     # No menu is asked with twice, and each keeps the order of the whole.
     assert len(set(asked)) == len(asked)
-    assert all(offered == tuple(name for name in menu if name in offered) for offered in asked)
-    varied = set(menu if vary is None else vary)
-    wanted = {tuple(menu), ()}
+    assert all(offered == tuple(name for name in tools_offered if name in offered) for offered in asked)
+    varied = set(tools_offered if vary is None else vary)
+    wanted = {tuple(tools_offered), ()}
     if leave_out:
-        wanted |= {tuple(other for other in menu if other != name) for name in varied}
+        wanted |= {tuple(other for other in tools_offered if other != name) for name in varied}
     if add_one:
         wanted |= {(name,) for name in varied}
     assert set(asked) == wanted
 
 
 def test_of_two_tools_one_left_out_is_the_other_alone() -> None:
-    assert list(menus(ablation(("depth", "crop"), add_one=True))) == ["full", "none", "without-depth", "without-crop"]
-    assert list(menus(ablation(("depth",), add_one=True))) == ["full", "none"]
+    assert list(tools_offered_by(ablation(("depth", "crop"), add_one=True))) == [
+        "full",
+        "none",
+        "without-depth",
+        "without-crop",
+    ]
+    assert list(tools_offered_by(ablation(("depth",), add_one=True))) == ["full", "none"]
 
 
 def test_what_is_called() -> None:
@@ -70,16 +75,16 @@ def test_what_is_called() -> None:
 
 
 @pytest.mark.parametrize(
-    ("menu", "options", "told"),
+    ("tools_offered", "options", "told"),
     [
         ((), {}, "no tool is offered: there is nothing to leave out"),
         (("depth",), {"vary": ["depht", "crop"]}, "--vary crop,depht: not on the menu, which is: depth"),
         (("depth",), {"leave_out": False}, "--no-leave-out: give --add-one with it"),
     ],
 )
-def test_what_cannot_be_ablated_is_refused(menu: tuple[str, ...], options: dict[str, Any], told: str) -> None:
+def test_what_cannot_be_ablated_is_refused(tools_offered: tuple[str, ...], options: dict[str, Any], told: str) -> None:
     with pytest.raises(UsageError, match=told):
-        ablation(menu, **options)
+        ablation(tools_offered, **options)
 
 
 def test_a_run_differs_in_tools_and_folder_alone() -> None:
@@ -95,12 +100,14 @@ def test_a_run_differs_in_tools_and_folder_alone() -> None:
 
 
 def test_a_tool_that_others_call_is_told() -> None:
-    menu = ("crop", "depth", "localization", "markers")
-    used = tools_in_use({"one": load_solver("controller")}, "blink", menu, menu, ServiceOptions("classical"))
-    (line,) = ablation(menu).still_called(used)
+    tools_offered = ("crop", "depth", "localization", "markers")
+    used = tools_in_use(
+        {"one": load_solver("controller")}, "blink", tools_offered, tools_offered, ServiceOptions("classical")
+    )
+    (line,) = ablation(tools_offered).still_called(used)
     assert line == "markers is called by depth, localization also where it is left out of the menu"
     # Nobody calls it where it is left out: not without crop, not with crop alone, and not without any tool.
-    assert ablation(menu, ["crop"], add_one=True).still_called(used) == ()
+    assert ablation(tools_offered, ["crop"], add_one=True).still_called(used) == ()
 
 
 def sample(tmp_path: Path) -> RunConfig:
@@ -112,9 +119,9 @@ def sample(tmp_path: Path) -> RunConfig:
 
 def test_the_menu_is_what_can_answer(tmp_path: Path) -> None:
     config = sample(tmp_path)
-    offered = [tool.card.name for tool in offered_tools(config).menu]
-    assert offered == [tool.card.name for tool in prepare(config, dry=True).resources.menu]
-    assert 1 < len(offered) < len(load("hybrid.benchmarks", "blink").card.menu)
+    offered = [tool.card.name for tool in offered_tools(config).tools_offered]
+    assert offered == [tool.card.name for tool in prepare(config, dry=True).resources.tools_offered]
+    assert 1 < len(offered) < len(load("hybrid.benchmarks", "blink").card.tools_offered)
 
 
 async def test_all_runs_together_are_the_sum_of_each(tmp_path: Path) -> None:

@@ -26,10 +26,10 @@ from hybrid.running.config import (
 from hybrid.running.resolve import prepare
 from hybrid.serving.service import ServiceOptions
 from hybrid.solving.budgets import RunLimits
-from hybrid.solving.kit import Limits
+from hybrid.solving.solver import Limits
 
 FACTS = dict.fromkeys(
-    ("benchmark", "split", "tasks", "settings", "data", "model", "prompts", "menu", "trust", "limits"), "fact"
+    ("benchmark", "split", "tasks", "settings", "data", "model", "prompts", "tools_offered", "trust", "limits"), "fact"
 )
 
 
@@ -85,8 +85,8 @@ def test_what_counts_as_it_is() -> None:
 
 
 def test_an_option_without_its_fact_is_an_error() -> None:
-    with pytest.raises(KeyError, match="menu"):
-        identity_of(RunConfig("blink"), {key: "fact" for key in FACTS if key != "menu"})
+    with pytest.raises(KeyError, match="tools_offered"):
+        identity_of(RunConfig("blink"), {key: "fact" for key in FACTS if key != "tools_offered"})
 
 
 def test_the_identity_of_a_run_is_what_it_was(tmp_path: Path, fakes: Any) -> None:
@@ -110,7 +110,7 @@ def test_the_identity_of_a_run_is_what_it_was(tmp_path: Path, fakes: Any) -> Non
     found = json.loads(json.dumps(run.identity))
     data, prompts = found.pop("data"), found.pop("prompts")
     assert run.resources.model is not None
-    tools: Any = run.tools.facts("controller")
+    tools: Any = run.tools.metadata("controller")
     # Depth asks for the letters next to the points.
     assert list(tools) == ["crop", "depth", "markers"]
     assert {tuple(one) for one in tools.values()} == {("backend", "code")}
@@ -127,10 +127,10 @@ def test_the_identity_of_a_run_is_what_it_was(tmp_path: Path, fakes: Any) -> Non
         ("split", "val"),
         ("tasks", ["Jigsaw", "Spatial_Relation"]),
         ("settings", {"disclaimer": "off", "marks": "drawn"}),
-        ("model", run.resources.model.facts()),
+        ("model", run.resources.model.metadata()),
         ("protocol", "strict"),
         ("image_labels", True),
-        ("menu", ["depth", "crop"]),
+        ("tools_offered", ["depth", "crop"]),
         ("tool_output", "blank"),
         ("show", "both"),
         ("images", "separate"),

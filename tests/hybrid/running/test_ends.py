@@ -145,8 +145,8 @@ class ListeningModel:
     def listen(self, log: ReplyLog) -> None:
         self.log = log
 
-    def facts(self) -> Mapping[str, Json]:
-        return self.inner.facts()
+    def metadata(self) -> Mapping[str, Json]:
+        return self.inner.metadata()
 
     def connection(self) -> Mapping[str, Json]:
         return {"base_url": f"http://127.0.0.1:{8000 + len(self.lost)}/v1"}

@@ -15,7 +15,7 @@ from hybrid.models.prices import Price
 from hybrid.models.providers import image_tokens
 from hybrid.models.render import arrange
 from hybrid.models.text_protocol import describe
-from hybrid.models.tokens import menu_json, text_tokens
+from hybrid.models.tokens import text_tokens, tools_json
 from hybrid.prompts import REASONING
 from hybrid.registry import load
 from hybrid.running.config import RunConfig
@@ -23,10 +23,10 @@ from hybrid.running.estimate import SolverEstimate, Spent, estimate
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.serving.service import ServiceOptions
+from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.captions import CAPTIONS, CaptionBook, captioner_sha256
 from hybrid.solving.context import BESIDE
-from hybrid.solving.kit import Kit, Limits, Solver
-from hybrid.solving.outlook import Course, Outlook, certain
+from hybrid.solving.solver import Limits, Solver, SolverContext
 from hybrid.tool import Tool
 from hybrid.types import Json, Kind, Prompt, Reply
 
@@ -49,13 +49,13 @@ def config(tmp_path: Path, fakes: Any) -> RunConfig:
 class Talker(Solver):
     """A solver with a given outlook that never asks anybody."""
 
-    view: Outlook
+    view: CallEstimate
     needs_model: bool = True
 
-    def outlook(self, prompt: Prompt, limits: Limits) -> Outlook:
+    def call_estimate(self, prompt: Prompt, limits: Limits) -> CallEstimate:
         return self.view
 
-    async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
+    async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
         return Reply("")
 
 
@@ -67,15 +67,15 @@ async def asked(config: RunConfig, solver: Solver | None = None) -> SolverEstima
     return found
 
 
-async def spent(config: RunConfig, course: Course) -> Spent:
+async def spent(config: RunConfig, call_path: CallPath) -> Spent:
     """What the estimate makes of one course."""
-    found = await asked(config, Talker(certain(course)))
+    found = await asked(config, Talker(certain(call_path)))
     assert found.low == found.expected == found.high
     return found.expected
 
 
 async def test_one_call_sends_the_text_the_line_the_name_and_the_picture(config: RunConfig) -> None:
-    assert await spent(config, Course(1)) == Spent(1, MLLM, 125)
+    assert await spent(config, CallPath(1)) == Spent(1, MLLM, 125)
     assert (await asked(config)).expected == Spent(1, MLLM, 125)
 
 
@@ -161,43 +161,45 @@ async def test_several_pictures_are_counted_each_or_as_one_sheet(config: RunConf
 
 
 async def test_each_call_sends_the_menu_and_what_came_back(config: RunConfig) -> None:
-    menu = text_tokens(menu_json([load("tools", name) for name in ("crop", "depth")]))
+    tools_offered = text_tokens(tools_json([load("tools", name) for name in ("crop", "depth")]))
     config = replace(config, solvers=("controller",), tools=("crop", "depth"))
-    assert menu > 300
+    assert tools_offered > 300
     says = "x" * 40
     # Two calls with the menu and one without; before the second one finding and its call, before the third two.
-    course = Course(3, offered=2, findings=2, says=says)
+    call_path = CallPath(3, offered=2, findings=2, says=says)
     findings = (1 + 2) * (114 + PICTURE)
     calls = (1 + 2) * 30
-    assert await spent(config, course) == Spent(3, 3 * (MLLM + 10) + 2 * menu + findings + calls, 125 + 2 * 30)
+    assert await spent(config, call_path) == Spent(
+        3, 3 * (MLLM + 10) + 2 * tools_offered + findings + calls, 125 + 2 * 30
+    )
     texts = replace(config, show="text")
-    assert (await spent(texts, course)).input_tokens == 3 * (MLLM + 10) + 2 * menu + 3 * 114 + calls
+    assert (await spent(texts, call_path)).input_tokens == 3 * (MLLM + 10) + 2 * tools_offered + 3 * 114 + calls
     pictures = replace(config, show="image")
-    assert (await spent(pictures, course)).input_tokens == 3 * (MLLM + 10) + 2 * menu + 3 * PICTURE + calls
+    assert (await spent(pictures, call_path)).input_tokens == 3 * (MLLM + 10) + 2 * tools_offered + 3 * PICTURE + calls
 
 
 async def test_a_second_call_without_tools_follows_a_reply(config: RunConfig) -> None:
     read = 2 * MLLM + 114 + PICTURE + 125
-    assert await spent(config, Course(2, findings=1)) == Spent(2, read, 250)
+    assert await spent(config, CallPath(2, findings=1)) == Spent(2, read, 250)
 
 
 async def test_a_menu_in_text_is_counted_as_it_is_written(config: RunConfig) -> None:
     config = replace(config, solvers=("controller",), tools=("crop",))
     text = replace(config, model_settings=replace(SERVER, tool_calling="text"))
-    menu = text_tokens(describe([load("tools", "crop")]))
-    assert (await spent(text, Course(1, offered=1))).input_tokens == MLLM + menu
+    tools_offered = text_tokens(describe([load("tools", "crop")]))
+    assert (await spent(text, CallPath(1, offered=1))).input_tokens == MLLM + tools_offered
 
 
 async def test_old_pictures_are_no_longer_sent(config: RunConfig) -> None:
     kept = replace(config, model_settings=replace(SERVER, keep_images=1))
-    every, one = [(await spent(each, Course(3, findings=4))).input_tokens for each in (config, kept)]
+    every, one = [(await spent(each, CallPath(3, findings=4))).input_tokens for each in (config, kept)]
     assert every is not None
     assert one is not None
     assert every - one == 3 * PICTURE * 3 / 2
 
 
 async def test_the_expected_is_the_usual_and_the_rest_the_shortest(config: RunConfig) -> None:
-    found = await asked(config, Talker(Outlook(Course(1), Course(2), Course(5), 0.25, "so it is")))
+    found = await asked(config, Talker(CallEstimate(CallPath(1), CallPath(2), CallPath(5), 0.25, "so it is")))
     assert [one.calls for _, one in found.levels] == [1, 1.25, 5]
     assert [one.output_tokens for _, one in found.levels] == [125, 0.25 * 250 + 0.75 * 125, 625]
     assert found.expected.input_tokens == 0.25 * (2 * MLLM + 125) + 0.75 * MLLM
@@ -248,25 +250,25 @@ async def test_who_needs_no_model_takes_nothing(config: RunConfig) -> None:
 
 def test_the_controllers_outlook_keeps_to_its_limits() -> None:
     prompt = Prompt(("?",), Kind.CHOICE)
-    found = CONTROLLER.outlook(prompt, Limits(tool_calls=5, turns=6))
-    courses = (found.low, found.usual, found.high)
-    assert [(one.calls, one.offered, one.findings) for one in courses] == [(1, 1, 0), (2, 2, 1), (6, 5, 5)]
+    found = CONTROLLER.call_estimate(prompt, Limits(tool_calls=5, turns=6))
+    call_paths = (found.low, found.usual, found.high)
+    assert [(one.calls, one.offered, one.findings) for one in call_paths] == [(1, 1, 0), (2, 2, 1), (6, 5, 5)]
     assert found.share == 0.75
     assert "3 of 4 asks call one tool" in found.assumes
-    assert all("You may call tools" in one.says for one in courses)
-    two = CONTROLLER.outlook(prompt, Limits(turns=2)).usual
+    assert all("You may call tools" in one.says for one in call_paths)
+    two = CONTROLLER.call_estimate(prompt, Limits(turns=2)).usual
     assert (two.calls, two.offered) == (2, 1)
     for limits in (Limits(turns=1), Limits(tool_calls=0)):
-        alone = CONTROLLER.outlook(prompt, limits)
+        alone = CONTROLLER.call_estimate(prompt, limits)
         assert (alone.low, alone.usual) == (alone.high, alone.high)
         assert (alone.high.calls, alone.high.offered) == (1, 0)
 
 
 def test_verify_asks_again_only_where_there_is_a_rule() -> None:
-    ruled = VERIFY.outlook(Prompt(("?",), Kind.CHOICE, route="Jigsaw"), Limits())
-    assert (ruled.low.calls, ruled.usual, ruled.high) == (1, Course(2, findings=1), Course(2, findings=1))
+    ruled = VERIFY.call_estimate(Prompt(("?",), Kind.CHOICE, route="Jigsaw"), Limits())
+    assert (ruled.low.calls, ruled.usual, ruled.high) == (1, CallPath(2, findings=1), CallPath(2, findings=1))
     assert (ruled.share, "half of the asks" in ruled.assumes) == (0.5, True)
-    assert VERIFY.outlook(Prompt(("?",), Kind.CHOICE, route="nothing"), Limits()) == certain(Course(1))
+    assert VERIFY.call_estimate(Prompt(("?",), Kind.CHOICE, route="nothing"), Limits()) == certain(CallPath(1))
 
 
 Folders = Callable[[str], Path]
@@ -319,7 +321,7 @@ class Counting:
     name: str = "openai:gpt-4o"
     provider: str = "openai"
 
-    def facts(self) -> Mapping[str, Json]:
+    def metadata(self) -> Mapping[str, Json]:
         return {"model": self.name}
 
     def connection(self) -> Mapping[str, Json]:
@@ -327,7 +329,7 @@ class Counting:
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         read = sum(_size(message) for message in arrange(messages, 8))
-        read += text_tokens(menu_json(tools)) if tools else 0
+        read += text_tokens(tools_json(tools)) if tools else 0
         wanted = TOOLS.get(self.tasks[call.question])
         tool = next((tool for tool in tools if tool.card.name == wanted), None)
         if tool is None or any(message.role == "tool" for message in messages):

@@ -116,7 +116,7 @@ def test_its_picture_is_in_the_trace_the_store_and_the_report(
         "Answer: (A)",
         tools=("crop", "strange_measure", "strange_invert"),
     )
-    assert [tool.card.name for tool in run.resources.menu] == ["crop", "strange_measure", "strange_invert"]
+    assert [tool.card.name for tool in run.resources.tools_offered] == ["crop", "strange_measure", "strange_invert"]
     end = carried_out(run)
     assert (end.answered, end.failures, end.stopped) == (1, (), None)
     assert sorted(web[1].read_text().split()) == ["invert", "invert", "measure"]
@@ -179,14 +179,14 @@ def test_the_manifest_knows_what_answered_and_another_form_is_another_run(planne
 
 def test_the_menu_without_names_has_those_that_take_an_image(planned: Planned, stranger: str) -> None:
     run = planned((stranger,), tools=())
-    names = [tool.card.name for tool in run.resources.menu]
+    names = [tool.card.name for tool in run.resources.tools_offered]
     strange = [f"strange_{name}" for name in ("invert", "measure", "fails", "hangs", "hostile", "part")]
-    own_menu = names[: -len(strange)]
-    assert names == [*own_menu, *strange]
-    assert own_menu == [name for name in run.benchmark.card.menu if name in own_menu]
-    assert [tool.card.name for tool in planned((stranger,), tools=("default",)).resources.menu] == names
+    benchmark_tools = names[: -len(strange)]
+    assert names == [*benchmark_tools, *strange]
+    assert benchmark_tools == [name for name in run.benchmark.card.tools_offered if name in benchmark_tools]
+    assert [tool.card.name for tool in planned((stranger,), tools=("default",)).resources.tools_offered] == names
     beside = planned((stranger,), tools=("default", "strange_add"))
-    assert [tool.card.name for tool in beside.resources.menu] == [*own_menu, "strange_add"]
+    assert [tool.card.name for tool in beside.resources.tools_offered] == [*benchmark_tools, "strange_add"]
     notes = asyncio.run(estimate(run)).notes
     assert any("offers: strange_invert, " in note and "unless named: strange_add" in note for note in notes)
     assert any(note.startswith("not offered: strange_untold: its argument image has the name of our") for note in notes)

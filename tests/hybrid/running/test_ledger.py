@@ -127,8 +127,8 @@ class Demonstration:
     name: str = "embedded"
     provider: str = "embedded"
 
-    def facts(self) -> Mapping[str, Json]:
-        return {**self.inner.facts(), "demonstration": True}
+    def metadata(self) -> Mapping[str, Json]:
+        return {**self.inner.metadata(), "demonstration": True}
 
     def connection(self) -> Mapping[str, Json]:
         return {}

@@ -13,7 +13,7 @@ from hybrid.running.config import RunConfig, identity_of
 from hybrid.running.estimate import estimate
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import execute
-from hybrid.scoring.compare import ComparisonOptions, Pair, compare
+from hybrid.scoring.compare import ComparisonOptions, SolverPair, compare
 from hybrid.scoring.score import score_run
 from hybrid.serving.service import ServiceOptions
 
@@ -106,13 +106,14 @@ async def test_pairs_are_those_of_first_repetitions(config: RunConfig, fakes: An
     # A repetition whose first is not there stands for its solver.
     alone = compare([one for one in scored if one.solver in ("mllm@2", "chance")])
     assert [set(pair) for pair in alone.pairs] == [{"mllm@2", "chance"}]
-    chosen = (Pair("mllm", "mllm@2"),)
+    chosen = (SolverPair("mllm", "mllm@2"),)
     assert compare(scored, ComparisonOptions(pairs=chosen)).pairs == chosen
 
 
 def test_how_often_is_no_part_of_what_a_run_is() -> None:
     facts = dict.fromkeys(
-        ("benchmark", "split", "tasks", "settings", "data", "model", "prompts", "menu", "trust", "limits"), "fact"
+        ("benchmark", "split", "tasks", "settings", "data", "model", "prompts", "tools_offered", "trust", "limits"),
+        "fact",
     )
     one, five = RunConfig("blink"), RunConfig("blink", repeats=5)
     assert identity_of(one, facts) == identity_of(five, facts)

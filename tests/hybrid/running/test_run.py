@@ -145,8 +145,8 @@ from hybrid.serving.service import ServiceOptions
 class Stalling:
     def __init__(self, inner, answers):
         self.inner, self.left, self.name, self.provider = inner, answers, inner.name, inner.provider
-    def facts(self):
-        return self.inner.facts()
+    def metadata(self):
+        return self.inner.metadata()
     async def chat(self, messages, tools, call):
         self.left -= 1
         if self.left < 0:

@@ -22,51 +22,51 @@ ROOT = Path(hybrid.__file__).parent.parent
 CLASSICAL = ServiceOptions("classical")
 
 
-def used(*solvers: str, menu: tuple[str, ...] = (), service: ServiceOptions = CLASSICAL) -> ToolsInUse:
+def used(*solvers: str, tools_offered: tuple[str, ...] = (), service: ServiceOptions = CLASSICAL) -> ToolsInUse:
     asked = {name: load_solver(name) for name in solvers}
-    return tools_in_use(asked, "blink", menu or names("tools"), menu, service)
+    return tools_in_use(asked, "blink", tools_offered or names("tools"), tools_offered, service)
 
 
 def test_who_asks_no_tool_sets_up_none() -> None:
     found = used("mllm", "text_only", "caption", "chance")
-    assert (found.menu, found.tools, found.backends) == ((), {}, {})
-    assert found.facts("mllm") == {}
+    assert (found.tools_offered, found.tools, found.backends) == ((), {}, {})
+    assert found.metadata("mllm") == {}
 
 
 def test_a_menu_is_what_was_named_with_what_it_needs() -> None:
-    found = used("controller", "mllm", menu=("depth", "crop"))
-    assert [tool.card.name for tool in found.menu] == ["depth", "crop"]
+    found = used("controller", "mllm", tools_offered=("depth", "crop"))
+    assert [tool.card.name for tool in found.tools_offered] == ["depth", "crop"]
     assert found.by_solver == {"controller": ("crop", "depth", "markers"), "mllm": ()}
 
 
 def test_a_menu_that_nobody_named_leaves_out_what_can_answer_nothing() -> None:
     found = used("controller")
-    offered = {tool.card.name for tool in found.menu}
+    offered = {tool.card.name for tool in found.tools_offered}
     assert "attributes" not in offered, "it is learned"
     assert "crop" in offered
     assert set(found.by_solver["controller"]) == offered
-    assert used("controller", menu=("attributes",)).backends == {"attributes": "absent"}
+    assert used("controller", tools_offered=("attributes",)).backends == {"attributes": "absent"}
 
 
 @pytest.mark.parametrize("solver", ["specialist", "arbiter", "verify"])
 def test_the_specialists_are_those_of_the_rules(solver: str) -> None:
     found = used(solver)
-    assert found.menu == ()
+    assert found.tools_offered == ()
     assert found.by_solver[solver] == tuple(sorted({*tools_asked("blink"), "markers"}))
     assert "crop" not in found.tools
 
 
 def test_what_a_backend_needs_is_needed_with_that_backend_alone(tmp_path: Path) -> None:
-    assert used("controller", menu=("relation",)).by_solver["controller"] == ("relation",)
+    assert used("controller", tools_offered=("relation",)).by_solver["controller"] == ("relation",)
     (tmp_path / "model.safetensors").write_bytes(b"x")
     weights = {name: str(tmp_path) for name in ("detection", "depth")}
-    learned = used("controller", menu=("relation",), service=ServiceOptions("auto", weights))
+    learned = used("controller", tools_offered=("relation",), service=ServiceOptions("auto", weights))
     assert learned.by_solver["controller"] == ("depth", "detection", "markers", "relation")
 
 
 def test_weights_of_a_tool_that_nobody_calls_are_not_read(tmp_path: Path) -> None:
     absent = ServiceOptions(weights={"depth": str(tmp_path / "absent")})
-    assert used("controller", menu=("crop",), service=absent).by_solver["controller"] == ("crop",)
+    assert used("controller", tools_offered=("crop",), service=absent).by_solver["controller"] == ("crop",)
 
 
 def test_rules_for_other_tasks_want_no_weights(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ from hybrid.running.tools_in_use import tools_in_use
 from hybrid.serving.service import ServiceOptions
 solver = SimpleNamespace(offers_menu=True, asks=lambda benchmark, routes: frozenset())
 found = tools_in_use({"one": solver}, "blink", ("crop",), ("crop",), ServiceOptions("classical"))
-print(json.dumps(found.facts("one")))
+print(json.dumps(found.metadata("one")))
 assert "tools.jigsaw" not in sys.modules
 """
 

@@ -16,16 +16,16 @@ from hybrid.run_folder import RunFolder
 from hybrid.running.ablation import ablation
 from hybrid.scoring.ablation import AblatedRun, AblationReport, ablation_at
 from hybrid.scoring.compare import unique
-from hybrid.scoring.menus import menu_words
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.rendering import COLUMNS
 from hybrid.scoring.result import Result
 from hybrid.scoring.score import Counted, Scored, metrics_of
+from hybrid.scoring.tools_offered import tools_words
 from hybrid.stats import contrast, holm
 from hybrid.types import Kind, Outcome, Question, Score, StoredImage, Usage
 
 VAL = Data("blink", "val", {"kind": "folder", "sha256": "a" * 64}, {})
-MENU = ("depth", "crop", "ocr")
+TOOLS_OFFERED = ("depth", "crop", "ocr")
 
 
 def solver(said: Mapping[str, str], **changes: Any) -> Scored:
@@ -61,7 +61,7 @@ ANSWERS = {
 
 def report(*without: str, add_one: bool = True, **usage: Any) -> AblationReport:
     runs = []
-    for place, variant in enumerate(ablation(MENU, add_one=add_one).variants):
+    for place, variant in enumerate(ablation(TOOLS_OFFERED, add_one=add_one).variants):
         if variant.name not in without:
             used = Usage(model_calls=60, tool_calls=10 * place, input_tokens=1000, output_tokens=place, **usage)
             runs.append(AblatedRun(variant, solver(ANSWERS[variant.name], solver=variant.words, usage=used)))
@@ -113,7 +113,7 @@ def test_interval_and_p_are_those_of_a_paired_contrast_and_holm_is_over_the_tabl
         assert (row.low, row.high, row.p) == (one.interval.low, one.interval.high, one.p_value)
     assert [row.p_holm for row in told] == list(holm([one.p_value or 0.0 for one in by_hand]))
     alone = rows(found, 1, "differences", "difference", "accuracy_macro")
-    assert {(row.a, row.b) for row in alone} == {("no tool", f"only {tool}") for tool in MENU}
+    assert {(row.a, row.b) for row in alone} == {("no tool", f"only {tool}") for tool in TOOLS_OFFERED}
 
 
 def test_what_could_be_shown_is_said_and_what_could_not_be_too() -> None:
@@ -196,11 +196,11 @@ class Made:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def folder(self, name: str, menu: tuple[str, ...] | None, **more: Any) -> RunFolder:
+    def folder(self, name: str, tools_offered: tuple[str, ...] | None, **more: Any) -> RunFolder:
         folder = RunFolder(self.path / name)
         identity = {"benchmark": "blink", "split": "val", **more}
-        if menu is not None:
-            identity["menu"] = list(menu)
+        if tools_offered is not None:
+            identity["tools_offered"] = list(tools_offered)
         folder.path.mkdir(parents=True)
         (folder.path / "manifest.json").write_text(
             json.dumps({"format": 1, "identity": identity, "solvers": {"controller": {}}})
@@ -214,10 +214,10 @@ def called(folder: RunFolder, word: str = "controller") -> Scored:
 
 def test_menus_that_differ_are_in_the_names(tmp_path: Path) -> None:
     made = Made(tmp_path)
-    menus = {"full": MENU, "none": (), "a": ("crop", "ocr"), "b": ("ocr",)}
-    scored = [called(made.folder(name, menu)) for name, menu in menus.items()]
-    assert menu_words(scored) == [(), ("no tools",), ("without depth",), ("only ocr",)]
-    assert [one.solver for one in unique(scored, list(menus))] == [
+    tools_offered_by = {"full": TOOLS_OFFERED, "none": (), "a": ("crop", "ocr"), "b": ("ocr",)}
+    scored = [called(made.folder(name, tools_offered)) for name, tools_offered in tools_offered_by.items()]
+    assert tools_words(scored) == [(), ("no tools",), ("without depth",), ("only ocr",)]
+    assert [one.solver for one in unique(scored, list(tools_offered_by))] == [
         "controller",
         "controller [no tools]",
         "controller [without depth]",
@@ -230,18 +230,21 @@ def test_menus_that_differ_are_in_the_names(tmp_path: Path) -> None:
 
 def test_menus_far_from_each_other_are_named(tmp_path: Path) -> None:
     made = Made(tmp_path)
-    scored = [called(made.folder(f"{place}", menu)) for place, menu in enumerate([("a", "b"), ("c", "d", "e")])]
-    assert menu_words(scored) == [("tools a, b",), ("without a, b",)]
+    scored = [
+        called(made.folder(f"{place}", tools_offered))
+        for place, tools_offered in enumerate([("a", "b"), ("c", "d", "e")])
+    ]
+    assert tools_words(scored) == [("tools a, b",), ("without a, b",)]
 
 
 def test_who_offers_no_menu_is_not_called_by_it(tmp_path: Path) -> None:
     made = Made(tmp_path)
-    full, none, old = made.folder("full", MENU), made.folder("none", ()), made.folder("old", None)
+    full, none, old = made.folder("full", TOOLS_OFFERED), made.folder("none", ()), made.folder("old", None)
     imported = made.folder("imported", None, imported={"field": "stored"})
     scored = [called(full, "mllm"), called(none, "mllm"), called(old), called(imported, "saved"), called(none)]
-    assert menu_words([*scored, called(full)]) == [(), (), (), (), ("no tools",), ()]
+    assert tools_words([*scored, called(full)]) == [(), (), (), (), ("no tools",), ()]
     # The tools of another solver's run do not matter.
-    assert menu_words([called(none), called(full, "mllm")]) == [(), ()]
+    assert tools_words([called(none), called(full, "mllm")]) == [(), ()]
 
 
 def test_what_is_no_ablation_is_refused(tmp_path: Path) -> None:

@@ -12,16 +12,16 @@ from hybrid.run_folder import RunFolder, attempt_line
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from hybrid.scoring.calibrate import CountedTestimony, cases, measured, write_trust
+from hybrid.scoring.calibrate import CountedAnswer, cases, measured, write_trust
 from hybrid.serving.service import ServiceOptions
+from hybrid.solving.answer_confidence import AS_CLAIMED, AnswerConfidence, fit
 from hybrid.solving.trust import MODEL, Curve, Key, Measured, Measurement, Trust, TrustFile, fold_of, read_trust
-from hybrid.solving.witness import AS_CLAIMED, Witness, fit
 from hybrid.types import Attempt, Exchange, Json, Kind, Prompt, Question, Reply, Step, StoredImage
 
 FOLDS = 5
 KEY = ("jigsaw", "classical", "Jigsaw")
 JIGSAW = load("tools", "jigsaw")
-PUBLISHED = load("hybrid.benchmarks", "blink").card.skill
+PUBLISHED = load("hybrid.benchmarks", "blink").card.prior_accuracy
 IDENTITY: dict[str, Any] = {
     "data": {"kind": "folder", "sha256": "ab" * 32},
     "model": {"model": "openai:one", "options": {"temperature": 0}},
@@ -37,13 +37,15 @@ TOOLS = {
 
 def said_by_tool(letter: str, confidence: float, backend: str = "classical") -> Step:
     said = {"letter": letter, "answer": f"Answer: ({letter})", "tool": "jigsaw", "backend": backend}
-    return Step("rule", "testify", "", data={"testimony": {**said, "confidence": confidence, "on_card": True}})
+    return Step(
+        "rule", "specialist", "", data={"specialist_answer": {**said, "confidence": confidence, "on_card": True}}
+    )
 
 
-def by_tool(unit: str, confidence: float, right: bool, key: Key = KEY) -> CountedTestimony:
+def by_tool(unit: str, confidence: float, right: bool, key: Key = KEY) -> CountedAnswer:
     """A case of the seam comparison, with what its card claims."""
     curve = Curve(next(card.reliability for card in JIGSAW.card.backends if card.name == "classical"))
-    return CountedTestimony(unit, key, confidence, float(right), Witness(curve.rate, curve.at(confidence)))
+    return CountedAnswer(unit, key, confidence, float(right), AnswerConfidence(curve.rate, curve.at(confidence)))
 
 
 def attempt(identity: str, text: str, *steps: Step) -> Attempt:
@@ -165,7 +167,12 @@ async def test_each_view_is_judged_alone_and_the_choice_of_views_not_at_all(tmp_
             "decisions": "strict",
         },
     )
-    parts = Step("rule", "testify", "", data={"testimony": {**said_by_tool("", 0.9).data["testimony"], "letter": None}})
+    parts = Step(
+        "rule",
+        "specialist",
+        "",
+        data={"specialist_answer": {**said_by_tool("", 0.9).data["specialist_answer"], "letter": None}},
+    )
     replies = [
         Reply("1, 2", steps=(parts,)),
         Reply("(B)", steps=(said_by_tool("A", 0.8),)),
@@ -275,7 +282,9 @@ async def test_from_a_run_to_a_run_that_trusts_it(tmp_path: Path, fakes: Any) ->
         question = next(question for question in plan.sound if question.id == one.id)
         (step,) = one.exchanges[0].reply.steps
         trust = judged_by(tmp_path / "trust.json", question)
-        assert step.data["mllm"]["worth"] == pytest.approx(trust.skill("Jigsaw", PUBLISHED.accuracy["Jigsaw"]).value)
+        assert step.data["mllm"]["worth"] == pytest.approx(
+            trust.model_accuracy("Jigsaw", PUBLISHED.accuracy["Jigsaw"]).value
+        )
         assert step.data["tool"]["intercept"] == trust.recalibration(*KEY).intercept > 0
 
 
@@ -338,7 +347,7 @@ def test_the_file_names_what_was_measured(tmp_path: Path, fakes: Any) -> None:
 
 
 def test_a_counted_tool_brings_those_that_it_asks() -> None:
-    case = CountedTestimony("a", ("depth", "classical", "Relative_Depth"), 0.9, 1.0, Witness(0.8))
+    case = CountedAnswer("a", ("depth", "classical", "Relative_Depth"), 0.9, 1.0, AnswerConfidence(0.8))
     identity = {"benchmark": "blink", "split": "val", **IDENTITY}
     content = {"identity": identity, "solvers": {"mllm": {}, "specialist": {"tools": TOOLS}}}
     assert set(measured(content, [case]).tools) == {"depth", "markers"}
@@ -391,10 +400,10 @@ def test_a_share_of_the_votes_is_recalibrated_next_to_the_skill(tmp_path: Path, 
     asked = questions(fakes, 40)
     alone = [attempt(q.id, "(A)" if n % 2 else "(B)", voted_for("A", 0.9)) for n, q in enumerate(asked)]
     found = write_trust(made(tmp_path / "run", asked, {"mllm": alone}, samples=3), tmp_path / "trust.json", FOLDS)
-    assert {case.claimed for case in found} == {Witness(PUBLISHED.accuracy["Jigsaw"], 0.9)}
+    assert {case.claimed for case in found} == {AnswerConfidence(PUBLISHED.accuracy["Jigsaw"], 0.9)}
     trust = judged_by(tmp_path / "trust.json", asked[0])
-    told = trust.model("Jigsaw", trust.skill("Jigsaw", PUBLISHED.accuracy["Jigsaw"]), 0.9)
-    assert told.worth < Witness(told.rate, 0.9).worth
+    told = trust.model("Jigsaw", trust.model_accuracy("Jigsaw", PUBLISHED.accuracy["Jigsaw"]), 0.9)
+    assert told.worth < AnswerConfidence(told.rate, 0.9).worth
     assert read_trust(tmp_path / "trust.json").measured.samples == 3
 
 
@@ -415,13 +424,15 @@ def test_a_scanpath_counts_by_the_similarity_that_the_benchmark_leads_with(tmp_p
     told: Json = {"letter": None, "answer": same, "tool": "scanpath", "backend": "classical", "confidence": 0.4}
     prompt = Prompt(("?",), Kind.SCANPATH, route="Q9")
     by_rule = Attempt(
-        "Q9_1", (Exchange(prompt, Reply("", steps=(Step("rule", "testify", "", data={"testimony": told}),))),), 0.1
+        "Q9_1",
+        (Exchange(prompt, Reply("", steps=(Step("rule", "specialist", "", data={"specialist_answer": told}),))),),
+        0.1,
     )
     alone = Attempt("Q9_1", (Exchange(prompt, Reply(other)),), 0.1)
     folder = made(tmp_path / "run", [question], {"specialist": [by_rule], "mllm": [alone]}, benchmark="hvsbench")
     tool, model = sorted(cases(folder), key=lambda case: case.key, reverse=True)
     assert (tool.key, tool.score) == (("scanpath", "classical", "Q9"), pytest.approx(1.0))
-    assert tool.claimed == Witness(load("hybrid.benchmarks", "hvsbench").card.skill.guessed["Q9"])
+    assert tool.claimed == AnswerConfidence(load("hybrid.benchmarks", "hvsbench").card.prior_accuracy.guessed["Q9"])
     assert model.key == (*MODEL, "Q9")
     assert 0 <= model.score < 0.8
 

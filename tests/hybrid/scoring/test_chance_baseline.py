@@ -45,7 +45,7 @@ def simulated(bench: Benchmark, asked: Sequence[Question], fakes: Any, run: int)
         rng = random.Random(f"{run}/{question.id}")
 
         async def ask(prompt: Prompt) -> Reply:
-            return await chance.SOLVER.ask(prompt, fakes.kit_of(prompt, seed=rng.getrandbits(60)))
+            return await chance.SOLVER.ask(prompt, fakes.context_of(prompt, seed=rng.getrandbits(60)))
 
         return bench.score(question, at_once(bench.dialogue(question.asked(), ask)), AS_PAPERS)
 

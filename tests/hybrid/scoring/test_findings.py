@@ -193,7 +193,7 @@ A, B = call("jigsaw", {"best": 0}, ALL), call("jigsaw", {"best": 1}, ALL)
         ((Step("rule", "keep", "best is 0", data={"best": 0}),), "none", None, False),
         ((), "none", None, False),
         # What the solver heard itself goes before.
-        ((A, Step("rule", "evidence", "", data={"testimony": {"answer": "Answer: (B)"}})), "wrong", "B", True),
+        ((A, Step("rule", "evidence", "", data={"specialist_answer": {"answer": "Answer: (B)"}})), "wrong", "B", True),
     ],
 )
 async def test_the_finding_is_what_the_rule_answers(
@@ -371,10 +371,10 @@ def test_a_damaged_trace_costs_its_own_question(tmp_path: Path) -> None:
 def test_a_rule_that_fails_costs_its_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rule = rules()[ROW.route]
 
-    async def fails_at_times(prompt: Prompt, kit: Any) -> object:
+    async def fails_at_times(prompt: Prompt, ctx: Any) -> object:
         if "odd" in prompt.text:
             raise LookupError("a defect")
-        return await rule(prompt, kit)
+        return await rule(prompt, ctx)
 
     fails_at_times.tools = rule.tools  # type: ignore[attr-defined]
     monkeypatch.setitem(rules(), ROW.route, fails_at_times)  # type: ignore[arg-type]
@@ -432,7 +432,7 @@ RUNS = (
 )
 
 
-def without_testimony(one: Attempt) -> Attempt:
+def without_specialist_answer(one: Attempt) -> Attempt:
     """The attempt as a controller's trace has it: its tool calls alone."""
     exchanges = tuple(
         replace(each, reply=replace(each.reply, steps=tuple(step for step in each.reply.steps if step.kind == "tool")))
@@ -455,7 +455,7 @@ async def test_on_a_specialists_own_trace_the_rule_gives_its_own_answer(
             question = scored.questions[score.id]
             assert isinstance(question, Question)
             own = read_trace(plan.folder, scored.recorded, score.id)
-            found: Heard = await hear(adapter, question, without_testimony(own))
+            found: Heard = await hear(adapter, question, without_specialist_answer(own))
             assert found.answer == score.answer, score.id
             verdict = "none" if score.answer is None else "right" if score.correct == 1.0 else "wrong"
             assert found.finding == ("unread" if score.correct is None and score.answer else verdict)

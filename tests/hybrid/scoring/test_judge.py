@@ -23,7 +23,7 @@ from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.scoring.judge import TEXTS, Judged, UnreadReply, answer_in, ask_judge, judge_prompt, judge_run
-from hybrid.scoring.readings import Reading, can_be_judged, read_readings, reply_sha256, with_readings
+from hybrid.scoring.readings import ReplyReading, can_be_judged, read_readings, reply_sha256, with_readings
 from hybrid.scoring.score import Scored, import_run, score_run
 from hybrid.serving.service import ServiceOptions
 from hybrid.texts import read_texts, text_hash
@@ -324,7 +324,7 @@ async def test_a_call_of_the_judge_is_its_own(fakes: Any) -> None:
     exchange = Exchange(Prompt(("Q",), Kind.CHOICE, CHOICES), Reply("hm"))
     judge = fakes.QueueModel(["It says so.\nAnswer: (C)"])
     verdict = await ask_judge(judge, UnreadReply("val_1", 2, exchange))
-    assert verdict == Reading("val_1", 2, "C", "queue:model", "It says so.\nAnswer: (C)", reply_sha256(exchange))
+    assert verdict == ReplyReading("val_1", 2, "C", "queue:model", "It says so.\nAnswer: (C)", reply_sha256(exchange))
     ((message,), tools, call), *_ = judge.calls
     text = judge_prompt(exchange, read_texts(TEXTS))
     assert (message.text, tools) == (text, ())
@@ -388,7 +388,7 @@ class Crowd:
     def __init__(self) -> None:
         self.now = self.most = 0
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         return {}
 
     def connection(self) -> dict[str, Any]:
@@ -451,7 +451,7 @@ def test_each_ask_of_a_question_has_its_own_verdict() -> None:
     from hybrid.types import Attempt
 
     exchanges = tuple(Exchange(Prompt(("Q",), Kind.CHOICE, CHOICES), Reply(text)) for text in ("hm", "well"))
-    verdict = Reading("q", 1, "C", "m", "Answer: (C)", reply_sha256(exchanges[1]))
+    verdict = ReplyReading("q", 1, "C", "m", "Answer: (C)", reply_sha256(exchanges[1]))
     found = with_readings(Attempt("q", exchanges, 0.0), {("q", 1): verdict})
     assert found is not None
     assert [exchange.reply.text for exchange in found] == ["hm", "C"]

@@ -48,7 +48,7 @@ class Obedient:
     name: str = "openai:mock"
     provider: str = "openai"
 
-    def facts(self) -> Mapping[str, Json]:
+    def metadata(self) -> Mapping[str, Json]:
         return {"model": self.name}
 
     def connection(self) -> Mapping[str, Json]:

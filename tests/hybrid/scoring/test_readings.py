@@ -11,7 +11,7 @@ from hybrid.errors import DataError
 from hybrid.scoring.readings import (
     JUDGED,
     VERDICTS,
-    Reading,
+    ReplyReading,
     can_be_judged,
     models_of,
     read_readings,
@@ -29,8 +29,8 @@ def exchange(text: str, kind: Kind = Kind.CHOICE, outcome: Outcome = Outcome.ANS
     return Exchange(Prompt(("Which?",), kind, choices), Reply(text, outcome))
 
 
-def verdict(letter: str | None, ask: int = 0, sha256: str = "", identity: str = "q") -> Reading:
-    return Reading(identity, ask, letter, "judge:one", f"Answer: {letter}", sha256)
+def verdict(letter: str | None, ask: int = 0, sha256: str = "", identity: str = "q") -> ReplyReading:
+    return ReplyReading(identity, ask, letter, "judge:one", f"Answer: {letter}", sha256)
 
 
 def attempt(*exchanges: Exchange) -> Attempt:
@@ -39,7 +39,7 @@ def attempt(*exchanges: Exchange) -> Attempt:
 
 def test_the_file_is_named_and_a_hash_is_optional() -> None:
     assert VERDICTS == "verdicts.jsonl"
-    assert Reading("q", 0, None, "m", "").reply_sha256 == ""
+    assert ReplyReading("q", 0, None, "m", "").reply_sha256 == ""
 
 
 def test_the_first_line_of_an_ask_counts(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_verdict_takes_the_place_of_its_reply_only() -> None:
         {("p", 0): verdict("B", identity="p")},
     ],
 )
-def test_no_verdict_that_decides_is_no_reading(verdicts: dict[tuple[str, int], Reading]) -> None:
+def test_no_verdict_that_decides_is_no_reading(verdicts: dict[tuple[str, int], ReplyReading]) -> None:
     assert with_readings(attempt(exchange("hm")), verdicts) is None
 
 

@@ -19,12 +19,12 @@ from hybrid.serving.described import Describer
 from hybrid.serving.isolated import IsolatedTools
 from hybrid.serving.service import ServiceOptions
 from hybrid.serving.sources import code_of
-from hybrid.solving.kit import Solver
+from hybrid.solving.solver import Solver
 from hybrid.types import Fault
 
 SOUND = """
 from hybrid.tool import (
-    Args, BackendCard, Bin, Card, Evidence, KnownAnswer, Need, Picture, Provenance, Series, Tool,
+    Args, BackendCard, Bin, Card, Evidence, KnownAnswer, Need, Picture, Provenance, CheckSeries, Tool,
 )
 
 
@@ -48,7 +48,7 @@ CARD = BackendCard("classical", "7", Backend, "counts", None, (known,), bins, 2,
 TOOL = Tool(
     Card("sound", "Counts.", "None.", (CARD,), (1, 3), (need,), "nothing"),
     SoundArgs,
-    (KnownAnswer("one", lambda: None, Series("ones", 2)),),
+    (KnownAnswer("one", lambda: None, CheckSeries("ones", 2)),),
 )
 """
 BROKEN = {
@@ -145,11 +145,11 @@ async def test_a_described_tool_is_asked_in_the_worker_which_checks_its_argument
 def test_a_run_goes_on_without_a_tool_that_cannot_be_imported_unless_it_was_named(outside: Path) -> None:
     break_tools(outside, "ends")
     solvers: dict[str, Solver] = {"controller": registry.load_solver("controller")}
-    menu, service = ("crop", "ends", "sound"), ServiceOptions("classical")
+    tools_offered, service = ("crop", "ends", "sound"), ServiceOptions("classical")
     with described_by(describer):
-        found = tools_in_use(solvers, "blink", menu, (), service)
+        found = tools_in_use(solvers, "blink", tools_offered, (), service)
         with pytest.raises(UsageError, match=r"ends\.py: cannot be imported"):
-            tools_in_use(solvers, "blink", menu, ("ends",), service)
-    assert [tool.card.name for tool in found.menu] == ["crop", "sound"]
+            tools_in_use(solvers, "blink", tools_offered, ("ends",), service)
+    assert [tool.card.name for tool in found.tools_offered] == ["crop", "sound"]
     (why,) = found.left_out
     assert why.endswith("ends.py: cannot be imported: cost its worker process: exit code 4")

@@ -10,8 +10,8 @@ import pytest
 
 from hybrid.errors import ToolError, WeightsError
 from hybrid.serving.known_answers import check_once, failures, run_checks
-from hybrid.serving.loader import Choice, Loader
-from hybrid.tool import Args, BackendCard, Card, Evidence, KnownAnswer, Posed, Request, Tool
+from hybrid.serving.loader import BackendChoice, Loader
+from hybrid.tool import Args, BackendCard, Card, CheckCase, Evidence, KnownAnswer, Request, Tool
 from hybrid.types import Fault
 
 
@@ -35,7 +35,7 @@ def known(grey: int) -> KnownAnswer:
     def wrong(found: Evidence) -> str | None:
         return None if found.data["bright"] == (grey > 100) else f"bright is {found.data['bright']}"
 
-    return KnownAnswer(f"grey {grey}", lambda: Posed((np.full((4, 4, 3), grey, np.uint8),), {}, wrong))
+    return KnownAnswer(f"grey {grey}", lambda: CheckCase((np.full((4, 4, 3), grey, np.uint8),), {}, wrong))
 
 
 def tool_of(backend: Any, *checks: KnownAnswer) -> Tool:
@@ -49,8 +49,8 @@ def weights(folder: Path, content: bytes) -> str:
     return str(folder)
 
 
-def choice(folder: str, *, unchecked: bool = False) -> Choice:
-    return Choice("learned", {"brightness": folder}, unchecked=unchecked)
+def choice(folder: str, *, unchecked: bool = False) -> BackendChoice:
+    return BackendChoice("learned", {"brightness": folder}, unchecked=unchecked)
 
 
 def test_weights_that_pass_are_checked_once_for_every_process(tmp_path: Path, hybrid_home: Path) -> None:

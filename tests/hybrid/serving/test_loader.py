@@ -14,7 +14,7 @@ import numpy as np
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache, entries
-from hybrid.serving.loader import Choice, Loader
+from hybrid.serving.loader import BackendChoice, Loader
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.tool import Evidence, Request
 from hybrid.types import ImageRef
@@ -32,7 +32,7 @@ def weights(folder: Path, size: int) -> str:
 
 def test_what_was_used_longest_ago_is_evicted(fakes: Any, tmp_path: Path) -> None:
     named = {name: weights(tmp_path / name, 100) for name in ("a", "b", "c")}
-    loader = Loader(Choice("learned", named, memory_bytes=200))
+    loader = Loader(BackendChoice("learned", named, memory_bytes=200))
     tools = {name: fakes.counter(fakes.CountingBackend(), name=name, kind="learned", weights=name) for name in named}
     loader.load(tools["a"])
     loader.load(tools["b"])
@@ -45,7 +45,7 @@ def test_what_was_used_longest_ago_is_evicted(fakes: Any, tmp_path: Path) -> Non
 
 def test_one_that_is_larger_than_the_budget_is_loaded_alone(fakes: Any, tmp_path: Path) -> None:
     named = {"a": weights(tmp_path / "a", 10), "b": weights(tmp_path / "b", 500)}
-    loader = Loader(Choice("learned", named, memory_bytes=200))
+    loader = Loader(BackendChoice("learned", named, memory_bytes=200))
     for name in named:
         loader.load(fakes.counter(fakes.CountingBackend(), name=name, kind="learned", weights=name))
     assert loader.loaded == ("b",)
@@ -198,7 +198,7 @@ class Loading:
 
 def test_room_is_made_before_weights_are_loaded(fakes: Any, tmp_path: Path) -> None:
     named = {name: weights(tmp_path / name, 100) for name in ("a", "b", "c")}
-    loader = Loader(Choice("learned", named, memory_bytes=200))
+    loader = Loader(BackendChoice("learned", named, memory_bytes=200))
     seen: list[tuple[str, ...]] = []
     for name in named:
         loader.load(fakes.counter(Loading(seen, loader), name=name, kind="learned", weights=name))
@@ -206,7 +206,7 @@ def test_room_is_made_before_weights_are_loaded(fakes: Any, tmp_path: Path) -> N
 
 
 def test_weights_that_do_not_fit_a_device_are_loaded_on_the_cpu(fakes: Any, tmp_path: Path) -> None:
-    loader = Loader(Choice("learned", {"a": weights(tmp_path / "a", 100)}, "cuda:0"))
+    loader = Loader(BackendChoice("learned", {"a": weights(tmp_path / "a", 100)}, "cuda:0"))
     backend = Loading([], loader, full=True)
     ready = loader.load(fakes.counter(backend, name="a", kind="learned", weights="a"))
     assert (ready.device, backend.devices) == ("cpu", ["cuda:0", "cpu"])

@@ -32,8 +32,8 @@ from hybrid.solving.captions import (
     read_captions,
 )
 from hybrid.solving.controls import Control
-from hybrid.solving.kit import Limits, Log
 from hybrid.solving.session import Resources, Session
+from hybrid.solving.solver import Limits, Log
 from hybrid.types import Fault, ImageRef, Kind, Outcome, Prompt, Reply, StoredImage
 
 SHA = "a" * 64
@@ -193,7 +193,12 @@ def ask(service: ToolService, fakes: Any) -> Ask:
     refs = fakes.refs(service.store, 1, 2)
 
     async def one(number: int = 1, **changes: Any) -> Reply:
-        options: dict[str, Any] = {"control": Control(service), "menu": (), "wording": Wording(), "limits": Limits()}
+        options: dict[str, Any] = {
+            "control": Control(service),
+            "tools_offered": (),
+            "wording": Wording(),
+            "limits": Limits(),
+        }
         question = fakes.question(f"q{number}", images=tuple(ref.image for ref in refs))
         prompt = Prompt((question.text, *refs), Kind.CHOICE, question.choices)
         return await Session(question, Mllm("caption"), Resources(**{**options, **changes})).ask(prompt)

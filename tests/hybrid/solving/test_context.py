@@ -18,8 +18,8 @@ from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.solving.context import BESIDE, NOTHING, SuppliedTexts, read_supplied, refuse_missing
 from hybrid.solving.controls import Control
-from hybrid.solving.kit import Limits
 from hybrid.solving.session import Resources, Session
+from hybrid.solving.solver import Limits
 from hybrid.types import ImageRef, Kind, Prompt
 
 IDS = st.text(st.characters(codec="utf-8", exclude_characters="#"), min_size=1, max_size=8)

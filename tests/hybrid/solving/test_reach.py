@@ -14,7 +14,7 @@ from hybrid.running.engine import attempt_question
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.serving.service import ServiceOptions
 from hybrid.solving.controls import Subject, ToolOutput
-from hybrid.solving.kit import Kit, Solver
+from hybrid.solving.solver import Solver, SolverContext
 from hybrid.types import Prompt, Question, Reply
 
 TARGET = "a target that no prompt says"
@@ -47,13 +47,13 @@ class Spy(Solver):
 
     needs_model = True
 
-    async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
-        self.found += reachable([prompt, kit])
+    async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
+        self.found += reachable([prompt, ctx])
         names = [image.name for image in prompt.images]
-        await kit.tool("jigsaw", names, {})
-        await kit.model([kit.message(prompt)])
+        await ctx.tool("jigsaw", names, {})
+        await ctx.model([ctx.message(prompt)])
         self.calls += 1
-        self.found += reachable([prompt, kit])
+        self.found += reachable([prompt, ctx])
         return Reply("")
 
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.errors import BudgetSpent, Outage
-from hybrid.solving.kit import Log
 from hybrid.solving.self_consistency import Vote, confidence_in, entropy_bits, voted
+from hybrid.solving.solver import Log
 from hybrid.types import Fault, Kind, Prompt, Reply, Step
 
 CHOICES = ("left", "right")

@@ -20,15 +20,15 @@ from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.solving.controls import Control, Subject
-from hybrid.solving.kit import ImageForm, Kit, Limits
 from hybrid.solving.self_consistency import confidence_in
 from hybrid.solving.session import Resources, Session, find_tool, loaded_tool, seed_of
+from hybrid.solving.solver import ImageForm, Limits, SolverContext
 from hybrid.solving.trust import Measured, Measurement, TrustFile, fold_of
 from hybrid.timing import CallTime, waiting
 from hybrid.tool import Args, Tool
 from hybrid.types import Fault, Finding, ImageRef, Kind, Outcome, Prompt, Question, Reply, Usage
 
-Play = Callable[[Prompt, Kit], Awaitable[Reply]]
+Play = Callable[[Prompt, SolverContext], Awaitable[Reply]]
 
 
 @dataclass
@@ -45,8 +45,8 @@ class Scripted:
     def calls(self, limits: Limits) -> tuple[int, int]:
         return (1, 1)
 
-    async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
-        return await self.play(prompt, kit)
+    async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
+        return await self.play(prompt, ctx)
 
 
 @pytest.fixture
@@ -79,7 +79,12 @@ def start(service: ToolService, question: Question, fakes: Any) -> Start:
     """`start(play, replies=[...], limits=...)` is a session of the question."""
 
     def make(play: Play, replies: Any = (), model: Any = None, **changes: Any) -> Session:
-        options: dict[str, Any] = {"control": Control(service), "menu": (), "wording": Wording(), "limits": Limits()}
+        options: dict[str, Any] = {
+            "control": Control(service),
+            "tools_offered": (),
+            "wording": Wording(),
+            "limits": Limits(),
+        }
         chosen = model if model is not None else fakes.QueueModel(list(replies))
         return Session(question, Scripted(play), Resources(model=chosen, **{**options, **changes}))
 
@@ -89,22 +94,22 @@ def start(service: ToolService, question: Question, fakes: Any) -> Start:
 NAMES = ("img:1", "img:2", "img:3")
 
 
-async def say(prompt: Prompt, kit: Kit) -> Reply:
-    message = await kit.model([kit.message(prompt)])
+async def say(prompt: Prompt, ctx: SolverContext) -> Reply:
+    message = await ctx.model([ctx.message(prompt)])
     return Reply(message.text)
 
 
-async def solve(prompt: Prompt, kit: Kit) -> Reply:
-    finding = await kit.tool("jigsaw", NAMES, {})
+async def solve(prompt: Prompt, ctx: SolverContext) -> Reply:
+    finding = await ctx.tool("jigsaw", NAMES, {})
     return Reply(f"candidate {finding.data['best']}")
 
 
 async def test_usage_is_what_the_provider_counted_and_the_price_makes_of_it(
     start: Start, prompt: Prompt, fakes: Any
 ) -> None:
-    async def twice(prompt: Prompt, kit: Kit) -> Reply:
-        await kit.model([kit.message(prompt)])
-        return await say(prompt, kit)
+    async def twice(prompt: Prompt, ctx: SolverContext) -> Reply:
+        await ctx.model([ctx.message(prompt)])
+        return await say(prompt, ctx)
 
     replies = [fakes.counted("hm", 100, 20, 5), fakes.counted("(A)", 300, 10)]
     reply = await start(twice, replies, price=Price(2.0, 10.0)).ask(prompt)
@@ -128,8 +133,8 @@ async def test_tools_are_warmed_by_a_model_call_that_offers_any_and_may_lead_to_
         def warm(self) -> None:
             self.warmed += 1
 
-    async def offer(prompt: Prompt, kit: Kit) -> Reply:
-        return Reply((await kit.model([kit.message(prompt)], [load("tools", "crop")] if offered else ())).text)
+    async def offer(prompt: Prompt, ctx: SolverContext) -> Reply:
+        return Reply((await ctx.model([ctx.message(prompt)], [load("tools", "crop")] if offered else ())).text)
 
     counting = Counting(service.store, service.cache, service.options)
     await start(offer, ["(A)"], control=Control(counting, mode)).ask(prompt)
@@ -145,10 +150,10 @@ async def test_without_a_price_the_cost_is_unknown(start: Start, prompt: Prompt,
 async def test_each_ask_reports_its_own_usage_and_its_own_call_key(start: Start, prompt: Prompt, fakes: Any) -> None:
     model = fakes.QueueModel([fakes.counted("a", 10, 1), fakes.counted("b", 20, 2), fakes.counted("c", 40, 4)])
 
-    async def twice_and_then_once(prompt: Prompt, kit: Kit) -> Reply:
+    async def twice_and_then_once(prompt: Prompt, ctx: SolverContext) -> Reply:
         if len(model.calls) == 0:
-            await say(prompt, kit)
-        return await say(prompt, kit)
+            await say(prompt, ctx)
+        return await say(prompt, ctx)
 
     session = start(twice_and_then_once, model=model)
     first = await session.ask(prompt)
@@ -161,11 +166,11 @@ async def test_each_ask_reports_its_own_usage_and_its_own_call_key(start: Start,
 
 
 async def test_a_tool_call_finds_and_leaves_a_step_and_a_named_picture(start: Start, prompt: Prompt) -> None:
-    kits: list[Kit] = []
+    contexts: list[SolverContext] = []
 
-    async def play(prompt: Prompt, kit: Kit) -> Reply:
-        kits.append(kit)
-        return await solve(prompt, kit)
+    async def play(prompt: Prompt, ctx: SolverContext) -> Reply:
+        contexts.append(ctx)
+        return await solve(prompt, ctx)
 
     reply = await start(play).ask(prompt)
     assert reply.text == "candidate 0"
@@ -174,16 +179,16 @@ async def test_a_tool_call_finds_and_leaves_a_step_and_a_named_picture(start: St
     assert (step.kind, step.name, step.fault) == ("tool", "jigsaw", None)
     assert step.data["images"] == list(NAMES)
     assert step.data["backend"] == "classical"
-    made = [name for name in kits[0].album.names if name not in NAMES]
+    made = [name for name in contexts[0].image_registry.names if name not in NAMES]
     assert made == [ref.name for ref in step.images]
     assert made
     assert all(name.startswith("img:1.") for name in made)
 
 
 async def test_a_made_picture_can_be_given_to_a_tool_again(start: Start, prompt: Prompt) -> None:
-    async def again(prompt: Prompt, kit: Kit) -> Reply:
-        finding = await kit.tool("jigsaw", NAMES, {})
-        marks = await kit.tool("markers", [finding.images[0].name], {})
+    async def again(prompt: Prompt, ctx: SolverContext) -> Reply:
+        finding = await ctx.tool("jigsaw", NAMES, {})
+        marks = await ctx.tool("markers", [finding.images[0].name], {})
         return Reply(marks.backend)
 
     assert (await start(again).ask(prompt)).text == "classical"
@@ -202,9 +207,9 @@ async def test_a_made_picture_can_be_given_to_a_tool_again(start: Start, prompt:
 async def test_a_wrong_call_is_an_error_with_its_fault_and_counts(
     start: Start, prompt: Prompt, name: str, images: tuple[str, ...], args: dict[str, Any], fault: Fault, message: str
 ) -> None:
-    async def play(prompt: Prompt, kit: Kit) -> Reply:
+    async def play(prompt: Prompt, ctx: SolverContext) -> Reply:
         with pytest.raises(ToolError, match=message) as caught:
-            await kit.tool(name, images, args)
+            await ctx.tool(name, images, args)
         assert caught.value.fault is fault
         return Reply("went on")
 
@@ -215,8 +220,8 @@ async def test_a_wrong_call_is_an_error_with_its_fault_and_counts(
 
 
 async def test_a_view_that_this_ask_does_not_show_cannot_be_reached(start: Start, prompt: Prompt) -> None:
-    async def marks(prompt: Prompt, kit: Kit) -> Reply:
-        return Reply((await kit.tool("markers", ["img:1"], {})).backend)
+    async def marks(prompt: Prompt, ctx: SolverContext) -> Reply:
+        return Reply((await ctx.tool("markers", ["img:1"], {})).backend)
 
     session = start(marks)
     assert (await session.ask(prompt)).outcome is Outcome.ANSWERED
@@ -293,8 +298,8 @@ class Counting(Control):
         return await self.service.call(self.tool, numbered, images[:1], seed, spent)
 
 
-async def heard(prompt: Prompt, kit: Kit) -> Reply:
-    return Reply((await kit.tool("jigsaw", NAMES, {})).text)
+async def heard(prompt: Prompt, ctx: SolverContext) -> Reply:
+    return Reply((await ctx.tool("jigsaw", NAMES, {})).text)
 
 
 async def test_waiting_for_a_tool_is_no_time_of_a_question(
@@ -324,9 +329,9 @@ async def test_tools_and_model_spend_the_same_seconds(
     async def speaks() -> None:
         clock.passes(0.5)
 
-    async def both(prompt: Prompt, kit: Kit) -> Reply:
-        await heard(prompt, kit)
-        return await say(prompt, kit)
+    async def both(prompt: Prompt, ctx: SolverContext) -> Reply:
+        await heard(prompt, ctx)
+        return await say(prompt, ctx)
 
     tool = fakes.counter(fakes.CountingBackend(takes=lambda: clock.passes(2.0)))
     one = ToolService(service.store, FindingCache(None, service.store), ServiceOptions("classical", threads=1), clock)
@@ -361,9 +366,9 @@ async def test_a_tool_that_is_lost_is_counted(
 ) -> None:
     tool = fakes.counter(fakes.CountingBackend())
 
-    async def goes_on(prompt: Prompt, kit: Kit) -> Reply:
+    async def goes_on(prompt: Prompt, ctx: SolverContext) -> Reply:
         with suppress(ToolError):
-            await heard(prompt, kit)
+            await heard(prompt, ctx)
         return Reply("went on")
 
     session = start(goes_on, control=Counting(service, tool=tool, number=number))
@@ -421,10 +426,10 @@ async def test_without_a_model_nothing_is_recorded(service: ToolService, questio
 
 
 async def test_the_kit_says_nothing_of_the_question(start: Start, prompt: Prompt) -> None:
-    seen: list[Kit] = []
+    seen: list[SolverContext] = []
 
-    async def play(prompt: Prompt, kit: Kit) -> Reply:
-        seen.append(kit)
+    async def play(prompt: Prompt, ctx: SolverContext) -> Reply:
+        seen.append(ctx)
         return Reply("")
 
     for session in (start(play), start(play)):
@@ -439,8 +444,8 @@ async def test_trust_is_that_of_the_other_folds(start: Start, prompt: Prompt, qu
     folds = tuple({("jigsaw", "classical", f"fold {place}"): Measurement(0, 0)} for place in range(7))
     seen: list[Any] = []
 
-    async def play(prompt: Prompt, kit: Kit) -> Reply:
-        seen.append(kit.trust.measured)
+    async def play(prompt: Prompt, ctx: SolverContext) -> Reply:
+        seen.append(ctx.trust.measured)
         return Reply("")
 
     measured = Measured("blink", "val", {}, None, {}, "real")
@@ -497,9 +502,9 @@ def test_usage_adds_up_and_leaves_unknown_costs_out() -> None:
 async def test_every_sample_is_an_ask_of_its_own_and_all_are_paid(start: Start, prompt: Prompt, fakes: Any) -> None:
     model = fakes.QueueModel([fakes.counted(text, 100, 20) for text in ("(A)", "hm", "(B)", "(B)")])
 
-    async def twice_at_first(prompt: Prompt, kit: Kit) -> Reply:
-        reply = await say(prompt, kit)
-        return await say(prompt, kit) if reply.text == "hm" else reply
+    async def twice_at_first(prompt: Prompt, ctx: SolverContext) -> Reply:
+        reply = await say(prompt, ctx)
+        return await say(prompt, ctx) if reply.text == "hm" else reply
 
     reply = await start(twice_at_first, model=model, samples=3).ask(prompt)
     assert (reply.text, reply.outcome) == ("(B)", Outcome.ANSWERED)
@@ -514,10 +519,10 @@ async def test_every_sample_is_an_ask_of_its_own_and_all_are_paid(start: Start, 
 async def test_a_sample_knows_no_picture_of_another(start: Start, prompt: Prompt, fakes: Any) -> None:
     seen: list[int] = []
 
-    async def play(prompt: Prompt, kit: Kit) -> Reply:
-        seen.append(len(kit.album.names))
-        await kit.tool("jigsaw", NAMES, {})
-        return await say(prompt, kit)
+    async def play(prompt: Prompt, ctx: SolverContext) -> Reply:
+        seen.append(len(ctx.image_registry.names))
+        await ctx.tool("jigsaw", NAMES, {})
+        return await say(prompt, ctx)
 
     await start(play, ["(A)", "(A)"], samples=2).ask(prompt)
     assert seen == [3, 3]
@@ -541,8 +546,8 @@ async def test_who_samples_itself_or_needs_no_model_is_asked_once(
 ) -> None:
     asked: list[int] = []
 
-    async def play(prompt: Prompt, kit: Kit) -> Reply:
-        asked.append(kit.samples)
+    async def play(prompt: Prompt, ctx: SolverContext) -> Reply:
+        asked.append(ctx.samples)
         return Reply("(A)")
 
     session = start(play, samples=4)

@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.errors import DataError, UsageError
+from hybrid.solving.answer_confidence import AnswerConfidence, Recalibration, log_odds, probability
 from hybrid.solving.trust import (
     MODEL,
     NOT_THE_MODEL,
     Curve,
     Measured,
     Measurement,
-    Skill,
+    ModelAccuracy,
     Trust,
     TrustFile,
     claimed_by,
@@ -27,7 +28,6 @@ from hybrid.solving.trust import (
     trust_content,
     written,
 )
-from hybrid.solving.witness import Recalibration, Witness, log_odds, probability
 from hybrid.tool import Bin
 
 CURVE = Curve((Bin(0.5, 30, 60), Bin(0.8, 95, 98)))
@@ -82,13 +82,13 @@ def skilled(usual: float, right: int, n: int) -> float:
 
 @pytest.mark.parametrize(("right", "n"), [(0, 0), (30, 50), (37, 50), (47, 50), (10, 50)])
 def test_a_skill_is_the_mean_of_what_is_likely_under_a_tight_and_a_loose_prior(right: int, n: int) -> None:
-    found = measured(Jigsaw=Measurement(right, n, usual=0.6)).skill("Jigsaw", 0.6)
+    found = measured(Jigsaw=Measurement(right, n, usual=0.6)).prior_accuracy("Jigsaw", 0.6)
     assert found.value == pytest.approx(skilled(0.6, right, n), abs=1e-4)
-    assert found.as_json() == {"usual": 0.6, "expected": 0.6, "right": right, "n": n, "skill": found.value}
+    assert found.as_json() == {"usual": 0.6, "expected": 0.6, "right": right, "n": n, "accuracy": found.value}
 
 
 def test_who_is_near_to_what_is_expected_is_held_to_it_and_who_is_far_is_not() -> None:
-    near, far = (Skill(0.6, 0.6, right, 50).value for right in (33, 47))
+    near, far = (ModelAccuracy(0.6, 0.6, right, 50).value for right in (33, 47))
     assert near - 0.6 < 0.65 * (33 / 50 - 0.6)
     assert far - 0.6 > 0.85 * (47 / 50 - 0.6)
 
@@ -99,19 +99,19 @@ def test_other_routes_move_what_is_expected() -> None:
 
     # Of the distance in one other route a quarter.
     one = measured(Jigsaw=Measurement(100, 120, usual=0.5))
-    found = one.skill("Depth", 0.7)
+    found = one.prior_accuracy("Depth", 0.7)
     assert found.expected == pytest.approx(probability(log_odds(0.7) + distance(100, 120, 0.5) / 4), abs=1e-4)
     assert found.value == pytest.approx(found.expected)
     assert found.n == 0
     # A second one as expected adds nothing, and the sum is shared: 2 / (2 + 3) of the mean.
     two = measured(Jigsaw=Measurement(100, 120, usual=0.5), Spatial=Measurement(60, 120, usual=0.5))
-    assert two.skill("Depth", 0.7).expected == pytest.approx(
+    assert two.prior_accuracy("Depth", 0.7).expected == pytest.approx(
         probability(log_odds(0.7) + distance(100, 120, 0.5) / 5), abs=1e-4
     )
     # A tool's measurement is nothing to the model, and what was measured here is no other route.
     tool = Trust({("jigsaw", "classical", "Jigsaw"): Measurement(120, 120)})
-    assert tool.skill("Depth", 0.5).expected == 0.5
-    assert one.skill("Jigsaw", 0.5).expected == 0.5
+    assert tool.prior_accuracy("Depth", 0.5).expected == 0.5
+    assert one.prior_accuracy("Jigsaw", 0.5).expected == 0.5
 
 
 @given(st.floats(0.05, 0.95), st.integers(0, 200), st.integers(0, 200), st.integers(0, 200), st.integers(0, 200))
@@ -119,38 +119,38 @@ def test_a_skill_lies_between_what_is_expected_and_what_was_counted(
     usual: float, right: int, wrong: int, also_right: int, also_wrong: int
 ) -> None:
     here, there = Measurement(right, right + wrong), Measurement(also_right, also_right + also_wrong, usual=0.5)
-    found = measured(here=here, there=there).skill("here", usual)
+    found = measured(here=here, there=there).prior_accuracy("here", usual)
     counted = right / (right + wrong) if right + wrong else found.expected
     assert min(found.expected, counted) - 1e-12 <= found.value <= max(found.expected, counted) + 1e-12
     better = Measurement(also_right + 1, also_right + also_wrong + 1, usual=0.5)
-    assert measured(here=here, there=better).skill("here", usual).expected >= found.expected
+    assert measured(here=here, there=better).prior_accuracy("here", usual).expected >= found.expected
     more = Measurement(right + 1, right + wrong + 1)
-    assert measured(here=more, there=there).skill("here", usual).value >= found.value - 1e-9
+    assert measured(here=more, there=there).prior_accuracy("here", usual).value >= found.value - 1e-9
 
 
 def test_a_vote_is_recalibrated_and_a_skill_alone_is_not() -> None:
     corrected = Recalibration(-0.5, 0.5)
     trust = measured(Jigsaw=Measurement(30, 60, corrected, 0.5))
-    skill = trust.skill("Jigsaw", 0.5)
-    told = trust.model("Jigsaw", skill, 0.9)
+    prior_accuracy = trust.model_accuracy("Jigsaw", 0.5)
+    told = trust.model("Jigsaw", prior_accuracy, 0.9)
     assert (told.said, told.recalibration, round(told.rate, 9)) == (0.9, corrected, 0.5)
-    alone = trust.model("Jigsaw", skill, None)
+    alone = trust.model("Jigsaw", prior_accuracy, None)
     assert (alone.said, alone.recalibration, round(alone.rate, 9)) == (None, Recalibration(), 0.5)
 
 
 @pytest.mark.parametrize(
     ("backend", "on_card", "confidence", "expected"),
     [
-        ("classical", True, 0.9, Witness(CURVE.rate, 96 / 100)),
-        ("classical", True, None, Witness(CURVE.rate)),
-        ("classical", False, 0.9, Witness(0.25)),
-        ("learned", True, 0.9, Witness(0.25, 0.9)),
-        ("learned", False, 0.9, Witness(0.25, 0.9)),
-        ("unknown", True, 0.9, Witness(0.25)),
+        ("classical", True, 0.9, AnswerConfidence(CURVE.rate, 96 / 100)),
+        ("classical", True, None, AnswerConfidence(CURVE.rate)),
+        ("classical", False, 0.9, AnswerConfidence(0.25)),
+        ("learned", True, 0.9, AnswerConfidence(0.25, 0.9)),
+        ("learned", False, 0.9, AnswerConfidence(0.25, 0.9)),
+        ("unknown", True, 0.9, AnswerConfidence(0.25)),
     ],
 )
 def test_what_a_tool_claims(
-    fakes: Any, backend: str, on_card: bool, confidence: float | None, expected: Witness
+    fakes: Any, backend: str, on_card: bool, confidence: float | None, expected: AnswerConfidence
 ) -> None:
     """A card's counts; without them the word of a network, and of a rule of thumb nothing."""
     tool = fakes.counter(fakes.CountingBackend(), kind="learned", fallback=fakes.CountingBackend())

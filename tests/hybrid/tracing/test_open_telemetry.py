@@ -25,7 +25,7 @@ from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, carry_out
 from hybrid.secrets import keep_secret
 from hybrid.serving.service import ServiceOptions
-from hybrid.solving.kit import Limits
+from hybrid.solving.solver import Limits
 from hybrid.tracing import ModelCallBegun, RunBegun, ToolCallBegun, span
 from hybrid.tracing.open_telemetry import kept
 from hybrid.types import Fault, Usage

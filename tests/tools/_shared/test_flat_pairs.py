@@ -19,7 +19,7 @@ from tools._shared import flat_pairs
 from tools._shared.flat_pairs import SIZES, flat_pair, wrong_matches
 from tools._shared.local_features import networks
 from tools._shared.matching_package import converted, package_folder
-from tools._shared.prepared_pair import Pair
+from tools._shared.prepared_pair import PreparedPair
 from tools._shared.view_matches import Matches
 
 TOOLS = ("correspondence", "motion")
@@ -27,7 +27,7 @@ installed = pytest.mark.skipif(package_folder() is None, reason="the extra `matc
 Change = Callable[[Matches], Matches]
 
 
-class Changed(Stages[Any, Pair, Matches]):
+class Changed(Stages[Any, PreparedPair, Matches]):
     """A backend with something done to what its network takes, or to what it gives."""
 
     def __init__(self, real: Any, *, given: Callable[[Any], Any] = lambda v: v, found: Change = lambda m: m) -> None:
@@ -41,20 +41,20 @@ class Changed(Stages[Any, Pair, Matches]):
     def setup(self, device: str, weights: str | None) -> None:
         raise NotImplementedError
 
-    def prepare(self, request: Request[Any]) -> Pair:
+    def prepare(self, request: Request[Any]) -> PreparedPair:
         pair = self.real.prepare(request)
-        return Pair(pair.views, tuple(map(self.given, pair.values)))
+        return PreparedPair(pair.views, tuple(map(self.given, pair.values)))
 
-    def compute(self, prepared: Sequence[Pair]) -> list[Matches]:
+    def compute(self, prepared: Sequence[PreparedPair]) -> list[Matches]:
         return [self.found(self._compute(pair)) for pair in prepared]
 
-    def _compute(self, pair: Pair) -> Matches:
+    def _compute(self, pair: PreparedPair) -> Matches:
         key = b"".join(values.numpy().tobytes() for values in pair.values)
         if key not in self.kept:
             (self.kept[key],) = self.real.compute([pair])
         return self.kept[key]
 
-    def finish(self, request: Request[Any], prepared: Pair, output: Matches) -> Evidence:
+    def finish(self, request: Request[Any], prepared: PreparedPair, output: Matches) -> Evidence:
         return self.real.finish(request, prepared, output)
 
 
@@ -117,14 +117,14 @@ WRONG_POINTS: dict[str, Change] = {
 def test_wrong_points_fail_the_checks_and_the_real_ones_pass(name: str, backends: dict[str, Changed]) -> None:
     tool, real = with_first_flat_scene(name), backends[name]
     (known,) = tool.checks
-    posed = known.pose()
-    request = Request(posed.images, tool.args.model_validate(posed.args))
+    check_case = known.pose()
+    request = Request(check_case.images, tool.args.model_validate(check_case.args))
     pair = real.prepare(request)
     (output,) = real.compute([pair])
-    assert posed.output(output) is None
-    assert posed.wrong(real.finish(request, pair, output)) is None
+    assert check_case.output(output) is None
+    assert check_case.wrong(real.finish(request, pair, output)) is None
     for mutation, change in WRONG_POINTS.items():
-        assert posed.output(change(output)) is not None, mutation
+        assert check_case.output(change(output)) is not None, mutation
     changed = Changed(real.real, found=shuffled)
     changed.kept = real.kept
     (checked,) = run_known(tool, changed)

@@ -18,8 +18,8 @@ from hybrid.cli import cli
 from hybrid.errors import WeightsError
 from hybrid.registry import load, names
 from hybrid.serving.known_answers import Checked, failures, run_checks
-from hybrid.serving.loader import Choice, Loader
-from hybrid.tool import Evidence, Pixels, Posed, Tool
+from hybrid.serving.loader import BackendChoice, Loader
+from hybrid.tool import CheckCase, Evidence, Pixels, Tool
 from tools._shared.known_answers import DEPTH_ANSWERS, SEED
 from tools._shared.target_heat import SearchInput
 from tools.depth import TOOL, LearnedDepth
@@ -29,7 +29,7 @@ from tools.segmentation.checks import LOOSE_PX
 
 
 @cache
-def posed_by(name: str) -> tuple[Posed, ...]:
+def cases_of(name: str) -> tuple[CheckCase, ...]:
     """The questions of a tool, drawn once for several tests."""
     return tuple(known.pose() for known in load("tools", name).checks)
 
@@ -89,17 +89,17 @@ def folder(tmp_path: Path) -> str:
 
 
 def test_true_depth_is_taken_and_its_negative_is_not(tmp_path: Path) -> None:
-    choice = Choice("learned", {"depth": folder(tmp_path)})
+    choice = BackendChoice("learned", {"depth": folder(tmp_path)})
     assert Loader(choice).load(depth_tool(1)).card.name == "learned"
     with pytest.raises(WeightsError, match=r"fail 8 of 8 known answers .*nearer point, scene 1: "):
-        Loader(Choice("learned", {"depth": folder(tmp_path)}, device="other")).load(depth_tool(-1))
+        Loader(BackendChoice("learned", {"depth": folder(tmp_path)}, device="other")).load(depth_tool(-1))
 
 
 def test_random_weights_of_the_real_format_are_refused(depth_checkpoint: Callable[[str], Path]) -> None:
     named = {"depth": str(depth_checkpoint("depth_anything"))}
     with pytest.raises(WeightsError, match="known answers"):
-        Loader(Choice("learned", named)).load(TOOL)
-    assert Loader(Choice("learned", named, unchecked=True)).load(TOOL).weights == Path(named["depth"])
+        Loader(BackendChoice("learned", named)).load(TOOL)
+    assert Loader(BackendChoice("learned", named, unchecked=True)).load(TOOL).weights == Path(named["depth"])
 
 
 def test_on_the_command_line_they_are_taken_only_when_asked_for_and_with_a_note(
@@ -143,7 +143,7 @@ def test_colours_alone_do_not_pass_for_likeness() -> None:
 @pytest.mark.parametrize("name", CHECKED)
 def test_poses_are_valid_arguments_and_the_same_every_time(name: str) -> None:
     tool = load("tools", name)
-    for known, first in zip(tool.checks, posed_by(name), strict=True):
+    for known, first in zip(tool.checks, cases_of(name), strict=True):
         second = known.pose()
         assert tool.args.model_validate(first.args) == tool.args.model_validate(second.args)
         assert tool.card.images[0] <= len(first.images) <= tool.card.images[1]
@@ -180,9 +180,9 @@ CONSTANT: dict[str, list[dict[str, Any]]] = {
 @pytest.mark.parametrize("name", CHECKED)
 def test_a_constant_answer_fails(name: str) -> None:
     checks = load("tools", name).checks
-    posed = posed_by(name)
+    check_case = cases_of(name)
     for data in CONSTANT[name]:
-        verdicts = [one.wrong(Evidence("", data, 0.5)) for one in posed]
+        verdicts = [one.wrong(Evidence("", data, 0.5)) for one in check_case]
         found = [
             Checked(known.name, wrong, 0, series=known.series) for known, wrong in zip(checks, verdicts, strict=True)
         ]
@@ -204,42 +204,42 @@ def test_a_guess_rarely_passes_a_series_and_one_slip_is_allowed(name: str) -> No
 def test_what_is_asked_of_features_is_more_than_their_mean_colours(name: str, count: int) -> None:
     """The mean colour round a place, compared as features are, does not answer the series."""
     tool = load("tools", name)
-    asked = [(known, posed) for known, posed in zip(tool.checks, posed_by(name), strict=True) if known.series]
+    asked = [(known, check_case) for known, check_case in zip(tool.checks, cases_of(name), strict=True) if known.series]
     assert len(asked) == count
     if name == "semantic_correspondence":
-        right = sum(_by_colour(posed) for _, posed in asked)
+        right = sum(_by_colour(check_case) for _, check_case in asked)
         assert right < asked[0][0].series.least
     elif name == "jigsaw":
         # Pieces are of equal colours: no mean tells them apart.
-        for _, posed in asked:
-            means = [piece[8:, 8:].mean(axis=(0, 1)) for piece in posed.images[1:]]
+        for _, check_case in asked:
+            means = [piece[8:, 8:].mean(axis=(0, 1)) for piece in check_case.images[1:]]
             assert np.abs(np.subtract(means, means[0])).max() < 14
     else:
-        for _, posed in asked:
-            first, *others = (picture.mean(axis=(0, 1)) for picture in posed.images)
+        for _, check_case in asked:
+            first, *others = (picture.mean(axis=(0, 1)) for picture in check_case.images)
             distances = [float(np.abs(other - first).max()) for other in others]
             assert sorted(distances)[1] < 2
             assert max(distances) > 40
 
 
-def _by_colour(posed: Posed) -> bool:
+def _by_colour(check_case: CheckCase) -> bool:
     def mean(pixels: Pixels, place: dict[str, float]) -> np.ndarray:
         x, y, side = round(place["x"]), round(place["y"]), pixels.shape[1] // 16
         colour = pixels[max(0, y - side) : y + side, max(0, x - side) : x + side].mean(axis=(0, 1))
         return colour / np.linalg.norm(colour)
 
-    wanted = mean(posed.images[0], posed.args["point"])
-    cosines = [float(mean(posed.images[1], place) @ wanted) for place in posed.args["candidates"]]
-    return posed.wrong(Evidence("", {"best_index": int(np.argmax(cosines))}, 0.5)) is None
+    wanted = mean(check_case.images[0], check_case.args["point"])
+    cosines = [float(mean(check_case.images[1], place) @ wanted) for place in check_case.args["candidates"]]
+    return check_case.wrong(Evidence("", {"best_index": int(np.argmax(cosines))}, 0.5)) is None
 
 
 def test_the_right_area_in_the_wrong_form_fails() -> None:
-    posed = load("tools", "segmentation").checks[0].pose()
-    asked = [posed.args["box"][key] for key in ("x0", "y0", "x1", "y1")]
+    check_case = load("tools", "segmentation").checks[0].pose()
+    asked = [check_case.args["box"][key] for key in ("x0", "y0", "x1", "y1")]
     # The box that is asked about is larger than the shape on every side.
     box = [edge + side * LOOSE_PX for edge, side in zip(asked, (1, 1, -1, -1), strict=True)]
     half = (box[2] - box[0]) * (box[3] - box[1]) / 2
-    assert "area" in str(posed.wrong(Evidence("", {"box_px": box, "area_px": half}, 0.5)))
+    assert "area" in str(check_case.wrong(Evidence("", {"box_px": box, "area_px": half}, 0.5)))
 
 
 def test_words_must_be_found_where_the_thing_is() -> None:

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 
 from hybrid.errors import WeightsError
 from hybrid.registry import load
-from hybrid.serving.loader import Choice, Loader
+from hybrid.serving.loader import BackendChoice, Loader
 from hybrid.tool import Pixels
 from hybrid.weights import backends_in_use
 from tools._shared.match_models import DEFAULT_WEIGHTS, MatchModel, open_matcher
@@ -152,7 +152,7 @@ def test_the_package_is_never_imported(model: MatchModel) -> None:
 @installed
 @pytest.mark.parametrize("name", ["correspondence", "motion"])
 def test_where_nothing_is_named_the_package_answers(name: str, hybrid_home: Path) -> None:
-    tool, loader = load("tools", name), Loader(Choice("auto", unchecked=True))
+    tool, loader = load("tools", name), Loader(BackendChoice("auto", unchecked=True))
     ready = loader.load(tool)
     assert (ready.card.name, ready.weights, loader.notices) == ("learned", None, [])
     assert ready.version.startswith(f"{tool.backend('learned').version}+kornia_lightglue@")

@@ -17,7 +17,7 @@ from hybrid.running.run import execute
 from hybrid.scoring.score import score_run
 from hybrid.serving.service import ServiceOptions
 from hybrid.types import Finding, ImageRef, Kind, Prompt, StoredImage
-from tools.rules import testify as ask_rules
+from tools.rules import ask_specialists as ask_rules
 from tools.rules.actiview import GRIDS
 
 FOUR = ("upper left", "lower left", "upper right", "lower right")
@@ -41,8 +41,8 @@ def boxes(key: str, *middles: tuple[float, float], name: str = "cup", saliency: 
 
 
 async def said(fakes: Any, asked: Prompt, *findings: Finding | Exception) -> Any:
-    kit = fakes.kit_of(asked, findings=list(findings))
-    return await ask_rules(asked, kit), [name for name, _, _ in kit.tool.calls]
+    ctx = fakes.context_of(asked, findings=list(findings))
+    return await ask_rules(asked, ctx), [name for name, _, _ in ctx.tool.calls]
 
 
 def test_the_grids_are_the_benchmarks() -> None:
@@ -51,30 +51,32 @@ def test_the_grids_are_the_benchmarks() -> None:
 
 async def test_parts_with_the_named_thing(fakes: Any) -> None:
     found = boxes("boxes", (10, 190), (390, 10))
-    testimony, calls = await said(fakes, whole("What colour is the cup?"), found)
+    specialist_answer, calls = await said(fakes, whole("What colour is the cup?"), found)
     assert calls == ["detection"]
-    assert parse(testimony.answer, Kind.VIEWS, FOUR).value == frozenset({2, 3})
-    assert testimony.confidence == 0.7
+    assert parse(specialist_answer.answer, Kind.VIEWS, FOUR).value == frozenset({2, 3})
+    assert specialist_answer.confidence == 0.7
 
 
 async def test_parts_with_text_where_text_is_asked_for(fakes: Any) -> None:
-    testimony, calls = await said(fakes, whole("What is the price on a sign?"), boxes("lines", (390, 190)))
+    specialist_answer, calls = await said(fakes, whole("What is the price on a sign?"), boxes("lines", (390, 190)))
     assert calls == ["ocr"]
-    assert testimony.answer == "Answer: 4"
+    assert specialist_answer.answer == "Answer: 4"
 
 
 async def test_without_weights_what_stands_out_is_a_guess(fakes: Any) -> None:
-    testimony, calls = await said(fakes, whole("What does the cup say?"), ABSENT, ABSENT, boxes("objects", (10, 10)))
+    specialist_answer, calls = await said(
+        fakes, whole("What does the cup say?"), ABSENT, ABSENT, boxes("objects", (10, 10))
+    )
     assert calls == ["ocr", "detection", "saliency"]
-    assert (testimony.answer, testimony.confidence) == ("Answer: 1", 0.2)
+    assert (specialist_answer.answer, specialist_answer.confidence) == ("Answer: 1", 0.2)
 
 
 async def test_saliency_is_told_of_the_lines_between_the_parts(fakes: Any) -> None:
     nine = tuple(str(number) for number in range(1, 10))
     asked = Prompt((image("img:1"), "Question: Why?\nNumbers only."), Kind.VIEWS, nine, route=Kind.VIEWS)
-    kit = fakes.kit_of(asked, findings=[boxes("objects", (10, 10))])
-    assert (await ask_rules(asked, kit)).answer == "Answer: 1"
-    assert kit.tool.calls == [("saliency", ("img:1",), {"columns": 3, "rows": 3})]
+    ctx = fakes.context_of(asked, findings=[boxes("objects", (10, 10))])
+    assert (await ask_rules(asked, ctx)).answer == "Answer: 1"
+    assert ctx.tool.calls == [("saliency", ("img:1",), {"columns": 3, "rows": 3})]
 
 
 @pytest.mark.parametrize("nothing", [boxes("objects"), boxes("objects", (10, 10), saliency=0.3)])
@@ -95,9 +97,9 @@ MORE = "The question about the whole picture is: What colour is the cup?\nReply 
 )
 async def test_it_goes_on_until_the_thing_is_found(fakes: Any, first: Any, second: Any, word: str) -> None:
     findings = [boxes("boxes", *first), *([boxes("boxes", *second)] if second is not None else [])]
-    testimony, calls = await said(fakes, shown(MORE, Kind.CONTINUE), *findings)
-    assert (testimony.answer, len(calls)) == (word, len(findings))
-    assert parse(testimony.answer, Kind.CONTINUE).value == word
+    specialist_answer, calls = await said(fakes, shown(MORE, Kind.CONTINUE), *findings)
+    assert (specialist_answer.answer, len(calls)) == (word, len(findings))
+    assert parse(specialist_answer.answer, Kind.CONTINUE).value == word
 
 
 async def test_going_on_needs_a_detector_and_a_name(fakes: Any) -> None:
@@ -110,14 +112,14 @@ async def test_going_on_needs_a_detector_and_a_name(fakes: Any) -> None:
 async def test_the_next_parts_are_those_not_shown(fakes: Any, middles: Any, answer: str) -> None:
     text = f"{MORE}; you can choose from: 1 (upper left); 3 (upper right). Do not answer."
     findings = [boxes("boxes", *middles)] * (1 if middles else 2)
-    testimony, _ = await said(fakes, shown(text, Kind.VIEWS), *findings)
-    assert testimony.answer == answer
+    specialist_answer, _ = await said(fakes, shown(text, Kind.VIEWS), *findings)
+    assert specialist_answer.answer == answer
 
 
 async def test_a_plan_names_parts(fakes: Any) -> None:
     asked = whole("What colour is the cup?", Kind.VIEW_PLAN)
-    testimony, _ = await said(fakes, asked, boxes("boxes", (10, 10), (390, 190)))
-    plan = parse(testimony.answer, Kind.VIEW_PLAN, FOUR).value
+    specialist_answer, _ = await said(fakes, asked, boxes("boxes", (10, 10), (390, 190)))
+    plan = parse(specialist_answer.answer, Kind.VIEW_PLAN, FOUR).value
     assert isinstance(plan, ViewPlan)
     assert plan.part == frozenset({1, 4})
 
@@ -125,8 +127,8 @@ async def test_a_plan_names_parts(fakes: Any) -> None:
 async def test_a_second_plan_keeps_and_shifts(fakes: Any) -> None:
     parts = (image("img:1"), "Part 2 (lower left):", image("img:2"), "Question: What colour is the cup?")
     asked = Prompt(parts, Kind.VIEW_PLAN, FOUR, route=Kind.VIEW_PLAN)
-    testimony, _ = await said(fakes, asked, boxes("boxes", (10, 190), (390, 190)))
-    plan = parse(testimony.answer, Kind.VIEW_PLAN, FOUR).value
+    specialist_answer, _ = await said(fakes, asked, boxes("boxes", (10, 190), (390, 190)))
+    plan = parse(specialist_answer.answer, Kind.VIEW_PLAN, FOUR).value
     assert isinstance(plan, ViewPlan)
     assert (plan.keep, plan.shift) == (frozenset({2}), frozenset({4}))
 

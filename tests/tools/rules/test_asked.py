@@ -16,8 +16,8 @@ from hybrid.benchmarks.hvsbench.question_text import given as facts_of
 from hybrid.benchmarks.hvsbench.question_text import options
 from hybrid.types import Box, Finding, Given, ImageRef, Json, Kind, Prompt, StoredImage
 from tools.forensics import judge
+from tools.rules import ask_specialists as ask_rules
 from tools.rules import rules
-from tools.rules import testify as ask_rules
 
 POINTS = ("Point A", "Point B", "Point C", "Point D")
 IMAGES = ("the second image", "the third image")
@@ -229,9 +229,9 @@ async def test_the_answer_to_the_question_as_it_is_worded(fakes: Any, case: Case
     """Turned, the choices stand in the reverse order: the words decide, and not the place."""
     choices = case.choices[::-1] if turned else case.choices
     asked = blink(case, choices)
-    kit = fakes.kit_of(asked, findings=[Finding("", case.data, 0.7, "learned", "1")])
-    said = await ask_rules(asked, kit)
-    ((tool, images, args),) = kit.tool.calls
+    ctx = fakes.context_of(asked, findings=[Finding("", case.data, 0.7, "learned", "1")])
+    said = await ask_rules(asked, ctx)
+    ((tool, images, args),) = ctx.tool.calls
     assert (tool, images) == (case.tool, tuple(f"img:{place}" for place in range(1, case.images + 1)))
     assert {**args, **_sorted(args)} == {**case.args, **_sorted(case.args)}
     wanted = None if case.letter is None else case.choices["ABCD".index(case.letter)]
@@ -247,18 +247,22 @@ async def test_how_sure_the_photograph_is_comes_from_its_own_lead(fakes: Any) ->
     asked = blink(CASES[0], FOUR_IMAGES)
     found = judge((0.97, 0.02, 0.90, 0.88), "x")
     assert found.confidence == pytest.approx(0.25 + 0.75 * 0.07)
-    said = await ask_rules(asked, fakes.kit_of(asked, findings=[Finding("", found.data, found.confidence, "l", "1")]))
+    said = await ask_rules(
+        asked, fakes.context_of(asked, findings=[Finding("", found.data, found.confidence, "l", "1")])
+    )
     assert (said.confidence, said.on_card) == (pytest.approx(0.85), False)
     close = judge((0.5, 0.4, 0.9, 0.8), "x")
-    said = await ask_rules(asked, fakes.kit_of(asked, findings=[Finding("", close.data, close.confidence, "l", "1")]))
+    said = await ask_rules(
+        asked, fakes.context_of(asked, findings=[Finding("", close.data, close.confidence, "l", "1")])
+    )
     assert (said.letter, said.confidence) == ("B", pytest.approx(0.25 + 0.75 * 0.1))
 
 
 async def test_the_iq_test_has_no_rule(fakes: Any) -> None:
     asked = Prompt((IQ, *shown(1)), Kind.CHOICE, ("picture A", "picture B", "picture C", "picture D"), route="IQ_Test")
-    kit = fakes.kit_of(asked)
-    assert await ask_rules(asked, kit) is None
-    assert kit.tool.calls == []
+    ctx = fakes.context_of(asked)
+    assert await ask_rules(asked, ctx) is None
+    assert ctx.tool.calls == []
 
 
 @pytest.mark.parametrize(
@@ -276,8 +280,8 @@ async def test_a_count_of_some_of_a_kind_is_not_the_count_of_the_kind(fakes: Any
         (*shown(1), f"{text}\nSelect from the following choices."), Kind.CHOICE, ("2", "1", "0"), route=route
     )
     many = {"boxes": [], "counts": dict.fromkeys(("tall building", "person", "tv", "piece"), 2)}
-    kit = fakes.kit_of(asked, findings=[Finding("", many, 0.7, "learned", "1")])
-    assert await ask_rules(asked, kit) is None
+    ctx = fakes.context_of(asked, findings=[Finding("", many, 0.7, "learned", "1")])
+    assert await ask_rules(asked, ctx) is None
 
 
 def boxes_in_order(*labels: int) -> Finding:
@@ -375,7 +379,7 @@ async def test_where_people_look(
     fakes: Any, route: str, kind: Kind, text: str, findings: Sequence[Finding], wanted: Any
 ) -> None:
     asked = gaze(route, kind, text)
-    said = await ask_rules(asked, fakes.kit_of(asked, findings=list(findings)))
+    said = await ask_rules(asked, fakes.context_of(asked, findings=list(findings)))
     assert parse(said.answer, kind, asked.choices).value == wanted
 
 
@@ -390,27 +394,27 @@ async def test_the_more_salient_of_two_named_objects(fakes: Any) -> None:
         {"name": name, "score_0_1": 0.9, "box_px": [20 * place, 0, 20 * place + 9, 9]}
         for place, name in enumerate(names)
     ]
-    kit = fakes.kit_of(asked, findings=[Finding("", {"boxes": rows}, 0.7, "learned", "1"), boxes_in_order(1, 0)])
-    assert (await ask_rules(asked, kit)).letter == "B"
-    assert kit.tool.calls[0][2] == {"names": names}
+    ctx = fakes.context_of(asked, findings=[Finding("", {"boxes": rows}, 0.7, "learned", "1"), boxes_in_order(1, 0)])
+    assert (await ask_rules(asked, ctx)).letter == "B"
+    assert ctx.tool.calls[0][2] == {"names": names}
 
 
 async def test_the_rank_of_a_named_object(fakes: Any) -> None:
     asked = gaze("Q7", Kind.CHOICE, f"Which place has the red car among all objects by saliency? {RANKS}")
     rows: list[Json] = [{"name": "red car", "score_0_1": 0.9, "box_px": [0, 0, 9, 9]}]
     found = Finding("", {"boxes": rows}, 0.7, "learned", "1")
-    kit = fakes.kit_of(asked, findings=[found, boxes_in_order(0), boxes_in_order(1, 0)])
-    assert (await ask_rules(asked, kit)).letter == "B"
+    ctx = fakes.context_of(asked, findings=[found, boxes_in_order(0), boxes_in_order(1, 0)])
+    assert (await ask_rules(asked, ctx)).letter == "B"
 
 
 @pytest.mark.parametrize(("route", "text", "target"), [("Q9", FREE, None), ("Q12", SEARCH, "sink")])
 async def test_a_scanpath_of_as_many_fixations(fakes: Any, route: str, text: str, target: str | None) -> None:
     asked = gaze(route, Kind.SCANPATH, text)
     data: dict[str, Json] = {"x_0_1": [0.5, 0.25], "y_0_1": [0.4, 0.75], "t_ms": [200, 310]}
-    kit = fakes.kit_of(asked, findings=[Finding("", data, 0.4, "classical", "1")])
-    read: Any = parse((await ask_rules(asked, kit)).answer, Kind.SCANPATH).value
+    ctx = fakes.context_of(asked, findings=[Finding("", data, 0.4, "classical", "1")])
+    read: Any = parse((await ask_rules(asked, ctx)).answer, Kind.SCANPATH).value
     assert (read.x, read.y, read.t_ms) == ((0.5, 0.25), (0.4, 0.75), (200, 310))
-    assert kit.tool.calls[0][2] == {"fixations": 6} | ({} if target is None else {"target": target})
+    assert ctx.tool.calls[0][2] == {"fixations": 6} | ({} if target is None else {"target": target})
 
 
 STATED = [
@@ -435,10 +439,10 @@ async def test_yes_or_no_by_the_statement(fakes: Any, question: str, statement: 
     found = Finding("", {"counts": names, "boxes": []}, 0.6, "learned", "1")
     fits = Finding("", {"best": best, "scores": []}, 0.7, "learned", "1")
     needed = [fits] if _nameless(question) else [found, fits]
-    kit = fakes.kit_of(asked, findings=needed)
-    assert (await ask_rules(asked, kit)).answer == ("Answer: yes", "Answer: no")[best]
+    ctx = fakes.context_of(asked, findings=needed)
+    assert (await ask_rules(asked, ctx)).answer == ("Answer: yes", "Answer: no")[best]
     if not statement.startswith("there "):
-        first, second = kit.tool.calls[-1][2]["texts"]
+        first, second = ctx.tool.calls[-1][2]["texts"]
         assert (first, second) == (statement, statement.replace(" is ", " is not ", 1).replace(" are ", " are not ", 1))
 
 
@@ -459,9 +463,9 @@ def _nameless(question: str) -> bool:
 )
 async def test_a_subject_that_goes_on_states_nothing(fakes: Any, question: str) -> None:
     asked = Prompt((*shown(1), f"{question}\nPlease answer yes or no."), Kind.YES_NO, (), route="yes_no")
-    kit = fakes.kit_of(asked)
-    assert await ask_rules(asked, kit) is None
-    assert kit.tool.calls == []
+    ctx = fakes.context_of(asked)
+    assert await ask_rules(asked, ctx) is None
+    assert ctx.tool.calls == []
 
 
 async def test_the_behaviour_that_fits_best(fakes: Any) -> None:
@@ -473,13 +477,13 @@ async def test_the_behaviour_that_fits_best(fakes: Any) -> None:
     asked = Prompt((*shown(1), text), Kind.CHOICE, choices, route="single")
     found = Finding("", {"counts": {"man": 1}}, 0.6, "learned", "1")
     fits = Finding("", {"best": 2, "scores": [{"score_0_1": s} for s in (0.1, 0.3, 0.6)]}, 0.7, "learned", "1")
-    assert (await ask_rules(asked, fakes.kit_of(asked, findings=[found, fits]))).letter == "C"
+    assert (await ask_rules(asked, fakes.context_of(asked, findings=[found, fits]))).letter == "C"
 
 
 async def test_what_was_changed_between_two_pictures_has_no_rule(fakes: Any) -> None:
     text = "How have the pair of images been modified?"
     asked = Prompt((text, *shown(1)), Kind.CHOICE, ("Substitute the background.", "x"), route="cross")
-    assert await ask_rules(asked, fakes.kit_of(asked)) is None
+    assert await ask_rules(asked, fakes.context_of(asked)) is None
 
 
 FOUR = ("upper left", "lower left", "upper right", "lower right")
@@ -496,8 +500,8 @@ async def test_the_part_that_holds_the_named_thing(fakes: Any, middle: tuple[int
     asked = Prompt((*shown(1), text), Kind.VIEWS, FOUR, route=Kind.VIEWS)
     x, y = middle
     rows: list[Json] = [{"name": "bus", "score_0_1": 0.9, "box_px": [x - 5, y - 5, x + 5, y + 5]}]
-    kit = fakes.kit_of(asked, findings=[Finding("", {"boxes": rows}, 0.7, "learned", "1")])
-    assert parse((await ask_rules(asked, kit)).answer, Kind.VIEWS, FOUR).value == frozenset({part})
+    ctx = fakes.context_of(asked, findings=[Finding("", {"boxes": rows}, 0.7, "learned", "1")])
+    assert parse((await ask_rules(asked, ctx)).answer, Kind.VIEWS, FOUR).value == frozenset({part})
 
 
 @pytest.mark.parametrize(("seen", "word"), [(True, "no"), (False, "yes")])
@@ -505,8 +509,8 @@ async def test_whether_more_has_to_be_seen(fakes: Any, seen: bool, word: str) ->
     text = "The question about the whole picture is: Where is the umbrella?\nDo you need to see more of the picture?"
     asked = Prompt((*shown(1), text), Kind.CONTINUE, (), route=Kind.CONTINUE)
     rows: list[Json] = [{"name": "umbrella", "score_0_1": 0.9, "box_px": [0, 0, 9, 9]}] if seen else []
-    kit = fakes.kit_of(asked, findings=[Finding("", {"boxes": rows}, 0.7, "learned", "1")])
-    assert (await ask_rules(asked, kit)).answer == word
+    ctx = fakes.context_of(asked, findings=[Finding("", {"boxes": rows}, 0.7, "learned", "1")])
+    assert (await ask_rules(asked, ctx)).answer == word
 
 
 async def test_what_is_kept_and_what_is_seen_besides(fakes: Any) -> None:
@@ -516,8 +520,8 @@ async def test_what_is_kept_and_what_is_seen_besides(fakes: Any) -> None:
         {"name": "umbrella", "score_0_1": 0.9, "box_px": [x - 5, y - 5, x + 5, y + 5]}
         for x, y in ((390, 10), (10, 190))
     ]
-    kit = fakes.kit_of(asked, findings=[Finding("", {"boxes": rows}, 0.7, "learned", "1")])
-    plan: Any = parse((await ask_rules(asked, kit)).answer, Kind.VIEW_PLAN, FOUR).value
+    ctx = fakes.context_of(asked, findings=[Finding("", {"boxes": rows}, 0.7, "learned", "1")])
+    plan: Any = parse((await ask_rules(asked, ctx)).answer, Kind.VIEW_PLAN, FOUR).value
     assert (plan.keep, plan.shift) == (frozenset({3}), frozenset({2}))
 
 
@@ -526,13 +530,13 @@ async def test_refusing_where_the_named_thing_is_not_there(fakes: Any) -> None:
     choices = ("Red", "Blue", "Sorry, I can't help with it", "Green", "Yellow")
     asked = Prompt((*shown(1), "What is the color of the umbrella?"), Kind.CHOICE, choices, route="choice")
     absent = Finding("", {"counts": {"umbrella": 0}}, 0.6, "learned", "1")
-    assert (await ask_rules(asked, fakes.kit_of(asked, findings=[absent]))).letter == "C"
+    assert (await ask_rules(asked, fakes.context_of(asked, findings=[absent]))).letter == "C"
     there = Finding("", {"counts": {"umbrella": 2}}, 0.6, "learned", "1")
     fits = Finding("", {"best": 2, "scores": []}, 0.7, "learned", "1")
-    kit = fakes.kit_of(asked, findings=[there, fits])
+    ctx = fakes.context_of(asked, findings=[there, fits])
     # The third of the four that do not refuse.
-    assert (await ask_rules(asked, kit)).letter == "D"
-    assert len(kit.tool.calls[1][2]["texts"]) == 4
+    assert (await ask_rules(asked, ctx)).letter == "D"
+    assert len(ctx.tool.calls[1][2]["texts"]) == 4
 
 
 def test_every_route_is_held_to_its_wording_here() -> None:

@@ -16,11 +16,11 @@ from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.scoring.score import score_run
 from hybrid.serving.service import ServiceOptions
-from hybrid.solving.witness import Witness
+from hybrid.solving.answer_confidence import AnswerConfidence
 from hybrid.types import LETTERS, Box, Finding, Given, ImageRef, Kind, Prompt, Scanpath, StoredImage
 from tools._shared.boxes import overlap
+from tools.rules import ask_specialists as ask_rules
 from tools.rules import claimed
-from tools.rules import testify as ask_rules
 from tools.rules._shared.question_words import ORDINALS
 from tools.rules.hvsbench import _around, rank_in, ranked_thing
 
@@ -44,13 +44,19 @@ def ranked(*places: int, confidence: float = 0.8) -> Finding:
 
 async def said(fakes: Any, asked: Prompt, *findings: Finding | Exception) -> Any:
     """What the rules say, and the calls that they made."""
-    kit = fakes.kit_of(asked, findings=list(findings))
-    return await ask_rules(asked, kit), kit.tool.calls
+    ctx = fakes.context_of(asked, findings=list(findings))
+    return await ask_rules(asked, ctx), ctx.tool.calls
 
 
 async def test_the_most_salient_of_given_boxes(fakes: Any) -> None:
-    testimony, calls = await said(fakes, prompt("Q1", Kind.CHOICE, ("x", "y", "z"), boxes=BOXES), ranked(2, 0, 1))
-    assert (testimony.answer, testimony.letter, testimony.confidence) == ("Answer: (C)", "C", 0.8)
+    specialist_answer, calls = await said(
+        fakes, prompt("Q1", Kind.CHOICE, ("x", "y", "z"), boxes=BOXES), ranked(2, 0, 1)
+    )
+    assert (specialist_answer.answer, specialist_answer.letter, specialist_answer.confidence) == (
+        "Answer: (C)",
+        "C",
+        0.8,
+    )
     ((name, images, args),) = calls
     assert (name, images) == ("saliency", ("img:1",))
     assert args["boxes"][1] == {"x0": 100, "y0": 0, "x1": 150, "y1": 50, "label": "1"}
@@ -60,21 +66,21 @@ async def test_the_most_salient_of_given_boxes(fakes: Any) -> None:
 async def test_as_many_boxes_as_there_are_letters(fakes: Any, number: int) -> None:
     boxes = tuple(Box(10 * place, 0, 10 * place + 9, 9) for place in range(number))
     asked = prompt("Q1", Kind.CHOICE, ("",) * number, boxes=boxes)
-    testimony, _ = await said(fakes, asked, ranked(number - 1, *range(number - 1)))
-    assert testimony.letter == LETTERS[number - 1]
+    specialist_answer, _ = await said(fakes, asked, ranked(number - 1, *range(number - 1)))
+    assert specialist_answer.letter == LETTERS[number - 1]
 
 
 async def test_no_card_speaks_of_eyes(fakes: Any) -> None:
     asked = prompt("Q1", Kind.CHOICE, ("x", "y", "z"), boxes=BOXES)
-    testimony, _ = await said(fakes, asked, ranked(2, 0, 1))
-    assert claimed(testimony, asked, 0.4) == Witness(0.4)
+    specialist_answer, _ = await said(fakes, asked, ranked(2, 0, 1))
+    assert claimed(specialist_answer, asked, 0.4) == AnswerConfidence(0.4)
 
 
 async def test_an_order_is_all_letters_and_less_sure_than_its_first(fakes: Any) -> None:
-    testimony, _ = await said(fakes, prompt("Q3", Kind.ORDER, ("", "", ""), boxes=BOXES), ranked(1, 2, 0))
-    assert (testimony.answer, testimony.letter) == ("Answer: BCA", None)
-    assert testimony.confidence == pytest.approx(0.64)
-    assert parse(testimony.answer, Kind.ORDER, ("", "", "")).value == "BCA"
+    specialist_answer, _ = await said(fakes, prompt("Q3", Kind.ORDER, ("", "", ""), boxes=BOXES), ranked(1, 2, 0))
+    assert (specialist_answer.answer, specialist_answer.letter) == ("Answer: BCA", None)
+    assert specialist_answer.confidence == pytest.approx(0.64)
+    assert parse(specialist_answer.answer, Kind.ORDER, ("", "", "")).value == "BCA"
 
 
 @pytest.mark.parametrize("route", ["Q1", "Q3", "Q4"])
@@ -85,22 +91,24 @@ async def test_boxes_that_are_not_those_of_the_choices_abstain(fakes: Any, route
 
 @pytest.mark.parametrize("finding", [ranked(0, 1), ranked(0, 1, 1), Finding("", {}, 0.5, "blank", "blank")])
 async def test_a_finding_that_does_not_rank_these_boxes_abstains(fakes: Any, finding: Finding) -> None:
-    testimony, _ = await said(fakes, prompt("Q1", Kind.CHOICE, ("x", "y", "z"), boxes=BOXES), finding)
-    assert testimony is None
+    specialist_answer, _ = await said(fakes, prompt("Q1", Kind.CHOICE, ("x", "y", "z"), boxes=BOXES), finding)
+    assert specialist_answer is None
 
 
 @pytest.mark.parametrize(("count", "answer"), [(0, "Answer: 0"), (7, "Answer: 7"), (None, None), (True, None)])
 async def test_a_count(fakes: Any, count: Any, answer: str | None) -> None:
-    testimony, _ = await said(fakes, prompt("Q2", Kind.INTEGER), Finding("", {"count": count}, 0.7, "classical", "1"))
-    assert (testimony and testimony.answer) == answer
+    specialist_answer, _ = await said(
+        fakes, prompt("Q2", Kind.INTEGER), Finding("", {"count": count}, 0.7, "classical", "1")
+    )
+    assert (specialist_answer and specialist_answer.answer) == answer
     if answer:
         assert parse(answer, Kind.INTEGER).value == count
 
 
 async def test_a_rank_counts_what_stands_out_beside_the_box(fakes: Any) -> None:
     asked = prompt("Q6", Kind.CHOICE, RANKS[::-1], boxes=BOXES[:1])
-    testimony, calls = await said(fakes, asked, ranked(0, 1), ranked(1, 0, 2))
-    assert asked.choices[testimony.choice] == "the second most salient"
+    specialist_answer, calls = await said(fakes, asked, ranked(0, 1), ranked(1, 0, 2))
+    assert asked.choices[specialist_answer.choice] == "the second most salient"
     assert len(calls[1][2]["boxes"]) == 3
     last, _ = await said(fakes, asked, ranked(0, 1, 2, 3), ranked(1, 2, 3, 4, 0))
     assert asked.choices[last.choice] == "the third most salient"
@@ -127,8 +135,8 @@ async def test_named_things_are_found_and_then_ranked(fakes: Any) -> None:
     ]
     found = Finding("", {"boxes": boxes}, 0.7, "learned", "1")
     asked = prompt("Q5", Kind.CHOICE, ("the cat", "a dog"))
-    testimony, calls = await said(fakes, asked, found, ranked(1, 0))
-    assert testimony.letter == "B"
+    specialist_answer, calls = await said(fakes, asked, found, ranked(1, 0))
+    assert specialist_answer.letter == "B"
     assert calls[0] == ("detection", ("img:1",), {"names": ["cat", "dog"]})
     assert [box["x0"] for box in calls[1][2]["boxes"]] == [100, 50]
     missing = prompt("Q5", Kind.CHOICE, ("the cat", "the horse"))
@@ -138,8 +146,8 @@ async def test_named_things_are_found_and_then_ranked(fakes: Any) -> None:
 async def test_a_path_on_salient_places_is_the_persons(fakes: Any) -> None:
     paths = (Scanpath((0.5, 0.1), (0.5, 0.1), ()), Scanpath((0.5, 0.9), (0.5, 0.9), ()))
     asked = prompt("Q8", Kind.CHOICE, ("", " "), scanpaths=paths)
-    testimony, calls = await said(fakes, asked, ranked(1, 0))
-    assert (testimony.letter, testimony.confidence) == ("B", 0.55)
+    specialist_answer, calls = await said(fakes, asked, ranked(1, 0))
+    assert (specialist_answer.letter, specialist_answer.confidence) == ("B", 0.55)
     assert len(calls[0][2]["boxes"]) == 2
 
 
@@ -154,8 +162,8 @@ async def test_equal_places_decide_nothing(fakes: Any) -> None:
 async def test_a_scanpath_is_three_lists(fakes: Any, target: str | None, wanted: dict[str, Any]) -> None:
     data = {"x_0_1": [0.5, 0.25], "y_0_1": [0.5, 0.75], "t_ms": [200, 310]}
     asked = prompt("Q9", Kind.SCANPATH, fixations=4, target=target)
-    testimony, calls = await said(fakes, asked, Finding("", data, 0.4, "classical", "1"))
-    read: Any = parse(testimony.answer, Kind.SCANPATH).value
+    specialist_answer, calls = await said(fakes, asked, Finding("", data, 0.4, "classical", "1"))
+    read: Any = parse(specialist_answer.answer, Kind.SCANPATH).value
     assert (read.x, read.y, read.t_ms) == ((0.5, 0.25), (0.5, 0.75), (200, 310))
     assert calls[0][2] == wanted
 

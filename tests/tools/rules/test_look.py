@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hybrid.types import Finding, ImageRef, Json, Kind, Prompt, StoredImage
-from tools.rules import testify as ask_rules
+from tools.rules import ask_specialists as ask_rules
 
 PLACES = ("the second image", "the third image")
 DARKER = ("A is darker", "B is darker", "About the same")
@@ -26,9 +26,9 @@ def finding(data: Mapping[str, Json]) -> Finding:
 @pytest.mark.parametrize("best", [0, 1, None, True, 9])
 async def test_the_closest_image(choices: tuple[str, ...], route: str, aspect: str, best: Any, fakes: Any):
     asked = prompt(route, choices, 3)
-    kit = fakes.kit_of(asked, findings=[finding({"best": best})])
-    said = await ask_rules(asked, kit)
-    assert kit.tool.calls == [("similarity", ("img:1", "img:2", "img:3"), {"aspect": aspect})]
+    ctx = fakes.context_of(asked, findings=[finding({"best": best})])
+    said = await ask_rules(asked, ctx)
+    assert ctx.tool.calls == [("similarity", ("img:1", "img:2", "img:3"), {"aspect": aspect})]
     if best in (0, 1) and best is not True:
         assert said is not None
         assert choices[said.choice] == PLACES[best]
@@ -50,8 +50,8 @@ async def test_the_closest_image(choices: tuple[str, ...], route: str, aspect: s
 )
 async def test_the_darker_surface(choices: tuple[str, ...], data: dict[str, Json], wanted: str | None, fakes: Any):
     asked = prompt("Relative_Reflectance", choices, 1)
-    kit = fakes.kit_of(asked, findings=[finding(data)])
-    said = await ask_rules(asked, kit)
-    name, images, args = kit.tool.calls[0]
+    ctx = fakes.context_of(asked, findings=[finding(data)])
+    said = await ask_rules(asked, ctx)
+    name, images, args = ctx.tool.calls[0]
     assert (name, images, set(args["labels"])) == ("reflectance", ("img:1",), {"A", "B"})
     assert (None if said is None else choices[said.choice]) == wanted

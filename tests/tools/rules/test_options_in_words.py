@@ -15,7 +15,7 @@ from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.serving.service import ServiceOptions
 from hybrid.types import Finding, ImageRef, Kind, Outcome, Prompt, StoredImage
-from tools.rules import testify as ask_rules
+from tools.rules import ask_specialists as ask_rules
 from tools.rules._shared.options_in_words import refusing, written_choice
 from tools.rules._shared.question_words import asked_question, asks_for_text, named_things
 from tools.rules.mvp_bench import statement_of
@@ -40,15 +40,15 @@ def fits(best: int, *scores: float, compares: bool = False) -> Finding:
 
 
 async def said(fakes: Any, asked: Prompt, *findings: Finding | Exception) -> Any:
-    kit = fakes.kit_of(asked, findings=list(findings))
-    return await ask_rules(asked, kit), kit.tool.calls
+    ctx = fakes.context_of(asked, findings=list(findings))
+    return await ask_rules(asked, ctx), ctx.tool.calls
 
 
 @pytest.mark.parametrize(("best", "answer"), [(0, "Answer: yes"), (1, "Answer: no"), (2, None), (True, None)])
 async def test_a_statement_against_its_denial(fakes: Any, best: Any, answer: str | None) -> None:
     asked = prompt("Is the man sitting on a chair in the image?", route="yes_no")
-    testimony, calls = await said(fakes, asked, counts(man=1, chair=1), fits(best, 0.8, 0.2))
-    assert (testimony and testimony.answer) == answer
+    specialist_answer, calls = await said(fakes, asked, counts(man=1, chair=1), fits(best, 0.8, 0.2))
+    assert (specialist_answer and specialist_answer.answer) == answer
     assert calls[0][2] == {"names": ["man", "chair"]}
     assert calls[1][2]["texts"][0].startswith("the man is sitting on a chair")
     assert calls[1][2]["texts"][1].startswith("the man is not sitting on a chair")
@@ -70,8 +70,8 @@ async def test_a_question_that_states_nothing_calls_no_tool(fakes: Any) -> None:
 
 async def test_a_named_thing_that_is_not_there_is_refused(fakes: Any) -> None:
     asked = prompt("What stands next to the red cube?", ("A tree", REFUSAL, "A dog"))
-    testimony, calls = await said(fakes, asked, counts(red_cube=0))
-    assert (testimony.letter, testimony.tool, len(calls)) == ("B", "detection", 1)
+    specialist_answer, calls = await said(fakes, asked, counts(red_cube=0))
+    assert (specialist_answer.letter, specialist_answer.tool, len(calls)) == ("B", "detection", 1)
     without = prompt("What stands next to the red cube?", ("A tree", "A dog"))
     assert (await said(fakes, without, counts(red_cube=0)))[0] is None
 
@@ -86,17 +86,17 @@ async def test_a_count_is_the_choice_that_states_it(fakes: Any) -> None:
 async def test_what_is_written_is_read(fakes: Any) -> None:
     asked = prompt("What is written on it?", ("Book Shop", "BAKERY", REFUSAL))
     read = Finding("", {"text": "OLD BAKERY\n1920"}, 0.8, "learned", "1")
-    testimony, _ = await said(fakes, asked, read)
-    assert (testimony.letter, testimony.tool) == ("B", "ocr")
+    specialist_answer, _ = await said(fakes, asked, read)
+    assert (specialist_answer.letter, specialist_answer.tool) == ("B", "ocr")
     unread = Finding("", {"text": "?"}, 0.5, "learned", "1")
-    testimony, _ = await said(fakes, asked, unread, fits(0, 0.9, 0.1))
-    assert (testimony.letter, testimony.tool) == ("A", "attributes")
+    specialist_answer, _ = await said(fakes, asked, unread, fits(0, 0.9, 0.1))
+    assert (specialist_answer.letter, specialist_answer.tool) == ("A", "attributes")
 
 
 async def test_options_are_compared_without_the_refusal(fakes: Any) -> None:
     asked = prompt("What is it like?", ("Red", REFUSAL, "Blue"))
-    testimony, calls = await said(fakes, asked, fits(1, 0.1, 0.9))
-    assert testimony.letter == "C"
+    specialist_answer, calls = await said(fakes, asked, fits(1, 0.1, 0.9))
+    assert specialist_answer.letter == "C"
     assert calls[0][2]["texts"] == ["What is it like? Red", "What is it like? Blue"]
     assert (await said(fakes, asked, fits(1, 0.1, 0.2)))[0].letter == "B"
     assert (await said(fakes, asked, fits(1, 0.1, 0.2, compares=True)))[0].letter == "C"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from hybrid.errors import NoBackend
-from hybrid.solving.kit import Kit
+from hybrid.solving.solver import SolverContext
 from hybrid.types import Box, Finding, Json, Prompt
 from tools.rules._shared.question_words import number_in
 
@@ -16,12 +16,12 @@ def names(prompt: Prompt) -> list[str]:
     return [image.name for image in prompt.images]
 
 
-async def heard(kit: Kit, tool: str, image: str, args: Mapping[str, Json]) -> Finding | None:
+async def heard(ctx: SolverContext, tool: str, image: str, args: Mapping[str, Json]) -> Finding | None:
     """One tool's finding about one image, or None where it has nothing to answer with, for rules that can go on."""
     try:
-        return await kit.tool(tool, [image], args)
+        return await ctx.tool(tool, [image], args)
     except NoBackend as error:
-        kit.rule("no backend", str(error))
+        ctx.rule("no backend", str(error))
         return None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from hybrid.solving.kit import Kit
+from hybrid.solving.solver import SolverContext
 from hybrid.types import Finding, Prompt
 from tools._shared.nouns import singular
 from tools.rules._shared.findings import count_of, counted_choice, heard, names, rows_of, whole_number
@@ -20,7 +20,7 @@ from tools.rules._shared.question_words import (
     counted_thing,
     named_things,
 )
-from tools.rules._shared.testimony import Testimony, asks, choose
+from tools.rules._shared.specialist_answer import SpecialistAnswer, asks, choose
 
 REFUSES: Final = re.compile(r"(?i)\bsorry\b|\b(?:can(?:no|')?t|cannot|unable to) (?:help|answer|tell|know)\b")
 """How an option says that the picture does not tell."""
@@ -31,24 +31,24 @@ MOST_CHARACTERS: Final = 300
 
 
 @asks("attributes", "detection", "ocr")
-async def one_of(prompt: Prompt, kit: Kit) -> Testimony | None:
+async def one_of(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
     """A choice in words: by count, by what is written, else by the option that fits the image best."""
     question = own_sentence(prompt)
-    missing, looked = await not_found(prompt, kit, question)
+    missing, looked = await not_found(prompt, ctx, question)
     if missing is not None and looked is not None:
-        kit.rule("refuse", f"detection finds no {missing}")
+        ctx.rule("refuse", f"detection finds no {missing}")
         refusal = refusing(prompt.choices)
         return None if refusal is None else choose(refusal, "detection", looked)
     if (name := counted_thing(question)) is not None:
-        return None if looked is None else _counted(prompt, kit, name, looked)
+        return None if looked is None else _counted(prompt, ctx, name, looked)
     if re.search(r"(?i)\bhow many\b", question):
-        kit.rule("no count", "the question counts some of a kind, which detection by name does not tell apart")
+        ctx.rule("no count", "the question counts some of a kind, which detection by name does not tell apart")
         return None
-    if asks_for_text(question) and (read := await heard(kit, "ocr", names(prompt)[0], {})) is not None:
+    if asks_for_text(question) and (read := await heard(ctx, "ocr", names(prompt)[0], {})) is not None:
         written = written_choice(prompt.choices, str(read.data.get("text", "")))
         if written is not None:
             return choose(written, "ocr", read)
-    return await _fitting(prompt, kit, question)
+    return await _fitting(prompt, ctx, question)
 
 
 def own_sentence(prompt: Prompt) -> str:
@@ -66,13 +66,13 @@ def looked_for(question: str) -> list[str]:
     return list(dict.fromkeys([counted] if counted else [singular(name) for name in named_things(question)]))
 
 
-async def not_found(prompt: Prompt, kit: Kit, question: str) -> tuple[str | None, Finding | None]:
+async def not_found(prompt: Prompt, ctx: SolverContext, question: str) -> tuple[str | None, Finding | None]:
     """The first named thing that is not in the image, and what detection said; no finding where nothing was asked."""
     wanted = looked_for(question)
     if not wanted:
-        kit.rule("no name", "the question names no thing to look for")
+        ctx.rule("no name", "the question names no thing to look for")
         return None, None
-    finding = await heard(kit, "detection", names(prompt)[0], {"names": wanted[:MOST_NAMES]})
+    finding = await heard(ctx, "detection", names(prompt)[0], {"names": wanted[:MOST_NAMES]})
     if finding is None:
         return None, None
     return next((name for name in wanted if count_of(finding, name) == 0), None), finding
@@ -91,24 +91,24 @@ def refusing(choices: tuple[str, ...]) -> int | None:
     return fits[0] if len(fits) == 1 else None
 
 
-def _counted(prompt: Prompt, kit: Kit, name: str, finding: Finding) -> Testimony | None:
+def _counted(prompt: Prompt, ctx: SolverContext, name: str, finding: Finding) -> SpecialistAnswer | None:
     place = counted_choice(prompt, finding, name)
     if place is None:
-        kit.rule("no count", f"no choice, or more than one, states {count_of(finding, name)} x {name}")
+        ctx.rule("no count", f"no choice, or more than one, states {count_of(finding, name)} x {name}")
         return None
     return choose(place, "detection", finding)
 
 
-async def _fitting(prompt: Prompt, kit: Kit, question: str) -> Testimony | None:
+async def _fitting(prompt: Prompt, ctx: SolverContext, question: str) -> SpecialistAnswer | None:
     """The option that fits the image best; none of them fitting is a refusal where one is offered."""
     refusal = refusing(prompt.choices)
     places = [place for place in range(len(prompt.choices)) if place != refusal]
     texts = [f"{question} {prompt.choices[place]}"[:MOST_CHARACTERS] for place in places]
     # Equal texts are one to the tool, and its `best` would count them differently.
     if not 2 <= len(texts) <= MOST_TEXTS or len(set(texts)) < len(texts):
-        kit.rule("no texts", "the options are not between 2 and 16 different texts")
+        ctx.rule("no texts", "the options are not between 2 and 16 different texts")
         return None
-    finding = await heard(kit, "attributes", names(prompt)[0], {"texts": texts})
+    finding = await heard(ctx, "attributes", names(prompt)[0], {"texts": texts})
     best = None if finding is None else whole_number(finding, "best", len(places))
     if finding is None or best is None:
         return None

@@ -22,8 +22,8 @@ from hybrid.running.data import mount, questions
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.solving.controls import Control
-from hybrid.solving.kit import Kit, Limits
 from hybrid.solving.session import Resources, Session
+from hybrid.solving.solver import Limits, SolverContext
 from hybrid.types import Exchange, Fault, Kind, Outcome, Prompt, Question, Reply
 
 
@@ -281,12 +281,12 @@ class Prying:
     def calls(self, limits: Limits) -> tuple[int, int]:
         return 0, 0
 
-    async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
-        assert kit.album.names == tuple(ref.name for ref in prompt.images)
+    async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
+        assert ctx.image_registry.names == tuple(ref.name for ref in prompt.images)
         self.seen.append(frozenset(ref.image.sha256 for ref in prompt.images))
         for number in range(len(prompt.images) + 1, 9):
             with pytest.raises(ToolError) as caught:
-                await kit.tool("crop", (f"img:{number}",), {})
+                await ctx.tool("crop", (f"img:{number}",), {})
             assert caught.value.fault is Fault.UNKNOWN_IMAGE
             self.refused += 1
         return Reply(self.waiting.pop(0) if len(self.waiting) > 1 else self.waiting[0])

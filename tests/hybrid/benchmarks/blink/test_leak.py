@@ -18,8 +18,8 @@ from hybrid.registry import load, load_solver
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.solving.controls import Control
-from hybrid.solving.kit import Limits
 from hybrid.solving.session import Resources, Session
+from hybrid.solving.solver import Limits
 from hybrid.types import Outcome, Prompt, Question, Reply
 
 JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=8), st.lists, max_leaves=4)
@@ -74,8 +74,8 @@ async def test_no_model_is_told_the_route_or_who_asks(tmp_path: Path, fakes: Any
         choices=("the second image", "the third image"),
     )
     model = fakes.QueueModel(["(B)", "(B)", "(B)"])
-    menu = (load("tools", "markers"),)
-    resources = Resources(model, Control(service), menu, Wording(), Limits())
+    tools_offered = (load("tools", "markers"),)
+    resources = Resources(model, Control(service), tools_offered, Wording(), Limits())
     try:
         session = Session(question, load_solver(solver), resources)
         exchanges = await BENCHMARK.dialogue(question.asked(), session.ask)

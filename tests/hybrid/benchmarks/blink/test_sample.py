@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, JpegImagePlugin
 
-from hybrid.benchmarks.blink.sample import FILE_NAME, TASKS, Row, item, letter, row, rows, schema, write
+from hybrid.benchmarks.blink.sample import FILE_NAME, TASKS, SampleRow, item, letter, row, rows, schema, write
 from hybrid.errors import UsageError
 from hybrid.images import decode
 
@@ -26,7 +26,7 @@ CHOICES = {
 }
 
 
-def content(made: Row) -> tuple[object, ...]:
+def content(made: SampleRow) -> tuple[object, ...]:
     return made.idx, made.question, made.images, made.choices, made.answer, made.prompt
 
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from hybrid.benchmarks.mvp_bench.sample import LOW_EDITS, TASKS, PairQuestion, described, questions, write
-from hybrid.benchmarks.mvp_bench.sample_pairs import EDITS, HEIGHT, WIDTH, Pair, pair
+from hybrid.benchmarks.mvp_bench.sample_pairs import EDITS, HEIGHT, WIDTH, ImagePair, pair
 from hybrid.errors import UsageError
 from hybrid.samples.layouts import Name
 from hybrid.samples.textures import NAMED_COLOURS
 
 
 @pytest.fixture(scope="module")
-def pairs() -> list[Pair]:
+def pairs() -> list[ImagePair]:
     return [pair(index, 5) for index in range(12)]
 
 
@@ -35,7 +35,7 @@ def seen_colour(image: np.ndarray, rect: tuple[float, float, float, float]) -> s
     return min(NAMED_COLOURS, key=lambda name: abs((hue(NAMED_COLOURS[name]) - seen + 180) % 360 - 180))
 
 
-def test_the_pictures_show_the_objects_from_left_to_right(pairs: list[Pair]) -> None:
+def test_the_pictures_show_the_objects_from_left_to_right(pairs: list[ImagePair]) -> None:
     for made in pairs:
         for image, names, rects in zip(made.images, made.names, made.rects, strict=True):
             assert image.shape == (HEIGHT, WIDTH, 3)
@@ -43,7 +43,7 @@ def test_the_pictures_show_the_objects_from_left_to_right(pairs: list[Pair]) -> 
             assert [rect[0] + rect[2] for rect in rects] == sorted(rect[0] + rect[2] for rect in rects)
 
 
-def test_a_pair_differs_in_one_attribute(pairs: list[Pair]) -> None:
+def test_a_pair_differs_in_one_attribute(pairs: list[ImagePair]) -> None:
     for index, made in enumerate(pairs):
         first, second = made.names
         assert made.edit == EDITS[index % 4]
@@ -73,7 +73,7 @@ def holds(asked: PairQuestion, names: tuple[Name, ...]) -> bool | None:
     return bool(mentioned)
 
 
-def test_yes_no_answers_are_true_and_differ_within_a_pair(pairs: list[Pair]) -> None:
+def test_yes_no_answers_are_true_and_differ_within_a_pair(pairs: list[ImagePair]) -> None:
     for index, made in enumerate(pairs):
         asked = [one for one in questions(made, index, 5) if one.kind.startswith("y/n")]
         assert len(asked) == TASKS["yes_no"]
@@ -84,7 +84,7 @@ def test_yes_no_answers_are_true_and_differ_within_a_pair(pairs: list[Pair]) -> 
             assert {natural.answer, manipulated.answer} == {"yes", "no"}
 
 
-def test_right_options_are_true_and_the_others_are_not(pairs: list[Pair]) -> None:
+def test_right_options_are_true_and_the_others_are_not(pairs: list[ImagePair]) -> None:
     for index, made in enumerate(pairs):
         low, high, single = (one for one in questions(made, index, 5) if one.options)
         assert low.options[low.right] == LOW_EDITS[EDITS.index(made.edit)]

@@ -46,8 +46,8 @@ def picture(store: ImageStore) -> ImageRef:
     return ImageRef("img:1", store.put_pixels(pixels))
 
 
-def menu() -> tuple[Tool, ...]:
-    return tuple(load("tools", name) for name in load("hybrid.benchmarks", "blink").card.menu)
+def tools_offered() -> tuple[Tool, ...]:
+    return tuple(load("tools", name) for name in load("hybrid.benchmarks", "blink").card.tools_offered)
 
 
 def test_its_weights_are_at_most_twelve_megabytes() -> None:
@@ -55,7 +55,7 @@ def test_its_weights_are_at_most_twelve_megabytes() -> None:
 
 
 def test_it_says_what_it_is(opened: Callable[..., ChatModel]) -> None:
-    facts = opened().facts()
+    facts = opened().metadata()
     assert facts["model"] == "embedded"
     assert facts["demonstration"] is True
     assert facts["weights_sha256"]
@@ -75,7 +75,7 @@ async def test_it_calls_the_tool_and_answers_what_the_finding_says(
     """Both protocols, both answers: what it says follows the finding and not a habit."""
     model = opened(tool_calling=protocol)
     conversation = [SystemMessage(TOLD), user_message([DEPTH, picture, SIZES, LINE])]
-    reply = await model.chat(conversation, menu(), CallKey("q"))
+    reply = await model.chat(conversation, tools_offered(), CallKey("q"))
     assert [call.name for call in reply.calls] == ["depth"]
     assert reply.calls[0].args["points"] == [{"label": "A"}, {"label": "B"}]
     for letter, other in (("A", "B"), ("B", "A")):
@@ -85,7 +85,7 @@ async def test_it_calls_the_tool_and_answers_what_the_finding_says(
             "\nRead from cues at the points: there is no depth map, and what hangs or stands raised misleads them."
         )
         result = ToolMessage(reply.calls[0].id, "depth", (finding,))
-        said = await model.chat([*conversation, reply, result], menu(), CallKey("q", call=1))
+        said = await model.chat([*conversation, reply, result], tools_offered(), CallKey("q", call=1))
         assert (said.text, said.calls) == (f"Answer: ({letter})", ())
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.scoring.compare import ComparisonOptions, Pair, compare
+from hybrid.scoring.compare import ComparisonOptions, SolverPair, compare
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.result import Result
 from hybrid.scoring.sections.agreement import RATIO, SECTION
@@ -81,6 +81,6 @@ def test_every_pair_or_the_chosen_ones_are_one_family(made: Any, tmp_path: Path)
     assert least.p is not None
     assert least.p_holm == pytest.approx(min(1.0, 3 * least.p))
     solvers = compare_paths([tmp_path / "run"]).solvers
-    chosen = SECTION.rows(compare(solvers, ComparisonOptions(pairs=(Pair("chance", "mllm"),))))
+    chosen = SECTION.rows(compare(solvers, ComparisonOptions(pairs=(SolverPair("chance", "mllm"),))))
     assert {(row.a, row.b) for row in chosen} == {("chance", "mllm")}
     assert list(SECTION.rows(compare(solvers[:1]))) == []

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hybrid.benchmarks.base import Benchmark, accuracy
 from hybrid.errors import UsageError
 from hybrid.registry import load
-from hybrid.scoring.compare import CONTROL, Comparison, ComparisonOptions, Pair, chosen_pairs, compare, unique
+from hybrid.scoring.compare import CONTROL, Comparison, ComparisonOptions, SolverPair, chosen_pairs, compare, unique
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.result import UNTESTED
 from hybrid.scoring.score import Counted, Scored, metrics_of
@@ -76,7 +76,7 @@ class Counts:
 class Paired:
     """The rows of one pair by one metric, over all questions or within one group."""
 
-    pair: Pair
+    pair: SolverPair
     family: str
     metric: str
     group: str
@@ -106,7 +106,19 @@ def all_paired(found: Comparison) -> list[Paired]:
         withheld = next((why for why, note in UNTESTED.items() if note == main.note), None)
         values = (rows["value a"].value, rows["value b"].value, main.value)
         made.append(
-            Paired(Pair(a, b), family, metric, group, main.n, *values, interval, main.p, main.p_holm, withheld, counts)
+            Paired(
+                SolverPair(a, b),
+                family,
+                metric,
+                group,
+                main.n,
+                *values,
+                interval,
+                main.p,
+                main.p_holm,
+                withheld,
+                counts,
+            )
         )
     return made
 
@@ -200,7 +212,7 @@ def test_a_family_counts_only_what_is_tested() -> None:
     ]
     found = compare(solvers)
     tested = [row for row in in_family(found, "headline") if row.withheld is None]
-    assert [row.pair for row in tested] == [Pair("one", "two")]
+    assert [row.pair for row in tested] == [SolverPair("one", "two")]
     assert tested[0].p_holm == tested[0].p
 
 
@@ -214,8 +226,8 @@ def test_the_other_way_round_everything_is_mirrored(jigsaw: Any, depth: Any) -> 
         solver(name, {"Jigsaw": "".join(p[side] for p in jigsaw), "Relative_Depth": "".join(p[side] for p in depth)})
         for side, name in ((0, "one"), (1, "two"))
     )
-    forth = compare([one, two], ComparisonOptions(pairs=(Pair("one", "two"),), allow_failed=True))
-    back = compare([one, two], ComparisonOptions(pairs=(Pair("two", "one"),), allow_failed=True))
+    forth = compare([one, two], ComparisonOptions(pairs=(SolverPair("one", "two"),), allow_failed=True))
+    back = compare([one, two], ComparisonOptions(pairs=(SolverPair("two", "one"),), allow_failed=True))
     assert len(all_paired(forth)) == len(all_paired(back))
     for there, here in zip(all_paired(forth), all_paired(back), strict=True):
         mine, other = there.counts, here.counts
@@ -508,15 +520,15 @@ NAMES = ("mllm", "specialist", "arbiter", "openai:gpt-4o")
 
 def test_a_baseline_meets_every_other() -> None:
     assert chosen_pairs(NAMES, "arbiter", ()) == (
-        Pair("arbiter", "mllm"),
-        Pair("arbiter", "specialist"),
-        Pair("arbiter", "openai:gpt-4o"),
+        SolverPair("arbiter", "mllm"),
+        SolverPair("arbiter", "specialist"),
+        SolverPair("arbiter", "openai:gpt-4o"),
     )
 
 
 def test_pairs_are_taken_as_given() -> None:
     words = ("specialist:mllm", "openai:gpt-4o:mllm")
-    assert chosen_pairs(NAMES, None, words) == (Pair("specialist", "mllm"), Pair("openai:gpt-4o", "mllm"))
+    assert chosen_pairs(NAMES, None, words) == (SolverPair("specialist", "mllm"), SolverPair("openai:gpt-4o", "mllm"))
     assert chosen_pairs(NAMES, None, ()) is None
 
 
@@ -539,12 +551,12 @@ def test_a_wrong_choice_is_refused(baseline: str | None, words: tuple[str, ...],
 
 def test_only_chosen_pairs_are_tested_and_counted_in_their_family() -> None:
     solvers = [solver(name, {"Jigsaw": word}) for name, word in (("a", "wwrr"), ("b", "rrrr"), ("c", "wrwr"))]
-    found = compare(solvers, ComparisonOptions(pairs=(Pair("b", "a"),)))
+    found = compare(solvers, ComparisonOptions(pairs=(SolverPair("b", "a"),)))
     row = only(in_family(found, "headline"))
-    assert (row.pair, row.difference) == (Pair("b", "a"), -0.5)
+    assert (row.pair, row.difference) == (SolverPair("b", "a"), -0.5)
     assert row.p_holm == row.p
     with pytest.raises(UsageError, match="there is no solver 'd'; there are: a, b, c"):
-        compare(solvers, ComparisonOptions(pairs=(Pair("a", "d"),)))
+        compare(solvers, ComparisonOptions(pairs=(SolverPair("a", "d"),)))
 
 
 def test_a_baseline_comes_first_without_being_asked_for() -> None:

@@ -10,7 +10,7 @@ from hybrid.benchmarks.base import Abstain, Benchmark
 from hybrid.errors import UsageError
 from hybrid.registry import load
 from hybrid.run_folder import RunFolder
-from hybrid.scoring.compare import ComparisonOptions, Pair, compare
+from hybrid.scoring.compare import ComparisonOptions, SolverPair, compare
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.result import Result
 from hybrid.scoring.score import Counted, Scored, metrics_of
@@ -88,7 +88,7 @@ def test_difference_and_interval_are_those_of_the_paired_difference(run: RunFold
 
 def test_it_does_not_need_the_pair_to_be_chosen(run: RunFolder) -> None:
     solvers = [solver(run, name, "rwrrwwrwrr" * 6) for name in ("controller", "mllm", "specialist")]
-    chosen = ComparisonOptions(pairs=(Pair("mllm", "specialist"),))
+    chosen = ComparisonOptions(pairs=(SolverPair("mllm", "specialist"),))
     assert len(verdicts(rows_of(*solvers, options=chosen))) == 2
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from hybrid.skill import PublishedSkill
+from hybrid.prior_accuracy import PriorAccuracy
 
-SKILL: Final = PublishedSkill(
+PRIOR_ACCURACY: Final = PriorAccuracy(
     accuracy={
         "Q1": 0.2981,
         "Q2": 0.3813,

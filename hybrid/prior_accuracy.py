@@ -40,7 +40,7 @@ def chance(prompt: Prompt) -> float:
 
 
 @dataclass(frozen=True)
-class PublishedSkill:
+class PriorAccuracy:
     """What published rows say of MLLMs on a benchmark, and of a guess; empty where there are none."""
 
     accuracy: Mapping[str, float] = field(default_factory=dict)

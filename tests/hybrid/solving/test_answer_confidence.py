@@ -7,7 +7,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hybrid.solving.witness import AS_CLAIMED, CERTAIN, SPREAD, Recalibration, Witness, fit, log_odds, probability
+from hybrid.solving.answer_confidence import (
+    AS_CLAIMED,
+    CERTAIN,
+    SPREAD,
+    AnswerConfidence,
+    Recalibration,
+    fit,
+    log_odds,
+    probability,
+)
 
 CHANCES = st.floats(0, 1)
 CASES = st.lists(st.tuples(st.floats(-9, 9), st.sampled_from([0.0, 0.3, 1.0])), max_size=30)
@@ -30,15 +39,15 @@ def test_no_log_odds_are_too_large() -> None:
 
 def test_what_is_said_is_pulled_half_way_to_what_is_known() -> None:
     # ln 3 known, ln 9 said: their mean, ln 27 / 2, are odds of the square root of 27.
-    witness = Witness(rate=3 / 4, said=9 / 10)
-    assert witness.claimed == pytest.approx(math.log(27) / 2)
-    assert witness.worth == pytest.approx(math.sqrt(27) / (1 + math.sqrt(27)))
-    assert Witness(0.7).worth == pytest.approx(0.7)
+    answer_confidence = AnswerConfidence(rate=3 / 4, said=9 / 10)
+    assert answer_confidence.claimed == pytest.approx(math.log(27) / 2)
+    assert answer_confidence.worth == pytest.approx(math.sqrt(27) / (1 + math.sqrt(27)))
+    assert AnswerConfidence(0.7).worth == pytest.approx(0.7)
 
 
 def test_a_recalibration_is_an_intercept_and_a_slope() -> None:
-    witness = Witness(0.5, 0.9, Recalibration(intercept=0.25, slope=2.0))
-    assert witness.log_odds == pytest.approx(0.25 + 2 * witness.claimed)
+    answer_confidence = AnswerConfidence(0.5, 0.9, Recalibration(intercept=0.25, slope=2.0))
+    assert answer_confidence.log_odds == pytest.approx(0.25 + 2 * answer_confidence.claimed)
     assert AS_CLAIMED(1.7) == 1.7
 
 
@@ -49,13 +58,13 @@ def test_more_confidence_never_means_less(
     low, high = sorted((low, high))
     found = fit(cases)
     assert found.slope >= 0
-    assert Witness(rate, low, found).log_odds <= Witness(rate, high, found).log_odds + 1e-9
+    assert AnswerConfidence(rate, low, found).log_odds <= AnswerConfidence(rate, high, found).log_odds + 1e-9
 
 
 @given(rate=CHANCES, said=CHANCES)
 def test_a_worth_lies_between_what_is_known_and_what_is_said(rate: float, said: float) -> None:
     low, high = sorted((rate, said))
-    assert low - CERTAIN <= Witness(rate, said).worth <= high + CERTAIN
+    assert low - CERTAIN <= AnswerConfidence(rate, said).worth <= high + CERTAIN
 
 
 def test_without_a_case_nothing_is_corrected() -> None:
@@ -105,8 +114,8 @@ def test_the_order_of_cases_decides_nothing(cases: list[tuple[float, float]], sh
 
 
 def test_every_number_is_told() -> None:
-    witness = Witness(0.6, 0.9, Recalibration(0.1, 0.8))
-    told = witness.as_json()
+    answer_confidence = AnswerConfidence(0.6, 0.9, Recalibration(0.1, 0.8))
+    told = answer_confidence.as_json()
     assert (told["rate"], told["said"], told["intercept"], told["slope"]) == (0.6, 0.9, 0.1, 0.8)
     odds = [math.log(p / (1 - p)) for p in (0.6, 0.9)]
     assert told["log_odds_claimed"] == pytest.approx(sum(odds) / 2)

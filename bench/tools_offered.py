@@ -1,15 +1,15 @@
 """What the tools cost a model to read: bytes of JSON schema and tokens, tool by tool and for each benchmark's menu.
 
-    python -m bench.menu                        bytes, and tokens estimated as a quarter of them
-    python -m bench.menu --encodings DIR        tokens of o200k_base, whose file lies in DIR
-    python -m bench.menu --json menu.json       the numbers as well
+    python -m bench.tools_offered                        bytes, and tokens estimated as a quarter of them
+    python -m bench.tools_offered --encodings DIR        tokens of o200k_base, whose file lies in DIR
+    python -m bench.tools_offered --json menu.json       the numbers as well
 
 The JSON is that of an OpenAI request, without spaces; the text is that of `--tool-calling text`. tiktoken, which comes
 with the OpenAI client of LangChain, reads the file of an encoding from DIR under the name that its cache gives it and
 otherwise fetches it, which is not done here. The package litellm ships the files, so that without another download
 
     uv pip install --no-deps --target ENCODINGS litellm
-    python -m bench.menu --encodings ENCODINGS/litellm/litellm_core_utils/tokenizers
+    python -m bench.tools_offered --encodings ENCODINGS/litellm/litellm_core_utils/tokenizers
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from hybrid.models.text_protocol import describe
-from hybrid.models.tokens import CHARACTERS_PER_TOKEN, menu_json
+from hybrid.models.tokens import CHARACTERS_PER_TOKEN, tools_json
 from hybrid.registry import load, names
 from hybrid.tool import Tool
 
@@ -64,7 +64,7 @@ def counter(encodings: Path | None) -> tuple[Count, str]:
 
 def size(name: str, tools: Sequence[Tool], count: Count) -> Size:
     """The size of some tools together."""
-    wire, text = menu_json(tools), describe(tools)
+    wire, text = tools_json(tools), describe(tools)
     return Size(name, len(tools), len(wire.encode()), count(wire), len(text.encode()), count(text))
 
 
@@ -74,8 +74,8 @@ def measured(count: Count) -> list[Size]:
     rows = [size(name, [tool], count) for name, tool in tools.items()]
     rows.append(size("all tools", list(tools.values()), count))
     for name in names("hybrid.benchmarks"):
-        menu = load("hybrid.benchmarks", name).card.menu or tuple(tools)
-        rows.append(size(f"menu of {name}", [tools[offered] for offered in menu], count))
+        tools_offered = load("hybrid.benchmarks", name).card.tools_offered or tuple(tools)
+        rows.append(size(f"menu of {name}", [tools[offered] for offered in tools_offered], count))
     return rows
 
 

@@ -1,6 +1,6 @@
 """What one solver has used and lost since its command began, for a person who watches.
 
-    so_far = SoFar()
+    so_far = Progress()
     so_far = so_far.with_attempt(attempt)     # a question that was finished
     so_far = so_far.with_failure()            # one that was not
 
@@ -15,7 +15,7 @@ from hybrid.types import Attempt, Usage
 
 
 @dataclass(frozen=True)
-class SoFar:
+class Progress:
     """One solver in one command."""
 
     used: Usage = field(default_factory=Usage)
@@ -25,15 +25,15 @@ class SoFar:
     retries: int = 0
     """Requests to the model that were sent once more, of the questions that were finished."""
 
-    def with_attempt(self, attempt: Attempt) -> SoFar:
+    def with_attempt(self, attempt: Attempt) -> Progress:
         """The same with a question that was finished."""
         replies = [exchange.reply for exchange in attempt.exchanges]
         failed = any(reply.outcome.failed for reply in replies)
         again = sum(
             count for reply in replies for step in reply.steps if isinstance(count := step.data.get("retries"), int)
         )
-        return SoFar(sum((reply.usage for reply in replies), self.used), self.failed + failed, self.retries + again)
+        return Progress(sum((reply.usage for reply in replies), self.used), self.failed + failed, self.retries + again)
 
-    def with_failure(self) -> SoFar:
+    def with_failure(self) -> Progress:
         """The same with a question that was not finished."""
         return replace(self, failed=self.failed + 1)

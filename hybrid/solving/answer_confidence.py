@@ -1,7 +1,7 @@
 """A witness: one whose answer is right with some probability, reckoned in log-odds and recalibrated on real cases.
 
-    Witness(rate=0.81, said=0.55).worth                         # a tool: its card's overall rate, its curve here
-    Witness(rate=0.57, said=6 / 7).worth                        # an MLLM: its skill, its share of the votes
+    AnswerConfidence(rate=0.81, said=0.55).worth        # a tool: its card's overall rate, its curve here
+    AnswerConfidence(rate=0.57, said=6 / 7).worth       # an MLLM: its accuracy, its share of the votes
     fit([(0.4, 1.0), (0.9, 0.0)])                               # what two real cases make of such log-odds
 
 What a witness says of itself about one answer is a claim that nobody measured on pictures like these. It is therefore
@@ -62,7 +62,7 @@ AS_CLAIMED = Recalibration()
 
 
 @dataclass(frozen=True)
-class Witness:
+class AnswerConfidence:
     """What is known of a witness and what it says of one answer, both as probabilities 0..1 of being right.
 
     For graded answers (a scanpath) they are expected scores.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class CallPath:
     """One way in which an ask can go. Each call sends the prompt again with all that has come back so far."""
 
     calls: int = 0
@@ -20,20 +20,20 @@ class Course:
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class CallEstimate:
     """How an ask can go: the shortest course, the usual one, the longest.
 
     `share`, 0..1, is how many asks are assumed to take the usual course; the others take the shortest. `assumes` says
     so in words where it is an assumption and not certain.
     """
 
-    low: Course
-    usual: Course
-    high: Course
+    low: CallPath
+    usual: CallPath
+    high: CallPath
     share: float = 1.0
     assumes: str = ""
 
 
-def certain(course: Course) -> Outlook:
+def certain(call_path: CallPath) -> CallEstimate:
     """The outlook of an ask that can go in one way only."""
-    return Outlook(course, course, course)
+    return CallEstimate(call_path, call_path, call_path)

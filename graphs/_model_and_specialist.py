@@ -17,9 +17,9 @@ from typing_extensions import TypedDict
 from graphs._compiled import Compiled
 from hybrid.errors import ToolError
 from hybrid.solving.empty_replies import EMPTY, words_of
-from hybrid.solving.kit import Kit, Solver
+from hybrid.solving.solver import Solver, SolverContext
 from hybrid.types import Prompt, Reply
-from tools.rules import Testimony, testify, tools_asked
+from tools.rules import SpecialistAnswer, ask_specialists, tools_asked
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -36,11 +36,11 @@ class Proposal:
 
 
 @dataclass(frozen=True)
-class Case:
+class DecisionInput:
     """What the nodes of one ask share; never stored."""
 
     prompt: Prompt
-    kit: Kit
+    ctx: SolverContext
     proposal: asyncio.Task[Proposal]
     """What the MLLM says without tools; under way when the graph is entered."""
 
@@ -49,41 +49,43 @@ class State(TypedDict, total=False):
     """What the nodes have found out."""
 
     proposal: Proposal
-    testimony: Testimony | None
+    specialist_answer: SpecialistAnswer | None
     answer: str
 
 
-async def propose(state: State, runtime: Runtime[Case]) -> State:
+async def propose(state: State, runtime: Runtime[DecisionInput]) -> State:
     """Wait for the MLLM."""
     return {"proposal": await runtime.context.proposal}
 
 
-async def hear(state: State, runtime: Runtime[Case]) -> State:
+async def hear(state: State, runtime: Runtime[DecisionInput]) -> State:
     """Ask the specialist; a tool that fails does not testify."""
     case = runtime.context
     try:
-        return {"testimony": await testify(case.prompt, case.kit)}
+        return {"specialist_answer": await ask_specialists(case.prompt, case.ctx)}
     except ToolError as error:
-        case.kit.rule("no testimony", str(error), fault=error.fault)
-        return {"testimony": None}
+        case.ctx.rule("no testimony", str(error), fault=error.fault)
+        return {"specialist_answer": None}
 
 
-class TwoWitnesses(Solver):
+class ModelAndSpecialist(Solver):
     """A solver that decides between the MLLM's proposal and the specialist's testimony."""
 
     needs_model = True
     texts = MappingProxyType({"empty": EMPTY})
 
-    def asks(self, benchmark: str, routes: Collection[str] | None = None) -> frozenset[str]:
+    def required_tools(self, benchmark: str, routes: Collection[str] | None = None) -> frozenset[str]:
         """Those that the specialist's rules name."""
         return tools_asked(benchmark, routes)
 
-    async def propose(self, prompt: Prompt, kit: Kit) -> Proposal:
+    async def propose(self, prompt: Prompt, ctx: SolverContext) -> Proposal:
         """The MLLM's own words."""
-        return Proposal(await words_of(kit.model, [kit.message(prompt)], kit.log))
+        return Proposal(await words_of(ctx.model, [ctx.message(prompt)], ctx.log))
 
     @abstractmethod
-    async def decide(self, prompt: Prompt, kit: Kit, proposal: Proposal, testimony: Testimony | None) -> str:
+    async def decide(
+        self, prompt: Prompt, ctx: SolverContext, proposal: Proposal, specialist_answer: SpecialistAnswer | None
+    ) -> str:
         """The reply to the prompt; writes down why."""
 
     def __init__(self) -> None:
@@ -93,29 +95,29 @@ class TwoWitnesses(Solver):
         """Begin to import LangGraph and to compile the graph, in a thread."""
         self.graph.begin()
 
-    def build(self) -> CompiledStateGraph[State, Case, State, State]:
-        """`propose` and `testify` from the start, then `decide`; it holds no state of its own and serves every ask."""
+    def build(self) -> CompiledStateGraph[State, DecisionInput, State, State]:
+        """`propose` and `specialist` from the start, then `decide`; stateless, so it serves every ask."""
         from langgraph.graph import END, START, StateGraph
 
-        async def decide(state: State, runtime: Runtime[Case]) -> State:
+        async def decide(state: State, runtime: Runtime[DecisionInput]) -> State:
             case = runtime.context
-            return {"answer": await self.decide(case.prompt, case.kit, state["proposal"], state["testimony"])}
+            return {"answer": await self.decide(case.prompt, case.ctx, state["proposal"], state["specialist_answer"])}
 
-        builder: StateGraph[State, Case, State, State] = StateGraph(State, context_schema=Case)
+        builder: StateGraph[State, DecisionInput, State, State] = StateGraph(State, context_schema=DecisionInput)
         builder.add_node("propose", propose)
-        builder.add_node("testify", hear)
+        builder.add_node("specialist", hear)
         builder.add_node("decide", decide)
         builder.add_edge(START, "propose")
-        builder.add_edge(START, "testify")
-        builder.add_edge(["propose", "testify"], "decide")
+        builder.add_edge(START, "specialist")
+        builder.add_edge(["propose", "specialist"], "decide")
         builder.add_edge("decide", END)
         return builder.compile()
 
-    async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
+    async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
         """The MLLM and the specialist asked side by side, then what is decided between them."""
-        asked = asyncio.create_task(self.propose(prompt, kit))
+        asked = asyncio.create_task(self.propose(prompt, ctx))
         try:
-            final = await (await self.graph.get()).ainvoke({}, context=Case(prompt, kit, asked))
+            final = await (await self.graph.get()).ainvoke({}, context=DecisionInput(prompt, ctx, asked))
         finally:
             # Where the ask has ended without the proposal, nobody waits for it any more.
             asked.cancel()

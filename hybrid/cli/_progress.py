@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hybrid.running.so_far import SoFar
+    from hybrid.running.progress import Progress
 
 
-def beside(so_far: SoFar) -> str:
+def beside(so_far: Progress) -> str:
     """Tokens read and written, dollars at a known price, retries, tool faults, failed questions; nothing that is 0."""
     used = so_far.used
     parts = []

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.prior_accuracy import ABOVE_CHANCE, PriorAccuracy, chance
 from hybrid.registry import load
 from hybrid.scoring.published import published
-from hybrid.skill import ABOVE_CHANCE, PublishedSkill, chance
 from hybrid.types import Kind, Prompt
 
-SKILL = PublishedSkill({"sure": 0.8, "poor": 0.3, "eyes": 0.4}, {"eyes": 0.6})
+PRIOR_ACCURACY = PriorAccuracy({"sure": 0.8, "poor": 0.3, "eyes": 0.4}, {"eyes": 0.6})
 
 
 def asked(route: str, kind: Kind = Kind.CHOICE, choices: int = 2) -> Prompt:
@@ -22,7 +22,7 @@ def asked(route: str, kind: Kind = Kind.CHOICE, choices: int = 2) -> Prompt:
 def test_the_share_above_chance_is_the_mean_over_tasks() -> None:
     cells = [row for row in published("blink") if (row.source, row.split, row.kind) == ("Table 1", "test", "chance")]
     guessed = {row.metric: row.value / 100 for row in cells}
-    accuracy = load("hybrid.benchmarks", "blink").card.skill.accuracy
+    accuracy = load("hybrid.benchmarks", "blink").card.prior_accuracy.accuracy
     shares = [(value - guessed[task]) / (1 - guessed[task]) for task, value in accuracy.items()]
     assert mean(shares) == pytest.approx(ABOVE_CHANCE, abs=5e-4)
 
@@ -42,20 +42,20 @@ def test_the_share_above_chance_is_the_mean_over_tasks() -> None:
 )
 def test_what_a_guess_is_worth(kind: Kind, choices: int, worth: float) -> None:
     prompt = asked("eyes", kind, choices)
-    assert chance(prompt) == SKILL.guess(prompt) == pytest.approx(worth)
+    assert chance(prompt) == PRIOR_ACCURACY.guess(prompt) == pytest.approx(worth)
 
 
 def test_a_guess_at_a_scanpath_is_worth_what_its_route_says() -> None:
-    assert SKILL.guess(asked("eyes", Kind.SCANPATH, 0)) == 0.6
-    assert SKILL.guess(asked("sure", Kind.SCANPATH, 0)) == 0.1
+    assert PRIOR_ACCURACY.guess(asked("eyes", Kind.SCANPATH, 0)) == 0.6
+    assert PRIOR_ACCURACY.guess(asked("sure", Kind.SCANPATH, 0)) == 0.1
 
 
 def test_a_route_has_its_own_mean_and_others_a_share_above_chance() -> None:
-    assert SKILL.usual(asked("sure")) == 0.8
-    assert SKILL.usual(asked("elsewhere", choices=4)) == pytest.approx(0.25 + 0.75 * ABOVE_CHANCE)
+    assert PRIOR_ACCURACY.usual(asked("sure")) == 0.8
+    assert PRIOR_ACCURACY.usual(asked("elsewhere", choices=4)) == pytest.approx(0.25 + 0.75 * ABOVE_CHANCE)
     # Published means below a guess: a choice is worth one, a scanpath is what it is.
-    assert SKILL.usual(asked("poor")) == 0.5
-    assert SKILL.usual(asked("eyes", Kind.SCANPATH, 0)) == 0.4
+    assert PRIOR_ACCURACY.usual(asked("poor")) == 0.5
+    assert PRIOR_ACCURACY.usual(asked("eyes", Kind.SCANPATH, 0)) == 0.4
 
 
 @given(
@@ -67,6 +67,6 @@ def test_a_route_has_its_own_mean_and_others_a_share_above_chance() -> None:
 def test_an_unmeasured_model_is_no_worse_than_a_guess_and_not_certain(
     accuracy: float, route: str, kind: Kind, choices: int
 ) -> None:
-    prompt, skill = asked(route, kind, choices), PublishedSkill({"here": accuracy})
-    assert chance(prompt) <= skill.usual(prompt) < 1
-    assert not math.isnan(skill.usual(prompt))
+    prompt, prior_accuracy = asked(route, kind, choices), PriorAccuracy({"here": accuracy})
+    assert chance(prompt) <= prior_accuracy.usual(prompt) < 1
+    assert not math.isnan(prior_accuracy.usual(prompt))

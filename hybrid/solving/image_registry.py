@@ -9,7 +9,7 @@ from hybrid.errors import ToolError
 from hybrid.types import Fault, ImageRef
 
 
-class Album:
+class ImageRegistry:
     """The images of one ask by name: those shown, and those that tools made from them.
 
     A tool is given images out of the album only, so a view that has not been revealed cannot be reached.

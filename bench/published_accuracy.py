@@ -1,6 +1,6 @@
 """How much models differ on one task, and what one task tells of another: two constants of `hybrid/solving/trust.py`.
 
-    uv run python -m bench.published_skill
+    uv run python -m bench.published_accuracy
 
 Reads the cells of BLINK's Table 1 for the test split: 19 models, 14 tasks. `weight` is the number of items as which the
 mean over models counts when a model's own accuracy is estimated: a + b of the beta distribution whose mean and variance
@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from statistics import mean, median, variance
 
 from hybrid.scoring.published import published
-from hybrid.solving.trust import SKILL_WEIGHT, TASK_SPREAD
-from hybrid.solving.witness import log_odds
+from hybrid.solving.answer_confidence import log_odds
+from hybrid.solving.trust import ACCURACY_WEIGHT, TASK_SPREAD
 from hybrid.tables import Column, Table, as_text
 
 Accuracies = Mapping[str, Mapping[str, tuple[float, int]]]
@@ -53,7 +53,7 @@ def slope(found: Accuracies) -> float:
             for other in found.keys() - {task}:
                 if model in found[other]:
                     told, items = found[other][model]
-                    shrunk = (told * items + SKILL_WEIGHT * usual[other]) / (items + SKILL_WEIGHT)
+                    shrunk = (told * items + ACCURACY_WEIGHT * usual[other]) / (items + ACCURACY_WEIGHT)
                     there = log_odds(shrunk) - log_odds(usual[other])
                     both, squares = both + here * there, squares + there * there
     return both / squares
@@ -70,7 +70,7 @@ def main() -> None:
     )
     columns = (Column("task", "left"), Column("models"), Column("mean"), Column("weight"))
     print(as_text(Table("BLINK, Table 1, test split", columns, rows)))
-    print(f"median weight {median(weights.values()):.0f} (in use: {SKILL_WEIGHT})")
+    print(f"median weight {median(weights.values()):.0f} (in use: {ACCURACY_WEIGHT})")
     one = slope(found)
     print(f"one other task tells {one:.2f} of the distance: 1 / (1 + {1 / one - 1:.1f}) (in use: {TASK_SPREAD})")
 

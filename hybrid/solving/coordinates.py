@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from hybrid.errors import ToolError, UsageError
-from hybrid.solving.album import Album
+from hybrid.solving.image_registry import ImageRegistry
 from hybrid.types import Fault, ImageRef, Json
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ PROBE_TOLERANCE = 0.05
 
 
 @dataclass(frozen=True)
-class Frame:
+class CoordinateSystem:
     """A declared frame; `sent_pixels` is what larger images are scaled down to (`--max-pixels`), if anything."""
 
     name: FrameName = "pixels"
@@ -61,7 +61,9 @@ class Frame:
         """The frame as a model is told."""
         return FRAMES[self.name]
 
-    def to_pixels(self, args: Mapping[str, Json], album: Album, images: Sequence[str]) -> dict[str, Json]:
+    def to_pixels(
+        self, args: Mapping[str, Json], image_registry: ImageRegistry, images: Sequence[str]
+    ) -> dict[str, Json]:
         """The same arguments with every point and box in pixels of the original image.
 
         A number is across or down as its field's name says, in the frames with y first too. Coordinates belong to the
@@ -70,7 +72,7 @@ class Frame:
 
         Raises `ToolError` for a coordinate that is not finite, or beyond any image.
         """
-        sizes = [_size(album, name) for name in images]
+        sizes = [_size(image_registry, name) for name in images]
         converted = self._convert(dict(args), sizes)
         assert isinstance(converted, dict)  # noqa: S101 - a mapping is converted to a mapping
         return converted
@@ -112,8 +114,8 @@ class Frame:
         return float((size[0] * size[1] / self.sent_pixels) ** 0.5)
 
 
-def _size(album: Album, name: str) -> tuple[int, int] | None:
-    ref: ImageRef | None = album.find(name)
+def _size(image_registry: ImageRegistry, name: str) -> tuple[int, int] | None:
+    ref: ImageRef | None = image_registry.find(name)
     return (ref.image.width, ref.image.height) if ref else None
 
 
@@ -128,11 +130,11 @@ def _finite(value: Json, name: str) -> float:
     raise ToolError(f"{name}: a coordinate must be a finite number, found {value!r:.40}", Fault.BAD_ARGUMENTS)
 
 
-def frame_named(name: str) -> Frame:
+def frame_named(name: str) -> CoordinateSystem:
     """The frame of that name. Raises `UsageError` that lists the frames."""
     for known in FRAMES:
         if name == known:
-            return Frame(known)
+            return CoordinateSystem(known)
     raise UsageError(f"--model-arg frame={name}: there are: {', '.join(FRAMES)}, probe")
 
 
@@ -148,7 +150,7 @@ def probe_target() -> Pixels:
     return pixels
 
 
-def read_probe(text: str, sent_pixels: int | None = None) -> Frame:
+def read_probe(text: str, sent_pixels: int | None = None) -> CoordinateSystem:
     """The frame in which a reply to `PROBE_TEXT` names the target, sent at no more than `sent_pixels`.
 
     Raises:
@@ -158,7 +160,7 @@ def read_probe(text: str, sent_pixels: int | None = None) -> Frame:
     if len(numbers) >= 2:
         x, y = (float(number) for number in numbers[:2])
         reach = math.hypot(*PROBE_SIZE) * PROBE_TOLERANCE
-        frames = [Frame(name, sent_pixels) for name in FRAMES]
+        frames = [CoordinateSystem(name, sent_pixels) for name in FRAMES]
         nearest = min(frames, key=lambda frame: _distance(frame, x, y))
         if _distance(nearest, x, y) <= reach:
             return nearest
@@ -168,6 +170,6 @@ def read_probe(text: str, sent_pixels: int | None = None) -> Frame:
     )
 
 
-def _distance(frame: Frame, x: float, y: float) -> float:
+def _distance(frame: CoordinateSystem, x: float, y: float) -> float:
     there = frame.point(x, y, PROBE_SIZE)
     return math.hypot(there[0] - PROBE_POINT[0], there[1] - PROBE_POINT[1])

@@ -14,12 +14,12 @@ async def test_nothing_is_said_of_tools(fakes: Any) -> None:
     prompt = Prompt(("Is it red?",), Kind.CHOICE, ("yes", "no"))
     said = []
     for solver in (CONTROLLER, MLLM):
-        kit = fakes.kit_of(prompt, ["Answer: (B)"])
-        reply = await solver.ask(prompt, kit)
+        ctx = fakes.context_of(prompt, ["Answer: (B)"])
+        reply = await solver.ask(prompt, ctx)
         assert (reply.text, reply.outcome) == ("Answer: (B)", Outcome.ANSWERED)
         # No budget was spent: nothing is noted.
-        assert kit.log.steps == []
-        ((messages, tools, _),) = kit.model.inner.calls
+        assert ctx.log.steps == []
+        ((messages, tools, _),) = ctx.model.inner.calls
         assert tools == ()
         said.append(messages)
     assert said[0] == said[1]
@@ -27,16 +27,16 @@ async def test_nothing_is_said_of_tools(fakes: Any) -> None:
 
 async def test_an_empty_reply_is_asked_for_once_more(fakes: Any) -> None:
     prompt = Prompt(("Is it red?",), Kind.CHOICE, ("yes", "no"))
-    kit = fakes.kit_of(prompt, ["", "Answer: (A)"])
-    reply = await CONTROLLER.ask(prompt, kit)
+    ctx = fakes.context_of(prompt, ["", "Answer: (A)"])
+    reply = await CONTROLLER.ask(prompt, ctx)
     assert (reply.text, reply.outcome) == ("Answer: (A)", Outcome.ANSWERED)
-    assert len(kit.model.inner.calls) == 2
+    assert len(ctx.model.inner.calls) == 2
 
 
 async def test_with_a_menu_the_instructions_come_first(fakes: Any) -> None:
     prompt = Prompt(("Is it red?",), Kind.CHOICE, ("yes", "no"))
-    kit = replace(fakes.kit_of(prompt, ["Answer: (A)"]), menu=(load("tools", "crop"),))
-    await CONTROLLER.ask(prompt, kit)
-    ((messages, tools, _),) = kit.model.inner.calls
+    ctx = replace(fakes.context_of(prompt, ["Answer: (A)"]), tools_offered=(load("tools", "crop"),))
+    await CONTROLLER.ask(prompt, ctx)
+    ((messages, tools, _),) = ctx.model.inner.calls
     assert isinstance(messages[0], SystemMessage)
     assert [tool.card.name for tool in tools] == ["crop"]

@@ -34,20 +34,20 @@ def named_in(path: Path, seen: set[Path]) -> set[str]:
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_a_menu_has_each_tool_once_and_all_that_the_rules_ask(benchmark: str) -> None:
-    menu = load("hybrid.benchmarks", benchmark).card.menu
-    assert menu
-    assert len(set(menu)) == len(menu)
-    assert set(menu) <= TOOLS
+    tools_offered = load("hybrid.benchmarks", benchmark).card.tools_offered
+    assert tools_offered
+    assert len(set(tools_offered)) == len(tools_offered)
+    assert set(tools_offered) <= TOOLS
     asked = named_in(ROOT / "tools" / "rules" / f"{benchmark}.py", set())
     assert asked
-    assert asked <= set(menu)
+    assert asked <= set(tools_offered)
 
 
 def test_menus_are_short_of_what_a_benchmark_has_no_use_for() -> None:
-    menus = {name: set(load("hybrid.benchmarks", name).card.menu) for name in BENCHMARKS}
-    assert "jigsaw" in menus["blink"]
-    assert not any("jigsaw" in menu for name, menu in menus.items() if name != "blink")
-    assert all(menu < TOOLS for menu in menus.values())
+    tools_offered_by = {name: set(load("hybrid.benchmarks", name).card.tools_offered) for name in BENCHMARKS}
+    assert "jigsaw" in tools_offered_by["blink"]
+    assert not any("jigsaw" in tools_offered for name, tools_offered in tools_offered_by.items() if name != "blink")
+    assert all(tools_offered < TOOLS for tools_offered in tools_offered_by.values())
 
 
 def resolved(tmp_path: Path, *tools: str) -> ResolvedRun:
@@ -57,27 +57,27 @@ def resolved(tmp_path: Path, *tools: str) -> ResolvedRun:
 
 
 def offered(run: ResolvedRun) -> list[str]:
-    return [tool.card.name for tool in run.resources.menu]
+    return [tool.card.name for tool in run.resources.tools_offered]
 
 
 def test_the_menu_is_the_benchmarks_own_and_stands_in_the_identity(tmp_path: Path) -> None:
     run = resolved(tmp_path)
-    menu = load("hybrid.benchmarks", "blink").card.menu
-    able = [name for name in menu if run.tools.backends.get(name, "absent") != "absent"]
+    tools_offered = load("hybrid.benchmarks", "blink").card.tools_offered
+    able = [name for name in tools_offered if run.tools.backends.get(name, "absent") != "absent"]
     assert offered(run) == able
     assert "jigsaw" in able
     assert "scanpath" not in able
     # Which of them can answer is no choice of this run: the solver's facts say it.
-    assert run.identity["menu"] == list(menu)
+    assert run.identity["tools_offered"] == list(tools_offered)
 
 
 def test_named_tools_replace_it_and_all_is_every_tool_that_can_answer(tmp_path: Path) -> None:
     named = resolved(tmp_path, "scanpath", "attributes")
-    assert offered(named) == named.identity["menu"] == ["scanpath", "attributes"]
+    assert offered(named) == named.identity["tools_offered"] == ["scanpath", "attributes"]
     every = resolved(tmp_path, "all")
     assert offered(every) == [name for name in sorted(TOOLS) if every.tools.backends.get(name, "absent") != "absent"]
     assert "scanpath" in offered(every)
-    assert every.identity["menu"] == sorted(TOOLS)
+    assert every.identity["tools_offered"] == sorted(TOOLS)
 
 
 async def test_an_estimate_counts_the_menu_that_is_offered(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What `bench/menu.py` prints: that all tools together stay small, and that menus are smaller."""
+"""What `bench/tools_offered.py` prints: that all tools together stay small, and that menus are smaller."""
 
 import json
 from pathlib import Path
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bench.menu import main
-from hybrid.models.tokens import menu_json
+from bench.tools_offered import main
+from hybrid.models.tokens import tools_json
 from hybrid.registry import load, names
 
 
@@ -17,7 +17,7 @@ def test_all_tools_are_one_small_menu_and_each_benchmarks_is_smaller(
     main(["--json", str(tmp_path / "menu.json")])
     rows: dict[str, Any] = {row["name"]: row for row in json.loads((tmp_path / "menu.json").read_text())["sizes"]}
     every = rows["all tools"]
-    assert every["json_bytes"] == len(menu_json([load("tools", name) for name in names("tools")]).encode())
+    assert every["json_bytes"] == len(tools_json([load("tools", name) for name in names("tools")]).encode())
     # 2,997 tokens of o200k_base; another byte or two is no harm, another long description is.
     assert every["json_bytes"] < 12_600
     assert every["text_bytes"] < 8_300

@@ -5,7 +5,7 @@ from statistics import mean
 import pytest
 
 from hybrid.benchmarks.blink import CARD
-from hybrid.benchmarks.blink.skill import MODELS
+from hybrid.benchmarks.blink.prior_accuracy import MODELS
 from hybrid.scoring.published import published
 
 
@@ -14,5 +14,5 @@ def test_the_means_are_those_of_the_test_split() -> None:
     models = [row for row in table if row.who in MODELS]
     assert {row.who for row in models} == set(MODELS)
     means = {task: mean(row.value / 100 for row in models if row.metric == task) for task in CARD.tasks}
-    assert means == pytest.approx(dict(CARD.skill.accuracy), abs=5e-5)
-    assert CARD.skill.guessed == {}
+    assert means == pytest.approx(dict(CARD.prior_accuracy.accuracy), abs=5e-5)
+    assert CARD.prior_accuracy.guessed == {}

@@ -15,11 +15,11 @@ from typing import Literal, Protocol
 
 from hybrid.errors import BudgetSpent
 from hybrid.messages import AssistantMessage, Message, Show, UserMessage, user_message
+from hybrid.prior_accuracy import PriorAccuracy
 from hybrid.prompts import Wording
-from hybrid.skill import PublishedSkill
-from hybrid.solving.album import Album
-from hybrid.solving.frames import Frame
-from hybrid.solving.outlook import Course, Outlook, certain
+from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
+from hybrid.solving.coordinates import CoordinateSystem
+from hybrid.solving.image_registry import ImageRegistry
 from hybrid.solving.trust import Trust
 from hybrid.tool import Tool
 from hybrid.types import Fault, Finding, ImageRef, Json, Prompt, Reply, Step, Usage
@@ -112,21 +112,21 @@ class Log:
 
 
 @dataclass(frozen=True)
-class Kit:
+class SolverContext:
     """What a solver may use for one ask."""
 
     model: AskModel
     tool: CallTool
-    menu: tuple[Tool, ...]
+    tools_offered: tuple[Tool, ...]
     """The tools offered to the model: fixed per benchmark, never per task."""
     wording: Wording
     shown: tuple[str | ImageRef, ...]
     """The prompt's parts in the form in which the model gets them (`--images`)."""
-    album: Album
+    image_registry: ImageRegistry
     meter: Meter
     log: Log
     trust: Trust
-    frame: Frame
+    frame: CoordinateSystem
     """How the model writes coordinates."""
     show: Show
     """What of a finding the model is shown."""
@@ -136,7 +136,7 @@ class Kit:
     """Whether each image of the prompt is shown under its name (`--image-labels`)."""
     samples: int = 1
     """How often a solver that samples itself asks the MLLM (`--setting samples`)."""
-    skill: PublishedSkill = field(default_factory=PublishedSkill)
+    prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
     """What is known of MLLMs and of a guess on this benchmark before anything was measured."""
 
     def message(self, prompt: Prompt, *between: str | ImageRef) -> UserMessage:
@@ -165,11 +165,11 @@ class Solver(ABC):
     names_images: bool = False
     """Whether what it says to a model calls images by name: they are shown under it whatever `--image-labels` says."""
     samples_itself: bool = False
-    """Whether it asks the MLLM `Kit.samples` times of its own accord; any other that needs one is asked so often as a
-    whole, and its replies vote."""
+    """Whether it asks the MLLM `SolverContext.samples` times of its own accord; any other that needs one is asked so
+    often as a whole, and its replies vote."""
     seeded: bool = False
-    """Whether it draws by `Kit.seed` without a model, so that it can answer otherwise when it is asked again."""
-    offers_menu: bool = False
+    """Whether it draws by `SolverContext.seed` without a model, so that it can answer otherwise when asked again."""
+    offers_tools: bool = False
     """Whether it offers a model the menu of tools, to call as it likes."""
     texts: Mapping[str, str] = MappingProxyType({})
     """What it says to a model besides the prompt; hashed into the manifest."""
@@ -177,11 +177,11 @@ class Solver(ABC):
     def warm(self) -> None:  # noqa: B027 - most have nothing to load
         """Begin to load, in a thread, what the first ask would have to wait for. Returns at once."""
 
-    def outlook(self, prompt: Prompt, limits: Limits) -> Outlook:
+    def call_estimate(self, prompt: Prompt, limits: Limits) -> CallEstimate:
         """How an ask of this prompt can go: one call, or none without a model. Calls no model and no tool."""
-        return certain(Course(1 if self.needs_model else 0))
+        return certain(CallPath(1 if self.needs_model else 0))
 
-    def asks(self, benchmark: str, routes: Collection[str] | None = None) -> frozenset[str]:
+    def required_tools(self, benchmark: str, routes: Collection[str] | None = None) -> frozenset[str]:
         """The tools that it may ask of its own accord about a benchmark's questions, or those of some routes, by name.
 
         `routes` is None where they are not known before the questions are read.
@@ -190,5 +190,5 @@ class Solver(ABC):
         return frozenset()
 
     @abstractmethod
-    async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
+    async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
         """Answer one prompt with what the kit offers. May raise `Outage`, `NotRecorded`, `BudgetSpent`, `ToolError`."""

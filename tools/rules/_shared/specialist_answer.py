@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from hybrid.solving.kit import Kit
+from hybrid.solving.solver import SolverContext
 from hybrid.types import LETTERS, Finding, Json, Prompt
 
 
 @dataclass(frozen=True)
-class Testimony:
+class SpecialistAnswer:
     """A specialist's answer of any kind, and whose finding it rests on."""
 
     answer: str
@@ -56,7 +56,7 @@ class Rule(Protocol):
         """The tools that it may ask, by name; it is not let ask another."""
         ...
 
-    async def __call__(self, prompt: Prompt, kit: Kit) -> Testimony | None:
+    async def __call__(self, prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
         """What they say; None is an abstention."""
         ...
 
@@ -65,24 +65,26 @@ class Rule(Protocol):
 class RuleInWords:
     """A rule that is a function."""
 
-    said: Callable[[Prompt, Kit], Awaitable[Testimony | None]]
+    said: Callable[[Prompt, SolverContext], Awaitable[SpecialistAnswer | None]]
     tools: tuple[str, ...]
 
-    async def __call__(self, prompt: Prompt, kit: Kit) -> Testimony | None:
+    async def __call__(self, prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
         """What the function says."""
-        return await self.said(prompt, kit)
+        return await self.said(prompt, ctx)
 
 
-def asks(*tools: str) -> Callable[[Callable[[Prompt, Kit], Awaitable[Testimony | None]]], Rule]:
+def asks(*tools: str) -> Callable[[Callable[[Prompt, SolverContext], Awaitable[SpecialistAnswer | None]]], Rule]:
     """Make a function a rule, and name the tools that it may ask: `@asks("detection", "ocr")`."""
     return lambda said: RuleInWords(said, tools)
 
 
-def choose(place: int, tool: str, finding: Finding, *, sure: float | None = None, on_card: bool = False) -> Testimony:
-    """Testify for the choice at `place`, counted from 0."""
-    return Testimony(f"Answer: ({LETTERS[place]})", tool, finding, place, sure, on_card)
+def choose(
+    place: int, tool: str, finding: Finding, *, sure: float | None = None, on_card: bool = False
+) -> SpecialistAnswer:
+    """AskSpecialists for the choice at `place`, counted from 0."""
+    return SpecialistAnswer(f"Answer: ({LETTERS[place]})", tool, finding, place, sure, on_card)
 
 
-def say(answer: str, tool: str, finding: Finding, sure: float | None = None) -> Testimony:
-    """Testify with a word, a number or an order: `Answer: yes`. No card counts such answers."""
-    return Testimony(f"Answer: {answer}", tool, finding, None, sure)
+def say(answer: str, tool: str, finding: Finding, sure: float | None = None) -> SpecialistAnswer:
+    """AskSpecialists with a word, a number or an order: `Answer: yes`. No card counts such answers."""
+    return SpecialistAnswer(f"Answer: {answer}", tool, finding, None, sure)

@@ -17,16 +17,20 @@ FEW = 2
 """So many missing tools are named as missing; where more are, the menu is named."""
 
 
-def menu_words(solvers: Sequence[Scored]) -> list[tuple[str, ...]]:
+def tools_words(solvers: Sequence[Scored]) -> list[tuple[str, ...]]:
     """For each solver what its menu is called among those of the same word; nothing where their menus are one."""
-    menus = [_menu(one) for one in solvers]
+    tools_offered_by = [_tools_offered(one) for one in solvers]
     found: list[tuple[str, ...]] = []
-    for one, menu in zip(solvers, menus, strict=True):
-        if menu is None:
+    for one, tools_offered in zip(solvers, tools_offered_by, strict=True):
+        if tools_offered is None:
             found.append(())
             continue
-        among = [other for each, other in zip(solvers, menus, strict=True) if other is not None and _alike(one, each)]
-        found.append(_called(menu, among))
+        among = [
+            other
+            for each, other in zip(solvers, tools_offered_by, strict=True)
+            if other is not None and _alike(one, each)
+        ]
+        found.append(_called(tools_offered, among))
     return found
 
 
@@ -34,22 +38,22 @@ def _alike(one: Scored, other: Scored) -> bool:
     return (one.benchmark, word(one)) == (other.benchmark, word(other))
 
 
-def _menu(scored: Scored) -> tuple[str, ...] | None:
+def _tools_offered(scored: Scored) -> tuple[str, ...] | None:
     """The tools that a solver offered; None for one that offers none or whose menu nobody recorded."""
     if scored.folder is None or is_imported(scored) or word(scored) not in solver_names():
         return None
-    menu = scored.folder.manifest["identity"].get("menu")
-    return tuple(menu) if menu is not None and load_solver(word(scored)).offers_menu else None
+    tools_offered = scored.folder.manifest["identity"].get("tools_offered")
+    return tuple(tools_offered) if tools_offered is not None and load_solver(word(scored)).offers_tools else None
 
 
-def _called(menu: tuple[str, ...], among: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+def _called(tools_offered: tuple[str, ...], among: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """What a menu is called among others: nothing where it holds every tool of theirs."""
     whole = dict.fromkeys(name for other in among for name in other)
-    missing = [name for name in whole if name not in menu]
+    missing = [name for name in whole if name not in tools_offered]
     if not missing:
         return ()
-    if not menu:
+    if not tools_offered:
         return ("no tools",)
-    if len(menu) == 1:
-        return (f"only {menu[0]}",)
-    return (f"without {', '.join(missing)}",) if len(missing) <= FEW else (f"tools {', '.join(menu)}",)
+    if len(tools_offered) == 1:
+        return (f"only {tools_offered[0]}",)
+    return (f"without {', '.join(missing)}",) if len(missing) <= FEW else (f"tools {', '.join(tools_offered)}",)

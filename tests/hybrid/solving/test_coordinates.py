@@ -11,8 +11,16 @@ from hypothesis import strategies as st
 from hybrid.errors import ToolError, UsageError
 from hybrid.models.render import fit
 from hybrid.registry import load, names
-from hybrid.solving.album import Album
-from hybrid.solving.frames import FRAMES, PROBE_POINT, PROBE_SIZE, Frame, frame_named, probe_target, read_probe
+from hybrid.solving.coordinates import (
+    FRAMES,
+    PROBE_POINT,
+    PROBE_SIZE,
+    CoordinateSystem,
+    frame_named,
+    probe_target,
+    read_probe,
+)
+from hybrid.solving.image_registry import ImageRegistry
 from hybrid.tool import Request
 from hybrid.types import Fault, ImageRef, StoredImage
 
@@ -20,13 +28,13 @@ SIZES = st.tuples(st.integers(1, 5000), st.integers(1, 5000))
 SHARES = st.floats(0, 1, allow_nan=False)
 
 
-def album(*sizes: tuple[int, int]) -> Album:
-    return Album(
+def image_registry(*sizes: tuple[int, int]) -> ImageRegistry:
+    return ImageRegistry(
         [ImageRef(f"img:{n}", StoredImage(str(n) * 64, *size, "image/png")) for n, size in enumerate(sizes, 1)]
     )
 
 
-def said(frame: Frame, x: float, y: float, size: tuple[int, int]) -> tuple[float, float]:
+def said(frame: CoordinateSystem, x: float, y: float, size: tuple[int, int]) -> tuple[float, float]:
     """A point of the original as a model of that frame writes it: the inverse of what is tested."""
     width, height = size
     match frame.name.removesuffix("_yx"):
@@ -49,7 +57,7 @@ def test_every_frame_comes_back_to_the_point(name: str, size: tuple[int, int], x
 @given(SIZES, SHARES, SHARES, st.integers(20_000, 2_000_000))
 def test_pixels_of_a_downscaled_copy_are_scaled_up(size: tuple[int, int], x: float, y: float, sent: int) -> None:
     """Within what rounding the copy's sides to whole pixels costs: less than one of its pixels."""
-    frame, point = Frame("pixels", sent), (x * size[0], y * size[1])
+    frame, point = CoordinateSystem("pixels", sent), (x * size[0], y * size[1])
     copy = fit(*size, sent)
     assume(min(copy) > 1)
     one = max(size[0] / copy[0], size[1] / copy[1])
@@ -57,17 +65,17 @@ def test_pixels_of_a_downscaled_copy_are_scaled_up(size: tuple[int, int], x: flo
 
 
 def test_an_image_that_was_sent_whole_keeps_its_pixels() -> None:
-    assert Frame("pixels", 100 * 50).point(30, 40, (100, 50)) == (30, 40)
-    assert Frame("pixels", 25 * 50).point(30, 20, (100, 50)) == (60, 40)
+    assert CoordinateSystem("pixels", 100 * 50).point(30, 40, (100, 50)) == (30, 40)
+    assert CoordinateSystem("pixels", 25 * 50).point(30, 20, (100, 50)) == (60, 40)
 
 
 @pytest.mark.parametrize("name", ["fractions", "thousandths", "fractions_yx", "thousandths_yx"])
 def test_shares_of_the_size_do_not_depend_on_the_copy(name: Any) -> None:
-    assert Frame(name, 10).point(0.2, 0.4, (100, 50)) == Frame(name).point(0.2, 0.4, (100, 50))
+    assert CoordinateSystem(name, 10).point(0.2, 0.4, (100, 50)) == CoordinateSystem(name).point(0.2, 0.4, (100, 50))
 
 
 def test_y_first_means_the_first_number_of_two_without_names() -> None:
-    assert Frame("thousandths_yx").point(100, 900, (200, 50)) == (180, 5)
+    assert CoordinateSystem("thousandths_yx").point(100, 900, (200, 50)) == (180, 5)
 
 
 @given(st.sampled_from(["fractions", "thousandths"]), SIZES, SHARES, SHARES)
@@ -75,7 +83,9 @@ def test_a_named_coordinate_is_across_or_down_as_its_name_says(
     name: Any, size: tuple[int, int], x: float, y: float
 ) -> None:
     args: dict[str, Any] = {"point": {"x": x, "y": y}, "box": {"x0": x, "y0": y, "x1": 1.0, "y1": 1.0}}
-    first, y_first = (Frame(chosen).to_pixels(args, album(size), ["img:1"]) for chosen in (name, f"{name}_yx"))
+    first, y_first = (
+        CoordinateSystem(chosen).to_pixels(args, image_registry(size), ["img:1"]) for chosen in (name, f"{name}_yx")
+    )
     assert first == y_first
     assert frame_named(name).words == frame_named(f"{name}_yx").words
     assert "width (x) and height (y)" in frame_named(name).words
@@ -89,7 +99,7 @@ def test_points_and_boxes_are_converted_at_any_depth_and_everything_else_is_left
         "scale": 0.5,
         "x": True,
     }
-    converted = Frame("fractions").to_pixels(args, album((200, 100)), ["img:1"])
+    converted = CoordinateSystem("fractions").to_pixels(args, image_registry((200, 100)), ["img:1"])
     assert converted == {
         "points": [{"x": 100.0, "y": 50.0, "label": "A"}, {"label": "B"}],
         "box": {"x0": 0.0, "y0": 25.0, "x1": 200.0, "y1": 75.0},
@@ -102,15 +112,17 @@ def test_points_and_boxes_are_converted_at_any_depth_and_everything_else_is_left
 
 def test_a_point_belongs_to_the_image_that_it_names() -> None:
     args = {"points": [{"x": 0.5, "y": 0.5}, {"x": 0.5, "y": 0.5, "image": 2}, {"x": 0.5, "y": 0.5, "image": 9}]}
-    points = Frame("fractions").to_pixels(args, album((200, 100), (40, 80)), ["img:1", "img:2"])["points"]
+    points = CoordinateSystem("fractions").to_pixels(args, image_registry((200, 100), (40, 80)), ["img:1", "img:2"])[
+        "points"
+    ]
     assert isinstance(points, list)
     assert [(point["x"], point["y"]) for point in points] == [(100, 50), (20, 40), (100, 50)]
 
 
 def test_a_point_of_an_image_that_is_not_there_is_left_to_the_call() -> None:
     args = {"point": {"x": 0.5, "y": 0.5}}
-    assert Frame("fractions").to_pixels(args, album((200, 100)), ["img:7"]) == args
-    assert Frame("fractions").to_pixels(args, album(), []) == args
+    assert CoordinateSystem("fractions").to_pixels(args, image_registry((200, 100)), ["img:7"]) == args
+    assert CoordinateSystem("fractions").to_pixels(args, image_registry(), []) == args
 
 
 def reply_of(name: str, point: tuple[float, float] = PROBE_POINT) -> str:
@@ -133,8 +145,8 @@ def test_the_probe_tells_the_frames_apart(name: str, dx: float, dy: float, words
 def test_the_probe_knows_the_copy_that_was_sent() -> None:
     """At a quarter of the pixels the target is sent at half its size."""
     sent = PROBE_SIZE[0] * PROBE_SIZE[1] // 4
-    assert read_probe(f"({PROBE_POINT[0] / 2}, {PROBE_POINT[1] / 2})", sent) == Frame("pixels", sent)
-    assert read_probe(reply_of("thousandths"), sent) == Frame("thousandths", sent)
+    assert read_probe(f"({PROBE_POINT[0] / 2}, {PROBE_POINT[1] / 2})", sent) == CoordinateSystem("pixels", sent)
+    assert read_probe(reply_of("thousandths"), sent) == CoordinateSystem("thousandths", sent)
 
 
 @pytest.mark.parametrize("reply", ["", "I cannot see a disc.", "(12)", "(5, 480)", "(450, 250)", "(-630, -110)"])
@@ -172,7 +184,7 @@ def test_how_much_around_a_point_is_cropped_is_the_same_in_every_frame(frame: st
     written = {
         "point": dict(zip(("x", "y"), said(frame_named(frame.removesuffix("_yx")), 60, 40, (200, 100)), strict=True))
     }
-    args = frame_named(frame).to_pixels({**written, "share": 0.2}, album((200, 100)), ["img:1"])
+    args = frame_named(frame).to_pixels({**written, "share": 0.2}, image_registry((200, 100)), ["img:1"])
     tool = load("tools", "crop")
     request = Request((np.zeros((100, 200, 3), np.uint8),), tool.args.model_validate(args))
     (found,) = tool.backend("classical").make().run([request])
@@ -206,7 +218,9 @@ def test_a_number_that_is_no_place_is_refused_in_words(
 ) -> None:
     """Whatever numbers a model writes: they become finite pixels, or an error that the model can read."""
     try:
-        found = frame_named(name).to_pixels({"points": [{"x": x, "y": y, "image": image}]}, album(size), ["img:1"])
+        found = frame_named(name).to_pixels(
+            {"points": [{"x": x, "y": y, "image": image}]}, image_registry(size), ["img:1"]
+        )
     except ToolError as error:
         refused = error
     else:
