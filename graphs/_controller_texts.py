@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from graphs._image_sizes import image_sizes
 from hybrid.messages import UserMessage
 from hybrid.solving.empty_replies import EMPTY
+from hybrid.solving.image_sizes import image_sizes
 from hybrid.solving.solver import SolverContext
 from hybrid.types import Prompt
 

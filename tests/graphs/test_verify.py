@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphs.verify import DECIDE, EVIDENCE, SOLVER
+from graphs.verify import DECIDE, SOLVER
 from hybrid.errors import Outage
 from hybrid.solving.controls import Control
+from hybrid.solving.evidence import EVIDENCE
 from hybrid.solving.solver import Limits
 from hybrid.types import Fault, Kind, Outcome, Prompt
 

@@ -1,6 +1,6 @@
 """What the images of a prompt are called and how large they are, for a model that calls tools or reads what they say.
 
-    image_sizes([*prompt.images, *prompt.derived], kit.frame)
+    image_sizes([*prompt.images, *prompt.derived], ctx.frame)
     # "img:1, 640 x 480 px; img:1.1, the left half of img:1 (x 0 to 320), 320 x 480 px"
 
 Questions speak of fractions and of halves, tools of pixels: without the sizes neither can be turned into the other.
