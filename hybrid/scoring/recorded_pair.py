@@ -5,7 +5,7 @@
 
 A file is CSV with a header or JSON lines. Columns: `id` and `correct` (0 to 1), optionally `calls` (how many tools were
 called; with tools only), `task` and `cluster`. The trajectories that MED writes (github.com/GAIR-NLP/Med,
-`recipe/med/analysis_plot/create_csv.py`) have `accuracy_reward` and `tool_call_counts` instead, and pair by their lines.
+`recipe/med/analysis_plot/create_csv.py`) have `accuracy_reward` and `tool_call_counts`, and pair by line.
 """
 
 from __future__ import annotations
