@@ -23,14 +23,13 @@ from pathlib import Path
 
 from bench._runs import finished
 from hybrid.benchmarks.base import ScoreOptions
+from hybrid.config import RunConfig, ServiceOptions
 from hybrid.run_folder import RunFolder, attempt_line
-from hybrid.running.config import RunConfig
 from hybrid.scoring import evidence, tool_use
 from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, compare
 from hybrid.scoring.findings import heard
 from hybrid.scoring.score import score_run
 from hybrid.scoring.traces import read_trace
-from hybrid.serving.service import ServiceOptions
 from hybrid.types import Attempt, Question, Reply
 
 TASKS = {

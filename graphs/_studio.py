@@ -29,18 +29,18 @@ from typing_extensions import TypedDict
 
 from graphs import controller
 from hybrid.benchmarks.base import show
+from hybrid.config import Limits, ModelSettings, ServiceOptions, own_frame
 from hybrid.errors import DataError
 from hybrid.images import ImageStore, home
 from hybrid.messages import AssistantMessage, Message, ToolMessage, parts_of
-from hybrid.models import ModelSettings, open_model, own_frame
+from hybrid.models import open_model
 from hybrid.prompts import Wording
 from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
 from hybrid.solving.coordinates import frame_named
 from hybrid.solving.session import Resources, Session
-from hybrid.solving.solver import Limits
 from hybrid.types import LETTERS, Kind, Outcome, Prompt, Question
 from hybrid.weights import ABSENT, backends_in_use
 

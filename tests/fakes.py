@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image
 
+from hybrid.config import Limits
 from hybrid.messages import AssistantMessage, Message, TokenUsage
 from hybrid.models.base import CallKey, ChatModel
 from hybrid.prior_accuracy import PriorAccuracy
 from hybrid.prompts import Wording
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
-from hybrid.solving.solver import Limits, Log, Meter, SolverContext
+from hybrid.solving.solver import Log, Meter, SolverContext
 from hybrid.solving.trust import Trust
 from hybrid.tool import Args, BackendCard, BackendName, Card, Evidence, Need, Picture, Pixels, Request, Tool
 from hybrid.types import Finding, ImageRef, Json, Kind, Prompt, Question, StoredImage

@@ -18,21 +18,20 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from hybrid.benchmarks.base import Benchmark, Source
+from hybrid.config import Limits, ModelSettings, ServiceOptions, own_frame
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ImagePart, Message, ToolMessage, UserMessage, parts_of
-from hybrid.models import own_frame
-from hybrid.models.base import CallKey, ModelSettings
+from hybrid.models.base import CallKey
 from hybrid.models.render import arrange
 from hybrid.models.text_protocol import as_text
 from hybrid.prompts import Wording
 from hybrid.registry import load, load_solver
 from hybrid.running.generated import generate
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
 from hybrid.solving.coordinates import frame_named
 from hybrid.solving.session import Resources, Session
-from hybrid.solving.solver import Limits
 from hybrid.tool import Tool
 from hybrid.types import BrokenQuestion, Fault, Json, Outcome, Prompt, Question, Reply
 from training.policy import FRACTION, TaughtAsk, call_for, read

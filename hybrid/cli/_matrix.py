@@ -25,7 +25,7 @@ from hybrid.types import Json
 
 if TYPE_CHECKING:
     from hybrid.cli._several_runs import Ask
-    from hybrid.running.config import RunConfig
+    from hybrid.config import RunConfig
     from hybrid.running.estimate import CostEstimate
     from hybrid.scoring.reports import ComparisonReport
 

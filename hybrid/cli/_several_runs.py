@@ -15,12 +15,12 @@ from hybrid.notes import tell
 from hybrid.secrets import redact
 
 if TYPE_CHECKING:
-    from hybrid.running.config import RunConfig
+    from hybrid.config import RunConfig, RunLimits
     from hybrid.running.engine import Opener
     from hybrid.running.resolve import ResolvedRun
     from hybrid.running.run import RunEnd
     from hybrid.running.signals import Interrupted
-    from hybrid.solving.budgets import RunLimits, RunMeter
+    from hybrid.solving.budgets import RunMeter
 
     Ask = Callable[[ResolvedRun, Opener], RunEnd]
     """Asks what is open in one run, and shows it."""

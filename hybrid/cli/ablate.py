@@ -12,8 +12,10 @@ from click.core import ParameterSource
 
 from hybrid.cli import _complete
 from hybrid.cli._configured import options_of
+from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import SOLVER
+from hybrid.cli._run_options import config_of
 from hybrid.cli._several_runs import PlannedRun, ask_all, prepared, tell_interrupted
 from hybrid.cli._table_options import FORMS, form_options
 from hybrid.cli.run import asked
@@ -23,10 +25,10 @@ from hybrid.errors import UsageError
 from hybrid.notes import tell
 
 if TYPE_CHECKING:
+    from hybrid.config import RunConfig
     from hybrid.running.ablation import Ablation
-    from hybrid.running.config import RunConfig
 
-OWN = frozenset({"benchmark", "config", "solvers", "out", "as_json", "verbose", "quiet", "debug"})
+OWN = frozenset({"benchmark", "config", "solver", "out", "as_json", "verbose", "quiet", "debug"})
 """Options of `hybrid run` that are others here."""
 HEEDED = frozenset(
     {"report", "solver", "abstain", "allow_failed", "tables", "verbose", "quiet", "debug"}
@@ -34,9 +36,24 @@ HEEDED = frozenset(
 )
 """Options that --report heeds."""
 DEFAULT_SOLVER = "controller"
+RARE = frozenset(
+    {
+        "setting",
+        "max_tokens",
+        "model_arg",
+        "weights",
+        "tool_output",
+        "tool_path",
+        "max_turns",
+        "concurrency",
+        "form_csv",
+        "form_latex",
+    }
+)
+"""Options of `hybrid run` that the short help of an ablation leaves out, besides those that it leaves out there."""
 
 
-@click.command("ablate")
+@click.command("ablate", cls=Grouped, rare=RARE)
 @click.argument("benchmark", required=False, shell_complete=_complete.benchmarks)
 @click.option(
     "--solver",
@@ -64,6 +81,13 @@ DEFAULT_SOLVER = "controller"
 def command(form: str | None, **options: Any) -> int:
     """Ask the same questions with every tool, without each tool, and without any.
 
+    \b
+    Examples:
+      hybrid ablate blink --data DIR --model openai:gpt-4o --limit 200 -o runs/ablation --dry-run
+      hybrid ablate blink --data DIR --model openai:gpt-4o --tools depth,crop,ocr --add-one -o runs/ablation
+      hybrid ablate blink --data sample --model embedded --backend classical --vary depth -o runs/depth
+      hybrid ablate --report runs/ablation --markdown
+    \f
     Each is an ordinary run in OUT: `full`, `none`, `without-TOOL`, and with --add-one `only-TOOL`. The menu is that of
     --tools, or the benchmark's, less the tools that cannot answer here; everything else is the same in all of them. The
     same command goes on where it stopped and asks nothing twice; `hybrid ablate --report OUT` prints without asking.
@@ -74,13 +98,6 @@ def command(form: str | None, **options: Any) -> int:
 
     --run-max-calls, -tokens, -seconds and -cost are for all runs of the command together. Exit code 0 if nothing
     failed, 2 for a usage error, 3 if questions failed or were left open.
-
-    \b
-    Examples:
-      hybrid ablate blink --data DIR --model openai:gpt-4o --limit 200 -o runs/ablation --dry-run
-      hybrid ablate blink --data DIR --model openai:gpt-4o --tools depth,crop,ocr --add-one -o runs/ablation
-      hybrid ablate blink --data sample --model embedded --backend classical --vary depth -o runs/depth
-      hybrid ablate --report runs/ablation --markdown
     """
     form = form or TEXT[options["tables"]]
     if options["report"] is not None:
@@ -91,14 +108,13 @@ def command(form: str | None, **options: Any) -> int:
         return _shown(options["report"], options["solver"], options, form, left=0)
     if options["benchmark"] is None or options["out"] is None:
         raise UsageError("give BENCHMARK and --out DIR, or --report DIR to print what is there")
-    from hybrid.cli._run_options import config_of
     from hybrid.registry import load_solver
     from hybrid.running.ablation import ablation
     from hybrid.running.resolve import offered_tools
 
     options["solver"] = options["solver"] or DEFAULT_SOLVER
     given = {**options_of(click.get_current_context(), run_command), "solver": [options["solver"]]}
-    config = config_of({**options, "solvers": (options["solver"],)}, given)
+    config = config_of({**options, "solver": (options["solver"],)}, given)
     if not load_solver(options["solver"]).offers_tools:
         raise UsageError(f"--solver {options['solver']} offers a model no tools: there is nothing to leave out")
     tools = offered_tools(config)

@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from hybrid.config import ModelSettings
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, Message, SentImage
 from hybrid.models._langchain import from_langchain, holdable, to_langchain
-from hybrid.models.base import CallKey, ModelRefused, ModelSettings
+from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.circuit import CHECK, Circuit
 from hybrid.models.failures import Backoff, Failure, redirected
 from hybrid.models.langchain_client import (

@@ -17,9 +17,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
+from hybrid.config import ModelSettings
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, Message, SentImage, images_of
-from hybrid.models.base import CallKey, ModelSettings, ReplyLog
+from hybrid.models.base import CallKey, ReplyLog
 from hybrid.models.circuit import Circuit
 from hybrid.models.completions import PLACE, CompletionChoice, as_json, message, readable, request_body, wire_messages
 from hybrid.models.failures import Backoff, UnreadableReplyError

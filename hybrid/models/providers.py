@@ -15,8 +15,8 @@ from importlib.metadata import version
 from typing import Literal
 from urllib.parse import urlsplit, urlunsplit
 
+from hybrid.config import ModelSettings
 from hybrid.errors import UsageError
-from hybrid.models.base import ModelSettings
 from hybrid.models.credentials import keep_credentials, redacted
 from hybrid.models.tokens import ImageTokens, anthropic_image_tokens, google_image_tokens, openai_image_tokens
 from hybrid.repeats import seed_of_repetition

@@ -15,8 +15,8 @@ from functools import reduce
 from operator import add
 from pathlib import Path
 
+from hybrid.config import RunConfig
 from hybrid.errors import UsageError
-from hybrid.running.config import RunConfig
 from hybrid.running.estimate import CostEstimate, SolverEstimate, Spent
 from hybrid.running.resolve import NO_TOOL
 from hybrid.running.tools_in_use import ToolsInUse, needs_of

@@ -14,13 +14,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hybrid.models.base import ModelSettings
-from hybrid.models.prices import Price
+from hybrid.config import ModelSettings, Price, RunConfig
 from hybrid.models.providers import image_tokens
 from hybrid.models.render import fit
 from hybrid.models.text_protocol import describe
 from hybrid.models.tokens import text_tokens, tools_tokens
-from hybrid.running.config import RunConfig
 from hybrid.running.resolve import ResolvedRun
 from hybrid.running.sight import sight_notes
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from hybrid.benchmarks.base import Benchmark
+from hybrid.config import DEFAULT_SOLVERS, REPLAY_SOLVERS, RunConfig, ServiceOptions, folder_name, identity_of
 from hybrid.errors import UsageError, did_you_mean, install_extra
 from hybrid.images import ImageStore, home
 from hybrid.integrations.foreign import NOTHING_FOREIGN, ForeignTool, ForeignTools
@@ -24,20 +25,13 @@ from hybrid.repeats import REPEAT, number_of, repeated, word_of
 from hybrid.rotation import with_rotations
 from hybrid.run_folder import RunFolder
 from hybrid.running import permissions
-from hybrid.running.config import (
-    DEFAULT_SOLVERS,
-    REPLAY_SOLVERS,
-    RunConfig,
-    folder_name,
-    identity_of,
-)
 from hybrid.running.data import Mounted, fingerprint, mount, questions, recorded_questions
 from hybrid.running.generated import VERSION as GENERATOR
 from hybrid.running.tools_in_use import ToolsInUse, tools_in_use
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.isolated import IsolatedTools
 from hybrid.serving.loader import refuse_absent
-from hybrid.serving.service import ServiceOptions, ToolRunner, ToolService
+from hybrid.serving.service import ToolRunner, ToolService
 from hybrid.solving.budgets import RunMeter
 from hybrid.solving.captions import captions_fact
 from hybrid.solving.context import NOTHING, SuppliedTexts, read_supplied, refuse_missing

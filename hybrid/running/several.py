@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from hybrid.config import concerning, digest
+from hybrid.config.option import Concern
 from hybrid.running.ablation import TOTAL, AblationEstimate, _row
-from hybrid.running.config import Concern, concerning, digest
 from hybrid.running.estimate import CostEstimate, Level, SolverEstimate
 from hybrid.running.resolve import ResolvedRun
 from hybrid.types import Json

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from hybrid.config import ServiceOptions
 from hybrid.errors import UsageError
 from hybrid.integrations.foreign import CODE_DIGITS, NOTHING_FOREIGN, ForeignTools
 from hybrid.registry import load
-from hybrid.serving.service import ServiceOptions
 from hybrid.serving.sources import code_of
 from hybrid.solving.solver import Solver
 from hybrid.tool import Tool

@@ -20,8 +20,9 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from hybrid.benchmarks.base import Abstain, Benchmark, Parse, ScoreOptions
+from hybrid.benchmarks.base import Abstain, Benchmark, ScoreOptions
 from hybrid.codecs import codec, to_json
+from hybrid.config import Parse
 from hybrid.errors import DataError, UsageError
 from hybrid.manifest import SEAL, seal_of
 from hybrid.question_lines import Questions

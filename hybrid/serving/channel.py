@@ -22,8 +22,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from hybrid.config import ServiceOptions
 from hybrid.serving.loader import Answering
-from hybrid.serving.service import ServiceOptions
 from hybrid.tool import BackendName, Bin, CheckSeries, Provenance
 from hybrid.types import Fault, Finding, ImageRef, Json
 

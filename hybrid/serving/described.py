@@ -16,13 +16,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
+from hybrid.config import ServiceOptions
 from hybrid.errors import ToolError, UsageError
 from hybrid.images import ImageStore, home
 from hybrid.registry import place_of
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.channel import Described, DescribedBackend, DescribedCheck
 from hybrid.serving.isolated import IsolatedTools
-from hybrid.serving.service import ServiceOptions
 from hybrid.tool import BackendCard, Card, KnownAnswer, Need, Tool
 from hybrid.tool_args import args_of_schema
 

@@ -29,6 +29,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 import hybrid.errors
+from hybrid.config import ServiceOptions
 from hybrid.errors import HybridError, Outage, ToolError, UsageError
 from hybrid.images import ImageStore
 from hybrid.loading import loads
@@ -50,7 +51,7 @@ from hybrid.serving.channel import (
     Up,
 )
 from hybrid.serving.kept import KeptFindings
-from hybrid.serving.service import IMPORT, LOAD, ServiceOptions
+from hybrid.serving.service import IMPORT, LOAD
 from hybrid.serving.threads import DaemonThreads
 from hybrid.serving.worker_process import WorkerProcess
 from hybrid.timing import CallTime

@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from hybrid.config import CPU, ServiceOptions
 from hybrid.errors import HybridError
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.loader import CPU, Answering
-from hybrid.serving.service import Call, ServiceOptions, asked_of, named
+from hybrid.serving.loader import Answering
+from hybrid.serving.service import Call, asked_of, named
 from hybrid.serving.sources import code_of
 from hybrid.serving.stages import tool_errors
 from hybrid.tool import Tool

@@ -16,27 +16,26 @@ finding.
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from hybrid.config import CPU, Pictures, ServiceOptions
 from hybrid.errors import HybridError, Outage, ToolError
 from hybrid.images import JPEG, JPEG_SIDE_PX, PNG, ImageStore
 from hybrid.registry import load
-from hybrid.serving.batching import COMING_WAIT_S, Lane
+from hybrid.serving.batching import Lane
 from hybrid.serving.cache import FindingCache, key_of
 from hybrid.serving.decoded import DecodedImages
-from hybrid.serving.loader import CPU, BackendChoice, Loader, Ready
-from hybrid.serving.memory import memory_to_use
+from hybrid.serving.loader import Loader, Ready
 from hybrid.serving.sources import code_of
 from hybrid.serving.stages import OutOfMemory, PreparedRequest, checked, compute, tool_errors
 from hybrid.serving.threads import DaemonThreads
-from hybrid.timing import QUEUE_S, CallTime, Clock, Stopwatch, Timeouts, finished, running
+from hybrid.timing import CallTime, Clock, Stopwatch, Timeouts, finished, running
 from hybrid.tool import BackendCard, Found, Need, Picture, Request, Tool
 from hybrid.types import Fault, Finding, ImageRef, Json
 
@@ -45,46 +44,11 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-Pictures = Literal["auto", "png"]
-"""As what a crop or an overlay is stored: `auto` as JPEG where the image that it was made from is one, else as PNG."""
-
-MOST_THREADS = 16
 IMPORT, LOAD = "import", "load"
 """The stages of a job that are no part of a request: what fails in one fails for every request of the tool."""
 ReportJob = Callable[[str, str, Sequence[int], float], AbstractContextManager[None]]
 """Around one stretch of a tool's own code, in its own thread: the tool, the stage, the numbers of the calls that it
 runs for, and what a second of it is charged to each of them."""
-LOAD_S = 300.0
-"""Above what weights take to load from a slow disk: all tools of the device wait for it."""
-
-
-@dataclass(frozen=True)
-class ServiceOptions(BackendChoice):
-    """Which code and weights may answer, where, and for how long."""
-
-    timeout_s: float = 300.0
-    """How long one request, or the batch that it is in, may run."""
-    queue_s: float = QUEUE_S
-    """How long a request may wait for its turn, or for weights to load."""
-    pictures: Pictures = "auto"
-    """As what the pictures of findings are stored, and sent to a model."""
-    coming_s: float = COMING_WAIT_S
-    """How long a batch that is not full waits for requests that are being decoded."""
-    threads: int = max(1, min(MOST_THREADS, os.cpu_count() or 1))
-    """Decode, draw and encode for a learned tool, and run the weight-free ones: a GPU wants many of them."""
-    isolated: bool = False
-    """Run tools that are files of `tools/` in a worker process, which is killed and started again when one of them
-    hangs, crashes or leaks (`hybrid/serving/isolated.py`). What follows holds for such a process alone."""
-    import_s: float = 60.0
-    """How long the modules of a tool may take to be imported."""
-    load_s: float = LOAD_S
-    """How long the weights of a tool may take to load, download included (`--max-load-seconds`)."""
-    silence_s: float = 30.0
-    """How long the process may give no sign of life: a tool that holds the interpreter stops all others."""
-    grace_s: float = 10.0
-    """How long work goes on that nobody waits for any more."""
-    process_bytes: int = field(default_factory=lambda: memory_to_use() * 4 // 5)
-    """Resident memory of the process: four fifths of what the machine, or a container, leaves to all."""
 
 
 @dataclass(frozen=True)

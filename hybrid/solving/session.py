@@ -17,14 +17,15 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, cast
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
+from hybrid.config import AnswerForm, ImageForm, Limits, Price, Show
 from hybrid.errors import BudgetSpent, HybridError, NotRecorded, ToolError
 from hybrid.joining import OURS, Joint
-from hybrid.messages import AssistantMessage, Message, Show, TokenUsage, readable
+from hybrid.messages import AssistantMessage, Message, TokenUsage, readable
 from hybrid.models.base import CallKey, ChatModel, Likelihoods, prompt_sha256
-from hybrid.models.prices import Price, cost_usd
+from hybrid.models.prices import cost_usd
 from hybrid.prior_accuracy import PriorAccuracy
 from hybrid.prompts import Wording
 from hybrid.registry import load, loaded, names
@@ -37,7 +38,7 @@ from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_forms import Parts, shown_parts
 from hybrid.solving.image_registry import ImageRegistry
 from hybrid.solving.self_consistency import voted
-from hybrid.solving.solver import ImageForm, Limits, Log, Meter, Solver, SolverContext
+from hybrid.solving.solver import Log, Meter, Solver, SolverContext
 from hybrid.solving.trust import Trust, TrustFile
 from hybrid.timing import CallTime, Clock, counted
 from hybrid.tool import Tool
@@ -46,9 +47,6 @@ from hybrid.types import LETTERS, Fault, Finding, ImageRef, Json, Kind, Outcome,
 
 TIMER_S = 1e-6
 """More than what sums of seconds are rounded by."""
-
-AnswerForm = Literal["text", "likelihood"]
-"""Whether a choice is answered in words, or as the option that the model finds most likely."""
 
 
 @dataclass(frozen=True)

@@ -14,17 +14,16 @@ from typing import Any
 import pytest
 
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
+from hybrid.config import Limits, ModelSettings, ServiceOptions
 from hybrid.images import ImageStore
-from hybrid.models.base import ModelSettings
 from hybrid.models.failures import Backoff
 from hybrid.models.langchain_chat import LangChainChat
 from hybrid.prompts import Wording
 from hybrid.registry import load, load_solver
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
 from hybrid.solving.session import Resources, Session
-from hybrid.solving.solver import Limits
 from hybrid.types import Exchange, Fault, ImageRef, Prompt, Question, Reply, Score
 
 HANGS_S = 60

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.codecs import codec
+from hybrid.config import Limits
 from hybrid.messages import (
     MAX_CHARACTERS,
     MAX_DEPTH,
@@ -32,7 +33,6 @@ from hybrid.run_folder import RunFolder, attempt_line
 from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
 from hybrid.solving.session import Resources, Session
-from hybrid.solving.solver import Limits
 from hybrid.types import Attempt, Exchange, Fault, ImageRef, Kind, Outcome, Prompt, Reply
 
 BOX = {"x0": 0, "y0": 0, "x1": 10, "y1": 10}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hybrid.config import Limits
 from hybrid.errors import NotRecorded
 from hybrid.messages import AssistantMessage
 from hybrid.models.replay import ReplayModel
@@ -16,7 +17,7 @@ from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
 from hybrid.solving.empty_replies import EMPTY, words_of
 from hybrid.solving.session import Resources, Session
-from hybrid.solving.solver import Limits, Log
+from hybrid.solving.solver import Log
 from hybrid.types import Fault, ImageRef, Kind, Outcome, Prompt, Reply
 
 ASKING = tuple(name for name in solver_names() if load_solver(name).needs_model)

@@ -13,11 +13,9 @@ import pytest
 
 import hybrid
 from hybrid.codecs import codec
-from hybrid.models import ModelSettings
-from hybrid.running.config import RunConfig
+from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from hybrid.serving.service import ServiceOptions
 from hybrid.types import Attempt, Outcome, Reply
 
 CHECKPOINT = Path(hybrid.__file__).parent / "models" / "embedded" / "checkpoint"

@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from hybrid.config import Limits
 from hybrid.messages import AssistantMessage, ToolCall, images_of
 from hybrid.prompts import Wording
 from hybrid.registry import load, load_solver
@@ -11,7 +12,6 @@ from hybrid.run_folder import RunFolder, attempt_line
 from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
 from hybrid.solving.session import Resources, Session
-from hybrid.solving.solver import Limits
 from hybrid.types import Attempt, Exchange, ImageRef, Kind, Outcome, Prompt
 
 CALLS = 10

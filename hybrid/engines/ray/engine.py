@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 import ray
 from ray.exceptions import RayError, RayTaskError
 
+from hybrid.config import RunLimits
 from hybrid.engines.ray.cluster import ClusterDown, Sizes, code, connected, environment_of, loads_weights, sizes
 from hybrid.engines.ray.images import Shelf, keep, lacking, of_attempt
 from hybrid.engines.ray.messages import (
@@ -52,7 +53,7 @@ from hybrid.running.engine import Engine, Tell
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun
 from hybrid.serving.sources import code_of
-from hybrid.solving.budgets import RunBudgetSpent, RunLimits, RunMeter
+from hybrid.solving.budgets import RunBudgetSpent, RunMeter
 from hybrid.solving.captions import CaptionBook, CaptionShelf
 from hybrid.types import Attempt, Question, StoredImage, Usage
 

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hybrid.benchmarks.base import Benchmark
+from hybrid.config import RunConfig, ServiceOptions
 from hybrid.models.base import CallKey
-from hybrid.running.config import RunConfig
 from hybrid.secrets import redact
-from hybrid.serving.service import ServiceOptions
 from hybrid.solving.session import Resources
 from hybrid.types import Attempt, Finding, ImageRef, Json, Question, StoredImage, Usage
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from ray.exceptions import RayError, RayTaskError
 
+from hybrid.config import ServiceOptions
+from hybrid.config.memory import memory_to_use
 from hybrid.engines.ray.cluster import ClusterDown, other_program
 from hybrid.engines.ray.images import Shelf, bytes_of, keep, lacking, take
 from hybrid.engines.ray.line import Line
@@ -34,8 +36,7 @@ from hybrid.images import ImageStore, home
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.isolated import IsolatedTools
-from hybrid.serving.memory import memory_to_use
-from hybrid.serving.service import ServiceOptions, ToolRunner, ToolService
+from hybrid.serving.service import ToolRunner, ToolService
 from hybrid.serving.sources import code_of
 from hybrid.timing import CallTime
 from hybrid.tool import Args, Tool

@@ -8,13 +8,10 @@ from typing import Any
 
 import pytest
 
-from hybrid.models import ModelSettings
-from hybrid.models.prices import parse_price
-from hybrid.running.config import RunConfig
+from hybrid.config import Limits, ModelSettings, RunConfig, parse_price
 from hybrid.running.estimate import CostEstimate, SolverEstimate, Spent
 from hybrid.running.resolve import prepare
 from hybrid.running.several import MatrixEstimate, answers_rest_on
-from hybrid.solving.solver import Limits
 
 Command = Callable[..., Any]
 

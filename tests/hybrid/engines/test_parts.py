@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("ray", reason="the extra `ray` is not installed")
 
+from hybrid.config import RunConfig, ServiceOptions
 from hybrid.engines import opener_of
 from hybrid.engines.ray.cluster import (
     ClusterDown,
@@ -31,10 +32,8 @@ from hybrid.errors import DataError, HybridError, Outage, ServerDown, ToolError,
 from hybrid.images import ImageStore
 from hybrid.models.base import ModelRefused
 from hybrid.registry import load
-from hybrid.running.config import RunConfig
 from hybrid.running.engine import here
 from hybrid.secrets import keep_secret
-from hybrid.serving.service import ServiceOptions
 from hybrid.serving.sources import code_of
 from hybrid.solving.budgets import RunBudgetSpent
 from hybrid.types import Attempt, Exchange, Fault, ImageRef, Kind, Prompt, Reply, Step

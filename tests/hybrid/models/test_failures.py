@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.config import ModelSettings
 from hybrid.errors import Outage
 from hybrid.images import ImageStore
 from hybrid.messages import user_message
-from hybrid.models import CallKey, ModelRefused, ModelSettings
+from hybrid.models import CallKey, ModelRefused
 from hybrid.models.circuit import Circuit, CircuitLimits
 from hybrid.models.failures import Backoff, Failure, StatusError, classify, summary
 from hybrid.models.langchain_chat import LangChainChat

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.config import ModelSettings
 from hybrid.errors import DataError, NotRecorded, UsageError
 from hybrid.images import ImageStore
-from hybrid.models import CallKey, ChatModel, ModelSettings, open_model
+from hybrid.models import CallKey, ChatModel, open_model
 from hybrid.models.base import prompt_sha256
 from hybrid.models.replay import read_lines
 from hybrid.run_folder import RunFolder

@@ -7,16 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.config import ModelSettings, Price, RunConfig, ServiceOptions
 from hybrid.errors import UsageError
-from hybrid.models.base import ModelSettings
-from hybrid.models.prices import Price
 from hybrid.registry import load, load_solver, names
 from hybrid.running.ablation import Ablation, AblationEstimate, ablation
-from hybrid.running.config import RunConfig
 from hybrid.running.estimate import estimate
 from hybrid.running.resolve import offered_tools, prepare
 from hybrid.running.tools_in_use import tools_in_use
-from hybrid.serving.service import ServiceOptions
 
 TOOLS_OFFERED = st.lists(st.sampled_from(names("tools")), min_size=1, max_size=8, unique=True)
 SERVER = ModelSettings(base_url="http://127.0.0.1:9/v1", price=Price(1.0, 2.0))

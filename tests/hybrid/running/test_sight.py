@@ -8,16 +8,14 @@ from typing import Any
 
 import pytest
 
+from hybrid.config import Price, RunConfig, ServiceOptions
 from hybrid.errors import Outage, UsageError
 from hybrid.messages import AssistantMessage, ImagePart, TokenUsage, images_of
 from hybrid.models.base import ModelRefused
-from hybrid.models.prices import Price
-from hybrid.running.config import RunConfig
 from hybrid.running.estimate import estimate
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, carry_out
 from hybrid.running.sight import PROBE_NUMBER, PROBE_TEXT
-from hybrid.serving.service import ServiceOptions
 from hybrid.solving.budgets import RunMeter
 from hybrid.types import Json
 

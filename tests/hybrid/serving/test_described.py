@@ -10,6 +10,7 @@ import pytest
 
 import tools
 from hybrid import registry
+from hybrid.config import ServiceOptions
 from hybrid.errors import ToolError, UsageError
 from hybrid.images import ImageStore
 from hybrid.registry import described_by, load, look_also_in
@@ -17,7 +18,6 @@ from hybrid.running.tools_in_use import tools_in_use
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.described import Describer
 from hybrid.serving.isolated import IsolatedTools
-from hybrid.serving.service import ServiceOptions
 from hybrid.serving.sources import code_of
 from hybrid.solving.solver import Solver
 from hybrid.types import Fault

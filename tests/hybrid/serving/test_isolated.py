@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 import tools
+from hybrid.config import ServiceOptions
 from hybrid.errors import Outage, ToolError, UsageError
 from hybrid.images import ImageStore
 from hybrid.loading import OTHER_BARS, loading_shown_by
@@ -27,7 +28,7 @@ from hybrid.secrets import keep_secret
 from hybrid.serving import isolated
 from hybrid.serving.cache import FindingCache, codec
 from hybrid.serving.isolated import IsolatedTools
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.timing import CallTime
 from hybrid.types import Fault, Finding
 
@@ -470,7 +471,8 @@ from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.isolated import IsolatedTools
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.config import ServiceOptions
+from hybrid.serving.service import ToolService
 from hybrid.types import ImageRef
 store = ImageStore(Path(sys.argv[2]))
 tool = load("tools", "faulty")

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from hybrid.config import ServiceOptions
 from hybrid.images import ImageStore
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.kept import KeptFindings
 from hybrid.serving.loader import Answering
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.tool import Need, Tool
 from hybrid.types import Finding, ImageRef
 

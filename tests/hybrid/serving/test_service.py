@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hybrid.config import ServiceOptions
 from hybrid.errors import DataError, ToolError, WeightsError
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache, key_of
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.tool import Args, Need, Tool
 from hybrid.types import Fault, Finding, StoredImage
 
@@ -137,7 +138,8 @@ from pathlib import Path
 from hybrid.serving.cache import FindingCache
 from hybrid.images import ImageStore
 from hybrid.registry import load
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.config import ServiceOptions
+from hybrid.serving.service import ToolService
 from hybrid.types import ImageRef
 root = Path(sys.argv[1])
 store = ImageStore(root / "images")

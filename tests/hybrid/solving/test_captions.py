@@ -12,16 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baselines.mllm import Mllm
+from hybrid.config import Limits, Price, RunLimits, ServiceOptions
 from hybrid.errors import Outage
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ImagePart, UserMessage
 from hybrid.models.base import CallKey
-from hybrid.models.prices import Price
 from hybrid.prompts import Wording
 from hybrid.secrets import keep_secret
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
-from hybrid.solving.budgets import RunLimits, RunMeter
+from hybrid.serving.service import ToolService
+from hybrid.solving.budgets import RunMeter
 from hybrid.solving.captions import (
     CAPTION,
     CAPTION_CALL,
@@ -33,7 +33,7 @@ from hybrid.solving.captions import (
 )
 from hybrid.solving.controls import Control
 from hybrid.solving.session import Resources, Session
-from hybrid.solving.solver import Limits, Log
+from hybrid.solving.solver import Log
 from hybrid.types import Fault, ImageRef, Kind, Outcome, Prompt, Reply, StoredImage
 
 SHA = "a" * 64

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.config import Limits, ServiceOptions
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.prompts import Wording
 from hybrid.registry import load_solver, solver_names
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.solving.context import BESIDE, NOTHING, SuppliedTexts, read_supplied, refuse_missing
 from hybrid.solving.controls import Control
 from hybrid.solving.session import Resources, Session
-from hybrid.solving.solver import Limits
 from hybrid.types import ImageRef, Kind, Prompt
 
 IDS = st.text(st.characters(codec="utf-8", exclude_characters="#"), min_size=1, max_size=8)

@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
+from hybrid.config import ImageForm, Limits, Price, ServiceOptions
 from hybrid.errors import BudgetSpent, NotRecorded, Outage, ToolError
 from hybrid.images import ImageStore
 from hybrid.messages import images_of
 from hybrid.models.base import prompt_sha256
-from hybrid.models.prices import Price
 from hybrid.prompts import FORMAT_LINES, Wording
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control, Subject
 from hybrid.solving.self_consistency import confidence_in
 from hybrid.solving.session import Resources, Session, find_tool, loaded_tool, seed_of
-from hybrid.solving.solver import ImageForm, Limits, SolverContext
+from hybrid.solving.solver import SolverContext
 from hybrid.solving.trust import Measured, Measurement, TrustFile, fold_of
 from hybrid.timing import CallTime, waiting
 from hybrid.tool import Args, Tool

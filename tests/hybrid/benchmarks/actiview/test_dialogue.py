@@ -15,15 +15,16 @@ from hybrid.benchmarks.actiview import BENCHMARK, ActiView
 from hybrid.benchmarks.actiview.dialogue import dialogue_of, retrace
 from hybrid.benchmarks.actiview.sample import write
 from hybrid.benchmarks.base import ScoreOptions
+from hybrid.config import Limits, ServiceOptions
 from hybrid.errors import ToolError
 from hybrid.images import ImageStore
 from hybrid.prompts import Wording
 from hybrid.running.data import mount, questions
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
 from hybrid.solving.session import Resources, Session
-from hybrid.solving.solver import Limits, SolverContext
+from hybrid.solving.solver import SolverContext
 from hybrid.types import Exchange, Fault, Kind, Outcome, Prompt, Question, Reply
 
 

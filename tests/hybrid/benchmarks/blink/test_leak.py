@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.codecs import codec
+from hybrid.config import Limits, ServiceOptions
 from hybrid.images import ImageStore
 from hybrid.prompts import Wording
 from hybrid.registry import load, load_solver
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
 from hybrid.solving.session import Resources, Session
-from hybrid.solving.solver import Limits
 from hybrid.types import Outcome, Prompt, Question, Reply
 
 JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=8), st.lists, max_leaves=4)
