@@ -74,7 +74,7 @@ RARE = frozenset(
     "--report",
     metavar="DIR",
     type=click.Path(path_type=Path, exists=True),
-    help="Only print the ablation in this folder; heeds --solver, --abstain, --allow-failed and the forms.",
+    help="Only print the ablation in this folder. Heeds --solver, --abstain, --allow-failed and the forms.",
 )
 @form_options
 @told_options
