@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
-from hybrid.config import AnswerForm, ImageForm, Limits, Price, Show
+from hybrid.config import Price, RunConfig
 from hybrid.errors import BudgetSpent, HybridError, NotRecorded, ToolError
 from hybrid.joining import OURS, Joint
 from hybrid.models.base import CallKey, ChatModel, prompt_sha256
@@ -47,37 +47,32 @@ from hybrid.types import LETTERS, Fault, Finding, ImageRef, Json, Kind, Outcome,
 
 @dataclass(frozen=True)
 class Resources:
-    """What every ask of a run shares."""
+    """The configuration of a run and what was resolved from it, shared by all of its asks."""
 
+    config: RunConfig
     model: ChatModel | None
     control: Control
-    tools_offered: tuple[Tool, ...]
-    wording: Wording
-    limits: Limits
+    tools_offered: tuple[Tool, ...] = ()
     trust: TrustFile | None = None
-    price: Price | None = None
-    seed: int = 0
-    show: Show = "both"
     frame: CoordinateSystem = field(default_factory=CoordinateSystem)
-    images: ImageForm = "separate"
-    image_labels: bool = True
     joint: Joint = OURS
     """How pictures are joined where they are shown as one."""
     captioner: ChatModel | None = None
-    """Who describes images where they are shown as captions; the model itself where it is None."""
-    caption_price: Price | None = None
+    """The model that describes images where they are shown as captions; None for the model itself."""
     captions: CaptionShelf | None = None
-    """Where captions are kept; for one ask alone where it is None."""
+    """Where captions are kept; None keeps them for one ask."""
     context: SuppliedTexts = NOTHING
-    """What is shown beside the images."""
-    answer: AnswerForm = "text"
-    samples: int = 1
-    """How often an MLLM is asked, and its answers vote."""
+    """Texts that are shown beside the images."""
     prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
-    """What the benchmark's card says of MLLMs and of a guess."""
+    """Accuracy of MLLMs and of a guess, from the benchmark's card."""
     run_meter: RunMeter = field(default_factory=RunMeter)
     clock: Clock = time.monotonic
-    """What model and tool calls are timed with."""
+    """Times the calls of model and tools."""
+
+    @property
+    def wording(self) -> Wording:
+        """The lines that a prompt ends with."""
+        return Wording(self.config.format_line and self.config.protocol == "strict", self.config.reasoning)
 
 
 logger = logging.getLogger(__name__)
@@ -112,7 +107,7 @@ class Session:
         self._solver = solver
         self._shared = resources
         self._asks = 0
-        self.meter = Meter(resources.limits)
+        self.meter = Meter(resources.config.limits)
 
     async def ask(self, prompt: Prompt) -> Reply:
         """Put one prompt to the solver. Raises `Outage`; every other end is an outcome of the reply."""
@@ -156,23 +151,23 @@ class Session:
             finally:
                 key = _following(ctx)
 
-        return (await voted(prompt, self._shared.samples, once, log)).reply
+        return (await voted(prompt, self._shared.config.samples, once, log)).reply
 
     @property
     def _labels(self) -> bool:
         """Whether the model is shown each image under its name."""
-        return self._shared.image_labels or self._solver.names_images
+        return self._shared.config.image_labels or self._solver.names_images
 
     async def _shown(self, prompt: Prompt, log: Log) -> Parts:
         """What the model is shown of a prompt: its images in the form chosen, and the text supplied beside them."""
         shared = self._shared
         captioner = shared.captioner or shared.model
         shelf, name = shared.captions or CaptionBook(), captioner.name if captioner is not None else ""
-        price = shared.price if shared.captioner is None else shared.caption_price
+        settings = shared.config.model_settings if shared.captioner is None else shared.config.captioner_settings
 
         async def describe(image: ImageRef) -> str:
             calls = Log()
-            ask = self._model_calls(captioner, price, calls, CallKey(CAPTION_CALL))
+            ask = self._model_calls(captioner, settings.price, calls, CallKey(CAPTION_CALL))
             try:
                 return await described(image, ask, shelf, name, calls)
             finally:
@@ -181,7 +176,7 @@ class Session:
                     if step.kind != "model" or step.fault is not None:
                         log.note(step)
 
-        form, store = self._solver.images or shared.images, shared.control.service.store
+        form, store = self._solver.images or shared.config.images, shared.control.service.store
         shown = await shown_parts(prompt, form, describe, store, labelled=self._labels, joint=shared.joint)
         if self._beside is None:
             return shown
@@ -199,9 +194,9 @@ class Session:
     def _context(self, prompt: Prompt, shown: Parts, key: CallKey, log: Log) -> SolverContext:
         subject, shared = self._subject, self._shared
         image_registry = ImageRegistry((*prompt.images, *prompt.derived))
-        by_likelihood = shared.answer == "likelihood" and prompt.kind is Kind.CHOICE
+        by_likelihood = shared.config.answer == "likelihood" and prompt.kind is Kind.CHOICE
         options = tuple(LETTERS[: len(prompt.choices)]) if by_likelihood else ()
-        model = self._model_calls(shared.model, shared.price, log, key, options)
+        model = self._model_calls(shared.model, shared.config.model_settings.price, log, key, options)
         return SolverContext(
             model=_handle(model),
             tool=_handle(_CallTool(shared, self.meter, log, image_registry, subject, prompt)),
@@ -212,16 +207,16 @@ class Session:
             meter=self.meter,
             log=log,
             frame=shared.frame,
-            show=shared.show,
+            show=shared.config.show,
             trust=shared.trust.for_question(subject.unit) if shared.trust else Trust(),
             seed=seed_of(
-                seed_of_repetition(shared.seed, key.repetition),
+                seed_of_repetition(shared.config.seed, key.repetition),
                 key.ask,
                 prompt.text,
                 *(image.image.sha256 for image in prompt.images),
             ),
             labels=self._labels,
-            samples=shared.samples,
+            samples=shared.config.samples,
             prior_accuracy=shared.prior_accuracy,
         )
 
@@ -310,7 +305,7 @@ class _CallTool:
         parsed = tool.parse(args)
         if spent.rest is not None and spent.rest <= 0:
             raise ToolError(f"{name}: the question's budget of seconds is spent", Fault.TIMEOUT)
-        control, seed = self._shared.control, self._shared.seed
+        control, seed = self._shared.control, self._shared.config.seed
         return await control.find(tool, parsed, refs, self._subject, self._prompt, seed, spent)
 
 

@@ -315,10 +315,10 @@ class RayEngine:
         run = self._run
         setup = WorkerSetup(
             place=self._place,
-            config=replace(run.config, out=None),
             benchmark=run.benchmark,
             resources=replace(
                 run.resources,
+                config=replace(run.config, out=None),
                 model=None,
                 captioner=None,
                 captions=None,

@@ -62,7 +62,7 @@ class Worker:
         self._lines: dict[int, Line] = {}
         self._log = _Log()
         self._store = ImageStore(home() / "images")
-        self._lender = Lender(self._store, Shelf(self._store), setup.config.service)
+        self._lender = Lender(self._store, Shelf(self._store), setup.resources.config.service)
         self._resources = setup.resources
         self._solvers: dict[str, Solver] = {}
 
@@ -79,7 +79,7 @@ class Worker:
         return Ready(os.getpid(), here(), refusal)
 
     def _open(self) -> None:
-        setup, config = self._setup, self._setup.config
+        setup, config = self._setup, self._setup.resources.config
         model = None
         if config.model is not None:
             model = remembering(open_model(config.model, config.model_settings, self._store), self._log)
@@ -133,7 +133,7 @@ class Worker:
 
     def _with(self, asked: Asked, line: Line) -> Resources:
         """What this question is asked with: tools, budget and targets of others are out of its reach."""
-        mode = self._setup.config.tool_output
+        mode = self._setup.resources.config.tool_output
         place = int(asked.question.images[0].sha256[:8], 16) if asked.question.images else asked.number
         tools = SharedTools(self._lender, line, place)
         partners = {} if asked.partner is None else {asked.question.id: asked.partner}

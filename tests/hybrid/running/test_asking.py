@@ -96,7 +96,7 @@ def test_without_a_second_model_the_own_one_describes_and_keeps(config: RunConfi
     assert run.captioner is run.resources.model
     assert "captioner" not in run.identity
     model = fakes.QueueModel(["cat 1", "Answer: (A)", "cat 2", "Answer: (A)", "cat 3", "Answer: (A)"])
-    run = with_models(replace(run, config=replace(config, concurrency=1)), model)
+    run = with_models(replace(run, resources=replace(run.resources, config=replace(config, concurrency=1))), model)
     assert go(run).answered == 3
     assert len((run.folder.path / CAPTIONS).read_text().splitlines()) == 3
     # Nothing that was said is left over.
@@ -134,7 +134,7 @@ def test_supplied_texts_are_named_by_hash_and_counted(config: RunConfig, tmp_pat
         prepare(replace(plain, context=path))
     run = prepare(replace(plain, context=path, context_missing="without"))
     model = fakes.QueueModel(["Answer: (A)"] * 3)
-    run = with_models(replace(run, config=replace(run.config, concurrency=1)), model)
+    run = with_models(replace(run, resources=replace(run.resources, config=replace(run.config, concurrency=1))), model)
     assert go(run).answered == 3
     assert [f"text {n}" in messages[0].text for n, (messages, _, _) in enumerate(model.calls, 1)] == [True, True, False]
     manifest = run.folder.manifest

@@ -40,7 +40,8 @@ def quiet(solver: str, finished: int, total: int) -> None:
 
 def answered(run: ResolvedRun, fakes: Any, replies: list[Any]) -> tuple[ResolvedRun, Any]:
     model = fakes.QueueModel(replies)
-    return replace(run, resources=replace(run.resources, model=model), config=replace(run.config, concurrency=1)), model
+    config = replace(run.config, concurrency=1)
+    return replace(run, resources=replace(run.resources, config=config, model=model)), model
 
 
 def said(run: ResolvedRun, solver: str) -> list[str]:
