@@ -25,7 +25,7 @@ import ray
 from hybrid.errors import ServerDown, UsageError
 from hybrid.models.providers import IN_PROCESS, PROVIDERS
 from hybrid.registry import folders, look_also_in, outside
-from hybrid.serving.service import MOST_THREADS
+from hybrid.serving.options import MOST_THREADS
 
 ROOMS = ("hybrid", "tools", "graphs", "baselines")
 LEAST_IN_FLIGHT = 16
