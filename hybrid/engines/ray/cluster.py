@@ -85,7 +85,7 @@ def sizes(*, cpus: int, gpus: int, concurrency: int, learned: bool, in_process: 
 def environment_of(model: str | None) -> dict[str, str]:
     """What a worker needs of this process's environment to reach a model: its key and its address, nothing else."""
     word = (model or "").partition(":")[0]
-    names = OTHER_NAMES.get(word, ())
+    names: tuple[str, ...] = OTHER_NAMES.get(word, ())
     if (provider := PROVIDERS.get(word)) is not None:
         names += (*provider.key_env, *provider.url_env, *provider.other_env)
     return {name: os.environ[name] for name in names if name in os.environ}
