@@ -22,7 +22,7 @@ from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ImagePart, Message, ToolMessage, UserMessage, parts_of
 from hybrid.models.base import CallKey
-from hybrid.models.render import arrange
+from hybrid.models.images import arrange
 from hybrid.models.text_protocol import as_text
 from hybrid.registry import load, load_solver
 from hybrid.running.generated import generate

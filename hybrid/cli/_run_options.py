@@ -168,7 +168,7 @@ def _model_settings(
     )
     if samples == 1:
         return chosen
-    from hybrid.models.providers import for_samples
+    from hybrid.models.options import for_samples
 
     told = any(item.partition("=")[0] == "temperature" for item in options["model_arg"])
     return for_samples(chosen, options["model"] or "", temperature_told=told)

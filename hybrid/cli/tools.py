@@ -103,8 +103,8 @@ def run_(
     """
     from hybrid.config import ServiceOptions
     from hybrid.registry import load
-    from hybrid.serving.isolated import IsolatedTools
     from hybrid.serving.loader import refuse_absent
+    from hybrid.serving.service import ToolService
 
     arguments = arguments_of(args_json)
     tool: Tool = load("tools", name)
@@ -117,7 +117,7 @@ def run_(
     options = ServiceOptions(
         backend, chosen, device, unchecked=unchecked, timeout_s=max_seconds, pictures="png", isolated=True
     )
-    service = IsolatedTools(store, kept, options)
+    service = ToolService(store, kept, options)
     try:
         finding = asyncio.run(_find(service, tool, arguments, images, store))
     except ToolError as error:

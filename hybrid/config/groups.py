@@ -251,7 +251,7 @@ class ServiceOptions(BackendChoice):
     """Decode, draw and encode for a learned tool, and run the weight-free ones: a GPU wants many of them."""
     isolated: bool = False
     """Run tools that are files of `tools/` in a worker process, which is killed and started again when one of them
-    hangs, crashes or leaks (`hybrid/serving/isolated.py`). What follows holds for such a process alone."""
+    hangs, crashes or leaks (`hybrid/serving/supervisor.py`). What follows holds for such a process alone."""
     import_s: float = 60.0
     """How long the modules of a tool may take to be imported."""
     load_s: Annotated[

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hybrid.config import ModelSettings, Price, RunConfig
+from hybrid.models.images import fit
 from hybrid.models.providers import image_tokens
-from hybrid.models.render import fit
 from hybrid.models.text_protocol import describe
 from hybrid.models.tokens import text_tokens, tools_tokens
 from hybrid.running.resolve import ResolvedRun

@@ -19,7 +19,7 @@ from hybrid.answers import parse
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.messages import AssistantMessage, Message, Role, ToolCall, parts_of
-from hybrid.models.render import arrange
+from hybrid.models.images import arrange
 from hybrid.registry import load, load_solver
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.solving.session import Session

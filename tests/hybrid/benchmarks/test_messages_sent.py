@@ -20,7 +20,7 @@ from hybrid.benchmarks.hvsbench.sample import schema
 from hybrid.config import ModelSettings, RunConfig
 from hybrid.messages import AssistantMessage, Message, parts_of
 from hybrid.models.base import CallKey
-from hybrid.models.render import arrange
+from hybrid.models.images import arrange
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import execute
 from hybrid.tool import Tool

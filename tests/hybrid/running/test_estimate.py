@@ -12,8 +12,8 @@ from graphs.verify import SOLVER as VERIFY
 from hybrid.config import Limits, ModelSettings, Price, RunConfig, ServiceOptions
 from hybrid.messages import AssistantMessage, Message, TokenUsage, ToolCall, images_of, parts_of
 from hybrid.models.base import CallKey
+from hybrid.models.images import arrange
 from hybrid.models.providers import image_tokens
-from hybrid.models.render import arrange
 from hybrid.models.text_protocol import describe
 from hybrid.models.tokens import text_tokens, tools_json
 from hybrid.prompts import REASONING
