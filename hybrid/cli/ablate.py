@@ -14,9 +14,9 @@ from hybrid.cli import _complete
 from hybrid.cli._configured import options_of
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
+from hybrid.cli._many import PlannedRun, ask_all, prepared, show_estimate, tell_interrupted
 from hybrid.cli._option_types import SOLVER
 from hybrid.cli._run_options import config_of
-from hybrid.cli._several_runs import PlannedRun, ask_all, prepared, tell_interrupted
 from hybrid.cli._table_options import FORMS, form_options
 from hybrid.cli.run import asked
 from hybrid.cli.run import command as run_command
@@ -26,7 +26,7 @@ from hybrid.notes import tell
 
 if TYPE_CHECKING:
     from hybrid.config import RunConfig
-    from hybrid.running.ablation import Ablation
+    from hybrid.running.many import Ablation
 
 OWN = frozenset({"benchmark", "config", "solver", "out", "as_json", "verbose", "quiet", "debug"})
 """Options of `hybrid run` that are others here."""
@@ -109,7 +109,7 @@ def command(form: str | None, **options: Any) -> int:
     if options["benchmark"] is None or options["out"] is None:
         raise UsageError("give BENCHMARK and --out DIR, or --report DIR to print what is there")
     from hybrid.registry import load_solver
-    from hybrid.running.ablation import ablation
+    from hybrid.running.many import ablation
     from hybrid.running.resolve import offered_tools
 
     options["solver"] = options["solver"] or DEFAULT_SOLVER
@@ -147,7 +147,7 @@ def _carried_out(plan: Ablation, config: RunConfig, options: Mapping[str, Any], 
     """Ask what is open in every run, then print all of them, where there is anything."""
     from hybrid.cli.score import name_failed
     from hybrid.run_folder import RunFolder
-    from hybrid.running.ablation import FULL
+    from hybrid.running.many import FULL
     from hybrid.running.signals import Interrupted
 
     out: Path = options["out"]
@@ -165,16 +165,14 @@ def _carried_out(plan: Ablation, config: RunConfig, options: Mapping[str, Any], 
 def _dry_run(plan: Ablation, config: RunConfig, notes: tuple[str, ...], form: str) -> int:
     import asyncio
 
-    from hybrid.running.ablation import AblationEstimate
     from hybrid.running.estimate import estimate
+    from hybrid.running.many import ManyEstimate
 
     assert config.out is not None  # noqa: S101 - `command` has asked for it
     runs = {}
     for variant in plan.variants:
         runs[variant.name] = asyncio.run(estimate(prepared(variant.config(config, config.out), dry=True)))
-    report = AblationEstimate(str(config.out), runs, notes)
-    click.echo(json.dumps(report.as_json()) if form == "json" else report.as_text(form))
-    return 2 if report.missing else 0
+    return show_estimate(ManyEstimate(runs, str(config.out), notes), form)
 
 
 def _shown(

@@ -96,10 +96,10 @@ def command(**options: Any) -> int:
         click.echo(f"{options['benchmark']}: making ready ...", err=True)
     context = click.get_current_context()
     if len(variants_of(context)) > 1:
-        from hybrid.cli._matrix import run_matrix
+        from hybrid.cli._many import run_matrix
 
         return run_matrix(variants_of(context), context.command, asked)
-    from hybrid.cli._several_runs import prepared
+    from hybrid.cli._many import prepared
     from hybrid.engines import opener_of
     from hybrid.repeats import asked_once
     from hybrid.running.signals import Interrupted
@@ -201,7 +201,7 @@ class Bars:
 
 
 def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
-    from hybrid.cli._several_runs import stopped
+    from hybrid.cli._many import stopped
     from hybrid.cli.score import name_failed, show
     from hybrid.scoring.compare import ComparisonOptions
     from hybrid.scoring.reports import ScoreReport

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hybrid.config import ModelSettings, Price, RunConfig, ServiceOptions
 from hybrid.errors import UsageError
 from hybrid.registry import load, load_solver, names
-from hybrid.running.ablation import Ablation, AblationEstimate, ablation
 from hybrid.running.estimate import estimate
+from hybrid.running.many import Ablation, ManyEstimate, ablation
 from hybrid.running.resolve import offered_tools, prepare
 from hybrid.running.tools_in_use import tools_in_use
 
@@ -125,7 +125,7 @@ async def test_all_runs_together_are_the_sum_of_each(tmp_path: Path) -> None:
     config = sample(tmp_path)
     plan = ablation(("crop", "depth"), ["crop"])
     runs = {v.name: await estimate(prepare(v.config(config, tmp_path), dry=True)) for v in plan.variants}
-    told: Any = AblationEstimate(str(tmp_path), runs, ("a note",)).as_json()
+    told: Any = ManyEstimate(runs, str(tmp_path), also=("a note",)).as_json()
     assert (told["number_of_runs"], told["total"]["questions"]) == (3, 6)
     each = [run["solvers"]["controller"] for run in told["runs"].values()]
     for level in ("low", "expected", "high"):
@@ -136,6 +136,6 @@ async def test_all_runs_together_are_the_sum_of_each(tmp_path: Path) -> None:
     none = told["runs"]["none"]["solvers"]["controller"]
     assert none["model_calls"] == {"low": 2, "expected": 2, "high": 2}
     assert none["assumes"] == []
-    text = AblationEstimate(str(tmp_path), runs, ("a note",)).as_text()
+    text = ManyEstimate(runs, str(tmp_path), also=("a note",)).as_text()
     assert "3 runs" in text
     assert "note: a note" in text

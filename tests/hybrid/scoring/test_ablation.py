@@ -13,7 +13,7 @@ import pytest
 from hybrid.errors import UsageError
 from hybrid.registry import load
 from hybrid.run_folder import RunFolder
-from hybrid.running.ablation import ablation
+from hybrid.running.many import ablation
 from hybrid.scoring.ablation import AblatedRun, AblationReport, ablation_at
 from hybrid.scoring.compare import unique
 from hybrid.scoring.pairing import Data
