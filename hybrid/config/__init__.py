@@ -10,29 +10,27 @@ from hybrid.config.groups import (
     BackendChoice,
     Limits,
     ModelSettings,
-    Pictures,
     Price,
     RunLimits,
     ServiceOptions,
-    ToolCalling,
     parse_model_args,
     parse_price,
 )
 from hybrid.config.identity import concerning, digest, folder_name, identity_of, short_name
-from hybrid.config.run_config import (
-    DEFAULT_SOLVERS,
-    REPLAY_SOLVERS,
+from hybrid.config.keywords import RunKeywords
+from hybrid.config.run_config import DEFAULT_SOLVERS, REPLAY_SOLVERS, RunConfig, own_frame
+from hybrid.config.words import (
     AnswerForm,
     EngineName,
     Gate,
     ImageForm,
     Missing,
     Parse,
+    Pictures,
     Reasoning,
-    RunConfig,
     Show,
+    ToolCalling,
     ToolOutput,
-    own_frame,
 )
 
 __all__ = [
@@ -57,6 +55,7 @@ __all__ = [
     "Price",
     "Reasoning",
     "RunConfig",
+    "RunKeywords",
     "RunLimits",
     "ServiceOptions",
     "Show",

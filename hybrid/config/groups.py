@@ -10,18 +10,14 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from hybrid.config.memory import memory_to_use
 from hybrid.config.option import Leaf, Option, leaves, refuse_too_small
+from hybrid.config.words import Backends, Pictures, ToolCalling
 from hybrid.errors import UsageError
 from hybrid.pairs import pairs
 from hybrid.types import Json
-
-ToolCalling = Literal["native", "text", "auto"]
-Backends = Literal["auto", "learned", "classical"]
-Pictures = Literal["auto", "png"]
-"""How a crop or an overlay is stored: `auto` as JPEG where the image that it was made from is one, else as PNG."""
 
 CPU: Final = "cpu"
 AUTO: Final = "auto"
@@ -93,8 +89,7 @@ class ModelSettings:
         str | None, Option("--reasoning-effort", "Effort of a reasoning model.", "model", metavar="WORD")
     ] = None
     max_tokens: Annotated[
-        int | None,
-        Option("--max-tokens", "Longest reply of the model.", "model", common=True, metavar="N", at_least=1),
+        int | None, Option("--max-tokens", "Longest reply of the model.", "model", common=True, metavar="N", at_least=1)
     ] = None
     temperature: Annotated[float | None, Option("temperature", parent="--model-arg", at_least=0)] = 0.0
     seed: int | None = None
@@ -131,6 +126,25 @@ class ModelSettings:
             raise UsageError(f"timeout_s={self.timeout_s}: must be above 0")
         if self.tool_calling not in ("native", "text", "auto"):
             raise UsageError(f"--tool-calling {self.tool_calling}: choose native, text or auto")
+
+
+OF_CAPTIONER: Final[Mapping[str, Option]] = {
+    "base_url": Option(
+        "caption-url",
+        "its OpenAI-compatible server, as --base-url is the model's",
+        parent="--setting",
+        values=("URL",),
+        pattern=r"\S+",
+    ),
+    "price": Option(
+        "caption-price",
+        "its price in USD per million tokens, for budgets of cost",
+        parent="--setting",
+        values=("IN/OUT",),
+        pattern=r"\S+",
+    ),
+}
+"""The settings that belong to the second model, which describes images, by the fields of its `ModelSettings`."""
 
 
 def parse_model_args(items: Sequence[str]) -> ModelSettings:
@@ -281,15 +295,13 @@ class Limits:
     """
 
     tool_calls: Annotated[
-        int,
-        Option("--max-tool-calls", "Tool calls per question.", "limits", common=True, metavar="N", at_least=0),
+        int, Option("--max-tool-calls", "Tool calls per question.", "limits", common=True, metavar="N", at_least=0)
     ] = 8
     turns: Annotated[
         int, Option("--max-turns", "Model calls per ask.", "limits", common=True, metavar="N", at_least=1)
     ] = 8
     seconds: Annotated[
-        float | None,
-        Option("--max-seconds", "Running time per question.", "limits", metavar="S", form="amount"),
+        float | None, Option("--max-seconds", "Running time per question.", "limits", metavar="S", form="amount")
     ] = 600.0
     tokens: Annotated[
         int | None,
@@ -298,11 +310,7 @@ class Limits:
     cost_usd: Annotated[
         float | None,
         Option(
-            "--max-cost",
-            "USD per question; needs --model-arg price=IN/OUT.",
-            "limits",
-            metavar="USD",
-            form="amount",
+            "--max-cost", "USD per question; needs --model-arg price=IN/OUT.", "limits", metavar="USD", form="amount"
         ),
     ] = None
 
@@ -312,15 +320,13 @@ class RunLimits:
     """Budgets of one command, counted from its start; None is no limit. They are no part of a run's identity."""
 
     model_calls: Annotated[
-        int | None,
-        Option("--run-max-calls", "Model calls of this command.", "limits", metavar="N", at_least=1),
+        int | None, Option("--run-max-calls", "Model calls of this command.", "limits", metavar="N", at_least=1)
     ] = None
     tokens: Annotated[
         int | None, Option("--run-max-tokens", "Tokens of this command.", "limits", metavar="N", at_least=1)
     ] = None
     seconds: Annotated[
-        float | None,
-        Option("--run-max-seconds", "Wall time of this command.", "limits", metavar="S", form="amount"),
+        float | None, Option("--run-max-seconds", "Wall time of this command.", "limits", metavar="S", form="amount")
     ] = None
     cost_usd: Annotated[
         float | None,

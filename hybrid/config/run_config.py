@@ -8,35 +8,23 @@ are made from this declaration (`hybrid/config/option.py`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
-from hybrid.config.groups import AUTO, Limits, ModelSettings, RunLimits, ServiceOptions
+from hybrid.config.groups import AUTO, OF_CAPTIONER, Limits, ModelSettings, RunLimits, ServiceOptions
 from hybrid.config.option import AS_IS, FREE, OF_MODEL, OF_SOLVERS, Counts, Option, Renamed
+from hybrid.config.words import AnswerForm, EngineName, Gate, ImageForm, Missing, Parse, Reasoning, Show, ToolOutput
 from hybrid.errors import UsageError
 from hybrid.types import Json
-
-EngineName = Literal["local", "ray"]
-Parse = Literal["official", "strict"]
-Show = Literal["text", "image", "both"]
-"""What of a finding a model is shown."""
-ImageForm = Literal["separate", "concat", "caption", "none"]
-"""In which form a model gets a prompt's images (`hybrid/solving/image_forms.py`)."""
-ToolOutput = Literal["real", "blank", "shuffled", "oracle"]
-"""What tools return: their findings, or a control."""
-AnswerForm = Literal["text", "likelihood"]
-"""Whether a choice is answered in words, or as the option that the model finds most likely."""
-Reasoning = Literal["first", "none"]
-Missing = Literal["refuse", "without"]
-"""What becomes of questions for which a file of texts has none."""
-Gate = Literal["overlap", "non-commercial", "blind"]
-"""What a run is refused for unless `--allow` names it."""
 
 DEFAULT_SOLVERS: Final = ("controller", "mllm", "specialist")
 REPLAY_SOLVERS: Final = ("arbiter", "mllm", "specialist")
 AT_LEAST_ONE: Final = r"0*[1-9][0-9]*"
+NOT_AGAIN: Final = "which cannot be asked for again"
+SAMPLES_AT_0: Final = "all samples are one; leave out --model-arg temperature=0"
+REPEATS_AT_0: Final = "all repetitions are one: add --model-arg temperature=1 (or =null where the model takes none)"
 
 
 def own_frame(model: str | None) -> str:
@@ -194,9 +182,7 @@ class RunConfig:
         "both"
     )
     images: Annotated[
-        ImageForm,
-        Counts(of="model"),
-        Option("--images", "In which form the model gets the images.", "ask"),
+        ImageForm, Counts(of="model"), Option("--images", "In which form the model gets the images.", "ask")
     ] = "separate"
     rotate: Annotated[
         bool, AS_IS, Option("--rotate", "Ask every question once for each rotation of its options.", "ask")
@@ -257,26 +243,7 @@ class RunConfig:
     ] = None
     """The model that describes images where they are shown as captions (`hybrid/solving/captions.py`)."""
     captioner_settings: Annotated[
-        ModelSettings,
-        Counts("captioner", if_given=True, of="model"),
-        Renamed(
-            {
-                "base_url": Option(
-                    "caption-url",
-                    "its OpenAI-compatible server, as --base-url is the model's",
-                    parent="--setting",
-                    values=("URL",),
-                    pattern=r"\S+",
-                ),
-                "price": Option(
-                    "caption-price",
-                    "its price in USD per million tokens, for budgets of cost",
-                    parent="--setting",
-                    values=("IN/OUT",),
-                    pattern=r"\S+",
-                ),
-            }
-        ),
+        ModelSettings, Counts("captioner", if_given=True, of="model"), Renamed(OF_CAPTIONER)
     ] = field(default_factory=ModelSettings)
     context: Annotated[
         Path | None,
@@ -307,9 +274,7 @@ class RunConfig:
     limits: Annotated[Limits, Counts("limits")] = field(default_factory=Limits)
     seed: Annotated[int, AS_IS, Option("--seed", "Seed of all that is drawn.", "ask", metavar="N")] = 0
     concurrency: Annotated[
-        int,
-        FREE,
-        Option("--concurrency", "Questions in flight.", "limits", common=True, metavar="N", at_least=1),
+        int, FREE, Option("--concurrency", "Questions in flight.", "limits", common=True, metavar="N", at_least=1)
     ] = 64
     """Questions in flight, over all workers of an engine together."""
     engine: Annotated[
@@ -382,61 +347,48 @@ class RunConfig:
     def __post_init__(self) -> None:
         if not self.frame:
             object.__setattr__(self, "frame", own_frame(self.model))
-        self._check_asking()
-        self._check_trace()
-        if self.samples != 1:
-            self._check_again("samples", self.samples, "all samples are one; leave out --model-arg temperature=0")
-        if self.repeats != 1:
-            self._check_again(
-                "repeats",
-                self.repeats,
-                "all repetitions are one: add --model-arg temperature=1 (or =null where the model takes none)",
-                asks_model=self.model is not None,
-            )
-
-    def _check_asking(self) -> None:
-        """Raise `UsageError` where a model cannot be asked as the settings say."""
-        if (self.model or "").startswith("replay:"):
-            given = {"reasoning": self.reasoning, "context": self.context, "caption-model": self.captioner}
-            if useless := [name for name, value in given.items() if value is not None]:
-                raise UsageError(f"--setting {useless[0]}: a recorded model was asked as it was recorded")
-        if (self.captioner or "").startswith("replay:"):
-            raise UsageError(f"--setting caption-model={self.captioner}: a recorded model describes no image")
-        if self.reasoning == "first" and self.answer == "likelihood":
-            raise UsageError(
-                "--setting reasoning=first: likelihoods are of the options alone; nothing is reasoned before"
-            )
-        if self.context is None and self.context_missing != "refuse":
-            raise UsageError(
-                f"--setting context-missing={self.context_missing}: give the texts with --setting context=FILE"
-            )
+        for wrong, reason in self._contradictions():
+            if wrong:
+                raise UsageError(reason)
 
     @property
     def tracing(self) -> str | None:
-        """The name under which a keeper of spans is offered: a word, or how a file ends."""
+        """The name under which a plug-in for spans is found: a word, or the ending of a file."""
         return None if self.trace is None else Path(self.trace).suffix.removeprefix(".") or self.trace
 
-    def _check_trace(self) -> None:
-        """Raise `UsageError` for a trace that cannot be made, or that would tell what nobody may be told."""
-        if self.trace is None:
-            if self.trace_text:
-                raise UsageError(
-                    "--trace-text says what a trace tells: give --trace otlp or --trace FILE.jsonl with it"
-                )
-            return
-        if self.engine == "ray":
-            raise UsageError("--trace tells of what this process asks: leave --engine ray away")
-        if self.trace_text and self.tool_output == "oracle":
-            raise UsageError("--trace-text: what --tool-output oracle tells a model are the answers: leave one away")
+    @property
+    def sends_format_line(self) -> bool:
+        """Whether prompts end with our line on the form of the reply; the official protocol has none."""
+        return self.format_line and self.protocol == "strict"
 
-    def _check_again(self, key: str, value: int, at_zero: str, *, asks_model: bool = True) -> None:
-        """Raise `UsageError` where a model would give the same answer whenever it is asked."""
-        wrong = f"--setting {key}={value}"
-        if value < 1:
-            raise UsageError(f"{wrong}: at least 1")
-        if (self.model or "").startswith("replay:"):
-            raise UsageError(f"{wrong}: a recorded model has one reply to a question, which cannot be asked for again")
-        if self.answer == "likelihood":
-            raise UsageError(f"{wrong}: likelihoods are the same every time; give one of answer=likelihood and {key}")
-        if asks_model and self.model_settings.temperature == 0:
-            raise UsageError(f"{wrong}: at temperature 0 {at_zero}")
+    def _contradictions(self) -> Iterator[tuple[bool, str]]:
+        """Options that do not go together, with what is said of them."""
+        recorded, likelihood = (self.model or "").startswith("replay:"), self.answer == "likelihood"
+        for key, value in (("reasoning", self.reasoning), ("context", self.context), ("caption-model", self.captioner)):
+            yield recorded and value is not None, f"--setting {key}: a recorded model was asked as it was recorded"
+        captions = (self.captioner or "").startswith("replay:")
+        yield captions, f"--setting caption-model={self.captioner}: a recorded model describes no image"
+        reasoned = self.reasoning == "first" and likelihood
+        yield reasoned, "--setting reasoning=first: likelihoods are of the options alone; nothing is reasoned before"
+        texts, said = self.context is None and self.context_missing != "refuse", self.context_missing
+        yield texts, f"--setting context-missing={said}: give the texts with --setting context=FILE"
+        traced = self.trace is not None
+        untraced = self.trace_text and not traced
+        yield untraced, "--trace-text says what a trace tells: give --trace otlp or --trace FILE.jsonl with it"
+        yield traced and self.engine == "ray", "--trace tells of what this process asks: leave --engine ray away"
+        answers = self.trace_text and self.tool_output == "oracle"
+        yield answers, "--trace-text: what --tool-output oracle tells a model are the answers: leave one away"
+        cold = self.model_settings.temperature == 0
+        again = {
+            "samples": (self.samples, cold, SAMPLES_AT_0),
+            "repeats": (self.repeats, cold and self.model, REPEATS_AT_0),
+        }
+        for key, (times, alike, at_0) in again.items():
+            wrong, more = f"--setting {key}={times}", times != 1
+            yield times < 1, f"{wrong}: at least 1"
+            yield more and recorded, f"{wrong}: a recorded model has one reply to a question, {NOT_AGAIN}"
+            yield (
+                more and likelihood,
+                f"{wrong}: likelihoods are the same every time; give one of answer=likelihood and {key}",
+            )
+            yield more and bool(alike), f"{wrong}: at temperature 0 {at_0}"

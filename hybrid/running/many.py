@@ -178,7 +178,7 @@ class ManyEstimate:
         return {
             **({"ablation": self.ablation} if self.ablation else {}),
             "number_of_runs": len(self.runs),
-            "total": {**asked_json(self.total), "cost_usd": None if cost is None else {**cost}},
+            "total": {**asked_json(self.total), "cost_usd": None if cost is None else dict(cost.items())},
             "runs": {name: run.as_json() for name, run in self.runs.items()},
             "missing": list(self.missing),
             "notes": list(self.notes),

@@ -146,7 +146,7 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
         solvers, benchmark.card.name, tools_offered, named, config.service, _routes(benchmark, mounted), foreign
     )
     opened, unchecked = _permitted(config, benchmark, mounted, tools)
-    wording = Wording(config.format_line and config.protocol == "strict", config.reasoning)
+    wording = Wording(config.sends_format_line, config.reasoning)
     _check_protocol(config, benchmark, mounted, wording)
     if config.answer == "likelihood" and model is not None and not isinstance(model, Likelihoods):
         raise UsageError(

@@ -72,7 +72,7 @@ class Resources:
     @property
     def wording(self) -> Wording:
         """The lines that a prompt ends with."""
-        return Wording(self.config.format_line and self.config.protocol == "strict", self.config.reasoning)
+        return Wording(self.config.sends_format_line, self.config.reasoning)
 
 
 logger = logging.getLogger(__name__)
