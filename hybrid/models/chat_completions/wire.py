@@ -37,9 +37,9 @@ LARGE_BODY = 2**20
 """Bytes from which aiohttp wants a body in pieces."""
 
 SWITCH_S = 0.0001
-"""How soon a busy thread lets this one go on, for the process. At Python's 5 ms the thread of the connections, which
-needs the interpreter several times for each reply, falls behind a busy loop: at a kill with 64 in flight some 40
-replies were unread, and 0 to 9 with this (`bench/kills.py`); the processor time was the same."""
+"""Seconds until a busy thread lets this one go on, for the whole process. At Python's 5 ms the thread of the
+connections, which needs the interpreter several times for each reply, falls behind a busy loop: at a kill with 64 in
+flight some 40 replies were unread, and 0 to 9 with this (`bench/kills.py`); the processor time was the same."""
 
 Read = Callable[[bytes], AssistantMessage]
 """Reads the body of a reply. Called in the thread of the connections; raises `UnreadableReplyError`."""
