@@ -129,7 +129,7 @@ async def test_a_reply_that_no_file_can_hold_costs_nobody_else(config: RunConfig
     replies = {**fakes.blink_replies(), "val_Jigsaw_2": "Answer: (A) \ud83d and half a smile"}
     run = prepare(replace(config, model=f"replay:{fakes.recordings(tmp_path / 'odd', replies)}"))
     assert await ran(run) == ()
-    assert attempts(run)["val_Jigsaw_2"] == "Answer: (A) ? and half a smile"
+    assert attempts(run)["val_Jigsaw_2"] == "Answer: (A) \ufffd and half a smile"
     assert len(attempts(run)) == 6
 
 
