@@ -88,8 +88,8 @@ def _mirrored_mark(mark: PointMark, width: int) -> PointMark:
 def _mirrored_back(matches: Matches, second: View) -> Matches:
     """Matches with a mirrored second view as matches with the view itself."""
     width = _original_size(second)[1]
-    second = np.stack([width - 1 - matches.second[:, 0], matches.second[:, 1]], axis=1)
-    return replace(matches, second=second, mirrored=True)
+    points = np.stack([width - 1 - matches.second[:, 0], matches.second[:, 1]], axis=1)
+    return replace(matches, second=points, mirrored=True)
 
 
 def _original_size(view: View) -> tuple[int, int]:
