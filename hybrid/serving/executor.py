@@ -11,15 +11,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, cast
 
 import hybrid.errors
 from hybrid.errors import HybridError, Outage, ToolError, UsageError
 from hybrid.registry import loaded
-from hybrid.serving.cache import key_of
 from hybrid.serving.loader import Answering
-from hybrid.serving.options import Pictures
 from hybrid.serving.protocol import (
     Failure,
     LoadRequest,
@@ -41,32 +38,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A complete call: everything that decides a finding except the version and the device of the backend."""
+    """A complete call: everything that decides a finding."""
 
     tool: Tool
-    backend: BackendName
+    answering: Answering
     """The backend that is expected to answer."""
     args: Args
+    json_args: Mapping[str, Json]
+    """The arguments as JSON."""
     images: tuple[ImageRef, ...]
     needs: Found
     seed: int
-    pictures: Pictures
-
-    @cached_property
-    def json_args(self) -> dict[str, Json]:
-        """The arguments as JSON."""
-        return self.args.model_dump(mode="json")
-
-    def key(self, code: str, answering: Answering) -> str:
-        """The key of the finding in the cache: `code` is the hash of the tool's code, `answering` made it."""
-        return key_of(
-            self.tool.card.name,
-            code,
-            *(answering.backend, answering.version, answering.device),
-            *(self.json_args, self.seed, self.pictures),
-            [ref.image.sha256 for ref in self.images],
-            [[name, one.backend, one.version] for name, findings in self.needs.items() for one in findings],
-        )
+    key: str
+    """Of the finding in the cache, if this backend makes it."""
 
 
 class Executor(Protocol):
@@ -89,6 +73,8 @@ class Executor(Protocol):
 
     async def find(self, call: ToolCall, watch: Stopwatch) -> tuple[Finding, Answering]:
         """The finding of a call, and which backend made it; `parent` of its pictures is the number of their input.
+
+        It is kept in the cache, unless another backend than the expected one made it.
 
         Raises:
             ToolError: the tool cannot answer, hangs, or ends its process.
@@ -166,7 +152,7 @@ class RemoteExecutor:
 
     async def find(self, call: ToolCall, watch: Stopwatch) -> tuple[Finding, Answering]:
         """As `Executor.find`."""
-        what = (self._name(call.tool), call.backend, call.json_args, call.images, call.needs, call.seed)
+        what = (self._name(call.tool), call.answering, call.json_args, call.images, call.needs, call.seed, call.key)
         response = await self.transport.ask(ToolRequest(next(self._numbers), *what), watch)
         response = cast(ToolResponse, response)
         return response.finding, response.answering

@@ -1,6 +1,6 @@
 """Requests to a worker process of the tools: one that hangs, crashes, leaks or blocks all threads costs itself only.
 
-    transport = WorkerTransport(store, ServiceOptions())
+    transport = WorkerTransport(cache, ServiceOptions())
     response = await transport.ask(LoadRequest(1, "depth"), watch)
 
 The worker process (`worker.py`), one for each event loop, starts with the first request, or before it (`warm`). It is
@@ -27,9 +27,9 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from hybrid.errors import HybridError, Outage, ToolError
-from hybrid.images import ImageStore
 from hybrid.loading import loads
 from hybrid.registry import folders
+from hybrid.serving.cache import FindingCache
 from hybrid.serving.executor import error_of
 from hybrid.serving.jobs import Job, PendingRequest, Worker, WorkerEnd, judge
 from hybrid.serving.options import ServiceOptions
@@ -81,8 +81,8 @@ class WorkerTransport:
 
     timeout_s = float("inf")
 
-    def __init__(self, store: ImageStore, options: ServiceOptions) -> None:
-        self.store, self.options = store, options
+    def __init__(self, cache: FindingCache, options: ServiceOptions) -> None:
+        self.cache, self.options = cache, options
         self.notices: list[str] = []
         """One line for each backend that could not be had or moved, and each tool that was given up."""
         self._closed = False
@@ -216,8 +216,9 @@ class _Supervisor:
         worker.process.send(one.request)
 
     def _start(self) -> None:
-        images = self._transport.store.root.absolute()
-        setup = Setup(tuple(sys.path), folders("tools"), images, self._options)
+        cache = self._transport.cache
+        findings = None if cache.folder is None else cache.folder.absolute()
+        setup = Setup(tuple(sys.path), folders("tools"), cache.store.root.absolute(), findings, self._options)
         try:
             process = WorkerProcess(setup, self._hear, lambda how: self._lose(WorkerEnd(how)))
         except OSError as error:

@@ -26,8 +26,10 @@ from hybrid.engines.ray.node import here, move_to
 from hybrid.errors import Outage, ServerDown, UsageError
 from hybrid.images import ImageStore, home
 from hybrid.registry import load
+from hybrid.serving.cache import FindingCache
 from hybrid.serving.executor import error_of, failure_of
 from hybrid.serving.memory import memory_to_use
+from hybrid.serving.pipeline import on_disk
 from hybrid.serving.protocol import Failure, Request, Response, ToolRequest, ToolResponse
 from hybrid.serving.sources import code_of
 from hybrid.serving.supervisor import WorkerTransport
@@ -55,7 +57,8 @@ class ToolActor:
         move_to(setup.place.folder)
         self._store = ImageStore(home() / "images")
         options = replace(setup.options, process_bytes=memory_to_use() * 4 // 5 // setup.neighbours)
-        self._transport = WorkerTransport(self._store, options)
+        # Findings are kept where they are asked for.
+        self._transport = WorkerTransport(FindingCache(None, self._store), options)
         self._watches: dict[str, Stopwatch] = {}
         self._refusal = other_program(setup.place.code, here(), setup.place.tools) or other_tools(setup, here())
 
@@ -121,15 +124,15 @@ class ActorTransport:
     """A `Transport` from a worker to the tool actors. All requests about one image go to one actor.
 
     Args:
-        store: the images of the worker's node.
+        cache: findings and images of the worker's node.
         shelf: what the worker has put for others.
     """
 
     timeout_s = float("inf")
 
-    def __init__(self, store: ImageStore, shelf: Shelf) -> None:
+    def __init__(self, cache: FindingCache, shelf: Shelf) -> None:
         self.notices: list[str] = []
-        self._store, self._shelf = store, shelf
+        self._cache, self._store, self._shelf = cache, cache.store, shelf
         self._worker = uuid.uuid4().hex
 
     async def ask(self, request: Request, watch: Stopwatch) -> Response:
@@ -154,6 +157,8 @@ class ActorTransport:
                 raise error_of(answer.outcome)
             if isinstance(answer.outcome, ToolResponse):
                 await self._fetch(actor, answer.outcome.finding)
+                if isinstance(request, ToolRequest) and request.answering == answer.outcome.answering:
+                    await asyncio.to_thread(self._keep, request.key, answer.outcome.finding)
         except RayTaskError:
             raise
         except RayError as error:
@@ -175,6 +180,10 @@ class ActorTransport:
             if not answer.done() and (elapsed := await actor.look.remote(token, watch.waiting > 0)) is not None:
                 watch.show(elapsed)
         return answer.result()
+
+    def _keep(self, key: str, finding: Finding) -> None:
+        with on_disk("written"):
+            self._cache.put(key, finding)
 
     async def _lend(self, sha256s: tuple[str, ...]) -> dict[str, ObjectRef[bytes]]:
         """The images as objects: those of the run, which are put once for all, and what was made since."""

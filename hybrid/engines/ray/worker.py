@@ -66,7 +66,7 @@ class Worker:
         self._log = _Log()
         self._store = ImageStore(home() / "images")
         cache = FindingCache(home() / "findings" if setup.config.cache else None, self._store)
-        executor = RemoteExecutor(ActorTransport(self._store, Shelf(self._store)))
+        executor = RemoteExecutor(ActorTransport(cache, Shelf(self._store)))
         self._tools = ToolService(self._store, cache, setup.config.service, executor=executor)
         self._resources = setup.resources
         self._solvers: dict[str, Solver] = {}
