@@ -21,13 +21,13 @@ from hybrid.errors import HybridError, Outage, ToolError
 from hybrid.images import ImageStore
 from hybrid.registry import load, loaded
 from hybrid.serving.cache import FindingCache, key_of
-from hybrid.serving.executor import Executor, RemoteExecutor, ToolCall, need_args, needs_of
+from hybrid.serving.executor import Executor, ToolCall, need_args, needs_of
 from hybrid.serving.loader import CPU, Answering
 from hybrid.serving.options import ServiceOptions as ServiceOptions  # noqa: PLC0414 - its place of old
 from hybrid.serving.pipeline import Pipeline, timed_by_watches
 from hybrid.serving.sources import code_of
 from hybrid.serving.stages import tool_errors
-from hybrid.serving.supervisor import WorkerTransport
+from hybrid.serving.supervisor import WorkerExecutor
 from hybrid.serving.threads import DaemonThreads
 from hybrid.timing import CallTime, Clock, Stopwatch, Timeouts, finished
 from hybrid.tool import BackendName, Found, Tool
@@ -300,9 +300,7 @@ class ToolService:
 
 
 def _executor(cache: FindingCache, options: ServiceOptions) -> Executor:
-    if options.isolated:
-        return RemoteExecutor(WorkerTransport(cache, options))
-    return Pipeline(cache, options, timed_by_watches)
+    return WorkerExecutor(cache, options) if options.isolated else Pipeline(cache, options, timed_by_watches)
 
 
 def _hashed(tool: Tool) -> None:
