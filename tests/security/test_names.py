@@ -22,8 +22,8 @@ from hybrid.registry import load, names
 from hybrid.run_folder import RunFolder
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.solving.call_tool import find_tool
 from hybrid.solving.image_registry import ImageRegistry
-from hybrid.solving.session import find_tool
 from hybrid.types import Fault, Finding, ImageRef, StoredImage
 
 CANARY = "canary-zq81"

@@ -24,7 +24,8 @@ from ray.cluster_utils import Cluster
 
 from bench._chat_server import answer_body, framed, offers_tools, read_request, sight, tool_call, tool_results
 from hybrid.benchmarks.base import ScoreOptions
-from hybrid.engines.ray.engine import Hand, RayEngine, on_ray
+from hybrid.engines.ray.crew import Hand
+from hybrid.engines.ray.engine import RayEngine, on_ray
 from hybrid.engines.ray.images import lacking
 from hybrid.models.base import ModelRefused, ModelSettings
 from hybrid.running.config import RunConfig

@@ -25,7 +25,7 @@ from hybrid.running.run import RunEnd, UnfinishedQuestion, carry_out, execute
 from hybrid.scoring.score import score_run
 from hybrid.secrets import keep_secret
 from hybrid.serving.service import ServiceOptions
-from hybrid.solving.session import find_tool
+from hybrid.solving.call_tool import find_tool
 from hybrid.tool import Tool
 from hybrid.types import Attempt, Exchange, Fault, Json, Kind, Prompt, Reply
 
