@@ -18,8 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from hybrid.images import ImageStore, home
+from hybrid.log.attempts import attempt_line
+from hybrid.log.folder import RunFolder
 from hybrid.registry import load
-from hybrid.run_folder import RunFolder, attempt_line
 from hybrid.types import Attempt, Box, Exchange, ImageRef, Json, Kind, Prompt, Question, Reply, Step, StoredImage, Usage
 
 PICTURES = 300

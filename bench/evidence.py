@@ -23,7 +23,8 @@ from pathlib import Path
 
 from bench._runs import finished
 from hybrid.benchmarks.base import ScoreOptions
-from hybrid.run_folder import RunFolder, attempt_line
+from hybrid.log.attempts import attempt_line
+from hybrid.log.folder import RunFolder
 from hybrid.running.config import RunConfig
 from hybrid.scoring import evidence, tool_use
 from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, compare

@@ -31,7 +31,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from hybrid.run_folder import RunFolder, attempt_line
+from hybrid.log.attempts import attempt_line
+from hybrid.log.folder import RunFolder
 from hybrid.types import Question
 
 SIZES = (1_000, 10_000, 85_147)

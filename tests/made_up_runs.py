@@ -19,8 +19,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from hybrid.UNKNOWN_run_folder import error_line
+
 from hybrid.benchmarks.base import Abstain
-from hybrid.run_folder import QUESTIONS, RunFolder, attempt_line, attempts_of, error_line
+from hybrid.log.attempts import attempt_line
+from hybrid.log.folder import QUESTIONS, RunFolder, attempts_of
 from hybrid.scoring.score import Scored
 from hybrid.types import (
     Attempt,

@@ -17,10 +17,10 @@ import hybrid.benchmarks
 from hybrid.benchmarks.base import Benchmark
 from hybrid.errors import DataError, HybridError
 from hybrid.images import decode, inspect
-from hybrid.json_lines import json_lines
+from hybrid.log.folder import RunFolder
+from hybrid.log.lines import json_lines
 from hybrid.models.replay import read_folder
 from hybrid.registry import load, names
-from hybrid.run_folder import RunFolder
 from hybrid.scoring.readings import read_readings
 from hybrid.solving.trust import read_trust
 from hybrid.texts import read_texts

@@ -30,7 +30,7 @@ from hybrid.prompts import Wording
 from hybrid.registry import load, loaded, names
 from hybrid.repeats import seed_of_repetition
 from hybrid.solving.budgets import RunMeter
-from hybrid.solving.captions import CAPTION_CALL, CaptionBook, CaptionShelf, described
+from hybrid.solving.captions import CAPTION_CALL, CaptionCache, RunCaptions, described
 from hybrid.solving.context import NOTHING, SuppliedTexts
 from hybrid.solving.controls import Control, Subject
 from hybrid.solving.coordinates import CoordinateSystem
@@ -72,7 +72,7 @@ class Resources:
     captioner: ChatModel | None = None
     """Who describes images where they are shown as captions; the model itself where it is None."""
     caption_price: Price | None = None
-    captions: CaptionShelf | None = None
+    captions: CaptionCache | None = None
     """Where captions are kept; for one ask alone where it is None."""
     context: SuppliedTexts = NOTHING
     """What is shown beside the images."""
@@ -173,7 +173,7 @@ class Session:
         """What the model is shown of a prompt: its images in the form chosen, and the text supplied beside them."""
         shared = self._shared
         captioner = shared.captioner or shared.model
-        shelf, name = shared.captions or CaptionBook(), captioner.name if captioner is not None else ""
+        cache, name = shared.captions or RunCaptions(), captioner.name if captioner is not None else ""
         describing = replace(shared, model=captioner, answer="text")
         if shared.captioner is not None:
             describing = replace(describing, price=shared.caption_price)
@@ -182,7 +182,7 @@ class Session:
             calls = Log()
             ask = _AskModel(describing, self.meter, calls, CallKey(CAPTION_CALL), prompt)
             try:
-                return await described(image, ask, shelf, name, calls)
+                return await described(image, ask, cache, name, calls)
             finally:
                 # The caption's own step says what the model said; what remains are empty replies, refusals, timeouts.
                 for step in calls.steps:

@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.codecs import codec
+from hybrid.log.attempts import attempt_line
+from hybrid.log.codec import codec
+from hybrid.log.folder import RunFolder
 from hybrid.messages import (
     MAX_CHARACTERS,
     MAX_DEPTH,
@@ -28,7 +30,6 @@ from hybrid.messages import (
 from hybrid.models.text_protocol import TextProtocol
 from hybrid.prompts import Wording
 from hybrid.registry import load, load_solver
-from hybrid.run_folder import RunFolder, attempt_line
 from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
 from hybrid.solving.session import Resources, Session

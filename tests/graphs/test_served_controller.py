@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import hybrid
-from hybrid.codecs import codec
+from hybrid.log.codec import codec
 from hybrid.models import ModelSettings
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare

@@ -4,10 +4,11 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from hybrid.log.attempts import attempt_line
+from hybrid.log.folder import RunFolder
 from hybrid.messages import AssistantMessage, ToolCall, images_of
 from hybrid.prompts import Wording
 from hybrid.registry import load, load_solver
-from hybrid.run_folder import RunFolder, attempt_line
 from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
 from hybrid.solving.session import Resources, Session

@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hybrid.UNKNOWN_record_lines import Chosen, LineIndex, known_id
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.manifest import Extent
-from hybrid.record_lines import Chosen, LineIndex, index_lines, known_id
+from hybrid.log.lines import Extent, index_lines
 
 
 def line(name: str, text: str = "") -> bytes:

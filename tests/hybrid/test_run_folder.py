@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.errors import DataError, UsageError
-from hybrid.run_folder import RunFolder, attempt_line, difference
+from hybrid.log.attempts import attempt_line
+from hybrid.log.folder import RunFolder
+from hybrid.log.manifest import difference
 from hybrid.types import Attempt, BrokenQuestion, Exchange, Fault, Kind, Outcome, Prompt, Reply, Score, Step, Usage
 
 IDENTITY = {"benchmark": "blink", "split": "val"}
@@ -124,7 +126,7 @@ def test_scores_are_sorted_by_id(folder: RunFolder) -> None:
 
 def test_a_second_process_is_refused_while_one_writes(folder: RunFolder) -> None:
     script = (
-        "import sys; from pathlib import Path; from hybrid.run_folder import RunFolder\n"
+        "import sys; from pathlib import Path; from hybrid.log.folder import RunFolder\n"
         "with RunFolder(Path(sys.argv[1])).locked():\n    print('held', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", script, str(folder.path)]

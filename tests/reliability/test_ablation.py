@@ -10,7 +10,7 @@ import pytest
 from faulty_server import Fault, FaultyServer, always, only
 from runs import MODEL, Ended, Files, Process
 
-from hybrid.run_folder import RunFolder
+from hybrid.log.folder import RunFolder
 
 COUNT = 4
 TOOLS = ("crop", "jigsaw", "depth")

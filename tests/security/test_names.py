@@ -15,11 +15,11 @@ import pytest
 
 from hybrid.errors import HybridError, ToolError
 from hybrid.images import ImageStore
+from hybrid.log.folder import RunFolder
 from hybrid.messages import finding_parts, images_of, user_message
 from hybrid.models.render import ImageEncoder, ImageRules, arrange
 from hybrid.models.toolspec import spec
 from hybrid.registry import load, names
-from hybrid.run_folder import RunFolder
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.solving.image_registry import ImageRegistry

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hybrid.UNKNOWN_run_folder import error_line
 
-from hybrid.run_folder import RunFolder, error_line
+from hybrid.log.folder import RunFolder
 
 Command = Callable[..., Any]
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from hybrid.errors import DataError, NotRecorded, UsageError
 from hybrid.images import ImageStore
+from hybrid.log.folder import RunFolder
 from hybrid.models import CallKey, ChatModel, ModelSettings, open_model
 from hybrid.models.base import prompt_sha256
 from hybrid.models.replay import read_lines
-from hybrid.run_folder import RunFolder
 from hybrid.tool import Tool
 from hybrid.types import Attempt, Exchange, Json, Kind, Prompt, Reply, Step
 

@@ -18,6 +18,7 @@ from hybrid.benchmarks.base import ScoreOptions
 from hybrid.cli import cli
 from hybrid.errors import DataError, UsageError
 from hybrid.images import home
+from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.report.collect import ReportOptions, collect_paths, collect_run
 from hybrid.report.error_sheet import error_sheet
@@ -32,7 +33,6 @@ from hybrid.report.payload import (
     Scatter,
     Stack,
 )
-from hybrid.run_folder import RunFolder
 from hybrid.scoring.score import import_run, score_run
 
 SOLVERS = ("controller", "mllm", "specialist")

@@ -11,9 +11,9 @@ import pytest
 from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.errors import Outage, UsageError
 from hybrid.joining import OURS
+from hybrid.log.folder import RunFolder
 from hybrid.models import ModelSettings
 from hybrid.prompts import FORMAT_LINES, REASONED, REASONING, Wording
-from hybrid.run_folder import RunFolder
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import carry_out, execute

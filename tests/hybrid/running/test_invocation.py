@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid.manifest import Invocation, read_manifest
+from hybrid.log.manifest import Invocation, read_manifest
 from hybrid.running.config import RunConfig
 from hybrid.running.invocation import command_line, commit_of
 from hybrid.running.resolve import prepare

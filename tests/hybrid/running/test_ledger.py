@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hybrid.UNKNOWN_run_folder import error_line
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.images import home
 from hybrid.messages import AssistantMessage, Message
 from hybrid.models import ModelSettings
 from hybrid.models.base import CallKey
-from hybrid.run_folder import error_line
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import execute

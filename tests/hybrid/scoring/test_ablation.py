@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from hybrid.errors import UsageError
+from hybrid.log.folder import RunFolder
 from hybrid.registry import load
-from hybrid.run_folder import RunFolder
 from hybrid.running.ablation import ablation
 from hybrid.scoring.ablation import AblatedRun, AblationReport, ablation_at
 from hybrid.scoring.compare import unique

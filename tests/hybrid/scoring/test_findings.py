@@ -11,8 +11,9 @@ import pytest
 
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
 from hybrid.errors import DataError
+from hybrid.log.attempts import attempt_line
+from hybrid.log.folder import RunFolder
 from hybrid.registry import load
-from hybrid.run_folder import RunFolder, attempt_line
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute

@@ -16,9 +16,9 @@ from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.cli import cli
 from hybrid.errors import DataError, NotRecorded, Outage, UsageError
+from hybrid.log.folder import RunFolder
 from hybrid.messages import AssistantMessage
 from hybrid.models.base import CallKey, ModelRefused, prompt_sha256
-from hybrid.run_folder import RunFolder
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute

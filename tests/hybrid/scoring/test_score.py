@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK
-from hybrid.codecs import codec
 from hybrid.errors import DataError, Outage, UsageError
-from hybrid.run_folder import RunFolder
+from hybrid.log.codec import codec
+from hybrid.log.folder import RunFolder
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import execute

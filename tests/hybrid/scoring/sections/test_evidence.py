@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.base import ScoreOptions
-from hybrid.run_folder import RunFolder, attempt_line
+from hybrid.log.attempts import attempt_line
+from hybrid.log.folder import RunFolder
 from hybrid.scoring.compare import ComparisonOptions, compare, unique
 from hybrid.scoring.findings import VERDICTS, Called, Heard
 from hybrid.scoring.result import Result
