@@ -160,7 +160,7 @@ def copy_run(data: Path, out: Path, seed: int, home: Path) -> None:
     while part := tuple(itertools.islice(lines, GROUP)):
         journal.append(*part)
     journal.close()
-    attempts = run.folder.measure("chance/attempts.jsonl", None).extent
+    attempts = run.folder.measure("chance/attempts.jsonl").extent
     manifest = run.folder.manifest
     files = {"questions.jsonl": asdict(questions), "chance/attempts.jsonl": asdict(attempts)}
     run.folder.write_manifest({**manifest, "files": files, "taken": {**manifest["taken"], "limit": None}})

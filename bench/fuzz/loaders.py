@@ -28,7 +28,7 @@ from hybrid.texts import read_texts
 FOLDER = Path(tempfile.mkdtemp(prefix="fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))  # noqa: S108
 BENCHMARKS: tuple[Benchmark, ...] = tuple(load("hybrid.benchmarks", name) for name in names("hybrid.benchmarks"))
 OURS = Path(hybrid.benchmarks.__path__[0]) / "blink" / "texts.toml"
-MANIFEST = b'{"format": 1, "identity": {}, "labels": [], "solvers": {"mllm": {}}, "environment": {}, "notices": []}\n'
+MANIFEST = b'{"format": 2, "identity": {}, "labels": [], "solvers": {"mllm": {}}, "environment": {}, "notices": []}\n'
 
 
 def _written(name: str, data: bytes) -> Path:

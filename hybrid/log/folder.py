@@ -1,7 +1,7 @@
 """One run on disk by its folder: `log/__init__.py` says which files there are.
 
-    folder = RunFolder.existing(path)
-    folder.manifest["identity"], folder.questions(), folder.recorded("mllm").by_id["q7"]
+folder = RunFolder.existing(path)
+folder.manifest["identity"], folder.questions(), folder.recorded("mllm").by_id["q7"]
 """
 
 from __future__ import annotations

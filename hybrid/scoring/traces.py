@@ -1,7 +1,7 @@
 """The tool calls of an ask, read back from its steps.
 
-    attempt = folder.recorded("controller").by_id["val_Jigsaw_1"]
-    calls_of(attempt.exchanges[0])
+attempt = folder.recorded("controller").by_id["val_Jigsaw_1"]
+calls_of(attempt.exchanges[0])
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import pytest
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.errors import HybridError, Outage, ServerDown, ToolError, UsageError, WeightsError
-from hybrid.log.attempts import Recorder
+from hybrid.log.attempts import Recorder, Unfinished
 from hybrid.log.folder import RunFolder
 from hybrid.messages import AssistantMessage, Message, TokenUsage
 from hybrid.models.base import CallKey, ChatModel, ModelRefused, ReplyLog
@@ -72,7 +72,7 @@ async def test_what_ends_a_run_leaves_open_what_it_does_not_finish(
     end = await ended(run)
     assert end == RunEnd((), 2, error)
     assert finished(run) == ["val_Jigsaw_1", "val_Jigsaw_2"]
-    assert not (run.folder.path / "mllm" / "errors.jsonl").exists()
+    assert dict(run.folder.recorded("mllm").unfinished) == {}
     assert await ended(prepare(config)) == RunEnd((), 4)
 
 
@@ -108,9 +108,9 @@ async def test_any_error_costs_its_own_question(config: RunConfig, fakes: Any, e
     run = failing(config, fakes, val_Jigsaw_2=error)
     end = await ended(run)
     assert end == RunEnd((UnfinishedQuestion("mllm", "val_Jigsaw_2", told),), 5)
-    (row,) = fakes.lines(run.folder.path / "mllm" / "errors.jsonl")
-    assert row["id"] == "val_Jigsaw_2"
-    assert f'{Path("tests") / "fakes.py"}", line ' in row["error"]
+    ((identity, why),) = run.folder.recorded("mllm").unfinished.items()
+    assert identity == "val_Jigsaw_2"
+    assert f'{Path("tests") / "fakes.py"}", line ' in why
 
 
 async def test_an_error_says_no_secret(config: RunConfig, fakes: Any) -> None:
@@ -118,7 +118,7 @@ async def test_an_error_says_no_secret(config: RunConfig, fakes: Any) -> None:
     run = failing(config, fakes, val_Jigsaw_2=Outage("401: sk-ends-secret is wrong"))
     end = await ended(run)
     assert end.failures[0].error == "401: [redacted] is wrong"
-    assert b"sk-ends-secret" not in (run.folder.path / "mllm" / "errors.jsonl").read_bytes()
+    assert b"sk-ends-secret" not in (run.folder.path / "mllm" / "attempts.jsonl").read_bytes()
 
 
 COUNTED = TokenUsage(7, 2)
@@ -242,14 +242,15 @@ def attempt(identity: str) -> Attempt:
 
 
 async def test_what_waits_for_the_disk_is_written_together(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
-    recorder = Recorder(folder, "mllm")
-    await asyncio.gather(*(recorder.finished(attempt(f"q{number}")) for number in range(64)))
-    await asyncio.gather(*(recorder.failed(f"f{number}", "no") for number in range(64)))
+    recorder = Recorder(tmp_path / "mllm" / "attempts.jsonl")
+    await asyncio.gather(
+        *(recorder.write(attempt(f"q{number}")) for number in range(64)),
+        *(recorder.write(Unfinished(f"f{number}", "no")) for number in range(64)),
+    )
     await recorder.close()
-    assert [one.id for one in folder.attempts("mllm")] == [f"q{number}" for number in range(64)]
-    assert len(list((tmp_path / "mllm" / "traces").iterdir())) == 64
-    assert (tmp_path / "mllm" / "errors.jsonl").read_bytes().count(b"\n") == 64
+    recorded = RunFolder(tmp_path).recorded("mllm")
+    assert list(recorded.by_id) == [f"q{number}" for number in range(64)]
+    assert dict(recorded.unfinished) == {f"f{number}": "no" for number in range(64)}
 
 
 async def test_a_question_is_finished_when_its_line_is_on_disk(config: RunConfig) -> None:

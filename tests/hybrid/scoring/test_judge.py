@@ -189,7 +189,7 @@ async def test_verdicts_must_belong_to_the_run(tmp_path: Path, fakes: Any) -> No
     for changes, message in (
         ({"letter": "C"}, "'C' is none of the possible answers"),
         ({"reply_sha256": "0"}, "val_Jigsaw_1, ask 0, was made of another reply"),
-        ({"ask": "first"}, "line 1: not a Reading"),
+        ({"ask": "first"}, "line 1: not a ReplyReading"),
     ):
         path.write_text(json.dumps(line | changes) + "\n")
         with pytest.raises(DataError, match=message):
