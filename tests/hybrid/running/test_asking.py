@@ -43,7 +43,7 @@ def with_models(run: ResolvedRun, model: Any, captioner: Any = None) -> Resolved
     """The run with these models, under the facts of its own."""
     for fake, own in ((model, run.resources.model), (captioner, run.resources.captioner)):
         if fake is not None and own is not None:
-            fake.facts = own.facts
+            fake.metadata = own.metadata
     return replace(run, resources=replace(run.resources, model=model, captioner=captioner))
 
 

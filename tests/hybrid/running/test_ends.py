@@ -268,9 +268,9 @@ async def test_a_question_is_finished_when_its_line_is_on_disk(config: RunConfig
 
 
 async def test_an_attempt_that_has_no_form_costs_nobody_else(tmp_path: Path) -> None:
-    recorder = Recorder(RunFolder(tmp_path), "mllm")
+    recorder = Recorder(tmp_path / "mllm" / "attempts.jsonl")
     odd = replace(attempt("odd"), exchanges=(object(),))  # type: ignore[arg-type]
-    ends = await asyncio.gather(*map(recorder.finished, (attempt("q1"), odd, attempt("q2"))), return_exceptions=True)
+    ends = await asyncio.gather(*map(recorder.write, (attempt("q1"), odd, attempt("q2"))), return_exceptions=True)
     await recorder.close()
     assert [end is None for end in ends] == [True, False, True]
     assert [one.id for one in RunFolder(tmp_path).attempts("mllm")] == ["q1", "q2"]
@@ -278,11 +278,11 @@ async def test_an_attempt_that_has_no_form_costs_nobody_else(tmp_path: Path) -> 
 
 async def test_thousands_of_errors_take_a_moment(tmp_path: Path) -> None:
     """They took 188 s when the file was opened and read for each."""
-    recorder = Recorder(RunFolder(tmp_path), "mllm")
+    recorder = Recorder(tmp_path / "mllm" / "attempts.jsonl")
     text = "Traceback\n" * 400
     began = time.monotonic()
     for start in range(0, 4000, 64):
-        await asyncio.gather(*(recorder.failed(f"q{start + number}", text) for number in range(64)))
+        await asyncio.gather(*(recorder.write(Unfinished(f"q{start + number}", text)) for number in range(64)))
     await recorder.close()
     assert time.monotonic() - began < 20
 

@@ -87,7 +87,7 @@ def planned(tmp_path: Path, fakes: Any) -> Planned:
         run = prepare(replace(config, **changes))
         model = fakes.QueueModel(list(replies), name="openai:words")
         assert run.resources.model is not None
-        model.facts = run.resources.model.facts
+        model.metadata = run.resources.model.metadata
         return replace(run, resources=replace(run.resources, model=model))
 
     return plan
