@@ -1,6 +1,6 @@
 """A run on disk. Everything that writes or reads one goes through here.
 
-RUN/manifest.json              configuration, what was observed, which commands were run, extent of each file (`manifest`)
+RUN/manifest.json              configuration, observations, commands, extent of each file (`manifest`)
 RUN/questions.jsonl            the questions with their targets, so that scoring needs no data (`questions`)
 RUN/log.txt                    begin and end of each command, retries, tool faults, warnings (`running/run_log.py`)
 RUN/replies.jsonl              replies to unfinished questions, and captions of images (`running/replies.py`)

@@ -78,7 +78,7 @@ def read_attempt(line: bytes) -> Attempt:
 
 
 def tools_called(line: bytes) -> tuple[str, ...]:
-    """The tools that were called, each once, in the order of their first call. Raises `ValueError` as `read_attempt`."""
+    """The tools that were called, each once, in the order of their first call. Raises as `read_attempt`."""
     steps = _split(line)[1]
     # Most lines hold no call, and this look takes a tenth of the time of reading one.
     if b'"tool"' not in steps:

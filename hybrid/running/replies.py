@@ -75,7 +75,6 @@ class RunReplies:
         """By solver the questions to which there is a reply in the file."""
         for said in self._known:
             self._open.setdefault(said.solver, set()).add(said.question)
-        self._has_captions = bool(self.captions)
         self._journal = Journal(path, durable=False)
         self.failed: OSError | None = None
         """The first error by which a reply could not be kept."""
@@ -91,7 +90,7 @@ class RunReplies:
             yield key, said.request_sha256, reply
 
     def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
-        """Keep a reply, unless it holds a secret or is kept as a caption. Raises `OSError` when it cannot be written."""
+        """Keep a reply, unless it holds a secret or becomes a caption. Raises `OSError` where it cannot be written."""
         if call.question == CAPTION_CALL or redact_bytes(reply) != reply:
             return
         # Before the line is there: a file without anything open is removed.
@@ -104,17 +103,16 @@ class RunReplies:
 
     def keep_caption(self, caption: Caption) -> None:
         """Keep a caption. Raises `OSError` when it cannot be written."""
-        self._has_captions = True
         self._journal.append(json.dumps(asdict(caption)).encode())
         # Answers that are on disk for good were given by its words.
         self._journal.sync()
 
     def close(self, finished: Finished | None = None) -> None:
-        """Let go of the file, and remove it where it holds nothing that is needed (None: not asked)."""
+        """Let go of the file. Where no reply in it is needed any more (None: not asked) at most captions stay."""
         self._journal.close()
-        if finished is None or self._has_captions:
+        if finished is None or any(not ids <= set(finished(solver)) for solver, ids in self._open.items()):
             return
-        if all(ids <= set(finished(solver)) for solver, ids in self._open.items()):
+        if not _compacted(self._path, finished):
             self._path.unlink()
 
 
