@@ -180,7 +180,8 @@ def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, .
 
     A name carries its model where several are compared, the tools offered in its run where they differ
     (`tools_offered.py`), a control that not all share, and any label that another solver of its name lacks, so that it
-    is read next to that as what it is. Names that still occur twice get the origin, and a number where that does not tell them apart.
+    is read next to that as what it is. Names that still occur twice get the origin, and a number where that does not
+    tell them apart.
     """
     several, tools_offered_by = len(set(map(model_of, solvers)) - {None}) > 1, tools_words(solvers)
     own = [
