@@ -40,8 +40,8 @@ from graphs._model_and_specialist import Proposal
 from graphs.arbiter import ruling
 from hybrid.benchmarks.base import Benchmark, ScoreOptions, metric_of
 from hybrid.config import RunConfig, ServiceOptions
+from hybrid.log.folder import RunFolder
 from hybrid.registry import load
-from hybrid.run_folder import RunFolder
 from hybrid.scoring.calibrate import CountedAnswer, cases, measurements
 from hybrid.scoring.tally import recorded_of
 from hybrid.solving.answer_confidence import AnswerConfidence, log_odds, probability

@@ -249,7 +249,7 @@ CLEAN = {
         (
             against_the_rooms,
             "tools/depth.py",
-            "from hybrid.solving.solver import Kit",
+            "from hybrid.solving.solver import SolverContext",
             "tools.depth imports hybrid.sol",
         ),
         (against_the_rooms, "baselines/chance.py", "from graphs import verify", "baselines.chance imports graphs.ver"),

@@ -268,7 +268,7 @@ def _planned(
 
 def _compared(plan: Sequence[_Planned], asked: AskedRuns, options: Mapping[str, Any]) -> int:
     from hybrid.cli.score import name_failed
-    from hybrid.run_folder import RunFolder
+    from hybrid.log.folder import RunFolder
     from hybrid.scoring.reports import compare_paths
 
     counting = {name: options[name] for name in ("protocol", "abstain", "allow_failed")}

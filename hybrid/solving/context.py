@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hybrid.errors import DataError, UsageError
-from hybrid.json_lines import json_lines
-from hybrid.small_files import read_small
+from hybrid.log.files import read_small
+from hybrid.log.lines import json_lines
 from hybrid.types import base_id
 
 BESIDE = "This text about what is shown was supplied with the question:\n{text}"

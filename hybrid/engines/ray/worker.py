@@ -28,7 +28,7 @@ from hybrid.engines.ray.messages import (
     WorkerSetup,
 )
 from hybrid.engines.ray.node import here, move_to
-from hybrid.engines.ray.tools import LINE, ActorTransport
+from hybrid.engines.ray.tools import LINE, ActorExecutor
 from hybrid.errors import HybridError
 from hybrid.images import ImageStore, home
 from hybrid.messages import AssistantMessage, Message
@@ -38,7 +38,6 @@ from hybrid.registry import load, load_solver
 from hybrid.repeats import word_of
 from hybrid.running.engine import attempt_question
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.executor import RemoteExecutor
 from hybrid.serving.service import ToolService
 from hybrid.solving.budgets import RunBudgetSpent, RunMeter
 from hybrid.solving.controls import Control, Oracle, Perfect
@@ -66,7 +65,7 @@ class Worker:
         self._log = _Log()
         self._store = ImageStore(home() / "images")
         cache = FindingCache(home() / "findings" if setup.resources.config.cache else None, self._store)
-        executor = RemoteExecutor(ActorTransport(self._store, Shelf(self._store)))
+        executor = ActorExecutor(cache, Shelf(self._store))
         self._tools = ToolService(self._store, cache, setup.resources.config.service, executor=executor)
         self._resources = setup.resources
         self._solvers: dict[str, Solver] = {}
@@ -164,17 +163,17 @@ class _Captions:
         self._line = line
 
     async def take(self, image: StoredImage) -> str | None:
-        """See `CaptionShelf`."""
+        """See `CaptionCache`."""
         caption: str | None = await self._line.want(WantCaption(image))
         return caption
 
     async def keep(self, image: StoredImage, caption: str) -> str:
-        """See `CaptionShelf`."""
+        """See `CaptionCache`."""
         kept: str = await self._line.want(KeepCaption(image, caption))
         return kept
 
     async def give_up(self, image: StoredImage) -> None:
-        """See `CaptionShelf`."""
+        """See `CaptionCache`."""
         self._line.tell(CaptionLeft(image))
 
 

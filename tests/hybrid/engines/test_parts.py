@@ -23,7 +23,8 @@ from hybrid.engines.ray.cluster import (
     other_program,
     sizes,
 )
-from hybrid.engines.ray.engine import MOST_STARTS, Crew, Hand, on_ray
+from hybrid.engines.ray.crew import MOST_STARTS, Crew, Hand
+from hybrid.engines.ray.engine import on_ray
 from hybrid.engines.ray.images import bytes_of, keep, lacking, of_attempt, of_question
 from hybrid.engines.ray.line import Line
 from hybrid.engines.ray.messages import Failed, Noticed, Place, Ready, RemoteError, ToolSetup, WantTools

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.blink import BENCHMARK
-from hybrid.codecs import codec
 from hybrid.config import ServiceOptions
 from hybrid.images import ImageStore
+from hybrid.log.codec import codec
 from hybrid.registry import load, load_solver
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
