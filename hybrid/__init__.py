@@ -60,7 +60,7 @@ def run(benchmark: str | RunConfig, **options: Unpack[RunKeywords]) -> ScoreRepo
     """
     from hybrid.cli.from_python import run_benchmark
 
-    return run_benchmark(benchmark, {**options})
+    return run_benchmark(benchmark, options)
 
 
 def score(*paths: str | Path, **options: Unpack[ScoreArguments]) -> ScoreReport:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import click
 
@@ -32,13 +31,8 @@ from hybrid.serving.described import Describer
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-    from hybrid.types import Json
 
-OptionValue: TypeAlias = "bool | float | str | Path | Sequence[str | Path] | Mapping[str, Json] | BaseChatModel | None"
-"""The values of `RunKeywords`."""
-
-
-def run_benchmark(benchmark: str | RunConfig, options: Mapping[str, OptionValue]) -> ScoreReport:
+def run_benchmark(benchmark: str | RunConfig, options: Mapping[str, object]) -> ScoreReport:
     """Prepare, ask and score, as `hybrid run` with these options does.
 
     Raises:
@@ -75,7 +69,7 @@ def _scored(config: RunConfig, abstain: Abstain | None, *, allow_failed: bool) -
     return ScoreReport({plan.folder.path: scored}, choice, abstain, in_run=True)
 
 
-def _client(model: OptionValue) -> BaseChatModel | None:
+def _client(model: object) -> BaseChatModel | None:
     """The model itself, where it is one; None for a name. Raises `UsageError` for anything else."""
     if model is None or isinstance(model, str):
         return None
@@ -86,7 +80,7 @@ def _client(model: OptionValue) -> BaseChatModel | None:
     return model
 
 
-def words_of(options: Mapping[str, OptionValue]) -> list[str]:
+def words_of(options: Mapping[str, object]) -> list[str]:
     """The options as they are written on a command line."""
     known = {name: option for option in command.params for name in option.opts if isinstance(option, click.Option)}
     words: list[str] = []
@@ -99,7 +93,7 @@ def words_of(options: Mapping[str, OptionValue]) -> list[str]:
     return words
 
 
-def _option_words(option: click.Option, name: str, value: OptionValue) -> list[str]:
+def _option_words(option: click.Option, name: str, value: object) -> list[str]:
     if value is None:
         return []
     if option.is_flag:
