@@ -88,7 +88,7 @@ class RunConfig:
     go unchecked; how pictures are stored counts for the run; the rest does not."""
     tools: Annotated[tuple[str, ...], Counts("tools_offered", of="tools_offered")] = ()
     mcp: Annotated[tuple[str, ...], OF_SOLVERS] = ()
-    """Other MCP servers whose tools a model is offered, `NAME=URL` or `NAME=COMMAND` (`integrations/mcp_client.py`)."""
+    """Other MCP servers whose tools a model is offered, `NAME=URL` or `NAME=COMMAND` (`integrations/mcp/client.py`)."""
     mcp_images: Annotated[Mapping[str, str], OF_SOLVERS] = field(default_factory=dict)
     """By the name of a foreign tool which of its arguments take an image, and how."""
     tool_output: Annotated[ToolOutput, Counts(of="tools")] = "real"

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from hybrid.errors import UsageError
-from hybrid.integrations.foreign import CODE_DIGITS, NOTHING_FOREIGN, ForeignTools
+from hybrid.integrations.mcp.foreign import CODE_DIGITS, NOTHING_FOREIGN, ForeignTools
 from hybrid.registry import load
 from hybrid.serving.service import ServiceOptions
 from hybrid.serving.sources import code_of
