@@ -21,7 +21,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 import anyio
@@ -33,28 +33,23 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from hybrid.errors import Outage, ServerDown, ToolError, UsageError
-from hybrid.images import ImageStore
 from hybrid.integrations.mcp.foreign import (
     BACKEND,
-    IMAGE_OPTION,
     OPTION,
     ForeignServer,
     ForeignTool,
     ForeignTools,
     ServerAddress,
-    clean,
     foreign_server,
-    hash_of,
-    one_line,
     read_address,
 )
 from hybrid.integrations.mcp.results import MOST_TEXT, finding_of
+from hybrid.integrations.mcp.schemas import IMAGE_OPTION, clean, one_line
 from hybrid.interface.findings import wait_for
 from hybrid.models.credentials import keep_address, keep_words
 from hybrid.models.render import ImageEncoder, ImageRules
 from hybrid.secrets import redact
-from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolRunner
+from hybrid.serving.service import ToolRunner
 from hybrid.timing import CallTime
 from hybrid.tool import Tool
 from hybrid.types import Fault, Finding, ImageRef
@@ -157,12 +152,12 @@ def _last_line(stderr: IO[bytes]) -> str:
     return f"; it said: {one_line(lines[-1], SAID)}" if lines else ""
 
 
-def foreign_tools(written: Sequence[str], told: Mapping[str, str], taken: Sequence[str]) -> ForeignTools:
+def foreign_tools(written: Sequence[str], image_arguments: Mapping[str, str], taken: Sequence[str]) -> ForeignTools:
     """The servers that were named and their tools. Each server is started or reached, asked, and left again.
 
     Args:
         written: the values of `--mcp`.
-        told: those of `--mcp-image`, by the name of the tool.
+        image_arguments: those of `--mcp-image`, by the name of the tool.
         taken: the names of our own tools.
 
     Raises:
@@ -175,12 +170,12 @@ def foreign_tools(written: Sequence[str], told: Mapping[str, str], taken: Sequen
     offered = ForeignTools()
     for address in addresses:
         greeting = _greeting_of(address)
-        server = foreign_server(address, greeting.said, greeting.tools, told, [*taken, *offered.tools])
+        server = foreign_server(address, greeting.said, greeting.tools, image_arguments, [*taken, *offered.tools])
         if server.prefix in [one.prefix for one in offered.servers]:
             raise UsageError(f"{OPTION} {address}: there is a server {server.prefix} already: name it NAME={address}")
         offered = ForeignTools((*offered.servers, server))
     known = [*offered.tools, *offered.left_out]
-    for name in told:
+    for name in image_arguments:
         if name not in known:
             there = ", ".join(known) or "none"
             raise UsageError(f"{IMAGE_OPTION} {name}: there is no such foreign tool; there are: {there}")
@@ -227,10 +222,10 @@ class ServerCalls:
         async with self._turns:
             connection = await self._connected()
             greeting = connection.greeting.result()
-            if foreign.listed not in map(hash_of, greeting.tools):
-                raise self._down(f"it offers {foreign.called!r:.60} in another form than when the run began")
+            if foreign.listed not in greeting.tools:
+                raise self._down(f"it offers {foreign.listed.name!r:.60} in another form than when the run began")
             left_s = most_s if spent.rest is None else max(0.0, min(most_s, spent.rest))
-            params = protocol.CallToolRequestParams(name=foreign.called, arguments=arguments)
+            params = protocol.CallToolRequestParams(name=foreign.listed.name, arguments=arguments)
             request = protocol.ClientRequest(protocol.CallToolRequest(params=params))
             # Not by `call_tool`: it checks results by a schema of the server's, patterns and all.
             asked = asyncio.create_task(greeting.session.send_request(request, protocol.CallToolResult))
@@ -305,53 +300,35 @@ def _answer(asked: asyncio.Task[protocol.CallToolResult], foreign: ForeignTool) 
         raise ToolError(f"{foreign.name}: the server's answer is no result of a call: {said}") from error
 
 
-@dataclass
 class McpTools:
-    """Runs our own tools as another runner does, and those of foreign servers by asking these.
+    """Runs our own tools as another runner does, and those of foreign servers by asking these."""
 
-    Args:
-        inner: runs our own.
-        tools_offered: the foreign tools.
-        pauses_s: before each attempt to reach a server, in seconds.
-    """
+    def __init__(self, inner: ToolRunner, tools_offered: ForeignTools, pauses_s: Sequence[float] = PAUSES_S) -> None:
+        """Nothing is connected yet.
 
-    inner: ToolRunner
-    tools_offered: ForeignTools
-    pauses_s: Sequence[float] = PAUSES_S
-    _asked: int = 0
-    _servers: dict[str, ServerCalls] = field(default_factory=dict)
-    _portal: BlockingPortal | None = None
-    """The event loop of the servers, in a thread: a run is closed without waiting in its own."""
-    _open: ExitStack = field(default_factory=ExitStack)
-    _closed: bool = False
-
-    def __post_init__(self) -> None:
-        self._encoder = ImageEncoder(self.inner.store, ImageRules())
-
-    @property
-    def store(self) -> ImageStore:
-        """The images."""
-        return self.inner.store
-
-    @property
-    def cache(self) -> FindingCache:
-        """The findings of our own tools."""
-        return self.inner.cache
-
-    @property
-    def options(self) -> ServiceOptions:
-        """The options of our own tools; a foreign call runs for `timeout_s` at most as well."""
-        return self.inner.options
+        Args:
+            inner: runs our own; a foreign call may take `timeout_s` of its options as well.
+            tools_offered: the foreign tools.
+            pauses_s: before each attempt to reach a server, in seconds.
+        """
+        self.store, self.cache, self.options = inner.store, inner.cache, inner.options
+        self.tools_offered = tools_offered
+        self._inner, self._pauses_s = inner, pauses_s
+        self._encoder = ImageEncoder(inner.store, ImageRules())
+        self._servers: dict[str, ServerCalls] = {}
+        # The event loop of the servers is in a thread: a run is closed without waiting in its own.
+        self._portal: BlockingPortal | None = None
+        self._open, self._closed, self._asked = ExitStack(), False, 0
 
     @property
     def computed(self) -> int:
         """Requests that a backend or a server has answered."""
-        return self.inner.computed + self._asked
+        return self._inner.computed + self._asked
 
     @property
     def notices(self) -> list[str]:
         """The notices of our own tools."""
-        return self.inner.notices
+        return self._inner.notices
 
     async def call(
         self, tool: Tool, args: Args, images: Sequence[ImageRef], seed: int = 0, spent: CallTime | None = None
@@ -359,7 +336,7 @@ class McpTools:
         """The finding of a call, as `ToolService.call`. Raises `ServerDown` besides where a foreign server is gone."""
         foreign = self.tools_offered.tools.get(tool.card.name)
         if foreign is None or foreign.tool is not tool:
-            return await self.inner.call(tool, args, images, seed, spent)
+            return await self._inner.call(tool, args, images, seed, spent)
         if self._closed:
             raise Outage("the tool service is closed")
         fewest, most = tool.card.images
@@ -380,7 +357,7 @@ class McpTools:
         """The result of a call. Runs in the loop of the servers."""
         if foreign.prefix not in self._servers:
             server = next(one for one in self.tools_offered.servers if one.prefix == foreign.prefix)
-            self._servers[foreign.prefix] = ServerCalls(server, self.pauses_s)
+            self._servers[foreign.prefix] = ServerCalls(server, self._pauses_s)
         return await self._servers[foreign.prefix].call(foreign, arguments, self.options.timeout_s, spent)
 
     def _sent(self, images: Sequence[ImageRef]) -> list[tuple[str, str]]:
@@ -390,12 +367,12 @@ class McpTools:
 
     def warm(self) -> None:
         """Warm the other runner."""
-        self.inner.warm()
+        self._inner.warm()
 
     def close(self) -> None:
         """Close both: processes that were started end."""
         self._closed = True
-        self.inner.close()
+        self._inner.close()
         if self._portal is not None:
             for server in self._servers.values():
                 self._portal.call(server.close)

@@ -3,8 +3,8 @@
     tool = foreign_tool("shapes", protocol.Tool(name="outline", inputSchema=schema), "image:base64")   # shapes_outline
     tool.arguments([("iVBORw0...", "image/png")])                                      # {"image": "iVBORw0..."}
 
-The server is not trusted. Of its descriptions and schemas plain text and a few keywords are kept, with limits; no
-reference is resolved outside of a schema, and no pattern is matched. The user names the arguments that take an image
+The server is not trusted: of its descriptions and schemas plain text and a few keywords are kept, with limits
+(`schemas.py`). The user names the arguments that take an image
 (`--mcp-image`): they leave the schema, a model names an image (`img:1`) as for any other tool, and the bytes are filled
 in.
 """
@@ -15,15 +15,22 @@ import hashlib
 import json
 import re
 import shlex
-import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from hybrid.errors import UsageError
-from hybrid.models.toolspec import COORDINATES, IMAGE, IMAGES
+from hybrid.integrations.mcp.schemas import (
+    IMAGE_OPTION,
+    args_of,
+    arguments_schema,
+    clean,
+    list_of,
+    mapping_of,
+    one_line,
+    resolved,
+)
 from hybrid.secrets import redact
 from hybrid.tool import Card, Tool
 from hybrid.types import Json
@@ -31,44 +38,19 @@ from hybrid.types import Json
 if TYPE_CHECKING:
     import mcp.types as protocol
 
-    from hybrid.tool import Args
-
-OPTION, IMAGE_OPTION = "--mcp", "--mcp-image"
+OPTION = "--mcp"
 BACKEND = "mcp"
 """The backend of findings of foreign tools."""
+MOST_DESCRIPTION = 4000
+"""Characters that are kept of the description of a tool."""
 LONGEST_NAME, LONGEST_PREFIX = 64, 24
 """Characters of a tool's name, as providers take it, and of the server's word before it."""
-MOST_DESCRIPTION, MOST_WORDS = 4000, 300
-"""Characters that are kept of the description of a tool, and of that of one argument."""
-MOST_SCHEMA = 20_000
-"""Characters of a schema as JSON, which goes out with every call of a model."""
-MOST_ARGUMENTS, MOST_NODES, DEEPEST = 32, 500, 6
-"""Arguments of a tool, parts of their schema with all references followed, and levels of it."""
 MOST_IMAGES = 8
 """Images of one call that takes a list of them."""
 CODE_DIGITS = 12
 """Digits of the hash of a tool in the manifest."""
 SENT_AS = ("data_url", "base64", "object")
 """How an image is written: `data:image/png;base64,...`, the base64 alone, or `{"type", "data", "mimeType"}`."""
-KEPT = (
-    *("type", "enum", "const", "default", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
-    *("minItems", "maxItems", "minLength", "maxLength"),
-)
-"""Keywords of a schema that are kept as they are."""
-UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
-"""Control, format, surrogate, private and unassigned characters, which a terminal obeys or a person does not see."""
-
-
-def clean(text: str, most: int) -> str:
-    """A server's text without unseen characters but line ends and tabs, cut after `most` characters with a note."""
-    kept = "".join(char for char in text if char in "\n\t" or unicodedata.category(char) not in UNSEEN).strip()
-    return kept if len(kept) <= most else f"{kept[:most]}\n[{len(kept) - most:,} more characters are left out]"
-
-
-def one_line(text: str, most: int = 200) -> str:
-    """A server's text in one line of a message."""
-    line = " ".join(clean(text[: 10 * most], 10 * most).split())
-    return line if len(line) <= most else f"{line[:most]}..."
 
 
 def word(text: str, most: int) -> str:
@@ -130,21 +112,22 @@ class ImageParameter:
 class ForeignTool:
     """A tool of another server under its name in a run.
 
-    `prefix` is the server's, `called` the server's own name of the tool, `images` the arguments that are filled in,
-    `listed` the hash of what the server says of the tool, `told` the value of `--mcp-image` for it.
+    `prefix` is the server's, `listed` what the server says of the tool, `images` the arguments that are filled in,
+    `image_arguments` the value of `--mcp-image` that names them.
     """
 
     prefix: str
-    called: str
+    listed: protocol.Tool
     tool: Tool
     images: tuple[ImageParameter, ...]
-    listed: str
-    told: str = ""
+    image_arguments: str = ""
 
     @property
     def code(self) -> str:
         """Hex sha256 of what the server says of the tool and the user of its images."""
-        return hashlib.sha256(f"{self.listed} {self.told}".encode()).hexdigest() if self.told else self.listed
+        facts = [self.listed.name, self.listed.description or "", self.listed.inputSchema]
+        listed = _sha256(json.dumps(facts, sort_keys=True, ensure_ascii=True))
+        return _sha256(f"{listed} {self.image_arguments}") if self.image_arguments else listed
 
     @property
     def name(self) -> str:
@@ -158,10 +141,8 @@ class ForeignTool:
         return {one.name: one.written(*image) for one, image in zip(self.images, images, strict=False)}
 
 
-def hash_of(listed: protocol.Tool) -> str:
-    """Hex sha256 of what a server says of a tool."""
-    facts = [listed.name, listed.description or "", listed.inputSchema]
-    return hashlib.sha256(json.dumps(facts, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def foreign_name(prefix: str, called: str) -> str:
@@ -169,13 +150,13 @@ def foreign_name(prefix: str, called: str) -> str:
     return f"{prefix}_{word(called, LONGEST_NAME)}"[:LONGEST_NAME].strip("_")
 
 
-def foreign_tool(prefix: str, listed: protocol.Tool, told: str = "") -> ForeignTool:
+def foreign_tool(prefix: str, listed: protocol.Tool, image_arguments: str = "") -> ForeignTool:
     """A tool of a server as a tool of a run.
 
     Args:
         prefix: the word before its name.
         listed: what the server says of it.
-        told: the value of `--mcp-image` for it: `PARAMETER[:data_url|base64|object]`, several with commas between.
+        image_arguments: the value of `--mcp-image`: `PARAMETER[:data_url|base64|object]`, several with commas between.
 
     Raises:
         UsageError: it cannot be offered; the message says why, and begins with its name.
@@ -184,8 +165,8 @@ def foreign_tool(prefix: str, listed: protocol.Tool, told: str = "") -> ForeignT
     if name == prefix:
         raise UsageError(f"{prefix}: {one_line(listed.name, 60)!r} is no name of a tool")
     try:
-        images = _images(told, listed.inputSchema) if told else ()
-        schema = _arguments_schema(listed.inputSchema, {one.name for one in images})
+        images = _images(image_arguments, listed.inputSchema) if image_arguments else ()
+        schema = arguments_schema(listed.inputSchema, {one.name for one in images})
     except UsageError as error:
         raise UsageError(f"{name}: {error}") from None
     own = word(listed.name, LONGEST_NAME)
@@ -193,13 +174,13 @@ def foreign_tool(prefix: str, listed: protocol.Tool, told: str = "") -> ForeignT
     several = bool(images) and images[0].several
     fewest = max(min(1, len(images)), sum(one.required for one in images if not several))
     card = Card(name, summary, "", (), (fewest, MOST_IMAGES if several else len(images)))
-    return ForeignTool(prefix, listed.name, Tool(card, _args_of(schema)), images, hash_of(listed), told)
+    return ForeignTool(prefix, listed, Tool(card, args_of(schema)), images, image_arguments)
 
 
-def _images(told: str, schema: Mapping[str, Any]) -> tuple[ImageParameter, ...]:
+def _images(image_arguments: str, schema: Mapping[str, Any]) -> tuple[ImageParameter, ...]:
     """The arguments that the user named, the required ones first. Raises `UsageError`."""
-    images, properties = [], _mapping(schema.get("properties"))
-    for one in told.split(","):
+    images, properties = [], mapping_of(schema.get("properties"))
+    for one in image_arguments.split(","):
         name, _, how = one.strip().partition(":")
         if (how or SENT_AS[0]) not in SENT_AS:
             raise UsageError(f"{IMAGE_OPTION}: {how!r:.40}: write {', '.join(SENT_AS)}")
@@ -207,110 +188,11 @@ def _images(told: str, schema: Mapping[str, Any]) -> tuple[ImageParameter, ...]:
             raise UsageError(
                 f"{IMAGE_OPTION}: it has no argument {name!r:.60}; there are: {', '.join(properties) or 'none'}"
             )
-        several = _resolved(properties[name], schema).get("type") == "array"
-        images.append(ImageParameter(name, how or SENT_AS[0], several, name in _list(schema.get("required"))))
+        several = resolved(properties[name], schema).get("type") == "array"
+        images.append(ImageParameter(name, how or SENT_AS[0], several, name in list_of(schema.get("required"))))
     if len(images) > 1 and any(one.several for one in images):
         raise UsageError(f"{IMAGE_OPTION}: a list of images stands alone")
     return tuple(sorted(images, key=lambda one: not one.required))
-
-
-def _arguments_schema(schema: Mapping[str, Any], images: set[str]) -> dict[str, Any]:
-    """The schema of the other arguments in the keywords that are kept. Raises `UsageError` for one of no use."""
-    from jsonschema import Draft202012Validator, SchemaError  # type: ignore[import-untyped]
-
-    properties = schema.get("properties", {})
-    if not isinstance(properties, Mapping) or len(properties) > MOST_ARGUMENTS:
-        raise UsageError(f"more than {MOST_ARGUMENTS} arguments, or none that can be read")
-    if odd := [key for key in properties if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,63}", str(key))]:
-        raise UsageError(f"{one_line(str(odd[0]), 60)!r} is no name of an argument")
-    parts = count(1)
-    fields = {name: _plain(node, schema, parts) for name, node in properties.items() if name not in images}
-    if named := {IMAGE, IMAGES} & fields.keys():
-        raise UsageError(f"its argument {min(named)} has the name of our images: if it takes one, write {IMAGE_OPTION}")
-    required = [name for name in _list(schema.get("required")) if name in fields]
-    plain = {"type": "object", "properties": fields, "required": required, "additionalProperties": False}
-    try:
-        Draft202012Validator.check_schema(plain)
-    except SchemaError as error:
-        raise UsageError(f"its arguments are no JSON schema: {one_line(error.message, 80)}") from None
-    if len(json.dumps(plain)) > MOST_SCHEMA:
-        raise UsageError(f"its arguments take more than {MOST_SCHEMA:,} characters to describe")
-    return plain
-
-
-def _plain(node: Any, root: Mapping[str, Any], parts: Iterator[int], depth: int = 0) -> dict[str, Any]:
-    """A schema in the keywords that are kept, without references. Raises `UsageError` for one of too many parts."""
-    if next(parts) > MOST_NODES or depth > DEEPEST:
-        raise UsageError(f"its arguments have more than {MOST_NODES} parts, or lie deeper than {DEEPEST}")
-    node = _resolved(node, root)
-    kept = {key: node[key] for key in KEPT if key in node}
-    if isinstance(node.get("description"), str) and (said := clean(node["description"], MOST_WORDS)):
-        kept["description"] = said
-    kinds = [{"type": kind} for kind in _list(node.get("type"))]
-    if kinds := [*kinds, *_list(node.get("anyOf")), *_list(node.get("oneOf"))]:
-        kept.pop("type", None)
-        kept["anyOf"] = [_plain(kind, root, parts, depth + 1) for kind in kinds]
-    if "items" in node:
-        kept["items"] = _plain(node["items"], root, parts, depth + 1)
-    if fields := _mapping(node.get("properties")):
-        kept["properties"] = {name: _plain(field, root, parts, depth + 1) for name, field in fields.items()}
-        kept["required"] = [name for name in _list(node.get("required")) if name in fields]
-    return kept
-
-
-def _resolved(node: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The node, or the part of the schema that its reference leads to; nothing for any other reference."""
-    for _ in range(DEEPEST):
-        here = _mapping(node)
-        reference = here.get("$ref")
-        if not isinstance(reference, str):
-            return here
-        target: Any = root if reference.startswith("#/") else {}
-        for part in reference[2:].split("/"):
-            target = _mapping(target).get(part.replace("~1", "/").replace("~0", "~"))
-        node = {**_mapping(target), **{key: value for key, value in here.items() if key != "$ref"}}
-    return {}
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _args_of(schema: dict[str, Any]) -> type[Args]:
-    """A type of arguments that takes what fits the schema, and nothing else."""
-    from jsonschema import Draft202012Validator
-
-    from hybrid.tool_args import args_of_schema
-
-    validator = Draft202012Validator(schema)
-
-    def fit(given: Any) -> Any:
-        given = _whole_pixels(given, schema)
-        wrong = [(".".join(map(str, one.absolute_path)), one.message) for one in validator.iter_errors(given)]
-        if wrong:
-            raise ValueError("; ".join(one_line(f"{place}: {said}" if place else said) for place, said in wrong[:3]))
-        return given
-
-    return args_of_schema(schema, fit)
-
-
-def _whole_pixels(given: Any, schema: Mapping[str, Any]) -> Any:
-    """The arguments with coordinates rounded whose schema wants whole numbers: conversion gives parts of pixels."""
-    if isinstance(given, list | tuple):
-        return [_whole_pixels(item, _mapping(schema.get("items"))) for item in given]
-    if not isinstance(given, Mapping):
-        return given
-    fields = {key: _mapping(_mapping(schema.get("properties")).get(key)) for key in given}
-    return {
-        key: round(value)
-        if key in COORDINATES and isinstance(value, float) and fields[key].get("type") == "integer"
-        else _whole_pixels(value, fields[key])
-        for key, value in given.items()
-    }
 
 
 @dataclass(frozen=True)
@@ -372,7 +254,7 @@ def foreign_server(
     address: ServerAddress,
     said: protocol.InitializeResult,
     listed: Sequence[protocol.Tool],
-    told: Mapping[str, str],
+    image_arguments: Mapping[str, str],
     taken: Sequence[str],
 ) -> ForeignServer:
     """A server with those of its tools that can be offered.
@@ -381,7 +263,7 @@ def foreign_server(
         address: of the server.
         said: its greeting.
         listed: its tools.
-        told: `--mcp-image`, by the name of the tool in the run.
+        image_arguments: `--mcp-image`, by the name of the tool in the run.
         taken: names that other tools have.
 
     Raises:
@@ -399,7 +281,7 @@ def foreign_server(
             left_out[name] = f"{name}: there is a tool of that name already"
             continue
         try:
-            tools[name] = foreign_tool(prefix, one, told.get(name, ""))
+            tools[name] = foreign_tool(prefix, one, image_arguments.get(name, ""))
         except UsageError as error:
             left_out[name] = str(error)
     facts = (one_line(info.name, 80), one_line(info.version, 40), one_line(str(said.protocolVersion), 40))

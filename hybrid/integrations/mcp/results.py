@@ -15,7 +15,8 @@ import mcp.types as protocol
 
 from hybrid.errors import DataError, Outage, ToolError
 from hybrid.images import ImageStore
-from hybrid.integrations.mcp.foreign import BACKEND, ForeignTool, clean, one_line
+from hybrid.integrations.mcp.foreign import BACKEND, ForeignTool
+from hybrid.integrations.mcp.schemas import clean, one_line
 from hybrid.secrets import redact
 from hybrid.types import Finding, ImageRef, Json
 
@@ -33,7 +34,7 @@ def finding_of(
     """A result as a finding; its pictures are in the store and have no name yet.
 
     Texts are cut at `MOST_TEXT` characters. A picture of the size of the first image is laid over it; of any other a
-    note says that its place is not told. `confidence` is that of the structured content where it is a number in 0..1;
+    note says that its place is not known. `confidence` is that of the structured content where it is a number in 0..1;
     else it is 0.0, which claims nothing.
 
     Raises:
@@ -87,7 +88,7 @@ def _pictures(
         return []
     if len(given) > MOST_PICTURES:
         notes.append(f"[{len(given) - MOST_PICTURES} more pictures are left out]")
-    found: list[ImageRef] = []
+    refs: list[ImageRef] = []
     for place, one in enumerate(given[:MOST_PICTURES], 1):
         try:
             stored = store.put(_bytes(one.data), f"picture {place}")
@@ -99,9 +100,9 @@ def _pictures(
         of = images[0].image
         if (stored.width, stored.height) != (of.width, of.height):
             size = f"{stored.width} x {stored.height} px"
-            notes.append(f"[picture {len(found) + 1} has {size}; where it lies in {images[0].name} is not told]")
-        found.append(ImageRef("", stored, images[0].name))
-    return found
+            notes.append(f"[picture {len(refs) + 1} has {size}; where it lies in {images[0].name} is not told]")
+        refs.append(ImageRef("", stored, images[0].name))
+    return refs
 
 
 def _bytes(text: str) -> bytes:

@@ -19,15 +19,14 @@ from hybrid.errors import ToolError, UsageError
 from hybrid.integrations.mcp.foreign import (
     LONGEST_NAME,
     MOST_DESCRIPTION,
-    MOST_SCHEMA,
     ForeignTools,
     ServerAddress,
-    clean,
     foreign_server,
     foreign_tool,
     read_address,
     word,
 )
+from hybrid.integrations.mcp.schemas import MOST_SCHEMA, clean
 from hybrid.models.toolspec import spec
 from hybrid.registry import is_word
 
