@@ -47,7 +47,7 @@ from hybrid.integrations.mcp.results import MOST_TEXT, finding_of
 from hybrid.integrations.mcp.schemas import IMAGE_OPTION, clean, one_line
 from hybrid.interface.findings import wait_for
 from hybrid.models.credentials import keep_address, keep_words
-from hybrid.models.render import ImageEncoder, ImageRules
+from hybrid.models.images import ImageEncoder, ImageRules
 from hybrid.secrets import redact
 from hybrid.serving.service import ToolRunner
 from hybrid.timing import CallTime
