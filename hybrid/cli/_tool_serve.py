@@ -98,7 +98,7 @@ def _toolbox(
 
 
 def _serve_stdio(toolbox: Toolbox) -> None:
-    from hybrid.integrations.mcp_server import serve_stdio
+    from hybrid.integrations.mcp.server import serve_stdio
 
     # A thread waits for stdin until it ends, and an orderly end would wait for the thread; there is nothing to save.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -106,7 +106,7 @@ def _serve_stdio(toolbox: Toolbox) -> None:
 
 
 def _serve_http(toolbox: Toolbox, port: int) -> None:
-    from hybrid.integrations.mcp_server import ADDRESS, PATH, listening, serve_http
+    from hybrid.integrations.mcp.server import ADDRESS, PATH, listening, serve_http
 
     with listening(port) as bound:
         address = f"http://{ADDRESS}:{bound.getsockname()[1]}{PATH}"

@@ -422,7 +422,7 @@ def _strangers(run: ResolvedRun) -> list[str]:
         there = ", ".join(tool.name for tool in server.tools if tool.name in offered) or "none"
         others = ", ".join(tool.name for tool in server.tools if tool.name not in offered)
         notes.append(
-            f"MCP server {server.facts.prefix} ({server.facts.backend.partition(':')[2]}, {server.facts.address}) "
+            f"MCP server {server.prefix} ({server.backend.partition(':')[2]}, {server.address}) "
             f"offers: {there}" + (f"; not offered unless named: {others}" if others else "")
         )
     return [*notes, *(f"not offered: {why}" for why in run.foreign.left_out.values())]

@@ -15,7 +15,7 @@ from hybrid.benchmarks.base import Benchmark
 from hybrid.config import DEFAULT_SOLVERS, REPLAY_SOLVERS, RunConfig, ServiceOptions, folder_name, identity_of
 from hybrid.errors import UsageError, did_you_mean, install_extra
 from hybrid.images import ImageStore, home
-from hybrid.integrations.foreign import NOTHING_FOREIGN, ForeignTool, ForeignTools
+from hybrid.integrations.mcp.foreign import NOTHING_FOREIGN, ForeignTool, ForeignTools
 from hybrid.log.folder import RunFolder
 from hybrid.log.questions import Questions
 from hybrid.models import ChatModel, open_model
@@ -344,7 +344,7 @@ def _foreign(config: RunConfig) -> ForeignTools:
         import mcp  # noqa: F401 - an extra
     except ImportError as error:
         raise UsageError(f"--mcp needs the package mcp: {install_extra('mcp')} ({error})") from error
-    from hybrid.integrations.mcp_client import foreign_tools
+    from hybrid.integrations.mcp.client import foreign_tools
 
     return foreign_tools(config.mcp, config.mcp_images, names("tools"))
 
@@ -353,7 +353,7 @@ def _service(config: RunConfig, store: ImageStore, foreign: ForeignTools) -> Too
     own = ToolService(store, FindingCache(home() / "findings" if config.cache else None, store), config.service)
     if not foreign.servers:
         return own
-    from hybrid.integrations.mcp_client import McpTools
+    from hybrid.integrations.mcp.client import McpTools
 
     return McpTools(own, foreign)
 

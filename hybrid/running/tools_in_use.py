@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from hybrid.config import ServiceOptions
 from hybrid.errors import UsageError
-from hybrid.integrations.foreign import CODE_DIGITS, NOTHING_FOREIGN, ForeignTools
+from hybrid.integrations.mcp.foreign import CODE_DIGITS, NOTHING_FOREIGN, ForeignTools
 from hybrid.registry import load
 from hybrid.serving.sources import code_of
 from hybrid.solving.solver import Solver

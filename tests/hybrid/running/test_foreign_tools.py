@@ -197,7 +197,7 @@ def test_the_menu_without_names_has_those_that_take_an_image(planned: Planned, s
         ({"mcp_images": {"strange_x": "image"}}, "--mcp-image strange_x: there is no such foreign tool"),
         ({"twice": True}, "there is a server strange already"),
         ({"mcp": ("http:///mcp",)}, "the address names no host"),
-        ({"mcp": ("'",)}, "is no command line"),
+        ({"mcp": ("'",)}, "no command line"),
         ({"mcp": ("x=",)}, "give an address"),
         ({"mcp": (shlex.join(["x=" + sys.executable, "-c", "print('no'); raise SystemExit('why')"]),)}, "it said: why"),
         ({"engine": "ray"}, "not by --engine ray"),
