@@ -1,4 +1,4 @@
-"""What a question under way says to the run, and gets from it: one line a question, in the worker.
+"""Messages of a question under way to the run, and the answers of the run: one line a question, in the worker.
 
 line.tell(Said(...))                     # in any thread
 refs = await line.want(WantImages(...))  # in the worker's event loop
@@ -25,11 +25,11 @@ class Line:
         self._wishes: dict[int, asyncio.Future[Any]] = {}
 
     def tell(self, message: FromWorker) -> None:
-        """Say something."""
+        """Send a message."""
         self._loop.call_soon_threadsafe(self._out.put_nowait, message)
 
     async def want(self, what: Wish) -> Any:
-        """What the run answers; its form stands with the wish."""
+        """The answer of the run; its form stands with the wish."""
         number = next(self._numbers)
         self._wishes[number] = self._loop.create_future()
         self.tell(Wanted(number, what))

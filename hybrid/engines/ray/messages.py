@@ -1,4 +1,4 @@
-"""What the processes of a run on Ray say to each other: frozen values, pickled by Ray.
+"""Messages between the processes of a run on Ray: frozen values, pickled by Ray.
 
 A question is one stream: the run sends `Asked`, the worker yields `FromWorker` until `Finished` or `Failed`. What a
 worker wants on the way (`Wanted`) is answered by a call of its own, by the number of the question and of the wish.
@@ -48,13 +48,13 @@ class Ready:
 
 @dataclass(frozen=True)
 class WorkerSetup:
-    """What a worker asks with: the options of the run, and what the run has resolved of them."""
+    """The options of the run and everything that it has resolved of them, for a worker."""
 
     place: Place
     config: RunConfig
     benchmark: Benchmark
     resources: Resources
-    """Those of the run without what stays in a process: model, tools, menu."""
+    """Those of the run without what stays in a process: model, tools."""
     tools_offered: tuple[str, ...]
     metered: bool
     """Whether the run has a budget: then each model call is allowed by it first."""
@@ -62,7 +62,7 @@ class WorkerSetup:
 
 @dataclass(frozen=True)
 class ToolSetup:
-    """What a tool actor serves, and which backend answers for each tool in the run."""
+    """The options of a tool actor, and which backend answers for each tool in the run."""
 
     place: Place
     options: ServiceOptions
@@ -75,7 +75,7 @@ class ToolSetup:
 
 @dataclass(frozen=True)
 class Said:
-    """What a model said to a request of a call."""
+    """A model's reply to a request of a call."""
 
     call: CallKey
     request_sha256: str

@@ -50,7 +50,7 @@ from hybrid.types import Attempt, Json, Prompt, Question, StoredImage, Usage
 
 @dataclass(frozen=True)
 class _Asking:
-    """What one question is asked with."""
+    """The benchmark and the resources of one question."""
 
     benchmark: Benchmark
     resources: Resources
@@ -137,7 +137,7 @@ class Worker:
         return await attempt_question(asking, self._solvers[asked.solver], question, asked.solver)
 
     def _with(self, asked: Asked, line: Line) -> Resources:
-        """What this question is asked with: tools, budget and targets of others are out of its reach."""
+        """The resources of this question: tools, budget and targets of others are out of its reach."""
         mode = self._setup.config.tool_output
         partners = {} if asked.partner is None else {asked.question.id: asked.partner}
         oracle = _oracle(self._setup.benchmark, asked.question) if mode == "oracle" else None
@@ -258,7 +258,7 @@ class _Allowed:
 
 
 class _AllowedLikelihoods(_Allowed):
-    """The same of a model that scores options."""
+    """An `_Allowed` around a model that scores options."""
 
     def __init__(self, inner: ChatModel, scorer: Likelihoods, line: Line) -> None:
         super().__init__(inner, line)
