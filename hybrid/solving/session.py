@@ -1,12 +1,12 @@
-"""One question and one solver: builds the kit of each ask and keeps what happened.
+"""One question and one solver: makes the context of each ask and keeps its steps.
 
     session = Session(question, solver, resources)
     exchanges = await benchmark.dialogue(question.asked(), session.ask)
 
 The identity of the question stays in here, and its target does not even come in: of a question a session keeps id, unit
 and images. Every model and tool call goes through a wrapper that checks the budget, counts what was used and writes a
-step; a solver cannot forget to. What a kit holds of a wrapper is a bare handle, so that nothing that can be reached
-from a kit (attributes, containers, closures) leads to an id, a recording or another question.
+step; a solver cannot forget to. A context holds bare handles of the wrappers, so that nothing that can be reached from
+it (attributes, containers, closures) leads to an id, a recording or another question.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ AnswerForm = Literal["text", "likelihood"]
 
 @dataclass(frozen=True)
 class Resources:
-    """What every ask of a run shares."""
+    """Everything that the asks of a run share."""
 
     model: ChatModel | None
     control: Control
@@ -65,20 +65,20 @@ class Resources:
     joint: Joint = OURS
     """How pictures are joined where they are shown as one."""
     captioner: ChatModel | None = None
-    """Who describes images where they are shown as captions; the model itself where it is None."""
+    """The model that describes images where they are shown as captions; `model` where it is None."""
     caption_price: Price | None = None
     captions: CaptionShelf | None = None
     """Where captions are kept; for one ask alone where it is None."""
     context: SuppliedTexts = NOTHING
-    """What is shown beside the images."""
+    """Texts that are shown beside the images."""
     answer: AnswerForm = "text"
     samples: int = 1
     """How often an MLLM is asked, and its answers vote."""
     prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
-    """What the benchmark's card says of MLLMs and of a guess."""
+    """Accuracy of MLLMs and of a guess by the benchmark's card."""
     run_meter: RunMeter = field(default_factory=RunMeter)
     clock: Clock = time.monotonic
-    """What model and tool calls are timed with."""
+    """Times model and tool calls."""
 
 
 def seed_of(*parts: object) -> int:
@@ -92,7 +92,7 @@ ENDS: Mapping[type[HybridError], Outcome] = {
     BudgetSpent: Outcome.BUDGET,
     ToolError: Outcome.TOOL_FAULT,
 }
-"""What an error says of the ask that it ends."""
+"""The outcome of an ask that an error of this type ends."""
 
 
 class Session:
@@ -137,7 +137,7 @@ class Session:
         return CallKey(self._subject.id, number, 0, prompt_sha256(prompt.text), self._name)
 
     async def _reply(self, prompt: Prompt, number: int, log: Log) -> Reply:
-        """The solver's reply, or the one elected where it is asked several times, each time with a kit of its own."""
+        """The solver's reply, or the one elected where it is asked several times, each time in a context of its own."""
         key = self._key(prompt, number)
         shown = await self._shown(prompt, log) if self._solver.needs_model else prompt.parts
         if self._solver.samples_itself or not self._solver.needs_model:
@@ -160,7 +160,7 @@ class Session:
         return self._shared.image_labels or self._solver.names_images
 
     async def _shown(self, prompt: Prompt, log: Log) -> Parts:
-        """What the model is shown of a prompt: its images in the form chosen, and the text supplied beside them."""
+        """The prompt as the model is shown it: its images in the form chosen, and the text supplied beside them."""
         shared = self._shared
         captioner = shared.captioner or shared.model
         shelf, name = shared.captions or CaptionBook(), captioner.name if captioner is not None else ""
@@ -225,14 +225,14 @@ class Session:
 
 
 class _Handle:
-    """What a solver holds of the kit's model or tools: an object without attributes."""
+    """A solver's handle on its model or tools: an object without attributes."""
 
     async def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return await _BEHIND[self](*args, **kwargs)
 
 
 _BEHIND: WeakKeyDictionary[_Handle, ModelCalls | ToolCalls] = WeakKeyDictionary()
-"""The wrappers behind the handles, as long as somebody holds these."""
+"""The wrappers behind the handles, as long as these are referenced."""
 
 
 def _handle(call: ModelCalls | ToolCalls) -> Any:
@@ -243,7 +243,7 @@ def _handle(call: ModelCalls | ToolCalls) -> Any:
 
 
 def _following(ctx: SolverContext) -> CallKey:
-    """The key of the next call after those that were made with a kit."""
+    """The key of the next call after those that were made in a context."""
     asked = _BEHIND[cast("_Handle", ctx.model)]
     assert isinstance(asked, ModelCalls)  # noqa: S101 - `_context` put it there
     return asked.key

@@ -255,16 +255,16 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no number of JSON")
 
 
-def _usage(told: Any) -> TokenUsage | None:
+def _usage(counts: Any) -> TokenUsage | None:
     """Token counts, or None where they are absent or no counts."""
-    read, written = _count(told, "prompt_tokens"), _count(told, "completion_tokens")
+    read, written = _count(counts, "prompt_tokens"), _count(counts, "completion_tokens")
     if read is None and written is None:
         return None
-    details = (told.get("completion_tokens_details"), told.get("prompt_tokens_details"))
+    details = (counts.get("completion_tokens_details"), counts.get("prompt_tokens_details"))
     reasoning, cached = _count(details[0], "reasoning_tokens"), _count(details[1], "cached_tokens")
     return TokenUsage(read or 0, written or 0, reasoning or 0, cached)
 
 
-def _count(told: Any, name: str) -> int | None:
-    value = told.get(name) if isinstance(told, dict) else None
+def _count(counts: Any, name: str) -> int | None:
+    value = counts.get(name) if isinstance(counts, dict) else None
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
