@@ -177,7 +177,7 @@ class ToolService:
             [[need, one.backend, one.version] for need, findings in needs.items() for one in findings],
         )
         call = ToolCall(tool, answering, args, json_args, tuple(images), needs, seed, key)
-        # Between a look that finds nothing and the end of the same work in the table lies no turn of the event loop.
+        # A look that finds nothing ends here before work that has kept its finding since then leaves the table.
         finding = await self._kept(key)
         if finding is not None:
             spent.cached = True
@@ -245,7 +245,9 @@ class ToolService:
         if self.cache.folder is None or self._slow:
             return None
         try:
-            return await asyncio.wait_for(self._in_thread(self.cache.get, key), LOOK_UP_S)
+            # No `wait_for`, which comes back a turn of the event loop later.
+            async with asyncio.timeout(LOOK_UP_S):
+                return await self._in_thread(self.cache.get, key)
         except TimeoutError:
             # Each of the others would wait as long.
             if not self._slow:
