@@ -28,17 +28,17 @@ from hybrid.engines.ray.engine import on_ray
 from hybrid.engines.ray.images import Shelf, bytes_of, keep, lacking, of_attempt, of_question
 from hybrid.engines.ray.line import Line
 from hybrid.engines.ray.messages import (
-    Failed,
     ImagesLacking,
-    Noticed,
+    ImagesQuery,
+    Notice,
     Place,
+    QuestionFailure,
     Ready,
     RemoteError,
     TimedResponse,
+    ToolActorsQuery,
     ToolSetup,
-    Wanted,
-    WantImages,
-    WantTools,
+    WorkerQuery,
 )
 from hybrid.engines.ray.tools import LINE, ActorExecutor, other_tools
 from hybrid.errors import DataError, HybridError, Outage, ServerDown, ToolError, UsageError, WeightsError
@@ -160,7 +160,7 @@ def raised(error: BaseException) -> BaseException:
     ],
 )
 def test_an_error_arrives_as_what_it_was(error: BaseException) -> None:
-    arrived = pickle.loads(pickle.dumps(Failed.of(raised(error))))  # noqa: S301
+    arrived = pickle.loads(pickle.dumps(QuestionFailure.of(raised(error))))  # noqa: S301
     assert type(arrived.error) is type(error)
     assert str(arrived.error) == str(error)
     assert getattr(arrived.error, "fault", None) == getattr(error, "fault", None)
@@ -169,7 +169,7 @@ def test_an_error_arrives_as_what_it_was(error: BaseException) -> None:
 
 def test_an_error_that_cannot_be_sent_says_what_it_was_without_secrets() -> None:
     keep_secret("sk-proj-verysecret")
-    arrived = pickle.loads(pickle.dumps(Failed.of(raised(Unsendable(7, "no sk-proj-verysecret"))))).error  # noqa: S301
+    arrived = pickle.loads(pickle.dumps(QuestionFailure.of(raised(Unsendable(7, "no sk-proj-verysecret"))))).error  # noqa: S301
     assert type(arrived) is RemoteError
     assert str(arrived).startswith("Unsendable: no ")
     assert "verysecret" not in arrived.__notes__[0]
@@ -206,15 +206,15 @@ def test_an_image_is_kept_only_under_its_own_hash(fakes: Any, tmp_path: Path) ->
 
 async def test_a_line_says_in_order_and_hears_the_answer() -> None:
     line = Line()
-    line.tell(Noticed("first"))
-    wish = asyncio.create_task(line.want(WantTools()))
+    line.tell(Notice("first"))
+    wish = asyncio.create_task(line.want(ToolActorsQuery()))
     await asyncio.sleep(0)
     line.answer(0, "the tools")
     assert await wish == "the tools"
     line.answer(0, "again")
     line.close()
     said = [message async for message in line]
-    assert [type(message).__name__ for message in said] == ["Noticed", "Wanted"]
+    assert [type(message).__name__ for message in said] == ["Notice", "WorkerQuery"]
 
 
 @dataclass(frozen=True)
@@ -320,9 +320,9 @@ async def test_a_call_is_charged_what_its_actor_says_and_the_actor_hears_that_it
 
     async def run_side() -> None:
         async for message in line:
-            if isinstance(message, Wanted):
+            if isinstance(message, WorkerQuery):
                 what = message.what
-                lent = dict.fromkeys(what.sha256s, b"lent") if isinstance(what, WantImages) else (actor,)
+                lent = dict.fromkeys(what.sha256s, b"lent") if isinstance(what, ImagesQuery) else (actor,)
                 line.answer(message.number, lent)
 
     answers = asyncio.create_task(run_side())
