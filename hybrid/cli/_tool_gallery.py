@@ -134,7 +134,7 @@ def gallery(
       hybrid tools gallery photos -o gallery
       hybrid tools gallery photos -o gallery --args 'detection={"names": ["dog"]}'
     """
-    from hybrid.images import write_atomic
+    from hybrid.log.files import write_atomic
     from hybrid.serving.service import ServiceOptions, ToolService
 
     # A pipe would be waited for.
@@ -234,7 +234,7 @@ def _read(studio: Studio, path: Path) -> ImageRef:
 def _input(studio: Studio, ref: ImageRef, number: int) -> Shown:
     from PIL import Image
 
-    from hybrid.images import write_atomic
+    from hybrid.log.files import write_atomic
 
     name = f"{number:03d}.jpg"
     data = io.BytesIO()
@@ -259,7 +259,7 @@ async def _one(studio: Studio, one: Chosen, refs: Sequence[ImageRef], stem: str)
 
 def _saved(studio: Studio, finding: Finding, stem: str) -> tuple[str, ...]:
     """The files of a finding's first pictures."""
-    from hybrid.images import write_atomic
+    from hybrid.log.files import write_atomic
 
     shown = finding.images[:MOST_PICTURES]
     names = [f"{stem}.png" if len(shown) == 1 else f"{stem}-{place}.png" for place in range(1, len(shown) + 1)]

@@ -15,14 +15,14 @@ from hybrid.benchmarks.base import Benchmark
 from hybrid.errors import UsageError, did_you_mean, install_extra
 from hybrid.images import ImageStore, home
 from hybrid.integrations.foreign import NOTHING_FOREIGN, ForeignTool, ForeignTools
+from hybrid.log.folder import RunFolder
+from hybrid.log.questions import Questions
 from hybrid.models import ChatModel, open_model
 from hybrid.models.base import Likelihoods
 from hybrid.prompts import REASONING, Wording
-from hybrid.question_lines import Questions
 from hybrid.registry import load, load_solver, names, plugin, refuse_unknown
 from hybrid.repeats import REPEAT, number_of, repeated, word_of
 from hybrid.rotation import with_rotations
-from hybrid.run_folder import RunFolder
 from hybrid.running import permissions
 from hybrid.running.config import (
     DEFAULT_SOLVERS,

@@ -29,7 +29,7 @@ from hybrid.repeats import seed_of_repetition
 from hybrid.solving.ask_model import ModelCalls
 from hybrid.solving.budgets import RunMeter
 from hybrid.solving.call_tool import ToolCalls
-from hybrid.solving.captions import CAPTION_CALL, CaptionBook, CaptionShelf, described
+from hybrid.solving.captions import CAPTION_CALL, CaptionCache, RunCaptions, described
 from hybrid.solving.context import NOTHING, SuppliedTexts
 from hybrid.solving.controls import Control, Subject
 from hybrid.solving.coordinates import CoordinateSystem
@@ -67,7 +67,7 @@ class Resources:
     captioner: ChatModel | None = None
     """The model that describes images where they are shown as captions; `model` where it is None."""
     caption_price: Price | None = None
-    captions: CaptionShelf | None = None
+    captions: CaptionCache | None = None
     """Where captions are kept; for one ask alone where it is None."""
     context: SuppliedTexts = NOTHING
     """Texts that are shown beside the images."""
@@ -163,14 +163,14 @@ class Session:
         """The prompt as the model is shown it: its images in the form chosen, and the text supplied beside them."""
         shared = self._shared
         captioner = shared.captioner or shared.model
-        shelf, name = shared.captions or CaptionBook(), captioner.name if captioner is not None else ""
+        cache, name = shared.captions or RunCaptions(), captioner.name if captioner is not None else ""
         price = shared.price if shared.captioner is None else shared.caption_price
 
         async def describe(image: ImageRef) -> str:
             calls = Log()
             ask = self._model_calls(captioner, price, calls, CallKey(CAPTION_CALL))
             try:
-                return await described(image, ask, shelf, name, calls)
+                return await described(image, ask, cache, name, calls)
             finally:
                 # The caption's own step says what the model said; what remains are empty replies, refusals, timeouts.
                 for step in calls.steps:

@@ -54,7 +54,7 @@ from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun
 from hybrid.serving.sources import code_of
 from hybrid.solving.budgets import RunBudgetSpent, RunLimits, RunMeter
-from hybrid.solving.captions import CaptionBook, CaptionShelf
+from hybrid.solving.captions import CaptionCache, RunCaptions
 from hybrid.types import Attempt, Question, StoredImage, Usage
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class RayEngine:
             control.partners.get(question.id),
             tuple(self._said.get(key, ())),
         )
-        calls, captions = _Calls(self._meter), _Captions(run.resources.captions or CaptionBook())
+        calls, captions = _Calls(self._meter), _Captions(run.resources.captions or RunCaptions())
         end: QuestionResponse | QuestionFailure | None = None
         try:
             async for ref in hand.actor.ask.options(num_returns="streaming").remote(asked):
@@ -304,28 +304,28 @@ class RayEngine:
 class _Captions:
     """The captions that one question wants: what it was to make and did not is left to the next one."""
 
-    def __init__(self, shelf: CaptionShelf) -> None:
-        self._shelf = shelf
+    def __init__(self, cache: CaptionCache) -> None:
+        self._cache = cache
         self._making: set[StoredImage] = set()
 
     async def take(self, image: StoredImage) -> str | None:
-        """See `CaptionShelf`."""
-        caption = await self._shelf.take(image)
+        """See `CaptionCache`."""
+        caption = await self._cache.take(image)
         if caption is None:
             self._making.add(image)
         return caption
 
     async def keep(self, image: StoredImage, caption: str) -> str:
-        """See `CaptionShelf`."""
-        kept = await self._shelf.keep(image, caption)
+        """See `CaptionCache`."""
+        kept = await self._cache.keep(image, caption)
         self._making.discard(image)
         return kept
 
     async def leave(self, image: StoredImage) -> None:
-        """See `CaptionShelf.give_up`."""
+        """See `CaptionCache`."""
         if image in self._making:
             self._making.discard(image)
-            await self._shelf.give_up(image)
+            await self._cache.give_up(image)
 
     async def close(self) -> None:
         """The question has ended, or its worker is lost."""

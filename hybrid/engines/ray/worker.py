@@ -163,17 +163,17 @@ class _Captions:
         self._line = line
 
     async def take(self, image: StoredImage) -> str | None:
-        """See `CaptionShelf`."""
+        """See `CaptionCache`."""
         caption: str | None = await self._line.want(CaptionQuery(image))
         return caption
 
     async def keep(self, image: StoredImage, caption: str) -> str:
-        """See `CaptionShelf`."""
+        """See `CaptionCache`."""
         kept: str = await self._line.want(CaptionOffer(image, caption))
         return kept
 
     async def give_up(self, image: StoredImage) -> None:
-        """See `CaptionShelf`."""
+        """See `CaptionCache`."""
         self._line.tell(CaptionAbandoned(image))
 
 

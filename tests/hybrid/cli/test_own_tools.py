@@ -275,7 +275,7 @@ def planned(tmp_path: Path, fakes: Any, **changes: Any) -> ResolvedRun:
     call = AssistantMessage("", (ToolCall("1", "redness", {"images": ["img:1"]}),))
     model = fakes.QueueModel([call, "Answer: (A)"], name="openai:words")
     assert run.resources.model is not None
-    model.facts = run.resources.model.facts
+    model.metadata = run.resources.model.metadata
     return replace(run, resources=replace(run.resources, model=model))
 
 

@@ -3,40 +3,57 @@
 import hashlib
 import json
 import os
+import re
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.manifest import Extent
-from hybrid.record_lines import Chosen, LineIndex, index_lines, known_id
+from hybrid.log.lines import Extent, Form, Index, index_lines
+
+
+@dataclass(frozen=True)
+class Row:
+    id: str
+    text: str
+
+
+class Failed(Row):
+    """A row that tells of an error."""
 
 
 def line(name: str, text: str = "") -> bytes:
     return json.dumps({"id": name, "text": text}, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
 
 
+def error(name: str, text: str = "") -> bytes:
+    return line(name, text).replace(b'"text"', b'"error"')
+
+
 def extent(data: bytes) -> Extent:
     return Extent(data.count(b"\n"), len(data), hashlib.sha256(data).hexdigest())
 
 
-def indexed(path: Path, before: Extent | None) -> tuple[LineIndex, list[bytes]]:
+def indexed(path: Path, before: Extent | None) -> tuple[Index, list[bytes]]:
     """The index, and the lines that were checked."""
     checked: list[bytes] = []
 
-    def check(one: bytes) -> str:
+    def check(one: bytes) -> Row:
         checked.append(one)
         found = json.loads(one)
         if not isinstance(found, dict):
             raise ValueError("no object")  # noqa: TRY004 - as pydantic does
-        return str(found["id"])
+        return Failed(found["id"], found["error"]) if "error" in found else Row(found["id"], found["text"])
 
-    return index_lines(path, before, known_id, check), checked
+    head = re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),"(text|error)":')
+    return index_lines(path, before, Form(head, check, Failed)), checked
 
 
 def read(one: bytes) -> str:
-    return str(json.loads(one)["text"])
+    found = json.loads(one)
+    return str(found.get("text", found.get("error")))
 
 
 def test_only_lines_that_came_after_are_checked(tmp_path: Path) -> None:
@@ -46,7 +63,7 @@ def test_only_lines_that_came_after_are_checked(tmp_path: Path) -> None:
     assert checked == [line("q3")]
     assert list(index.records(read)) == ["q1", "q2", "q3"]
     assert index.measure.extent == extent(path.read_bytes())
-    assert index.measure.wrong("lines") is None
+    assert index.wrong("lines") is None
 
 
 def test_where_one_byte_is_another_every_line_is_checked(tmp_path: Path) -> None:
@@ -54,7 +71,8 @@ def test_where_one_byte_is_another_every_line_is_checked(tmp_path: Path) -> None
     path.write_bytes(old.replace(b'"a"', b'"b"'))
     index, checked = indexed(path, extent(old))
     assert checked == [line("q1", "b"), line("q2")]
-    assert index.measure.changed
+    assert not index.same
+    assert index.missing == 0
 
 
 def test_a_line_that_is_none_is_named_by_its_number(tmp_path: Path) -> None:
@@ -65,7 +83,7 @@ def test_a_line_that_is_none_is_named_by_its_number(tmp_path: Path) -> None:
     assert list(records) == ["q1", "q2"]
     assert records["q1"] == ""
     assert [number for number, _ in index.unreadable] == [2]
-    assert index.repeated == ((3, "q1"),)
+    assert index.repeated == [(3, "q1")]
     assert index.measure.extent.lines == 4
 
 
@@ -91,21 +109,24 @@ def test_the_file_is_closed_with_its_records(tmp_path: Path) -> None:
 def test_no_file_holds_nothing(tmp_path: Path) -> None:
     index, _ = indexed(tmp_path / "none", extent(line("q1")))
     assert index.records(read) == {}
-    assert index.measure.missing == 1
+    assert index.missing == 1
 
 
-def test_records_are_read_when_they_are_asked_for() -> None:
-    asked: list[str] = []
-
-    class Watched(dict[str, int]):
-        def __getitem__(self, name: str) -> int:
-            asked.append(name)
-            return super().__getitem__(name)
-
-    some = Chosen(Watched(a=1, b=2, c=3), ("c", "a"))
-    assert (len(some), asked) == (2, [])
-    assert (some[0], some[-1], some[:1], list(some)) == (3, 1, (3,), [3, 1])
-    assert asked == ["c", "a", "c", "c", "a"]
+def test_a_line_of_an_error_gives_way_to_any_later_one_and_no_other_does(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes(
+        error("q1", "first")
+        + error("q2", "first")
+        + line("q3", "said")
+        + line("q1", "said")
+        + error("q2", "second")
+        + error("q3", "late")
+    )
+    for before in (None, extent(path.read_bytes())):
+        index, _ = indexed(path, before)
+        assert dict(index.records(read, errors=False)) == {"q3": "said", "q1": "said"}
+        assert dict(index.records(read, errors=True)) == {"q2": "second"}
+        assert list(index.records(read)) == ["q3", "q1", "q2"]
 
 
 @given(st.lists(st.text(max_size=8), max_size=8), st.integers(0, 9), st.integers(0, 400))

@@ -10,10 +10,11 @@ import pytest
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.images import home
+from hybrid.log.attempts import Unfinished
+from hybrid.log.codec import to_json
 from hybrid.messages import AssistantMessage, Message
 from hybrid.models import ModelSettings
 from hybrid.models.base import CallKey
-from hybrid.run_folder import error_line
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import execute
@@ -75,8 +76,8 @@ async def test_a_damaged_image_of_a_question_that_failed_is_mended(config: RunCo
     run = await asked(config)
     leave_open(run, 1)
     (failed,) = run.open_questions("chance")
-    journal = run.folder.errors("chance")
-    journal.append(error_line(failed.id, "the image is damaged"))
+    journal = run.folder.journal("chance")
+    journal.append(to_json(Unfinished, Unfinished(failed.id, "the image is damaged")))
     journal.close()
     store = run.mounted.source.store
     store.path(failed.images[0].sha256).write_bytes(b"damaged")
@@ -116,7 +117,7 @@ async def test_the_manifest_says_what_was_written(config: RunConfig) -> None:
     run = await asked(replace(config, limit=2))
     await asked(config)
     for name in ("questions.jsonl", "chance/attempts.jsonl"):
-        assert run.folder.manifest["files"][name] == asdict(run.folder.measure(name, None).extent)
+        assert run.folder.manifest["files"][name] == asdict(run.folder.measure(name).extent)
 
 
 @dataclass
@@ -169,5 +170,5 @@ async def test_a_line_that_changes_while_a_command_runs_is_told_of_by_the_next(
     await execute(run, damage)
     capsys.readouterr()
     await asked(config)
-    assert "attempts.jsonl, line 1: not a Attempt" in capsys.readouterr().err
+    assert "attempts.jsonl, line 1: not an Attempt" in capsys.readouterr().err
     assert len(run.folder.attempts("chance")) == 6

@@ -1,4 +1,4 @@
-"""The runs in a folder, each as one frozen record: what it asks, how far it has come, and in what state it is.
+"""The runs in a folder, each as one frozen record: configuration, progress, state.
 
     for run in listed([Path("runs")]):
         run.path, run.model, run.answered, run.n, run.state
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hybrid.errors import HybridError, UsageError
-from hybrid.manifest import MANIFEST
-from hybrid.run_folder import ATTEMPTS, RunFolder
+from hybrid.log.folder import ATTEMPTS, RunFolder
+from hybrid.log.manifest import MANIFEST
 
 State = Literal["finished", "open", "being written", "damaged"]
 DEPTH = 3

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.errors import DataError, UsageError
-from hybrid.run_folder import RunFolder, attempt_line, difference
+from hybrid.log.attempts import STEPS, Unfinished, attempt_line, tools_called
+from hybrid.log.codec import to_json
+from hybrid.log.folder import RunFolder
+from hybrid.log.manifest import difference
 from hybrid.types import Attempt, BrokenQuestion, Exchange, Fault, Kind, Outcome, Prompt, Reply, Score, Step, Usage
 
 IDENTITY = {"benchmark": "blink", "split": "val"}
@@ -41,15 +45,51 @@ def write(folder: RunFolder, *ids: str) -> Path:
     return folder.path / "mllm" / "attempts.jsonl"
 
 
-def test_attempts_come_back_with_their_decisions_only(folder: RunFolder) -> None:
+def test_attempts_come_back_with_every_step(folder: RunFolder) -> None:
     write(folder, "q1", "q2")
-    found = folder.attempts("mllm")
-    assert [one.id for one in found] == ["q1", "q2"]
-    (exchange,) = found[0].exchanges
+    assert folder.attempts("mllm") == (attempt("q1"), attempt("q2"))
+
+
+def test_a_light_reader_gets_all_but_the_steps(folder: RunFolder) -> None:
+    write(folder, "q1")
+    recorded = folder.recorded("mllm")
+    (exchange,) = recorded.without_steps["q1"].exchanges
+    assert exchange.reply == replace(attempt("q1").exchanges[0].reply, steps=())
     assert exchange.prompt == PROMPT
-    assert exchange.reply.usage == Usage(1, 1, 10, 5, 0, 0.25, 1.5)
-    assert [step.name for step in exchange.reply.steps] == ["keep"]
-    assert exchange.reply.steps[0].data == {"specialist_answer": {"letter": "A", "confidence": 0.5}}
+    assert tools_called(recorded.line("q1")) == ("t",)
+
+
+def test_a_question_that_was_not_finished_is_open_until_it_is(folder: RunFolder) -> None:
+    journal = folder.journal("mllm")
+    for identity, error in (("q1", "first"), ("q2", "down"), ("q1", "second")):
+        journal.append(to_json(Unfinished, Unfinished(identity, error)))
+    assert folder.finished("mllm") == frozenset()
+    assert dict(folder.recorded("mllm").unfinished) == {"q2": "down", "q1": "second"}
+    journal.append(attempt_line(attempt("q1")))
+    journal.close()
+    assert folder.finished("mllm") == {"q1"}
+    assert dict(folder.recorded("mllm").unfinished) == {"q2": "down"}
+
+
+def test_what_was_read_is_read_again_only_when_it_changed(folder: RunFolder) -> None:
+    path = write(folder, "q1")
+    first = folder.recorded("mllm")
+    assert folder.recorded("mllm") is first
+    write(folder, "q2")
+    assert list(folder.recorded("mllm").by_id) == ["q1", "q2"]
+    path.unlink()
+    assert folder.attempts("mllm") == ()
+
+
+@pytest.mark.parametrize("steps", [b',"steps":[[{"kind":"model"}]]}', b"}", b',"steps":[[],[]]}', b',"steps":[]'])
+def test_a_line_whose_steps_are_damaged_is_none(folder: RunFolder, steps: bytes) -> None:
+    path = write(folder, "q1", "q2")
+    first, second = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(first.partition(STEPS)[0] + steps + b"\n" + second)
+    recorded = folder.recorded("mllm")
+    assert list(recorded.by_id) == ["q2"]
+    (damage,) = recorded.damage
+    assert damage.startswith(f"{path}, line 1: not an Attempt (")
 
 
 def test_a_line_is_on_disk_when_append_returns(folder: RunFolder) -> None:
@@ -88,9 +128,9 @@ def test_a_damaged_line_in_the_middle_is_named_and_costs_nobody_else(folder: Run
     first, second = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(first + b'{"id": 3}\n' + second)
     found = folder.recorded("mllm")
-    assert [one.id for one in found.attempts] == ["q1", "q2"]
+    assert list(found.by_id) == ["q1", "q2"]
     (line,) = found.damage
-    assert line.startswith(f"{path}, line 2: not a Attempt (id: ")
+    assert line.startswith(f"{path}, line 2: not an Attempt (")
     assert "\n" not in line
 
 
@@ -124,7 +164,7 @@ def test_scores_are_sorted_by_id(folder: RunFolder) -> None:
 
 def test_a_second_process_is_refused_while_one_writes(folder: RunFolder) -> None:
     script = (
-        "import sys; from pathlib import Path; from hybrid.run_folder import RunFolder\n"
+        "import sys; from pathlib import Path; from hybrid.log.folder import RunFolder\n"
         "with RunFolder(Path(sys.argv[1])).locked():\n    print('held', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", script, str(folder.path)]
@@ -147,16 +187,30 @@ def test_the_lock_ends_with_an_error_inside(folder: RunFolder) -> None:
 
 def test_a_manifest_comes_back(folder: RunFolder) -> None:
     folder.write_manifest({"identity": IDENTITY, "solvers": {"mllm": {}}})
-    assert folder.manifest == {"format": 1, "identity": IDENTITY, "solvers": {"mllm": {}}}
+    assert folder.manifest == {"format": 2, "identity": IDENTITY, "solvers": {"mllm": {}}}
     assert RunFolder.existing(folder.path).path == folder.path
 
 
-@pytest.mark.parametrize(("text", "message"), [("{", "is not JSON"), ("[]", "format 1"), ('{"format": 9}', "format 1")])
+@pytest.mark.parametrize(
+    ("text", "message"), [("{", "is not JSON"), ("[]", "not a manifest"), ("{}", "not a manifest")]
+)
 def test_what_is_no_manifest_is_refused(folder: RunFolder, text: str, message: str) -> None:
     folder.path.mkdir()
     (folder.path / "manifest.json").write_text(text)
     with pytest.raises(DataError, match=message):
         assert folder.manifest
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_a_run_of_another_format_is_refused_in_one_sentence(folder: RunFolder, number: int) -> None:
+    folder.path.mkdir()
+    (folder.path / "manifest.json").write_text(json.dumps({"format": number, "identity": IDENTITY, "solvers": {}}))
+    with pytest.raises(DataError) as refused:
+        assert folder.manifest
+    said = str(refused.value)
+    assert said.startswith(f"{folder.path} is a run of format {number}, ")
+    assert "run it again with this version" in said
+    assert "\n" not in said
 
 
 def test_a_folder_without_a_manifest_is_no_run(tmp_path: Path) -> None:
@@ -171,19 +225,6 @@ def test_solvers_are_those_with_attempts_in_the_order_of_the_manifest(folder: Ru
     assert folder.solvers() == ("specialist", "mllm")
 
 
-ODD = ["a/b", "a_b", "../../etc/passwd", ".hidden", "", ".", "..", "x" * 300, "x" * 301, "q1#s2", "q1_s2", "ü", "a\0b"]
-
-
-def test_traces_of_odd_ids_stay_in_their_folder_and_apart(folder: RunFolder) -> None:
-    paths = [folder.trace_path("mllm", identity) for identity in ODD]
-    assert len({str(path).lower() for path in paths}) == len(ODD)
-    for path in paths:
-        assert path.parent == folder.path / "mllm" / "traces"
-        assert len(path.name) < 120
-    folder.write_trace("mllm", attempt("../x"))
-    assert [path.parent.name for path in folder.path.rglob("*.json")] == ["traces"]
-
-
 ANY_TEXT = st.text(st.characters(codec=None, categories=None), max_size=30)
 
 
@@ -195,24 +236,8 @@ def test_any_reply_can_be_written_and_read(tmp_path: Path, text: str) -> None:
     journal = folder.journal("mllm")
     journal.append(attempt_line(attempt("q1", text)))
     journal.close()
-    folder.write_trace("mllm", attempt("q1", text))
     (found,) = folder.attempts("mllm")
     assert found.exchanges[0].reply.text == text.encode("utf-8", "replace").decode()
-
-
-@given(st.text(max_size=60), st.text(max_size=60))
-def test_two_ids_never_share_a_trace(one: str, other: str) -> None:
-    folder = RunFolder(Path("run"))
-    first, second = folder.trace_path("s", one), folder.trace_path("s", other)
-    assert (first == second) == (one == other)
-    assert first.parent == Path("run/s/traces")
-
-
-def test_a_trace_holds_every_step(folder: RunFolder) -> None:
-    folder.write_trace("mllm", attempt("q1"))
-    trace = json.loads(folder.trace_path("mllm", "q1").read_text())
-    steps = trace["exchanges"][0]["reply"]["steps"]
-    assert [(step["kind"], step["fault"]) for step in steps] == [("model", None), ("tool", "timeout"), ("rule", None)]
 
 
 def test_difference_names_every_leaf() -> None:

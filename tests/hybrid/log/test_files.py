@@ -10,8 +10,8 @@ import pytest
 from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.cli._config_file import read_config
 from hybrid.errors import HybridError
+from hybrid.log.files import MOST_BYTES, read_small
 from hybrid.report.tags import read_tags
-from hybrid.small_files import MOST_BYTES, read_small
 from hybrid.solving.trust import read_trust
 from hybrid.texts import read_texts
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.journal import BLOCK, Journal
+from hybrid.log.journal import BLOCK, Journal
 from hybrid.secrets import keep_secret
 
 
@@ -69,7 +69,7 @@ def test_a_secret_is_not_written(tmp_path: Path) -> None:
 FULL = """
 import resource, sys
 from pathlib import Path
-from hybrid.journal import Journal
+from hybrid.log.journal import Journal
 
 journal = Journal(Path(sys.argv[1]))
 journal.append(b"a" * 50)

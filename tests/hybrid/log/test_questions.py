@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.question_lines import Questions, QuestionSpool, question_line, read_questions
-from hybrid.run_folder import RunFolder
+from hybrid.log.folder import RunFolder
+from hybrid.log.questions import Questions, QuestionSpool, question_line, read_questions
 from hybrid.types import BrokenQuestion, Kind, Question
 
 ODD = st.text(max_size=12)

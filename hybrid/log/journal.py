@@ -14,8 +14,11 @@ import os
 from pathlib import Path
 from threading import Lock
 
+from hybrid.log.files import sync_folder
 from hybrid.secrets import redact_bytes
 
+CLOSED = -1
+"""No descriptor."""
 BLOCK = 1 << 16
 """Bytes that are read at a time while the end of the last whole line is looked for."""
 
@@ -49,7 +52,7 @@ class Journal:
             raise
 
     def append(self, *lines: bytes) -> bytes:
-        """Write lines, together, and say what was written: they may have held secrets.
+        """Write lines together. Returns the bytes as written: they may have held secrets.
 
         Raises:
             OSError: they cannot be written; then none of them is in the file.
@@ -63,14 +66,22 @@ class Journal:
                 if self._durable:
                     os.fsync(self._file)
             except OSError:
-                os.ftruncate(self._file, self._size)
+                if self._file != CLOSED:
+                    os.ftruncate(self._file, self._size)
                 raise
             self._size += len(data)
         return data
 
+    def sync(self) -> None:
+        """Wait until all that was appended is on disk. Raises `OSError`."""
+        os.fsync(self._file)
+
     def close(self) -> None:
-        """Close the file."""
-        os.close(self._file)
+        """Close the file; to append to it is an `OSError` from now on."""
+        with self._lock:
+            os.close(self._file)
+            # Another file may get the number, and threads that still hold a line must not write there.
+            self._file = CLOSED
 
 
 def end_of_lines(file: int) -> int:
@@ -82,12 +93,3 @@ def end_of_lines(file: int) -> int:
             return start + found + 1
         end = start
     return 0
-
-
-def sync_folder(path: Path) -> None:
-    """Wait until the names in a folder are on disk."""
-    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

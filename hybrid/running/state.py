@@ -1,11 +1,11 @@
-"""A run's folder while it is held: opened, or refused; what is finished in it; and closed in order.
+"""A run while its folder is held: opened or refused, which questions are finished, and closed in order.
 
-    ledger = open_folder(run, tell)
-    ledger.solvers["mllm"].finished       # ids; whoever finishes a question adds its own
-    close_folder(run, ledger, replies, tell)
+    state = open_folder(run, tell)
+    state.solvers["mllm"].finished        # ids; each question that is finished later is added
+    close_folder(run, state, replies, tell)
 
-Every file is read once. How much of the attempts there is goes into the manifest as it was found and then appended, and
-is not read back: lines that change while a command runs are told of by the next one.
+Every file is read once. The extent of the attempts goes into the manifest as it was found and then appended to, and is
+not read back: lines that change while a command runs are reported by the next one.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ from typing import Any
 
 from hybrid.errors import DataError, HybridError, UsageError
 from hybrid.joining import OURS
-from hybrid.manifest import MANIFEST, Extent, Measure
-from hybrid.run_folder import QUESTIONS, RunFolder, attempts_of, difference, writing
+from hybrid.log.files import writing
+from hybrid.log.folder import QUESTIONS, RunFolder, attempts_of
+from hybrid.log.lines import Extent, Measure
+from hybrid.log.manifest import MANIFEST, difference
 from hybrid.running.data import TAKEN, taken_by
 from hybrid.running.engine import Tell
 from hybrid.running.invocation import invocation
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun, read_data
-from hybrid.solving.captions import CAPTION_CALL, captions_fact
+from hybrid.solving.captions import captions_fact
 from hybrid.solving.solver import Solver
 from hybrid.texts import text_hash
 from hybrid.types import Json
@@ -46,32 +48,35 @@ _IMAGE = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 
 
 @dataclass(frozen=True)
-class Standing:
-    """One solver: the ids of its finished questions, and how much of its attempts there is."""
+class SolverProgress:
+    """How far one solver has come."""
 
     finished: set[str]
+    """Ids of questions."""
     measure: Measure
+    """Of its attempts."""
+    sound: bool
+    """Whether the attempts begin with those that the manifest has."""
 
 
 @dataclass(frozen=True)
-class Ledger:
+class RunState:
     """What a folder held when it was opened, and what was finished since."""
 
     folder: RunFolder
-    solvers: Mapping[str, Standing]
+    solvers: Mapping[str, SolverProgress]
     """Those of this command."""
 
     def finished(self, solver: str) -> frozenset[str] | set[str]:
-        """The ids of what a solver has finished, of earlier commands too; "" for what belongs to no solver."""
+        """The ids of what a solver has finished, of earlier commands too; "" for probes, which belong to no solver."""
         if not solver:
-            # Captions lie in a file of their own as soon as they are said.
             manifest = self.folder.manifest
-            return frozenset({CAPTION_CALL, *(probe for probe, kept in _PROBED.items() if kept in manifest)})
-        standing = self.solvers.get(solver)
-        return self.folder.finished(solver) if standing is None else standing.finished
+            return frozenset(probe for probe, kept in _PROBED.items() if kept in manifest)
+        progress = self.solvers.get(solver)
+        return self.folder.finished(solver) if progress is None else progress.finished
 
 
-def open_folder(run: ResolvedRun, tell: Tell) -> Ledger:
+def open_folder(run: ResolvedRun, tell: Tell) -> RunState:
     """Create the run, or check that it is this one and whole, mend what can be mended, and take it up.
 
     The manifest is written last: until then it tells of what was there before.
@@ -90,7 +95,7 @@ def open_folder(run: ResolvedRun, tell: Tell) -> Ledger:
     else:
         folder.refuse_orphans()
     files: dict[str, Json] = dict(before.get("files", {}))
-    ledger = Ledger(folder, dict(_taken_up(run, files, tell)))
+    state = RunState(folder, dict(_taken_up(run, files, tell)))
     extent, taken = _write_questions(run, before, tell)
     files[QUESTIONS] = asdict(extent)
     kept: dict[str, Json] = {key: before[key] for key in ("options", *_PROBED.values(), "notices") if key in before}
@@ -113,8 +118,8 @@ def open_folder(run: ResolvedRun, tell: Tell) -> Ledger:
             **kept,
         }
     )
-    _fill_store(run, ledger)
-    return ledger
+    _fill_store(run, state)
+    return state
 
 
 def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], asked: Mapping[str, Json]) -> None:
@@ -129,7 +134,7 @@ def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], asked: Mapping[
         )
 
 
-def _taken_up(run: ResolvedRun, files: dict[str, Json], tell: Tell) -> Iterator[tuple[str, Standing]]:
+def _taken_up(run: ResolvedRun, files: dict[str, Json], tell: Tell) -> Iterator[tuple[str, SolverProgress]]:
     """What each solver has finished; tells what is wrong with its attempts.
 
     Of those that are taken up as they are, `files` is changed to what there is. Attempts that were changed and miss
@@ -139,15 +144,15 @@ def _taken_up(run: ResolvedRun, files: dict[str, Json], tell: Tell) -> Iterator[
         recorded = run.folder.recorded(name)
         for line in recorded.damage:
             tell(f"note: {line}")
-        if recorded.unreadable:
+        if recorded.index.unreadable:
             run.folder.set_aside(name)
-        standing = Standing(set(recorded.by_id), recorded.measure)
+        progress = SolverProgress(set(recorded.by_id), recorded.index.measure, recorded.index.same)
         if recorded.mendable:
-            standing = Standing(standing.finished, run.folder.measure(attempts_of(name), None))
-            files[attempts_of(name)] = asdict(standing.measure.extent)
-            left = len(run.questions.without(standing.finished))
+            progress = SolverProgress(progress.finished, run.folder.measure(attempts_of(name)), sound=True)
+            files[attempts_of(name)] = asdict(progress.measure.extent)
+            left = len(run.questions.without(progress.finished))
             tell(f"note: {left} questions of {name} have no answer that can be read and are asked now")
-        yield name, standing
+        yield name, progress
 
 
 def _write_questions(run: ResolvedRun, before: Mapping[str, Any], tell: Tell) -> tuple[Extent, dict[str, Json]]:
@@ -185,25 +190,25 @@ def _write_questions(run: ResolvedRun, before: Mapping[str, Any], tell: Tell) ->
     return folder.write_question_lines(lines), told
 
 
-def _fill_store(run: ResolvedRun, ledger: Ledger) -> None:
+def _fill_store(run: ResolvedRun, state: RunState) -> None:
     """Read the data again where its questions were not read and the store lacks an image of what is asked.
 
     Of questions that failed before, images that are damaged in the store are missing too.
     """
     if not run.questions.is_file(run.folder.path / QUESTIONS):
         return
-    failed = frozenset[str]().union(*map(run.folder.failed, ledger.solvers))
-    if any(_lacks(run, name, closely=name in failed) for name in _needed(run, ledger)):
+    failed = {name for solver in state.solvers for name in run.folder.recorded(solver).unfinished}
+    if any(_lacks(run, name, closely=name in failed) for name in _needed(run, state)):
         read_data(run.config, run.benchmark, run.mounted)
 
 
-def _needed(run: ResolvedRun, ledger: Ledger) -> Iterator[str]:
+def _needed(run: ResolvedRun, state: RunState) -> Iterator[str]:
     """The ids of questions whose images are needed: those of what is open, and of all that may stand in for another."""
     if run.config.tool_output == "shuffled":
         yield from run.questions.by_id
         return
     open_for_all = set[str]().union(
-        *(set(run.questions.by_id) - standing.finished for standing in ledger.solvers.values())
+        *(set(run.questions.by_id) - progress.finished for progress in state.solvers.values())
     )
     yield from open_for_all
 
@@ -221,15 +226,15 @@ def _is_there(path: Path, sha256: str | None) -> bool:
         return False
 
 
-def close_folder(run: ResolvedRun, ledger: Ledger, replies: RunReplies, tell: Tell) -> None:
+def close_folder(run: ResolvedRun, state: RunState, replies: RunReplies, tell: Tell) -> None:
     """Keep what the tools told and how much of each solver's attempts there is, and forget replies nobody needs."""
     try:
         with writing(run.folder.path):
-            replies.close(ledger.finished)
+            replies.close(state.finished)
             manifest = run.folder.manifest
-            begun = {name: one.measure for name, one in ledger.solvers.items() if _has_attempts(run.folder, name)}
-            sound = {name: measure for name, measure in begun.items() if not measure.wrong("")}
-            manifest["files"].update({attempts_of(name): asdict(one.extent) for name, one in sound.items()})
+            for name, progress in state.solvers.items():
+                if progress.sound and (run.folder.path / attempts_of(name)).exists():
+                    manifest["files"][attempts_of(name)] = asdict(progress.measure.extent)
             manifest["notices"] = sorted({*manifest.get("notices", []), *run.service.notices})
             run.folder.write_manifest(manifest)
     except HybridError as error:
@@ -250,10 +255,6 @@ def _servers(run: ResolvedRun, before: Mapping[str, Any]) -> dict[str, Json]:
     known: list[Json] = [*before.get("mcp", ())]
     found = [*known, *(server for server in now if server not in known)]
     return {"mcp": found} if found else {}
-
-
-def _has_attempts(folder: RunFolder, solver: str) -> bool:
-    return (folder.path / attempts_of(solver)).exists()
 
 
 def _connections(run: ResolvedRun, before: Sequence[Json]) -> list[Json]:
