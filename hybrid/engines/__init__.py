@@ -15,7 +15,7 @@ from hybrid.running.engine import Opener, here
 
 
 def opener_of(config: RunConfig) -> Opener:
-    """What opens the engine that was named.
+    """The function that opens the engine that was named.
 
     Raises:
         UsageError: an address without an engine that has one, or the package of the engine is not installed.

@@ -35,7 +35,7 @@ ImageInput: TypeAlias = "str | Path | bytes | Image.Image | Pixels"
 
 @dataclass(frozen=True, repr=False)
 class ShownFinding:
-    """What a tool found; a notebook shows its text and its pictures.
+    """A finding; a notebook shows its text and its pictures.
 
     `data` is JSON with units in its keys, `confidence` in 0..1; `backend` and `version` say what answered. `notes` are
     whole sentences about that, such as why a learned backend could not be had.
