@@ -135,8 +135,7 @@ def gallery(
       hybrid tools gallery photos -o gallery --args 'detection={"names": ["dog"]}'
     """
     from hybrid.log.files import write_atomic
-    from hybrid.serving.isolated import IsolatedTools
-    from hybrid.serving.service import ServiceOptions
+    from hybrid.serving.service import ServiceOptions, ToolService
 
     # A pipe would be waited for.
     there = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())
@@ -146,7 +145,7 @@ def gallery(
     chosen, left_out = choose(pairs("--args", written))
     kept = open_cache()
     options = ServiceOptions(backend, timeout_s=max_seconds, pictures="png", isolated=True)
-    service = IsolatedTools(kept.store, kept, options)
+    service = ToolService(kept.store, kept, options)
     out.mkdir(parents=True, exist_ok=True)
     try:
         sections = asyncio.run(_sections(Studio(service, out), chosen, files))

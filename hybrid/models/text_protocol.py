@@ -1,5 +1,7 @@
 """Tool calls for models that have none of their own: asked for, and read, as text.
 
+    reply = with_calls(await model.chat(as_text(messages, tools), (), call), call)
+
 `--tool-calling text` chooses it. The tools are described at the end of the system message, or before the question where
 there is none, so that the question stays next to what is asked of the answer, and all questions begin alike. A call is
 one fenced block, and results come back as user messages:
@@ -29,10 +31,9 @@ from hybrid.messages import (
     images_of,
     parts_of,
 )
-from hybrid.models.base import CallKey, ChatModel
+from hybrid.models.base import CallKey
 from hybrid.models.toolspec import COORDINATES, IMAGE, IMAGES, spec
 from hybrid.tool import Tool
-from hybrid.types import Json
 
 _KEYS = frozenset({"tool", "images", "args"})
 
@@ -210,42 +211,3 @@ def with_calls(reply: AssistantMessage, call: CallKey) -> AssistantMessage:
     if not calls and not invalid:
         return reply
     return replace(reply, text=text, calls=calls, invalid=invalid)
-
-
-class TextProtocol:
-    """A `ChatModel` around another that is never told of tools: calls are written and read as text."""
-
-    def __init__(self, inner: ChatModel) -> None:
-        self._inner = inner
-
-    @property
-    def inner(self) -> ChatModel:
-        """The model that is never told of tools."""
-        return self._inner
-
-    @property
-    def name(self) -> str:
-        """The inner model's name."""
-        return self._inner.name
-
-    @property
-    def provider(self) -> str:
-        """The inner model's provider."""
-        return self._inner.provider
-
-    def metadata(self) -> Mapping[str, Json]:
-        """The inner model's facts, and that tools are called by text."""
-        return {**self._inner.metadata(), "tool_calling": "text"}
-
-    def connection(self) -> Mapping[str, Json]:
-        """How the inner model's server is reached."""
-        return self._inner.connection()
-
-    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
-        """The inner model's message, its blocks turned into calls when `tools` are offered. Raises what it raises."""
-        reply = await self._inner.chat(as_text(messages, tools), (), call)
-        return with_calls(reply, call) if tools else reply
-
-    async def close(self) -> None:
-        """Close the inner model."""
-        await self._inner.close()

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hybrid.models.base import ModelSettings
+from hybrid.models.images import fit
 from hybrid.models.prices import Price
 from hybrid.models.providers import image_tokens
-from hybrid.models.render import fit
 from hybrid.models.text_protocol import describe
 from hybrid.models.tokens import text_tokens, tools_tokens
 from hybrid.running.config import RunConfig

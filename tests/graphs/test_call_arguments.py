@@ -24,7 +24,7 @@ from hybrid.messages import (
     finding_parts,
     readable,
 )
-from hybrid.models.text_protocol import TextProtocol
+from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.prompts import Wording
 from hybrid.registry import load, load_solver
 from hybrid.serving.service import ToolService
@@ -32,6 +32,21 @@ from hybrid.solving.controls import Control
 from hybrid.solving.session import Resources, Session
 from hybrid.solving.solver import Limits
 from hybrid.types import Attempt, Exchange, Fault, ImageRef, Kind, Outcome, Prompt, Reply
+
+
+class ToldInText:
+    """A `ChatModel` around another that is shown tools as text."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def chat(self, messages: Any, tools: Any, call: Any) -> Any:
+        reply = await self._inner.chat(as_text(messages, tools), (), call)
+        return with_calls(reply, call) if tools else reply
+
 
 BOX = {"x0": 0, "y0": 0, "x1": 10, "y1": 10}
 LONE = "\ud800"
@@ -125,7 +140,7 @@ def test_arguments_that_are_no_json_object(ask: Any, written: str) -> None:
     ],
 )
 def test_a_bad_call_in_text_is_answered_in_words(ask: Any, block: str) -> None:
-    reply, model = ask(f"```json\n{block}\n```", wrap=TextProtocol)
+    reply, model = ask(f"```json\n{block}\n```", wrap=ToldInText)
     assert (reply.text, reply.usage.tool_calls, len(model.calls)) == ("Answer: (A)", 1, 2)
     (fault,) = [step.fault for step in reply.steps if step.kind == "tool"]
     assert fault in (Fault.BAD_ARGUMENTS, Fault.UNKNOWN_IMAGE)

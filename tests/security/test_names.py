@@ -16,7 +16,7 @@ import pytest
 from hybrid.errors import HybridError, ToolError
 from hybrid.images import ImageStore
 from hybrid.messages import finding_parts, images_of, user_message
-from hybrid.models.render import ImageEncoder, ImageRules, arrange
+from hybrid.models.images import ImageEncoder, ImageRules, arrange
 from hybrid.models.toolspec import spec
 from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache

@@ -358,7 +358,7 @@ class RayEngine:
         nodes = sum(node["Alive"] for node in ray.nodes())  # type: ignore[no-untyped-call]
         backends = run.tools.backends
         codes = {name: code_of(load("tools", name)) for name in backends if module_of("tools", name) != f"tools.{name}"}
-        setup = ToolSetup(self._place, options, run.config.cache, backends, -(-size.tools // nodes), codes)
+        setup = ToolSetup(self._place, options, backends, -(-size.tools // nodes), codes)
         kind: Any = ray.remote(ToolActor).options(
             num_cpus=1, num_gpus=size.tool_gpus, max_restarts=-1, max_task_retries=MOST_RETRIES, max_concurrency=1000
         )

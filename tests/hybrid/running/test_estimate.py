@@ -11,9 +11,9 @@ from graphs.controller import SOLVER as CONTROLLER
 from graphs.verify import SOLVER as VERIFY
 from hybrid.messages import AssistantMessage, Message, TokenUsage, ToolCall, images_of, parts_of
 from hybrid.models.base import CallKey, ModelSettings
+from hybrid.models.images import arrange
 from hybrid.models.prices import Price
 from hybrid.models.providers import image_tokens
-from hybrid.models.render import arrange
 from hybrid.models.text_protocol import describe
 from hybrid.models.tokens import text_tokens, tools_json
 from hybrid.prompts import REASONING

@@ -16,8 +16,7 @@ from hybrid.registry import described_by, load, look_also_in
 from hybrid.running.tools_in_use import tools_in_use
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.described import Describer
-from hybrid.serving.isolated import IsolatedTools
-from hybrid.serving.service import ServiceOptions
+from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.serving.sources import code_of
 from hybrid.solving.solver import Solver
 from hybrid.types import Fault
@@ -129,7 +128,7 @@ async def test_a_described_tool_is_asked_in_the_worker_which_checks_its_argument
         tool = load("tools", "sound")
     store = ImageStore(tmp_path / "images")
     cache = FindingCache(tmp_path / "findings", store)
-    runner = IsolatedTools(store, cache, ServiceOptions("classical", isolated=True))
+    runner = ToolService(store, cache, ServiceOptions("classical", isolated=True))
     try:
         refs = fakes.refs(store, 1)
         found = [await runner.call(tool, tool.parse({"number": 3}), refs) for _ in range(2)]

@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,9 @@ from hybrid.errors import DataError, ToolError, WeightsError
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache, key_of
+from hybrid.serving.pipeline import Pipeline
 from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.timing import Stopwatch
 from hybrid.tool import Args, Need, Tool
 from hybrid.types import Fault, Finding, StoredImage
 
@@ -52,8 +55,8 @@ async def calls(
     fakes: Any, service: ToolService, tool: Tool, numbers: list[int], seed: int = 1
 ) -> list[Finding | BaseException]:
     refs = fakes.refs(service.store, seed)
-    # Whoever asks while the weights load would be ahead of the others.
-    await service.ready(tool)
+    # A call that is made while the weights load would be ahead of the others.
+    await service.executor.load(tool, Stopwatch(time.monotonic))
     asked = (service.call(tool, fakes.NumberArgs(number=number), refs) for number in numbers)
     return list(await asyncio.gather(*asked, return_exceptions=True))
 
@@ -137,6 +140,7 @@ from pathlib import Path
 from hybrid.serving.cache import FindingCache
 from hybrid.images import ImageStore
 from hybrid.registry import load
+from hybrid.serving.pipeline import Pipeline
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.types import ImageRef
 root = Path(sys.argv[1])
@@ -278,12 +282,14 @@ async def test_what_another_backend_found_in_the_meantime_is_not_kept(
     fakes: Any, service: Make, store: ImageStore, tmp_path: Path
 ) -> None:
     one, weights = service(), tmp_path / "weights"
+    pipeline = one.executor
+    assert isinstance(pipeline, Pipeline)
     weights.mkdir()
 
     def taken_away(_: Args) -> None:
         # As when it is evicted while the tools that it needs are asked, and its weights are gone by then.
-        assert one.loader.loaded == ("counter",)
-        one.loader._loaded.clear()
+        assert pipeline.loader.loaded == ("counter",)
+        pipeline.loader._loaded.clear()
         weights.rmdir()
 
     learned, fallback = fakes.CountingBackend(), fakes.CountingBackend()

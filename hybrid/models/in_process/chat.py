@@ -33,9 +33,9 @@ from hybrid.messages import (
     ToolMessage,
     parts_of,
 )
-from hybrid.models import _transformers as local
 from hybrid.models.base import CallKey, ModelRefused, ModelSettings
-from hybrid.models.render import arrange, scaled
+from hybrid.models.images import arrange, scaled
+from hybrid.models.in_process import generation
 from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.models.toolspec import spec
 from hybrid.repeats import seed_of_repetition
@@ -54,7 +54,7 @@ CONFIGURATION = (
 )
 Begun = asyncio.Future[None]
 """Done when the thread takes a request up: what comes before is waiting, and no time of its question."""
-Waiting = tuple[local.Conversation, local.Sampling, "asyncio.Future[local.Spoken]", Begun]
+Waiting = tuple[generation.Conversation, generation.Sampling, "asyncio.Future[generation.Spoken]", Begun]
 
 
 class HuggingFaceChat:
@@ -73,7 +73,7 @@ class HuggingFaceChat:
         self._store = store
         self._dtype, self._batch = _extra(settings)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="hf")
-        self._loaded: local.Loaded | None = None
+        self._loaded: generation.Loaded | None = None
         self._waiting: list[Waiting] = []
         self._serving: asyncio.Task[None] | None = None
 
@@ -100,6 +100,7 @@ class HuggingFaceChat:
             "seed": settings.seed,
             "keep_images": settings.keep_images,
             "versions": {package: version(package) for package in ("transformers", "torch")},
+            **({"tool_calling": "text"} if settings.tool_calling == "text" else {}),
         }
 
     def connection(self) -> Mapping[str, Json]:
@@ -117,8 +118,8 @@ class HuggingFaceChat:
             Outage: the device has no memory left for this request.
         """
         loaded = await self._ready()
-        as_blocks = not loaded.takes_tools
-        if as_blocks and tools and self._settings.tool_calling == "native":
+        as_blocks = not loaded.takes_tools or self._settings.tool_calling == "text"
+        if tools and not loaded.takes_tools and self._settings.tool_calling == "native":
             raise ModelRefused(f"--tool-calling native: the chat template of {self.name} has no tools; use text")
         shown = as_text(messages, tools) if as_blocks else list(messages)
         conversation, sent = await self._conversation(shown, () if as_blocks else tools)
@@ -150,7 +151,7 @@ class HuggingFaceChat:
         found = await _served(work, begun)
         best = max(options, key=lambda option: found[option])
         text = f"{prefix}{best}{')' if prefix.endswith('(') else ''}"
-        spoken = local.Spoken(text, (), (), 0, 0, cut=False)
+        spoken = generation.Spoken(text, (), (), 0, 0, cut=False)
         reply = self._message(spoken, sent)
         return replace(reply, likelihood=found, usage=None)
 
@@ -171,28 +172,28 @@ class HuggingFaceChat:
 
         return await loop.run_in_executor(self._thread, taken_up)
 
-    async def _ready(self) -> local.Loaded:
+    async def _ready(self) -> generation.Loaded:
         """The model. Loading it, or waiting until the thread is free to say that it is, is no question's time."""
         with waiting():
             return await self._run(self._load)
 
-    def _load(self) -> local.Loaded:
+    def _load(self) -> generation.Loaded:
         if self._loaded is None:
             with loading(f"the model {self.name}"):
                 import torch
 
                 device = self._settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
-                self._loaded = local.load(find_weights(self._where, download=True), device, self._dtype)
+                self._loaded = generation.load(find_weights(self._where, download=True), device, self._dtype)
         return self._loaded
 
     async def _conversation(
         self, messages: list[Message], tools: Sequence[Tool]
-    ) -> tuple[local.Conversation, list[SentImage]]:
+    ) -> tuple[generation.Conversation, list[SentImage]]:
         arranged = arrange(messages, self._settings.keep_images)
         sent: list[SentImage] = []
         with waiting():
             shown = await asyncio.to_thread(lambda: [self._turn(message, sent) for message in arranged])
-        return local.Conversation(shown, [spec(tool) for tool in tools]), sent
+        return generation.Conversation(shown, [spec(tool) for tool in tools]), sent
 
     def _turn(self, message: Message, sent: list[SentImage]) -> dict[str, Any]:
         """A message for a chat template: arguments as objects, images as PIL pictures."""
@@ -218,14 +219,14 @@ class HuggingFaceChat:
         sent.append(SentImage(part.ref.name, image, shown))
         return {"type": "image", "image": picture}
 
-    async def _submit(self, conversation: local.Conversation, call: CallKey) -> local.Spoken:
+    async def _submit(self, conversation: generation.Conversation, call: CallKey) -> generation.Spoken:
         """Queue a request; whoever finds nobody serving starts to serve."""
         own = seed_of_repetition(self._settings.seed or 0, call.repetition)
         key = f"{own}/{call.question}/{call.ask}/{call.call}"
         seed = int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big")
-        sampling = local.Sampling(self._settings.max_tokens, self._settings.temperature, seed)
+        sampling = generation.Sampling(self._settings.max_tokens, self._settings.temperature, seed)
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[local.Spoken] = loop.create_future()
+        future: asyncio.Future[generation.Spoken] = loop.create_future()
         begun: Begun = loop.create_future()
         self._waiting.append((conversation, sampling, future, begun))
         if self._serving is None or self._serving.done():
@@ -250,10 +251,12 @@ class HuggingFaceChat:
                 if not future.done():
                     future.set_result(one)
 
-    def _generate(self, conversations: list[local.Conversation], sampling: local.Sampling) -> list[local.Spoken]:
+    def _generate(
+        self, conversations: list[generation.Conversation], sampling: generation.Sampling
+    ) -> list[generation.Spoken]:
         return self._load().generate(conversations, sampling)
 
-    def _message(self, spoken: local.Spoken, sent: Sequence[SentImage], turn: int = 0) -> AssistantMessage:
+    def _message(self, spoken: generation.Spoken, sent: Sequence[SentImage], turn: int = 0) -> AssistantMessage:
         calls = [ToolCall(f"call_{turn}_{number}", name, args) for number, (name, args) in enumerate(spoken.calls)]
         invalid = [
             InvalidCall(f"bad_{turn}_{number}", None, text, error)
@@ -277,8 +280,8 @@ def _extra(settings: ModelSettings) -> tuple[str, int]:
     if unknown := sorted(settings.extra.keys() - {"dtype", "batch"}):
         raise UsageError(f"--model-arg {', '.join(unknown)}: models in this process (hf:) take dtype and batch")
     dtype, batch = settings.extra.get("dtype", "auto"), settings.extra.get("batch", 1)
-    if dtype not in local.DTYPES:
-        raise UsageError(f"--model-arg dtype={dtype}: choose {', '.join(local.DTYPES)}")
+    if dtype not in generation.DTYPES:
+        raise UsageError(f"--model-arg dtype={dtype}: choose {', '.join(generation.DTYPES)}")
     if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
         raise UsageError(f"--model-arg batch={batch}: must be a whole number from 1")
     if batch > 1 and settings.temperature != 0:

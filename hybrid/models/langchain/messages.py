@@ -1,4 +1,4 @@
-"""LangChain's messages from ours and back: the only place that knows both.
+"""The codec of LangChain's messages: from ours and back.
 
     request, sent = to_langchain(arranged, images.encoded, detail)
     reply = from_langchain(await client.ainvoke(request))
@@ -24,7 +24,7 @@ from hybrid.messages import (
     ToolCall,
     UserMessage,
 )
-from hybrid.models.completions import as_written, read_arguments
+from hybrid.models.chat_completions.codec import as_written, read_arguments
 from hybrid.models.replies import refusal_of
 from hybrid.types import StoredImage
 
@@ -44,7 +44,7 @@ _REASONS = ("finish_reason", "stop_reason", "done_reason", "status")
 def to_langchain(
     messages: Sequence[Message], encode: Encode, detail: str | None = None, *, as_urls: bool = False
 ) -> tuple[list[BaseMessage], tuple[SentImage, ...]]:
-    """Arranged messages (`hybrid.models.render.arrange`) with the bytes of their images, and the images in order.
+    """Arranged messages (`hybrid.models.images.arrange`) with the bytes of their images, and the images in order.
 
     With `as_urls` an image is a part in OpenAI's form, and with `detail` one that carries it. Raises what `encode`
     raises.

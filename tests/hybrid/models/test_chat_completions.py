@@ -17,11 +17,12 @@ from hybrid.errors import Outage
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, Message, SystemMessage, TokenUsage, ToolMessage, user_message
 from hybrid.models import CallKey, ModelRefused, ModelSettings, open_model
-from hybrid.models.completions import PLACE, as_json, message, readable, request_body
+from hybrid.models.caller import Caller
+from hybrid.models.chat_completions.client import ChatCompletionsClient
+from hybrid.models.chat_completions.codec import PLACE, as_json, message, readable, request_body
+from hybrid.models.chat_completions.wire import LARGEST_REPLY, proxy_for
 from hybrid.models.failures import Backoff, UnreadableReplyError
-from hybrid.models.langchain_chat import LangChainChat
-from hybrid.models.openai_chat import OpenAIChat
-from hybrid.models.wire import LARGEST_REPLY, proxy_for
+from hybrid.models.langchain.client import LangChainClient
 from hybrid.repeats import seed_of_repetition
 from hybrid.secrets import keep_secret
 from hybrid.tool import Tool
@@ -61,11 +62,16 @@ class Pages:
         self.arrived.set()
 
 
-def chat(recorder: Any, store: ImageStore, **settings: Any) -> OpenAIChat:
-    return OpenAIChat("openai:m", ModelSettings(**{"base_url": f"{recorder.url}/v1", **settings}), store, QUICK)
+def opened(store: ImageStore, name: str = "openai:m", **settings: Any) -> Caller[bytes]:
+    chosen = ModelSettings(**settings)
+    return Caller(ChatCompletionsClient(name, chosen, store), chosen, backoff=QUICK)
 
 
-async def asked(model: OpenAIChat, text: str = "Which?", tools: Any = (), call: CallKey = CALL) -> AssistantMessage:
+def chat(recorder: Any, store: ImageStore, **settings: Any) -> Caller[bytes]:
+    return opened(store, **{"base_url": f"{recorder.url}/v1", **settings})
+
+
+async def asked(model: Caller[bytes], text: str = "Which?", tools: Any = (), call: CallKey = CALL) -> AssistantMessage:
     try:
         return await model.chat([user_message([text])], tools, call)
     finally:
@@ -334,15 +340,16 @@ async def test_query_user_and_organization_reach_the_server(
 @pytest.mark.parametrize(
     ("extra", "kind"),
     [
-        ({}, OpenAIChat),
-        ({"top_p": 0.5, "extra_body": {"a": 1}, "default_query": {"v": "1"}}, OpenAIChat),
-        ({"api": "responses"}, LangChainChat),
-        ({"logprobs": True}, LangChainChat),
-        ({"default_query": {"a": [1]}}, LangChainChat),
+        ({}, ChatCompletionsClient),
+        ({"top_p": 0.5, "extra_body": {"a": 1}, "default_query": {"v": "1"}}, ChatCompletionsClient),
+        ({"api": "responses"}, LangChainClient),
+        ({"logprobs": True}, LangChainClient),
+        ({"default_query": {"a": [1]}}, LangChainClient),
     ],
 )
 def test_options_that_the_client_does_not_know_go_to_langchain(extra: Any, kind: type, store: ImageStore) -> None:
-    assert type(open_model("openai:m", ModelSettings(base_url="http://127.0.0.1:9", extra=extra), store)) is kind
+    model: Any = open_model("openai:m", ModelSettings(base_url="http://127.0.0.1:9", extra=extra), store)
+    assert type(model.client) is kind
 
 
 def test_proxies_come_from_the_environment(store: ImageStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -357,7 +364,8 @@ def test_proxies_come_from_the_environment(store: ImageStore, monkeypatch: pytes
     assert proxy_for("http://far.example/v1") is None
     monkeypatch.setenv("ALL_PROXY", "socks5://proxy.example:1080")
     model = open_model("openai:m", ModelSettings(base_url="http://far.example/v1"), store)
-    assert isinstance(model, LangChainChat)
+    assert isinstance(model, Caller)
+    assert isinstance(model.client, LangChainClient)
 
 
 async def test_a_request_goes_through_the_proxy(
@@ -423,7 +431,7 @@ async def test_every_repetition_is_sent_a_seed_of_its_own(recorder: Any, store: 
 
 async def test_a_system_message_and_parts_of_earlier_replies(recorder: Any, store: ImageStore) -> None:
     recorder.says(body())
-    model = OpenAIChat("openai:o3-mini", ModelSettings(base_url=f"{recorder.url}/v1"), store)
+    model = opened(store, "openai:o3-mini", base_url=f"{recorder.url}/v1")
     history: list[Message] = [
         SystemMessage("Be brief."),
         user_message(["Which?"]),
@@ -478,7 +486,7 @@ async def test_a_reply_that_is_cut_off_or_no_http_is_asked_for_again(store: Imag
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     async with server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-        model = OpenAIChat("openai:m", ModelSettings(base_url=url, retries=2), store, QUICK)
+        model = opened(store, base_url=url, retries=2)
         reply = await asked(model)
     assert (reply.text, reply.attempts, answers) == ("(A)", 3, [])
 
@@ -498,7 +506,8 @@ async def test_langchain_gives_the_same_invalid_call_as_this_client(
     called = one_call(arguments)
     recorder.says(responses_body(called) if "api" in extra else calling(called))
     model = open_model("openai:m", ModelSettings(base_url=recorder.url, extra=extra, retries=3), store)
-    assert isinstance(model, LangChainChat)
+    assert isinstance(model, Caller)
+    assert isinstance(model.client, LangChainClient)
     question = user_message(["q"])
     try:
         reply = await model.chat([question], [crop_tool], CallKey("q"))

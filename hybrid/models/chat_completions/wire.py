@@ -1,10 +1,10 @@
-"""HTTP for `openai:` models: a pool of connections in a thread and an event loop of its own.
+"""HTTP for chat completions: a pool of connections in a thread and an event loop of its own.
 
-    choice = await wire.post(body, keep)      # from any event loop
+    reply = await wire.post(body, read)      # from any event loop; `read` runs in the thread of the connections
     await wire.close()
 
-A reply is read, and kept, in that thread as soon as it is complete, however busy the loop is that waits for it: what a
-server has said is not lost when the process is killed a moment later.
+A reply is read, and kept, in that thread as soon as it is complete, however busy the loop is that waits for it: a kill
+of the process a moment later does not lose it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from hybrid.models.completions import CompletionChoice, readable
+from hybrid.messages import AssistantMessage
 from hybrid.models.failures import StatusError, UnreadableReplyError, redirected
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ SWITCH_S = 0.0001
 needs the interpreter several times for each reply, falls behind a busy loop: at a kill with 64 in flight some 40
 replies were unread, and 0 to 9 with this (`bench/kills.py`); the processor time was the same."""
 
-Keep = Callable[[bytes], None]
-"""Keeps the body of a reply. Called in the thread of the connections."""
+Read = Callable[[bytes], AssistantMessage]
+"""Reads the body of a reply. Called in the thread of the connections; raises `UnreadableReplyError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,22 +68,22 @@ def proxy_for(url: str) -> str | None:
 
 @dataclass(eq=False, slots=True)
 class _Posted:
-    """A request on its way, and who waits for the reply."""
+    """A request on its way, and the future of its reply."""
 
     body: bytes
-    keep: Keep | None
-    reply: asyncio.Future[CompletionChoice]
+    read: Read
+    reply: asyncio.Future[AssistantMessage]
     task: asyncio.Task[None] | None = None
     given_up: bool = False
 
     def cancel(self) -> None:
-        """In the thread: nobody waits any more."""
+        """In the thread: drop the request."""
         if self.task is not None:
             self.task.cancel()
 
 
-_Told = tuple["asyncio.Future[CompletionChoice]", CompletionChoice | None, Exception | None]
-"""Who waits, and the reply or what went wrong; neither where the request was dropped."""
+_Ended = tuple["asyncio.Future[AssistantMessage]", AssistantMessage | None, Exception | None]
+"""The future to set, and the reply or the error; neither where the request was dropped."""
 
 
 class Wire:
@@ -97,10 +97,10 @@ class Wire:
         self._session: aiohttp.ClientSession | None = None
         self._lock = threading.Lock()
         self._posted: list[_Posted] = []
-        self._told: dict[asyncio.AbstractEventLoop, list[_Told]] = {}
+        self._ended: dict[asyncio.AbstractEventLoop, list[_Ended]] = {}
 
-    async def post(self, body: bytes, keep: Keep | None = None) -> CompletionChoice:
-        """Send a request and read its reply, which `keep` gets if it is one, before anybody waits for anything else.
+    async def post(self, body: bytes, read: Read) -> AssistantMessage:
+        """Send a request and read its reply.
 
         Raises:
             StatusError: the server answers with a status of 300 or above; redirections are not followed.
@@ -109,18 +109,18 @@ class Wire:
             aiohttp.ClientError: the connection failed.
         """
         loop = self._started()
-        posted = _Posted(body, keep, asyncio.get_running_loop().create_future())
+        posted = _Posted(body, read, asyncio.get_running_loop().create_future())
         with self._lock:
             self._posted.append(posted)
             alone = len(self._posted) == 1
-        # Whoever finds others there need not wake the thread again: it takes all at once.
+        # The thread takes all requests at once: the first of them has woken it.
         if alone:
             loop.call_soon_threadsafe(self._take)
         try:
             return await posted.reply
         except asyncio.CancelledError:
             posted.given_up = True
-            # Whoever closes the connections has ended the request already.
+            # A closed loop has ended the request already.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(posted.cancel)
             raise
@@ -135,41 +135,41 @@ class Wire:
 
     async def _answer(self, one: _Posted) -> None:
         try:
-            choice = await self._post(one.body, one.keep)
+            reply = await self._post(one.body, one.read)
         except asyncio.CancelledError:
-            self._tell(one, None, None)
+            self._hand_over(one, None, None)
             raise
-        # Whoever waits for the reply gets whatever went wrong.
+        # Every error is raised where the reply is awaited.
         except Exception as error:
-            self._tell(one, None, error)
+            self._hand_over(one, None, error)
         else:
-            self._tell(one, choice, None)
+            self._hand_over(one, reply, None)
 
-    def _tell(self, one: _Posted, choice: CompletionChoice | None, error: Exception | None) -> None:
+    def _hand_over(self, one: _Posted, reply: AssistantMessage | None, error: Exception | None) -> None:
         """In the thread: hand a reply to the loop that waits for it."""
         loop = one.reply.get_loop()
         with self._lock:
-            told = self._told.setdefault(loop, [])
-            told.append((one.reply, choice, error))
-            alone = len(told) == 1
-        # The loop may have ended: then nobody waits.
+            ended = self._ended.setdefault(loop, [])
+            ended.append((one.reply, reply, error))
+            alone = len(ended) == 1
+        # The loop may have ended, and everything that waited in it.
         if alone:
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(self._give, loop)
 
     def _give(self, loop: asyncio.AbstractEventLoop) -> None:
-        """In the loop of those who wait: give them what has come."""
+        """In a loop that waits for replies: set the futures of those that have come."""
         with self._lock:
-            told = self._told.pop(loop, [])
-        for reply, choice, error in told:
-            if reply.done():
+            ended = self._ended.pop(loop, [])
+        for future, reply, error in ended:
+            if future.done():
                 continue
             if error is not None:
-                reply.set_exception(error)
-            elif choice is not None:
-                reply.set_result(choice)
+                future.set_exception(error)
+            elif reply is not None:
+                future.set_result(reply)
             else:
-                reply.cancel()
+                future.cancel()
 
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._lock:
@@ -181,7 +181,7 @@ class Wire:
                 self._thread.start()
             return self._loop
 
-    async def _post(self, body: bytes, keep: Keep | None) -> CompletionChoice:
+    async def _post(self, body: bytes, read: Read) -> AssistantMessage:
         data: Any = body if len(body) < LARGE_BODY else io.BytesIO(body)
         at = self._address
         import aiohttp
@@ -193,16 +193,13 @@ class Wire:
             ) as response:
                 if response.status >= 300:
                     raise await _status_error(response)
-                said = await _read(response, LARGEST_REPLY)
-        # Both say 400 of themselves, which is no word of the server about the request.
+                reply = await _body(response, LARGEST_REPLY)
+        # Both carry a status of 400 that did not come from the server.
         except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError) as error:
             raise UnreadableReplyError(f"the reply is cut off or no HTTP ({error})") from None
-        if len(said) > LARGEST_REPLY:
+        if len(reply) > LARGEST_REPLY:
             raise UnreadableReplyError(f"the reply has more than {LARGEST_REPLY:,} bytes")
-        choice = readable(said)
-        if keep is not None:
-            keep(said)
-        return choice
+        return read(reply)
 
     def _opened(self) -> aiohttp.ClientSession:
         import aiohttp
@@ -240,13 +237,13 @@ class Wire:
 
 
 def _tls() -> ssl.SSLContext:
-    """What the other clients trust: `SSL_CERT_FILE` or `SSL_CERT_DIR`, else the certificates of certifi."""
+    """The certificates that the other clients trust: `SSL_CERT_FILE` or `SSL_CERT_DIR`, else those of certifi."""
     import httpx
 
     return httpx.create_ssl_context()
 
 
-async def _read(response: aiohttp.ClientResponse, most: int) -> bytes:
+async def _body(response: aiohttp.ClientResponse, most: int) -> bytes:
     """The body, or the beginning of it that is longer than `most` bytes."""
     data = bytearray()
     async for chunk in response.content.iter_any():
@@ -260,7 +257,7 @@ async def _read(response: aiohttp.ClientResponse, most: int) -> bytes:
 async def _status_error(response: aiohttp.ClientResponse) -> StatusError:
     if response.status < 400:
         return redirected(response.status, str(response.url), response.headers.get("location"))
-    text = (await _read(response, LARGEST_ERROR))[:LARGEST_ERROR].decode("utf-8", "replace")
+    text = (await _body(response, LARGEST_ERROR))[:LARGEST_ERROR].decode("utf-8", "replace")
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):

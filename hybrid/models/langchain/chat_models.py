@@ -1,7 +1,7 @@
-"""LangChain's clients without a row in `providers`: made by `provider:name`, or handed in by Python code.
+"""LangChain's chat models: made by `provider:name`, or handed in by Python code.
 
-    client = client_named("mistralai", "pixtral-12b")    # None where LangChain knows no such provider
-    row = row_of(client, "mistralai")                    # which options it takes, by the fields of its class
+    chat_model = chat_model_named("mistralai", "pixtral-12b")    # None where LangChain knows no such provider
+    row = row_of(chat_model, "mistralai")                        # its options, by the fields of its class
 
 Packages that are not installed are named as pip knows them.
 """
@@ -32,8 +32,8 @@ _ADDRESS = ("base_url", "api_base", "endpoint", "host", "proxy")
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
-def client_named(word: str, model: str, options: Mapping[str, Any] | None = None) -> BaseChatModel | None:
-    """The client that `init_chat_model` makes, or None for a provider that it does not know.
+def chat_model_named(word: str, model: str, options: Mapping[str, Any] | None = None) -> BaseChatModel | None:
+    """The chat model that `init_chat_model` makes, or None for a provider that it does not know.
 
     Raises:
         UsageError: its package is not installed, or it cannot be made: no key, an option that it does not take.
@@ -44,20 +44,20 @@ def client_named(word: str, model: str, options: Mapping[str, Any] | None = None
     from langchain.chat_models import init_chat_model
 
     try:
-        client: BaseChatModel = init_chat_model(model, model_provider=word, **(options or {}))
+        chat_model: BaseChatModel = init_chat_model(model, model_provider=word, **(options or {}))
     except ImportError as error:
         raise UsageError(f"--model {word}:{model}: {error}") from error
-    # Every client has exceptions of its own for a missing key.
+    # Every chat model has exceptions of its own for a missing key.
     except Exception as error:
         if str(error).startswith("Unsupported provider"):
             return None
         raise UsageError(f"--model {word}:{model}: {summary(error)}") from error
-    return client
+    return chat_model
 
 
-def row_of(client: BaseChatModel, word: str) -> Provider:
-    """A row for a client, by the options that its class has."""
-    known = options_known(client)
+def row_of(chat_model: BaseChatModel, word: str) -> Provider:
+    """The quirks of a chat model, by the options that its class has."""
+    known = options_known(chat_model)
 
     def named(*names: str) -> str | None:
         return next((name for name in names if name in known), None)
@@ -76,45 +76,45 @@ def row_of(client: BaseChatModel, word: str) -> Provider:
     )
 
 
-def options_known(client: BaseChatModel) -> frozenset[str]:
-    """The names under which the class of a client takes options."""
-    fields = type(client).model_fields
+def options_known(chat_model: BaseChatModel) -> frozenset[str]:
+    """The names under which the class of a chat model takes options."""
+    fields = type(chat_model).model_fields
     return frozenset(fields) | {field.alias for field in fields.values() if field.alias}
 
 
-def package_of(client: BaseChatModel) -> tuple[str, ...]:
-    """The distribution that brings the class of a client; none for a class of a script."""
-    top = type(client).__module__.partition(".")[0]
+def package_of(chat_model: BaseChatModel) -> tuple[str, ...]:
+    """The distribution that brings the class of a chat model; none for a class of a script."""
+    top = type(chat_model).__module__.partition(".")[0]
     return tuple(packages_distributions().get(top, ())[:1])
 
 
-def model_name(client: BaseChatModel) -> str:
-    """What a handed-in model is called here: `langchain:` and its model, or its class where it names none."""
-    said = (getattr(client, name, None) for name in ("model_name", "model", "model_id"))
-    found = next((name for name in said if isinstance(name, str) and name), type(client).__name__)
-    return f"{WORD}:{found}"
+def model_name(chat_model: BaseChatModel) -> str:
+    """The name of a handed-in model: `langchain:` and its model, or its class where it names none."""
+    fields = (getattr(chat_model, field, None) for field in ("model_name", "model", "model_id"))
+    model = next((name for name in fields if isinstance(name, str) and name), type(chat_model).__name__)
+    return f"{WORD}:{model}"
 
 
-def facts_of_client(client: BaseChatModel) -> dict[str, Json]:
+def chat_model_metadata(chat_model: BaseChatModel) -> dict[str, Json]:
     """Class and settings of a handed-in model, as far as they are JSON and neither secret nor an address."""
-    keep_client_secrets(client)
-    kind = type(client)
-    told: dict[str, Json] = {}
-    for name in sorted(client.model_fields_set):
-        field, value = kind.model_fields.get(name), getattr(client, name, None)
+    keep_secrets_of(chat_model)
+    kind = type(chat_model)
+    options: dict[str, Json] = {}
+    for name in sorted(chat_model.model_fields_set):
+        field, value = kind.model_fields.get(name), getattr(chat_model, name, None)
         hidden = names_a_secret(name) or "header" in name or any(word in name for word in _ADDRESS)
         if field is not None and not field.exclude and not hidden and _is_json(value):
-            told[name] = _without_secrets(value)
-    facts: dict[str, Json] = redacted({"class": f"{kind.__module__}.{kind.__qualname__}", "options": told})
-    return facts
+            options[name] = _without_secrets(value)
+    metadata: dict[str, Json] = redacted({"class": f"{kind.__module__}.{kind.__qualname__}", "options": options})
+    return metadata
 
 
-def keep_client_secrets(client: BaseChatModel) -> None:
-    """Register every secret among the settings of a client."""
-    values = {name: getattr(client, name, None) for name in type(client).model_fields}
+def keep_secrets_of(chat_model: BaseChatModel) -> None:
+    """Register every secret among the settings of a chat model."""
+    values = {name: getattr(chat_model, name, None) for name in type(chat_model).model_fields}
     keep_secret(*(value.get_secret_value() for value in values.values() if isinstance(value, SecretStr)))
-    told: dict[str, Json] = {name: value for name, value in values.items() if _is_json(value)}
-    keep_credentials(ModelSettings(extra=told), None)
+    readable: dict[str, Json] = {name: value for name, value in values.items() if _is_json(value)}
+    keep_credentials(ModelSettings(extra=readable), None)
 
 
 def refuse_settings(settings: ModelSettings) -> None:

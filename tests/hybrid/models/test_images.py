@@ -24,7 +24,7 @@ from hybrid.messages import (
     parts_of,
     user_message,
 )
-from hybrid.models.render import SMALL_BYTES, ImageEncoder, ImageRules, arrange, fit
+from hybrid.models.images import SMALL_BYTES, ImageEncoder, ImageRules, arrange, fit
 from hybrid.types import ImageRef, StoredImage
 
 

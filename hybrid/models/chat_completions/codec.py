@@ -39,8 +39,8 @@ ImageBlock = Callable[[ImageRef], dict[str, Any]]
 _RENAMED = {"max_tokens": "max_completion_tokens"}
 _NOT_SENT = frozenset({"use_responses_api", "extra_body", "default_query"})
 PLACE = f"<{secrets.token_hex(16)}>"
-"""Stands for the bytes of an image while a request is written, which need no look for what JSON escapes. Nobody can
-guess it, so that no text holds it."""
+"""Stands for the base64 of an image while a request is written, so that JSON need not look for escapes in there. It is
+random, so that no text holds it."""
 _REASONING_MODEL = re.compile(r"o\d")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
@@ -61,7 +61,7 @@ def request_body(
         messages: in the API's form, with `PLACE` where the base64 of an image goes.
         tools: the schemas of those that are offered, as JSON; empty for none.
         images: the base64 of each, in order.
-        cache_key: what `prompt_cache.lane` gives.
+        cache_key: the result of `prompt_cache.lane`.
     """
     body: dict[str, Any] = {"model": model, "stream": False, "messages": list(messages)}
     body |= {_RENAMED.get(name, name): value for name, value in options.items() if name not in _NOT_SENT}
@@ -88,7 +88,7 @@ def as_json(value: Any) -> bytes:
 
 
 def wire_messages(messages: Sequence[Message], image: ImageBlock, model: str) -> list[dict[str, Any]]:
-    """Arranged messages (`hybrid.models.render.arrange`) in the API's form."""
+    """Arranged messages (`hybrid.models.images.arrange`) in the API's form."""
     return [_wire_message(message, image, model) for message in messages]
 
 
@@ -119,7 +119,7 @@ def _wire_invalid(call: InvalidCall) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class CompletionChoice:
-    """What was read of a reply: its first choice, that one's message, and all of it."""
+    """A reply: the message of its first choice, and the whole body."""
 
     message: Mapping[str, Any]
     finish_reason: str | None

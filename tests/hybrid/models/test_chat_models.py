@@ -13,7 +13,7 @@ from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.messages import user_message
 from hybrid.models import CallKey, ModelRefused, ModelSettings, open_model
-from hybrid.models.langchain_client import facts_of_client, model_name
+from hybrid.models.langchain.chat_models import chat_model_metadata, model_name
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 
@@ -95,7 +95,7 @@ def test_a_model_object_is_known_by_its_class_and_what_is_no_secret() -> None:
         model_kwargs={"told": {"api_key": "one-more-secret-0123", "purpose": "test"}},
     )
     assert model_name(client) == "langchain:gpt-4o"
-    facts: Any = facts_of_client(client)
+    facts: Any = chat_model_metadata(client)
     assert facts["class"] == "langchain_openai.chat_models.base.ChatOpenAI"
     options = facts["options"]
     assert (options["model_name"], options["temperature"]) == ("gpt-4o", 0.3)

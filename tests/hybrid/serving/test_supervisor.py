@@ -24,9 +24,8 @@ from hybrid.images import ImageStore
 from hybrid.loading import OTHER_BARS, loading_shown_by
 from hybrid.registry import load
 from hybrid.secrets import keep_secret
-from hybrid.serving import isolated
+from hybrid.serving import supervisor
 from hybrid.serving.cache import FindingCache, codec
-from hybrid.serving.isolated import IsolatedTools
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.timing import CallTime
 from hybrid.types import Fault, Finding
@@ -143,18 +142,18 @@ def store(tmp_path: Path) -> ImageStore:
     return ImageStore(tmp_path / "images")
 
 
-Make = Callable[..., IsolatedTools]
+Make = Callable[..., ToolService]
 
 
 @pytest.fixture
 def make(tmp_path: Path, store: ImageStore) -> Iterator[Make]:
-    made: list[IsolatedTools] = []
+    made: list[ToolService] = []
 
-    def runner(*, keeps: bool = False, **options: Any) -> IsolatedTools:
+    def runner(*, keeps: bool = False, **options: Any) -> ToolService:
         cache = FindingCache(tmp_path / "findings" if keeps else None, store)
         # What is not to happen in a test takes longer than any machine needs for what is.
         chosen = ServiceOptions("classical", **{"threads": 2, "silence_s": 60.0, **options}, isolated=True)
-        made.append(IsolatedTools(store, cache, chosen))
+        made.append(ToolService(store, cache, chosen))
         return made[-1]
 
     yield runner
@@ -230,7 +229,7 @@ async def test_what_the_cache_has_needs_no_worker(
 async def test_a_worker_that_was_started_before_the_first_call_answers_it(
     make: Make, ask: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(isolated, "SOON_S", 0.0)
+    monkeypatch.setattr(supervisor, "SOON_S", 0.0)
     runner = make()
     runner.warm()
     for _ in range(3):
@@ -351,7 +350,7 @@ async def test_weights_that_never_load_cost_their_tool_alone_and_only_once(
 ) -> None:
     runner = make(load_s=1.5)
     told: list[tuple[str, ...]] = []
-    monkeypatch.setattr(isolated, "TOLD_S", 0.0)
+    monkeypatch.setattr(supervisor, "TOLD_S", 0.0)
     with loading_shown_by(lambda what: told.append(tuple(what))):
         lost, others = await asyncio.gather(ask(runner, [{}, {}], "hanging"), ask(runner, numbers(1, 2)))
         again = await ask(runner, [{}], "hanging")
@@ -404,7 +403,7 @@ async def test_a_closed_runner_answers_nobody_and_leaves_no_process(make: Make, 
     waits = asyncio.ensure_future(ask(runner, [{"fault": "mark", "marks": str(marks)}, {"fault": "sleep"}]))
     while not list(marks.iterdir()):
         await asyncio.sleep(0.01)
-    (supervisor,) = runner._loops.values()
+    (supervisor,) = runner.executor.transport._loops.values()
     assert supervisor._worker is not None
     pid = supervisor._worker.process._process.pid
     runner.close()
@@ -469,7 +468,6 @@ from hybrid.errors import HybridError
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.isolated import IsolatedTools
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.types import ImageRef
 store = ImageStore(Path(sys.argv[2]))
@@ -502,11 +500,11 @@ def test_a_tool_that_never_returns_does_not_keep_a_program_without_a_worker_aliv
 def test_a_worker_ends_with_the_run(folder: Path, tmp_path: Path, fault: str) -> None:
     script = WITH_A_FAULT + textwrap.dedent(f"""
         async def main():
-            runner = IsolatedTools(store, FindingCache(None, store), ServiceOptions("classical", isolated=True))
+            runner = ToolService(store, FindingCache(None, store), ServiceOptions("classical", isolated=True))
             await runner.call(tool, tool.parse({{}}), refs)
-            (supervisor,) = runner._loops.values()
+            (supervisor,) = runner.executor.transport._loops.values()
             hangs = asyncio.create_task(runner.call(tool, tool.parse({{"fault": "{fault}"}}), refs))
-            while not any(job.began.stage == "cpu" for job in supervisor._worker.jobs.values()):
+            while not any(job.start.stage == "cpu" for job in supervisor._worker.jobs.values()):
                 await asyncio.sleep(0.01)
             print(supervisor._worker.process._process.pid, flush=True)
             await hangs

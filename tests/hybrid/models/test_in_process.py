@@ -18,8 +18,8 @@ from hybrid.errors import UsageError, WeightsError
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ImagePart, Message, ToolCall, ToolMessage, user_message
 from hybrid.models import CallKey, ModelRefused, ModelSettings
-from hybrid.models._transformers import read_calls, split_calls, verify
-from hybrid.models.huggingface import HuggingFaceChat
+from hybrid.models.in_process.chat import HuggingFaceChat
+from hybrid.models.in_process.generation import read_calls, split_calls, verify
 from hybrid.types import ImageRef
 
 Make = Callable[..., HuggingFaceChat]

@@ -1,4 +1,4 @@
-"""References to bytes: what a conversation looks like when it goes out, the same for every provider.
+"""The images of a conversation: which of them go out with a request, where, and as which bytes.
 
 `arrange` decides which images are shown and where (pure, no bytes); an `ImageEncoder` has their bytes as they are sent.
 Images that tools made are lifted out of the tool messages into one user message after the batch, because images in a
