@@ -24,7 +24,7 @@ RECORDS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
     ),
     (
         "attempts.jsonl",
-        "A line a finished question, the steps of each ask last in `steps`; or, as the last record, why it is unfinished.",
+        "A line a finished question, the steps of each ask last in `steps`; or the last record: why it is unfinished.",
         (Attempt, Exchange, Prompt, Reply, Usage, Step, Unfinished),
     ),
     ("scores.jsonl", "A line a question, sorted by id.", (Score,)),
