@@ -77,11 +77,10 @@ def family_cpu_s(root: int) -> float:
 
 def one(cpus: int, questions: int, folder: Path) -> ClusterRow:
     """One run in this process."""
-    from hybrid.running.config import RunConfig
+    from hybrid.config import RunConfig, ServiceOptions
     from hybrid.running.engine import here
     from hybrid.running.resolve import prepare
     from hybrid.running.run import carry_out
-    from hybrid.serving.service import ServiceOptions
 
     load = os.getloadavg()[0]
     run = prepare(

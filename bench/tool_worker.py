@@ -21,10 +21,11 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from hybrid.config import ServiceOptions
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolRunner, ToolService
+from hybrid.serving.service import ToolRunner, ToolService
 from hybrid.tool import Tool
 from hybrid.types import ImageRef
 

@@ -17,6 +17,7 @@ is charged from then on.
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +26,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from hybrid.config import QUEUE_S
 from hybrid.errors import Outage, ToolError
 from hybrid.types import Fault
 
@@ -33,8 +35,6 @@ Clock = Callable[[], float]
 
 R = TypeVar("R")
 
-QUEUE_S = 3600.0
-"""How long a call may wait for its turn: far above any queue of ours that moves."""
 FREE_LOAD_S = 30.0
 """How long the first run of a tool is loading: above what libraries take on a busy machine. What goes on for longer is
 a tool that is slow, or hangs, and its question pays."""
@@ -135,6 +135,10 @@ class Stopwatch:
         return self._changed
 
     def _tell(self) -> None:
+        with suppress(RuntimeError):
+            if asyncio.get_running_loop() is self._loop:
+                self._next()
+                return
         # The loop may have ended before the work did: then nobody waits.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._next)
@@ -171,18 +175,22 @@ async def finished(
         ToolError: it runs longer than the question has left, or than any work may; or what the work raises.
         Outage: it was stopped before it ran, or waited too long for its turn.
     """
-    charged, waits_since = watch.read().share, clock()
+    charged, waits_since, ran = watch.read().share, clock(), watch.read().ran
+    limited = spent.left is not None or timeouts.running_s < math.inf
     watch.waiting += 1
     try:
         while not work.done():
             now, moment = watch.read(), clock()
             # Calls of one question that run side by side add to the same time.
             spent.busy, charged = spent.busy + now.share - charged, now.share
-            if now.runs:
-                waits_since, timeout = moment, _until_late(name, now, spent, timeouts)
+            if now.runs or now.ran > ran:
+                waits_since, ran = moment, now.ran
+            if now.runs and limited:
+                timeout = _until_late(name, now, spent, timeouts)
             else:
                 timeout = _until_turn(name, moment - waits_since, timeouts.queue_s)
-            either: set[asyncio.Future[Any]] = {work, watch.changed}
+            # To be woken at each start and stop costs more than many a request.
+            either: set[asyncio.Future[Any]] = {work, watch.changed} if limited else {work}
             await asyncio.wait(either, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
     finally:
         watch.waiting -= 1

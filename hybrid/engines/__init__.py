@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+from hybrid.config import RunConfig
 from hybrid.errors import UsageError, install_extra
-from hybrid.running.config import RunConfig
 from hybrid.running.engine import Opener, here
 
 

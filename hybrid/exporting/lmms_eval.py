@@ -62,8 +62,9 @@ def _task(run: ExportedRun, task: str) -> str:
 
 def _date(run: ExportedRun, solver: str) -> str:
     """When the first question was asked, in UTC and as lmms-eval writes it; 1970 where nobody recorded that."""
-    attempts = run.folder.recorded(solver).without_steps.values()
-    started = [attempt.started for attempt in attempts if attempt.started is not None]
+    started = [
+        attempt.started for attempt in run.folder.recorded(solver).without_steps.values() if attempt.started is not None
+    ]
     return datetime.fromtimestamp(min(started, default=0.0), UTC).strftime("%Y%m%d_%H%M%S")
 
 

@@ -32,6 +32,7 @@ from mcp import ClientSession, McpError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from hybrid.config import ServiceOptions
 from hybrid.errors import Outage, ServerDown, ToolError, UsageError
 from hybrid.images import ImageStore
 from hybrid.integrations.foreign import (
@@ -57,7 +58,7 @@ from hybrid.models.credentials import keep_address, keep_words
 from hybrid.models.images import ImageEncoder, ImageRules
 from hybrid.secrets import redact
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolRunner
+from hybrid.serving.service import ToolRunner
 from hybrid.timing import CallTime
 from hybrid.tool import Tool
 from hybrid.types import Fault, Finding, ImageRef

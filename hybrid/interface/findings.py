@@ -20,9 +20,10 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import numpy as np
 from PIL import Image, ImageOps
 
+from hybrid.config import ServiceOptions
 from hybrid.images import ImageStore, home, read_image_file, to_rgb
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.tool import Pixels, Tool
 from hybrid.types import Finding, ImageRef, Json, StoredImage
 

@@ -1,4 +1,4 @@
-"""A circuit breaker: while the model's server is away nobody sends, one request at a time tries, and then all go on.
+"""A circuit breaker: while the model's server is away only one request at a time is sent, to find out if it is back.
 
     turn = await circuit.turn(call.question)     # waits while the server is away
     try:
@@ -43,9 +43,9 @@ CHECK = {
     Failure.IMAGES: "it takes no images: choose a model that does, or say --images none",
     Failure.TOOLS: "it takes no tools: say --tool-calling text, or ask solvers that call none",
 }
-"""What to do about a rejection that holds for every question."""
+"""Advice on rejections that hold for every question."""
 UNMET = "Check that the server runs, and that --base-url is its address; then run it again to go on."
-"""What to do where no connection was ever made."""
+"""Advice where no connection was ever made."""
 LONGEST_PAUSE_S = 60.0
 """As long as a `Retry-After` is waited for before the next request tries."""
 
@@ -64,15 +64,15 @@ class CircuitLimits:
     """Before the first request that tries; doubled up to `cap_s`, times 0.5 to 1.5."""
     cap_s: float = 4.0
     probes: int = 3
-    """How many requests try at least before it gives up."""
+    """Requests that try, at least, before it gives up."""
     away_s: float = 90.0
-    """How long it tries: a server that is started again loads its weights for a minute."""
+    """Seconds for which it tries: a server that is restarted loads its weights for a minute."""
     unmet_s: float = 10.0
-    """The same where nobody has ever answered and no connection is made: a server that was never there."""
+    """Seconds for which it tries where no connection was ever made: a server that was never there."""
     pages: int = 4
     """Pages for a browser in a row, and nothing else so far, before the run is stopped."""
     busy_s: float = 600.0
-    """The same where the server says 429: quotas are counted by the minute."""
+    """Seconds for which it tries where the server says 429: quotas are counted by the minute."""
 
 
 @dataclass(slots=True)
@@ -81,7 +81,7 @@ class Turn:
 
     question: str
     openings: int
-    """How often the circuit had opened when the request was sent."""
+    """Number of times that the circuit had opened when the request was sent."""
     successes: int
     probe: bool
     """Whether the circuit is open, and this request finds out if the server is back."""
@@ -90,11 +90,11 @@ class Turn:
 
 @dataclass(slots=True)
 class _Row:
-    """What has failed or was refused since the last success."""
+    """Failures and refusals since the last success."""
 
     failures: int = 0
     pages: int = 0
-    """How many of the failures were pages for a browser."""
+    """Failures that were pages for a browser."""
     since: float | None = None
     """When the first of them failed."""
     away_from: float | None = None
@@ -195,7 +195,7 @@ class Circuit:
                 return
 
     def worked(self, turn: Turn) -> None:
-        """The server has answered: everybody goes on."""
+        """The server has answered: all waiting calls go on."""
         self._settle(turn)
         self._successes += 1
         self._row = _Row()
@@ -229,7 +229,7 @@ class Circuit:
         Raises:
             ServerDown: the server has been away for too long.
             ModelRefused: what answers is no model.
-            Outage: the same as the first where only few questions have failed, which may be the reason themselves.
+            Outage: it has, but only few questions have failed, which may themselves be the reason.
         """
         self._settle(turn)
         self._check()
@@ -247,7 +247,7 @@ class Circuit:
                 self._probes += 1
                 self._tried(failed)
             return
-        # Who cannot even connect need not ask others, but one stray failure among many does not stop all.
+        # A call that cannot even connect need not wait for others, but one stray failure among many stops nothing.
         enough = min(limits.failures, self._out + 1) if not failed.reached else limits.failures
         alone = last and self._out == 0 and self._successes == turn.successes
         if row.failures >= enough or (alone and failed.status in ABOUT_ITSELF):
@@ -305,7 +305,7 @@ class Circuit:
         self._close(False)
 
     def refused(self, turn: Turn, failed: FailedRequest) -> HybridError:
-        """What to raise about a request that the server does not take.
+        """The error to raise about a request that the server does not take.
 
         `ModelRefused` where no call can succeed: a key or model that is rejected before anything has worked, or
         refusals of so many questions in a row. Otherwise an `Outage` of this question.
@@ -345,6 +345,6 @@ class Circuit:
     def in_doubt(self, turn: Turn, failed: FailedRequest) -> bool:
         """Whether a moment may show that the server is away: others are out, and none has worked since this was sent.
 
-        Who could not even connect may be the first to notice, whatever the others were still told.
+        A call that could not even connect may be the first to notice, whatever replies the others still got.
         """
         return not failed.reached or (self._out > 0 and self._successes == turn.successes)

@@ -37,7 +37,7 @@ SMALL_BYTES = 2**20
 
 @dataclass(frozen=True, slots=True)
 class ImageRules:
-    """What a provider takes: media types, and the most pixels (width x height)."""
+    """Limits of a provider: media types, and the most pixels (width x height)."""
 
     media_types: frozenset[str] = frozenset({"image/jpeg", "image/png"})
     max_pixels: int | None = None
@@ -149,15 +149,15 @@ class ImageEncoder:
         if kept := self.kept(image):
             return kept
         sent, data = self.load(image)
-        found = sent, base64.b64encode(data)
-        self._keep(image, found)
-        return found
+        encoded = sent, base64.b64encode(data)
+        self._keep(image, encoded)
+        return encoded
 
-    def _keep(self, image: StoredImage, found: tuple[StoredImage, bytes]) -> None:
+    def _keep(self, image: StoredImage, encoded: tuple[StoredImage, bytes]) -> None:
         with self._lock:
             if image.sha256 not in self._texts:
-                self._texts[image.sha256] = found
-                self._kept_bytes += len(found[1])
+                self._texts[image.sha256] = encoded
+                self._kept_bytes += len(encoded[1])
             while self._kept_bytes > KEPT_TEXT_BYTES:
                 self._kept_bytes -= len(self._texts.popitem(last=False)[1][1])
 
@@ -187,12 +187,12 @@ class ImageEncoder:
         return True
 
     def kept(self, image: StoredImage) -> tuple[StoredImage, bytes] | None:
-        """What `encoded` gives where it is still in memory, else None."""
+        """The result of `encoded` where it is still in memory, else None."""
         with self._lock:
-            found = self._texts.get(image.sha256)
-            if found is not None:
+            encoded = self._texts.get(image.sha256)
+            if encoded is not None:
                 self._texts.move_to_end(image.sha256)
-            return found
+            return encoded
 
     def load(self, image: StoredImage) -> tuple[StoredImage, bytes]:
         """The image to send and its bytes: the original ones unless a rule asks for a conversion."""

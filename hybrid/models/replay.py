@@ -139,20 +139,20 @@ def read_folder(folder: Path) -> tuple[dict[Place, Recording], dict[str, str]]:
     """
     if not folder.is_dir():
         raise UsageError(f"--model replay:{folder}: no such folder")
-    found: dict[Place, Recording] = {}
+    recordings: dict[Place, Recording] = {}
     hashes: dict[str, str] = {}
     for path, reader in readers(folder):
         data = read_small(path, MOST_BYTES)
         hashes[path.relative_to(folder).as_posix()] = hashlib.sha256(data).hexdigest()
         for recording in reader(path, data):
-            earlier = found.setdefault(recording.place, recording)
+            earlier = recordings.setdefault(recording.place, recording)
             if earlier is not recording:
                 raise DataError(f"{recording.where}: {_called(recording.place)} stands already in {earlier.where}")
-    if not found:
+    if not recordings:
         inside = sorted(path.name for path in folder.iterdir() if path.is_dir())
         hint = f"; it holds the folders {', '.join(inside)}: name one of them" if inside else ""
         raise UsageError(f"--model replay:{folder}: no recordings (*.json, *.jsonl) in it{hint}")
-    return found, hashes
+    return recordings, hashes
 
 
 def _called(place: Place) -> str:

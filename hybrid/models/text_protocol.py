@@ -146,7 +146,7 @@ def _call(block: str, identity: str) -> ToolCall | InvalidCall | None:
 
 
 def _wrong(value: Mapping[str, Any]) -> str | None:
-    """What is wrong with a block that names a tool, or None."""
+    """The reason why a block that names a tool is no call, or None."""
     if extra := sorted(value.keys() - _KEYS):
         return f"unknown keys {', '.join(extra)}; a call has tool, images and args"
     images, args = value.get("images", []), value.get("args", {})
@@ -181,11 +181,11 @@ def _introduced(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Mess
     """The messages with the tools described in the first of them, in front of a question."""
     if not tools or not messages:
         return list(messages)
-    first, told = messages[0], describe(tools)
+    first, described = messages[0], describe(tools)
     if isinstance(first, SystemMessage):
-        return [SystemMessage(f"{first.text}\n\n{told}"), *messages[1:]]
+        return [SystemMessage(f"{first.text}\n\n{described}"), *messages[1:]]
     # Not every chat template takes a system message that was not there.
-    return [UserMessage((told, *parts_of(first))), *messages[1:]]
+    return [UserMessage((described, *parts_of(first))), *messages[1:]]
 
 
 def _result(message: ToolMessage) -> list[Part]:
@@ -194,7 +194,7 @@ def _result(message: ToolMessage) -> list[Part]:
 
 
 def _spoken(message: AssistantMessage) -> str:
-    """What the model wrote, with its calls as blocks again."""
+    """The text of a reply, with its calls as blocks again."""
     blocks = [message.text] if message.text else []
     for call in message.calls:
         args = {key: value for key, value in call.args.items() if key not in (IMAGE, IMAGES)}

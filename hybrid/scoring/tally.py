@@ -20,7 +20,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from hybrid.benchmarks.base import Abstain, Benchmark, Parse, ScoreOptions
+from hybrid.benchmarks.base import Abstain, Benchmark, ScoreOptions
+from hybrid.config import Parse
 from hybrid.errors import DataError, UsageError
 from hybrid.log.attempts import Recorded
 from hybrid.log.codec import codec, to_json

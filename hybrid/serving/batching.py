@@ -14,13 +14,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
+from hybrid.config import COMING_WAIT_S
 from hybrid.errors import HybridError, Outage, ToolError
 
 BATCH_WAIT_S = 0.004
 """How long a request waits for company: well under the time of any tool, longer than a burst of requests takes."""
-COMING_WAIT_S = 0.25
-"""How long a batch that is not full waits for requests that are being decoded: the time of a very large photograph.
-No batch waits for one that another has waited for in vain."""
 
 T = TypeVar("T")
 R = TypeVar("R")

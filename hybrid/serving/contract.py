@@ -24,10 +24,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hybrid.config import ServiceOptions
 from hybrid.errors import HybridError, ToolError
 from hybrid.images import ImageStore
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.tool import Pixels, Tool
 from hybrid.types import Finding, ImageRef, Json
 

@@ -16,12 +16,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
+from hybrid.config import ServiceOptions
 from hybrid.errors import ToolError, UsageError
 from hybrid.images import ImageStore, home
 from hybrid.registry import place_of
-from hybrid.serving.options import ServiceOptions
+from hybrid.serving.cache import FindingCache
 from hybrid.serving.protocol import BackendDescription, CheckDescription, ToolDescription
-from hybrid.serving.supervisor import WorkerTransport
+from hybrid.serving.supervisor import WorkerExecutor
 from hybrid.tool import BackendCard, Card, KnownAnswer, Need, Tool
 from hybrid.tool_args import args_of_schema
 
@@ -30,7 +31,7 @@ class Describer:
     """Describes tools by name, each once; its worker process starts with the first and is there until `close`."""
 
     def __init__(self, options: ServiceOptions | None = None) -> None:
-        self._worker = WorkerTransport(ImageStore(home() / "images"), options or ServiceOptions())
+        self._worker = WorkerExecutor(FindingCache(None, ImageStore(home() / "images")), options or ServiceOptions())
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="describe", daemon=True)
         self._thread.start()

@@ -9,17 +9,16 @@ gets complete calls only.
 from __future__ import annotations
 
 import itertools
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, cast
 
 import hybrid.errors
 from hybrid.errors import HybridError, Outage, ToolError, UsageError
 from hybrid.registry import loaded
-from hybrid.serving.cache import key_of
 from hybrid.serving.loader import Answering
-from hybrid.serving.options import Pictures
 from hybrid.serving.protocol import (
     Failure,
     LoadRequest,
@@ -41,32 +40,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A complete call: everything that decides a finding except the version and the device of the backend."""
+    """A complete call: everything that decides a finding."""
 
     tool: Tool
-    backend: BackendName
+    answering: Answering
     """The backend that is expected to answer."""
     args: Args
+    json_args: Mapping[str, Json]
+    """The arguments as JSON."""
     images: tuple[ImageRef, ...]
     needs: Found
     seed: int
-    pictures: Pictures
-
-    @cached_property
-    def json_args(self) -> dict[str, Json]:
-        """The arguments as JSON."""
-        return self.args.model_dump(mode="json")
-
-    def key(self, code: str, answering: Answering) -> str:
-        """The key of the finding in the cache: `code` is the hash of the tool's code, `answering` made it."""
-        return key_of(
-            self.tool.card.name,
-            code,
-            *(answering.backend, answering.version, answering.device),
-            *(self.json_args, self.seed, self.pictures),
-            [ref.image.sha256 for ref in self.images],
-            [[name, one.backend, one.version] for name, findings in self.needs.items() for one in findings],
-        )
+    key: str
+    """Of the finding in the cache, if this backend makes it."""
 
 
 class Executor(Protocol):
@@ -89,6 +75,8 @@ class Executor(Protocol):
 
     async def find(self, call: ToolCall, watch: Stopwatch) -> tuple[Finding, Answering]:
         """The finding of a call, and which backend made it; `parent` of its pictures is the number of their input.
+
+        It is kept in the cache, unless another backend than the expected one made it.
 
         Raises:
             ToolError: the tool cannot answer, hangs, or ends its process.
@@ -116,33 +104,18 @@ def need_args(need: Need, args: Args, findings: Found) -> Mapping[str, Json] | N
     return need.args(args) if need.given is None else need.given(args, findings)
 
 
-class Transport(Protocol):
-    """Carries requests to another process, and their responses back."""
+class RemoteExecutor(ABC):
+    """An `Executor` that runs tools in another process, by messages."""
 
-    timeout_s: float
-    notices: list[str]
+    timeout_s = math.inf
 
+    def __init__(self) -> None:
+        self.notices: list[str] = []
+        self._numbers = itertools.count(1)
+
+    @abstractmethod
     async def ask(self, request: Request, watch: Stopwatch) -> Response:
         """The response to a request. Raises what a `Failure` says, or an `Outage` where none arrives."""
-        ...
-
-    def warm(self) -> None:
-        """As `Executor.warm`."""
-        ...
-
-    def close(self) -> None:
-        """As `Executor.close`."""
-        ...
-
-
-class RemoteExecutor:
-    """Runs tools in another process, over a transport."""
-
-    def __init__(self, transport: Transport) -> None:
-        self.timeout_s, self.notices = transport.timeout_s, transport.notices
-        self.transport = transport
-        self._numbers = itertools.count(1)
-        self.warm, self.close = transport.warm, transport.close
 
     def _name(self, tool: Tool) -> str:
         """The name under which the other process finds the tool. Raises `UsageError` where it would find another."""
@@ -154,7 +127,7 @@ class RemoteExecutor:
     async def load(self, tool: Tool, watch: Stopwatch) -> Answering:
         """As `Executor.load`."""
         request = LoadRequest(next(self._numbers), self._name(tool))
-        return cast(LoadResponse, await self.transport.ask(request, watch)).answering
+        return cast(LoadResponse, await self.ask(request, watch)).answering
 
     async def need_args(
         self, tool: Tool, backend: BackendName, place: int, args: Args, findings: Found, watch: Stopwatch
@@ -162,12 +135,12 @@ class RemoteExecutor:
         """As `Executor.need_args`."""
         json_args = args.model_dump(mode="json")
         request = NeedRequest(next(self._numbers), self._name(tool), backend, place, json_args, findings)
-        return cast(NeedResponse, await self.transport.ask(request, watch)).args
+        return cast(NeedResponse, await self.ask(request, watch)).args
 
     async def find(self, call: ToolCall, watch: Stopwatch) -> tuple[Finding, Answering]:
         """As `Executor.find`."""
-        what = (self._name(call.tool), call.backend, call.json_args, call.images, call.needs, call.seed)
-        response = await self.transport.ask(ToolRequest(next(self._numbers), *what), watch)
+        what = (self._name(call.tool), call.answering, call.json_args, call.images, call.needs, call.seed, call.key)
+        response = await self.ask(ToolRequest(next(self._numbers), *what), watch)
         response = cast(ToolResponse, response)
         return response.finding, response.answering
 

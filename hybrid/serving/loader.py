@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from hybrid.config import AUTO, CPU, BackendChoice
 from hybrid.errors import NoBackend, UsageError, WeightsError, is_out_of_memory
 from hybrid.serving.found_networks import refuse_unfilled
 from hybrid.serving.known_answers import check_once
@@ -25,24 +25,6 @@ from hybrid.tool import BackendCard, BackendName, Stages, Tool
 from hybrid.weights import weights_of
 
 log = logging.getLogger("hybrid.serving.service")
-
-CPU = "cpu"
-AUTO = "auto"
-"""CUDA where torch sees a GPU. Asking torch costs its import, so only the first learned backend asks."""
-
-
-@dataclass(frozen=True)
-class BackendChoice:
-    """Which code and weights may answer, where, and how much of them may be loaded at once."""
-
-    backend: Literal["auto", "learned", "classical"] = "auto"
-    weights: Mapping[str, str] = field(default_factory=dict)
-    device: str = CPU
-    """Of learned backends: `cpu`, `cuda`, `cuda:N`, or `auto`."""
-    memory_bytes: int | None = None
-    """Weights kept loaded, by their size on disk; what was used longest ago goes first. None keeps everything."""
-    unchecked: bool = False
-    """Take learned weights without their known-answer images: only for weights that are random by design."""
 
 
 @dataclass(frozen=True, slots=True)

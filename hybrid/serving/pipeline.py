@@ -1,6 +1,6 @@
 """Runs tools in threads of this process: loads their backends, and batches, computes and finishes complete calls.
 
-    pipeline = Pipeline(store, options, timed)
+    pipeline = Pipeline(cache, options, timed)
     finding, answering = await pipeline.find(call, token)
 
 A call is decoded and prepared in a worker thread, waits in the lane of its tool for a batch, is computed, and finished
@@ -18,13 +18,14 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
+from hybrid.config import CPU, ServiceOptions
 from hybrid.errors import HybridError, Outage, ToolError
-from hybrid.images import JPEG, JPEG_SIDE_PX, PNG, ImageStore
+from hybrid.images import JPEG, JPEG_SIDE_PX, PNG
 from hybrid.serving.batching import Lane
+from hybrid.serving.cache import FindingCache
 from hybrid.serving.decoded import DecodedImages
 from hybrid.serving.executor import ToolCall, need_args, needs_of
-from hybrid.serving.loader import CPU, Answering, Loader, Ready
-from hybrid.serving.options import ServiceOptions
+from hybrid.serving.loader import Answering, Loader, Ready
 from hybrid.serving.stages import OutOfMemory, checked, compute, tool_errors
 from hybrid.serving.threads import DaemonThreads
 from hybrid.timing import Stopwatch, running
@@ -68,17 +69,17 @@ class Pipeline(Generic[W]):
     """Loads and runs tools in the threads of this process.
 
     Args:
-        store: the images.
+        cache: where findings are kept, and the images.
         options: which code and weights may answer.
         timed: entered around every job.
     """
 
-    def __init__(self, store: ImageStore, options: ServiceOptions, timed: Timed[W]) -> None:
-        self.store, self.options = store, options
+    def __init__(self, cache: FindingCache, options: ServiceOptions, timed: Timed[W]) -> None:
+        self.cache, self.store, self.options = cache, cache.store, options
         self.timeout_s = options.timeout_s
         self.loader = Loader(options)
         self.notices = self.loader.notices
-        self._decoded = DecodedImages(store)
+        self._decoded = DecodedImages(cache.store)
         self._timed = timed
         self._ran: set[tuple[str, str]] = set()
         """Tools and stages that have run once in this process."""
@@ -152,12 +153,14 @@ class Pipeline(Generic[W]):
             self._lanes[loop] = {}
         lanes = self._lanes[loop]
         if tool.card.name not in lanes:
-            pool, workers = (self._device, 1) if call.backend == "learned" else (self._threads, self.options.threads)
+            pool, workers = (
+                (self._device, 1) if call.answering.backend == "learned" else (self._threads, self.options.threads)
+            )
 
             async def run(batch: Sequence[PreparedCall[W]]) -> list[ComputedCall[W] | HybridError]:
                 return await self._in_thread(pool, self._compute, tool, batch)
 
-            card = tool.backend(call.backend)
+            card = tool.backend(call.answering.backend)
             size = 1 if card is None else card.batch
             lanes[tool.card.name] = Lane(size, run, coming_s=self.options.coming_s, workers=workers)
         return lanes[tool.card.name]
@@ -193,21 +196,24 @@ class Pipeline(Generic[W]):
         ]
 
     def _finish(self, call: ToolCall, computed: ComputedCall[W]) -> tuple[Finding, Answering]:
-        """The finding, its pictures in the image store."""
+        """The finding, kept in the cache, its pictures in the image store."""
         prepared, ready = computed.prepared, computed.ready
         with self._job(call.tool, "finish", [prepared.token]):
-            if ready.card.name != call.backend:
+            if ready.card.name != call.answering.backend:
                 raise ToolError("the weights of this tool were taken away while it answered")
             with tool_errors():
                 given = ready.backend.finish(prepared.request, prepared.inputs, computed.output)
                 evidence = checked(given, len(call.images))
             with on_disk("written"):
                 images = tuple(self._stored(picture, call) for picture in evidence.pictures)
-            facts = (evidence.text, evidence.data, evidence.confidence, ready.card.name, ready.version, images)
-            return Finding(*facts), ready.answering
+                facts = (evidence.text, evidence.data, evidence.confidence, ready.card.name, ready.version, images)
+                finding = Finding(*facts)
+                if ready.answering == call.answering:
+                    self.cache.put(call.key, finding)
+            return finding, ready.answering
 
     def _stored(self, picture: Picture, call: ToolCall) -> ImageRef:
-        lossy = call.pictures == "auto" and call.images[picture.of].image.media_type == JPEG
+        lossy = self.options.pictures == "auto" and call.images[picture.of].image.media_type == JPEG
         media_type = JPEG if lossy and max(picture.pixels.shape) <= JPEG_SIDE_PX else PNG
         image = self.store.put_pixels(picture.pixels, media_type)
         return ImageRef("", image, str(picture.of), picture.box, picture.scale)

@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
+from hybrid.config import ServiceOptions
 from hybrid.serving.loader import Answering
-from hybrid.serving.options import ServiceOptions
 from hybrid.tool import BackendName, Bin, CheckSeries, Provenance
 from hybrid.types import Fault, Finding, ImageRef, Json
 
@@ -31,6 +31,7 @@ class Setup:
     tools: tuple[str, ...]
     """The folders of the package `tools`."""
     images: Path
+    findings: Path | None
     options: ServiceOptions
     kind: Literal["setup"] = "setup"
 
@@ -41,12 +42,14 @@ class ToolRequest:
 
     number: int
     tool: str
-    backend: BackendName
+    answering: Answering
     """The backend that is expected to answer, for which `needs` were found."""
     args: Mapping[str, Json]
     images: tuple[ImageRef, ...]
     needs: Mapping[str, tuple[Finding, ...]]
     seed: int
+    key: str
+    """Of the finding in the cache, if this backend makes it."""
     kind: Literal["tool"] = "tool"
 
 

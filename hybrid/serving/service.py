@@ -17,17 +17,17 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from hybrid.config import CPU, ServiceOptions
 from hybrid.errors import HybridError, Outage, ToolError
 from hybrid.images import ImageStore
 from hybrid.registry import load, loaded
-from hybrid.serving.cache import FindingCache
-from hybrid.serving.executor import Executor, RemoteExecutor, ToolCall, need_args, needs_of
-from hybrid.serving.loader import CPU, Answering
-from hybrid.serving.options import ServiceOptions as ServiceOptions  # noqa: PLC0414 - its place of old
-from hybrid.serving.pipeline import Pipeline, on_disk, timed_by_watches
+from hybrid.serving.cache import FindingCache, key_of
+from hybrid.serving.executor import Executor, ToolCall, need_args, needs_of
+from hybrid.serving.loader import Answering
+from hybrid.serving.pipeline import Pipeline, timed_by_watches
 from hybrid.serving.sources import code_of
 from hybrid.serving.stages import tool_errors
-from hybrid.serving.supervisor import WorkerTransport
+from hybrid.serving.supervisor import WorkerExecutor
 from hybrid.serving.threads import DaemonThreads
 from hybrid.timing import CallTime, Clock, Stopwatch, Timeouts, finished
 from hybrid.tool import BackendName, Found, Tool
@@ -41,7 +41,7 @@ R = TypeVar("R")
 LOOK_UP_S = 10.0
 """How long a look into the cache may take: on a disk that is slower it is not used any more."""
 LOOKING = 2
-"""Threads that read and write the cache."""
+"""Threads that look into the cache."""
 
 
 class ToolRunner(Protocol):
@@ -127,7 +127,7 @@ class ToolService:
         self.options = options
         self.computed = 0
         """Requests that a backend has answered, as opposed to the cache."""
-        self.executor = executor or _executor(store, options)
+        self.executor = executor or _executor(cache, options)
         self._timeouts = Timeouts(self.executor.timeout_s, options.queue_s)
         self._clock = clock
         self._answering: dict[str, Answering] = {}
@@ -167,8 +167,16 @@ class ToolService:
             raise ToolError(f"{name} takes {wanted} images, not {len(images)}", Fault.BAD_ARGUMENTS)
         answering = await self._answering_for(tool)
         needs = await self._needs(tool, answering.backend, args, images, seed, spent)
-        call = ToolCall(tool, answering.backend, args, tuple(images), needs, seed, self.options.pictures)
-        key = call.key(code_of(tool), answering)
+        json_args = args.model_dump(mode="json")
+        key = key_of(
+            name,
+            code_of(tool),
+            *(answering.backend, answering.version, answering.device),
+            *(json_args, seed, self.options.pictures),
+            [ref.image.sha256 for ref in images],
+            [[need, one.backend, one.version] for need, findings in needs.items() for one in findings],
+        )
+        call = ToolCall(tool, answering, args, json_args, tuple(images), needs, seed, key)
         # Between a look that finds nothing and the end of the same work in the table lies no turn of the event loop.
         finding = await self._kept(key)
         if finding is not None:
@@ -244,7 +252,7 @@ class ToolService:
             return None
 
     async def _made(self, call: ToolCall, watch: Stopwatch) -> Finding:
-        """The finding of a call that the executor makes, kept in the cache."""
+        """The finding of a call that the executor makes."""
         name = call.tool.card.name
         try:
             finding, answering = await self.executor.find(call, watch)
@@ -253,14 +261,8 @@ class ToolService:
             self._answering.pop(name, None)
             raise
         self._answering[name] = answering
-        if self.cache.folder is not None:
-            await self._in_thread(self._keep, call.key(code_of(call.tool), answering), finding)
         self.computed += 1
         return finding
-
-    def _keep(self, key: str, finding: Finding) -> None:
-        with on_disk("written"):
-            self.cache.put(key, finding)
 
     async def _shared(
         self,
@@ -297,10 +299,8 @@ class ToolService:
             raise Outage(f"the tool service is closed, or no thread can be started: {error}") from error
 
 
-def _executor(store: ImageStore, options: ServiceOptions) -> Executor:
-    if options.isolated:
-        return RemoteExecutor(WorkerTransport(store, options))
-    return Pipeline(store, options, timed_by_watches)
+def _executor(cache: FindingCache, options: ServiceOptions) -> Executor:
+    return WorkerExecutor(cache, options) if options.isolated else Pipeline(cache, options, timed_by_watches)
 
 
 def _hashed(tool: Tool) -> None:

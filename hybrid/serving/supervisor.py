@@ -1,7 +1,7 @@
 """Requests to a worker process of the tools: one that hangs, crashes, leaks or blocks all threads costs itself only.
 
-    transport = WorkerTransport(store, ServiceOptions())
-    response = await transport.ask(LoadRequest(1, "depth"), watch)
+    executor = WorkerExecutor(cache, ServiceOptions())
+    response = await executor.ask(LoadRequest(1, "depth"), watch)
 
 The worker process (`worker.py`), one for each event loop, starts with the first request, or before it (`warm`). It is
 killed and started again when
@@ -26,13 +26,13 @@ import time
 from dataclasses import dataclass, replace
 from typing import cast
 
+from hybrid.config import ServiceOptions
 from hybrid.errors import HybridError, Outage, ToolError
-from hybrid.images import ImageStore
 from hybrid.loading import loads
 from hybrid.registry import folders
-from hybrid.serving.executor import error_of
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.executor import RemoteExecutor, error_of
 from hybrid.serving.jobs import Job, PendingRequest, Worker, WorkerEnd, judge
-from hybrid.serving.options import ServiceOptions
 from hybrid.serving.protocol import (
     DescribeRequest,
     Failure,
@@ -76,20 +76,17 @@ class _Record:
     calls: int = 0
 
 
-class WorkerTransport:
-    """A `Transport` to a worker process, one for each event loop that asks."""
+class WorkerExecutor(RemoteExecutor):
+    """Runs tools in a worker process, one for each event loop that asks."""
 
-    timeout_s = float("inf")
-
-    def __init__(self, store: ImageStore, options: ServiceOptions) -> None:
-        self.store, self.options = store, options
-        self.notices: list[str] = []
-        """One line for each backend that could not be had or moved, and each tool that was given up."""
+    def __init__(self, cache: FindingCache, options: ServiceOptions) -> None:
+        super().__init__()
+        self.cache, self.options = cache, options
         self._closed = False
         self._loops: dict[asyncio.AbstractEventLoop, _Supervisor] = {}
 
     async def ask(self, request: Request, watch: Stopwatch) -> Response:
-        """As `Transport.ask`."""
+        """As `RemoteExecutor.ask`."""
         if self._closed:
             raise Outage("the tool service is closed")
         return await self._in_loop().ask(request, watch)
@@ -135,9 +132,9 @@ class WorkerTransport:
 class _Supervisor:
     """The requests of one event loop and the worker that answers them."""
 
-    def __init__(self, transport: WorkerTransport) -> None:
-        self._transport = transport
-        self._options = transport.options
+    def __init__(self, executor: WorkerExecutor) -> None:
+        self._executor = executor
+        self._options = executor.options
         self._loop = asyncio.get_running_loop()
         self._pending: dict[int, PendingRequest] = {}
         self._worker: Worker | None = None
@@ -148,7 +145,7 @@ class _Supervisor:
         self._dead: str | None = None
         self._records: dict[str, _Record] = {}
         self._refused: dict[str, str] = {}
-        of = transport.options
+        of = executor.options
         times = (of.timeout_s, of.silence_s, of.grace_s, of.import_s, of.load_s)
         self._tick_s = min(TICK_S, *(seconds / 4 for seconds in times))
 
@@ -216,8 +213,9 @@ class _Supervisor:
         worker.process.send(one.request)
 
     def _start(self) -> None:
-        images = self._transport.store.root.absolute()
-        setup = Setup(tuple(sys.path), folders("tools"), images, self._options)
+        cache = self._executor.cache
+        findings = None if cache.folder is None else cache.folder.absolute()
+        setup = Setup(tuple(sys.path), folders("tools"), cache.store.root.absolute(), findings, self._options)
         try:
             process = WorkerProcess(setup, self._hear, lambda how: self._lose(WorkerEnd(how)))
         except OSError as error:
@@ -267,7 +265,7 @@ class _Supervisor:
                 self._go_on()
             case Failure() | ToolResponse() | LoadResponse() | NeedResponse() | ToolDescription():
                 for line in message.notices:
-                    self._transport.notice(line)
+                    self._executor.notice(line)
                 if (one := self._pending.get(message.number)) is not None:
                     self._respond(one, message)
             case _:
@@ -370,7 +368,7 @@ class _Supervisor:
         if tool in self._refused:
             return
         self._refused[tool] = f"{why}; the tool is not run any more"
-        self._transport.notice(self._refused[tool])
+        self._executor.notice(self._refused[tool])
         log.warning(self._refused[tool])
         for one in [one for one in self._pending.values() if one.request.tool == tool]:
             self._settle(one, ToolError(self._refused[tool]))

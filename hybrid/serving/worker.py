@@ -27,6 +27,7 @@ from typing import cast
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.registry import load, look_in
+from hybrid.serving.cache import FindingCache
 from hybrid.serving.channel import ThreadChannel
 from hybrid.serving.described import description_of
 from hybrid.serving.executor import ToolCall, failure_of
@@ -128,7 +129,8 @@ class JobReports:
 
 async def _serve(sock: socket.socket, channel: ThreadChannel, setup: Setup) -> None:
     reports = JobReports(channel)
-    desk = Desk(channel, Pipeline(ImageStore(setup.images), setup.options, reports.timed), reports)
+    cache = FindingCache(setup.findings, ImageStore(setup.images))
+    desk = Desk(channel, Pipeline(cache, setup.options, reports.timed), reports)
 
     def listen() -> None:
         try:
@@ -183,10 +185,11 @@ class Desk:
                 with tool_errors():
                     args = tool.parse(request.args)
                 return NeedResponse(number, await pipeline.need_args(tool, backend, place, args, findings, number))
-            case ToolRequest(backend=backend, images=images, needs=needs, seed=seed):
+            case ToolRequest():
                 with tool_errors():
                     args = tool.parse(request.args)
-                call = ToolCall(tool, backend, args, images, needs, seed, pipeline.options.pictures)
+                decides = (request.args, request.images, request.needs, request.seed, request.key)
+                call = ToolCall(tool, request.answering, args, *decides)
                 return ToolResponse(number, *await pipeline.find(call, number))
 
     def _import(self, request: Request) -> Tool:

@@ -1,4 +1,4 @@
-"""Budgets of a whole run, besides those of a question (`ctx.Limits`): calls, tokens, seconds and dollars.
+"""Budgets of a whole run, besides those of a question (`Limits`): calls, tokens, seconds and dollars.
 
 When one is spent the questions in flight end unrecorded, no further one is begun, and the same command with a larger
 budget goes on from there.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field, replace
 
+from hybrid.config import RunLimits
 from hybrid.errors import Outage
 from hybrid.timing import CallTime
 from hybrid.types import Usage
@@ -18,19 +19,9 @@ class RunBudgetSpent(Outage):
     """The run's budget is spent: this question stays open."""
 
 
-@dataclass(frozen=True)
-class RunLimits:
-    """Limits of one command, counted from its start; None is no limit. They are no part of a run's identity."""
-
-    model_calls: int | None = None
-    tokens: int | None = None
-    seconds: float | None = None
-    cost_usd: float | None = None
-
-
 @dataclass
 class RunMeter:
-    """What this command has spent so far, over all questions and solvers."""
+    """The spending of this command so far, over all questions and solvers."""
 
     limits: RunLimits = field(default_factory=RunLimits)
     used: Usage = field(default_factory=Usage)

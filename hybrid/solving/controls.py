@@ -17,8 +17,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from hybrid.config import ToolOutput
 from hybrid.serving.service import ToolRunner
 from hybrid.timing import CallTime
 from hybrid.tool import Tool
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from hybrid.tool import Args
-
-ToolOutput = Literal["real", "blank", "shuffled", "oracle"]
 
 BLANK_TEXT = "The tool returned no information about this image."
 GREY = 128

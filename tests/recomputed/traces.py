@@ -1,4 +1,4 @@
-"""The sections on tools once more, from the steps: what findings say by three plain rules, and calls counted."""
+"""The sections on tools once more: what the findings in an attempt come to by three plain rules, and calls counted."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -22,10 +22,10 @@ from pathlib import Path
 
 import ray
 
+from hybrid.config import MOST_THREADS
 from hybrid.errors import ServerDown, UsageError
 from hybrid.models.providers import IN_PROCESS, PROVIDERS
 from hybrid.registry import folders, look_also_in, outside
-from hybrid.serving.options import MOST_THREADS
 
 ROOMS = ("hybrid", "tools", "graphs", "baselines")
 LEAST_IN_FLIGHT = 16

@@ -12,16 +12,18 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import ray
 from ray.exceptions import RayError, RayTaskError
 
+from hybrid.config import RunLimits
 from hybrid.engines.ray.cluster import ClusterDown, Sizes, code, connected, environment_of, loads_weights, sizes
+from hybrid.engines.ray.crew import Crew, Hand, first_line
 from hybrid.engines.ray.images import Shelf, keep, lacking, of_attempt
 from hybrid.engines.ray.messages import (
     Asked,
@@ -52,7 +54,7 @@ from hybrid.running.engine import Engine, Tell
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun
 from hybrid.serving.sources import code_of
-from hybrid.solving.budgets import RunBudgetSpent, RunLimits, RunMeter
+from hybrid.solving.budgets import RunBudgetSpent, RunMeter
 from hybrid.solving.captions import CaptionCache, RunCaptions
 from hybrid.types import Attempt, Question, StoredImage, Usage
 
@@ -61,8 +63,6 @@ if TYPE_CHECKING:
 
 MOST_LOSSES = 3
 """Workers that a question may lose before it is left open."""
-MOST_STARTS = 3
-"""Workers in a row that end before they can be asked."""
 START_S = 600.0
 """How long an actor may take to find a place and to start."""
 OTHERS_S = 120.0
@@ -98,80 +98,6 @@ def _sizes(run: ResolvedRun) -> Sizes:
         learned=any(backend.startswith("learned:") for backend in run.tools.backends.values()),
         in_process=loads_weights(run.config.model),
     )
-
-
-@dataclass(eq=False)
-class Hand:
-    """A worker that can be asked, and how many questions it has in flight."""
-
-    actor: ActorHandle[Worker]
-    ready: Ready
-    in_flight: int = 0
-
-
-class Crew:
-    """The workers of a run: started at once, used evenly, each replaced when it is lost.
-
-    Args:
-        hire: starts one worker. What it raises is why it did not start.
-        size: how many there are.
-        most: questions that one has in flight at most.
-    """
-
-    def __init__(self, hire: Callable[[], Awaitable[Hand]], size: int, most: int) -> None:
-        self.hands: list[Hand] = []
-        self._hire = hire
-        self._most = most
-        self._failed = 0
-        self._dead: ClusterDown | None = None
-        self._changed = asyncio.Event()
-        self._starting = {asyncio.create_task(self._start()) for _ in range(size)}
-
-    async def take(self) -> Hand:
-        """The worker with the fewest questions, as soon as one can take another. Raises `ClusterDown`."""
-        while True:
-            if self._dead is not None:
-                raise self._dead
-            free = [hand for hand in self.hands if hand.in_flight < self._most]
-            if free:
-                chosen = min(free, key=lambda hand: hand.in_flight)
-                chosen.in_flight += 1
-                return chosen
-            self._changed.clear()
-            await self._changed.wait()
-
-    def give_back(self, hand: Hand) -> None:
-        """A question of the worker has ended."""
-        hand.in_flight -= 1
-        self._changed.set()
-
-    def lose(self, hand: Hand) -> bool:
-        """The worker is lost, and another takes its place; whether that was not known."""
-        if hand not in self.hands:
-            return False
-        self.hands.remove(hand)
-        self._starting.add(asyncio.create_task(self._start()))
-        return True
-
-    def close(self) -> None:
-        """Start no more."""
-        for task in self._starting:
-            task.cancel()
-
-    async def _start(self) -> None:
-        while self._dead is None:
-            try:
-                self.hands.append(await self._hire())
-            except ClusterDown as error:
-                self._dead = error
-            except Exception as error:
-                self._failed += 1
-                if self._failed >= MOST_STARTS:
-                    self._dead = ClusterDown(f"no worker can be started: {_first_line(error)}")
-            else:
-                self._failed = 0
-                break
-        self._changed.set()
 
 
 class RayEngine:
@@ -314,10 +240,10 @@ class RayEngine:
         run = self._run
         setup = WorkerSetup(
             place=self._place,
-            config=replace(run.config, out=None),
             benchmark=run.benchmark,
             resources=replace(
                 run.resources,
+                config=replace(run.config, out=None),
                 model=None,
                 captioner=None,
                 captions=None,
@@ -372,7 +298,7 @@ class RayEngine:
             ray.kill(starts[task])
         errors = [error for task in done if (error := task.exception()) is not None]
         if errors:
-            raise ClusterDown(f"the tools cannot be started: {_first_line(errors[0])}")
+            raise ClusterDown(f"the tools cannot be started: {first_line(errors[0])}")
         return tuple(starts[task] for task in done)
 
 
@@ -438,7 +364,3 @@ class _Calls:
 
 async def _awaited(ref: Any) -> Any:
     return await ref
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0]

@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hybrid.benchmarks.base import Benchmark
+from hybrid.config import ServiceOptions
 from hybrid.models.base import CallKey
-from hybrid.running.config import RunConfig
 from hybrid.secrets import redact
 from hybrid.serving.protocol import Failure as ToolFailure
 from hybrid.serving.protocol import Response
-from hybrid.serving.service import ServiceOptions
 from hybrid.solving.session import Resources
 from hybrid.timing import ElapsedTime
 from hybrid.types import Attempt, Question, StoredImage, Usage
@@ -48,13 +47,12 @@ class Ready:
 
 @dataclass(frozen=True)
 class WorkerSetup:
-    """What a worker asks with: the options of the run, and what the run has resolved of them."""
+    """All that a worker needs to ask questions of a run."""
 
     place: Place
-    config: RunConfig
     benchmark: Benchmark
     resources: Resources
-    """Those of the run without what stays in a process: model, tools, menu."""
+    """The options, and what the run resolved of them without what stays in a process: model and tools."""
     tools_offered: tuple[str, ...]
     metered: bool
     """Whether the run has a budget: then each model call is allowed by it first."""

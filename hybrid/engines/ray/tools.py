@@ -1,6 +1,6 @@
-"""Specialists for all workers: an actor that runs them, and the `Transport` by which the tool service of a worker asks.
+"""Specialists for all workers: an actor that runs them, and the `Executor` by which the tool service of a worker asks.
 
-The actor itself runs no tool. As a run on one machine does, it has them in a process of their own (`WorkerTransport`),
+The actor itself runs no tool. As a run on one machine does, it has them in a process of their own (`WorkerExecutor`),
 so that the same rules say which request is the culprit of a hang or a crash; and so nothing that a tool does ends the
 actor. An actor that is lost was lost with its node: Ray starts it again elsewhere and sends its requests again.
 """
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ray.exceptions import RayError, RayTaskError
 
+from hybrid.config.memory import memory_to_use
 from hybrid.engines.ray.cluster import other_program
 from hybrid.engines.ray.images import Shelf, bytes_of, keep, lacking, take
 from hybrid.engines.ray.line import Line
@@ -26,11 +27,12 @@ from hybrid.engines.ray.node import here, move_to
 from hybrid.errors import Outage, ServerDown, UsageError
 from hybrid.images import ImageStore, home
 from hybrid.registry import load
-from hybrid.serving.executor import error_of, failure_of
-from hybrid.serving.memory import memory_to_use
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.executor import RemoteExecutor, error_of, failure_of
+from hybrid.serving.pipeline import on_disk
 from hybrid.serving.protocol import Failure, Request, Response, ToolRequest, ToolResponse
 from hybrid.serving.sources import code_of
-from hybrid.serving.supervisor import WorkerTransport
+from hybrid.serving.supervisor import WorkerExecutor
 from hybrid.timing import ElapsedTime, Stopwatch
 from hybrid.tool import Tool
 from hybrid.types import Finding
@@ -55,7 +57,8 @@ class ToolActor:
         move_to(setup.place.folder)
         self._store = ImageStore(home() / "images")
         options = replace(setup.options, process_bytes=memory_to_use() * 4 // 5 // setup.neighbours)
-        self._transport = WorkerTransport(self._store, options)
+        # Findings are kept where they are asked for.
+        self._executor = WorkerExecutor(FindingCache(None, self._store), options)
         self._watches: dict[str, Stopwatch] = {}
         self._refusal = other_program(setup.place.code, here(), setup.place.tools) or other_tools(setup, here())
 
@@ -77,7 +80,7 @@ class ToolActor:
             images = request.images if isinstance(request, ToolRequest) else ()
             if wanted := lacking(self._store, (ref.image.sha256 for ref in images)):
                 return ImagesLacking(wanted)
-            outcome = await self._transport.ask(request, watch)
+            outcome = await self._executor.ask(request, watch)
         except Exception as error:
             outcome = failure_of(request.number, error)
         finally:
@@ -117,23 +120,21 @@ def other_tools(setup: ToolSetup, node: str) -> str | None:
     return None
 
 
-class ActorTransport:
-    """A `Transport` from a worker to the tool actors. All requests about one image go to one actor.
+class ActorExecutor(RemoteExecutor):
+    """Runs tools in the tool actors of the cluster. All requests about one image go to one actor.
 
     Args:
-        store: the images of the worker's node.
+        cache: findings and images of the worker's node.
         shelf: what the worker has put for others.
     """
 
-    timeout_s = float("inf")
-
-    def __init__(self, store: ImageStore, shelf: Shelf) -> None:
-        self.notices: list[str] = []
-        self._store, self._shelf = store, shelf
+    def __init__(self, cache: FindingCache, shelf: Shelf) -> None:
+        super().__init__()
+        self._cache, self._store, self._shelf = cache, cache.store, shelf
         self._worker = uuid.uuid4().hex
 
     async def ask(self, request: Request, watch: Stopwatch) -> Response:
-        """As `Transport.ask`.
+        """As `RemoteExecutor.ask`.
 
         Raises:
             Outage: besides, the actor was lost more than `MOST_RETRIES` times.
@@ -154,11 +155,19 @@ class ActorTransport:
                 raise error_of(answer.outcome)
             if isinstance(answer.outcome, ToolResponse):
                 await self._fetch(actor, answer.outcome.finding)
+                if isinstance(request, ToolRequest) and request.answering == answer.outcome.answering:
+                    await asyncio.to_thread(self._keep, request.key, answer.outcome.finding)
         except RayTaskError:
             raise
         except RayError as error:
             raise Outage(f"{request.tool}: the actor that runs the tools was lost: {type(error).__name__}") from error
         return answer.outcome
+
+    def warm(self) -> None:
+        """Nothing: the actors of the cluster are there before the first question."""
+
+    def close(self) -> None:
+        """Nothing is held."""
 
     async def _answer(
         self,
@@ -176,6 +185,10 @@ class ActorTransport:
                 watch.show(elapsed)
         return answer.result()
 
+    def _keep(self, key: str, finding: Finding) -> None:
+        with on_disk("written"):
+            self._cache.put(key, finding)
+
     async def _lend(self, sha256s: tuple[str, ...]) -> dict[str, ObjectRef[bytes]]:
         """The images as objects: those of the run, which are put once for all, and what was made since."""
         refs: dict[str, ObjectRef[bytes]] = await LINE.get().want(WantImages(sha256s))
@@ -186,12 +199,6 @@ class ActorTransport:
         if wanted := lacking(self._store, (ref.image.sha256 for ref in finding.images)):
             for sha256, data in (await actor.images.remote(wanted)).items():
                 keep(self._store, sha256, data)
-
-    def warm(self) -> None:
-        """Nothing: the actors of the cluster are there before the first question."""
-
-    def close(self) -> None:
-        """Nothing is held."""
 
 
 async def _awaited(ref: Any) -> TimedResponse | ImagesLacking:

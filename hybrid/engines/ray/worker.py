@@ -28,7 +28,7 @@ from hybrid.engines.ray.messages import (
     WorkerSetup,
 )
 from hybrid.engines.ray.node import here, move_to
-from hybrid.engines.ray.tools import LINE, ActorTransport
+from hybrid.engines.ray.tools import LINE, ActorExecutor
 from hybrid.errors import HybridError
 from hybrid.images import ImageStore, home
 from hybrid.messages import AssistantMessage, Message
@@ -38,7 +38,6 @@ from hybrid.registry import load, load_solver
 from hybrid.repeats import word_of
 from hybrid.running.engine import attempt_question
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.executor import RemoteExecutor
 from hybrid.serving.service import ToolService
 from hybrid.solving.budgets import RunBudgetSpent, RunMeter
 from hybrid.solving.controls import Control, Oracle, Perfect
@@ -65,9 +64,9 @@ class Worker:
         self._lines: dict[int, Line] = {}
         self._log = _Log()
         self._store = ImageStore(home() / "images")
-        cache = FindingCache(home() / "findings" if setup.config.cache else None, self._store)
-        executor = RemoteExecutor(ActorTransport(self._store, Shelf(self._store)))
-        self._tools = ToolService(self._store, cache, setup.config.service, executor=executor)
+        cache = FindingCache(home() / "findings" if setup.resources.config.cache else None, self._store)
+        executor = ActorExecutor(cache, Shelf(self._store))
+        self._tools = ToolService(self._store, cache, setup.resources.config.service, executor=executor)
         self._resources = setup.resources
         self._solvers: dict[str, Solver] = {}
 
@@ -84,7 +83,7 @@ class Worker:
         return Ready(os.getpid(), here(), refusal)
 
     def _open(self) -> None:
-        setup, config = self._setup, self._setup.config
+        setup, config = self._setup, self._setup.resources.config
         model = None
         if config.model is not None:
             model = remembering(open_model(config.model, config.model_settings, self._store), self._log)
@@ -139,7 +138,7 @@ class Worker:
 
     def _with(self, asked: Asked, line: Line) -> Resources:
         """What this question is asked with: tools, budget and targets of others are out of its reach."""
-        mode = self._setup.config.tool_output
+        mode = self._setup.resources.config.tool_output
         partners = {} if asked.partner is None else {asked.question.id: asked.partner}
         oracle = _oracle(self._setup.benchmark, asked.question) if mode == "oracle" else None
         control = Control(self._tools, mode, oracle, partners)

@@ -16,7 +16,6 @@ import ssl
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -38,9 +37,9 @@ LARGE_BODY = 2**20
 """Bytes from which aiohttp wants a body in pieces."""
 
 SWITCH_S = 0.0001
-"""How soon a busy thread lets this one go on, for the process. At Python's 5 ms the thread of the connections, which
-needs the interpreter several times for each reply, falls behind a busy loop: at a kill with 64 in flight some 40
-replies were unread, and 0 to 9 with this (`bench/kills.py`); the processor time was the same."""
+"""Seconds until a busy thread lets this one go on, for the whole process. At Python's 5 ms the thread of the
+connections, which needs the interpreter several times for each reply, falls behind a busy loop: at a kill with 64 in
+flight some 40 replies were unread, and 0 to 9 with this (`bench/kills.py`); the processor time was the same."""
 
 Read = Callable[[bytes], AssistantMessage]
 """Reads the body of a reply. Called in the thread of the connections; raises `UnreadableReplyError`."""
@@ -66,26 +65,6 @@ def proxy_for(url: str) -> str | None:
     return proxy if "://" in proxy else f"http://{proxy}"
 
 
-@dataclass(eq=False, slots=True)
-class _Posted:
-    """A request on its way, and the future of its reply."""
-
-    body: bytes
-    read: Read
-    reply: asyncio.Future[AssistantMessage]
-    task: asyncio.Task[None] | None = None
-    given_up: bool = False
-
-    def cancel(self) -> None:
-        """In the thread: drop the request."""
-        if self.task is not None:
-            self.task.cancel()
-
-
-_Ended = tuple["asyncio.Future[AssistantMessage]", AssistantMessage | None, Exception | None]
-"""The future to set, and the reply or the error; neither where the request was dropped."""
-
-
 class Wire:
     """One pool of connections to one address. The thread starts with the first request."""
 
@@ -96,8 +75,6 @@ class Wire:
         self._thread: threading.Thread | None = None
         self._session: aiohttp.ClientSession | None = None
         self._lock = threading.Lock()
-        self._posted: list[_Posted] = []
-        self._ended: dict[asyncio.AbstractEventLoop, list[_Ended]] = {}
 
     async def post(self, body: bytes, read: Read) -> AssistantMessage:
         """Send a request and read its reply.
@@ -108,68 +85,9 @@ class Wire:
             TimeoutError: it was not complete after `timeout_s`.
             aiohttp.ClientError: the connection failed.
         """
-        loop = self._started()
-        posted = _Posted(body, read, asyncio.get_running_loop().create_future())
-        with self._lock:
-            self._posted.append(posted)
-            alone = len(self._posted) == 1
-        # The thread takes all requests at once: the first of them has woken it.
-        if alone:
-            loop.call_soon_threadsafe(self._take)
-        try:
-            return await posted.reply
-        except asyncio.CancelledError:
-            posted.given_up = True
-            # A closed loop has ended the request already.
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(posted.cancel)
-            raise
-
-    def _take(self) -> None:
-        """In the thread: begin what was posted."""
-        with self._lock:
-            taken, self._posted = self._posted, []
-        for one in taken:
-            if not one.given_up:
-                one.task = asyncio.create_task(self._answer(one))
-
-    async def _answer(self, one: _Posted) -> None:
-        try:
-            reply = await self._post(one.body, one.read)
-        except asyncio.CancelledError:
-            self._hand_over(one, None, None)
-            raise
-        # Every error is raised where the reply is awaited.
-        except Exception as error:
-            self._hand_over(one, None, error)
-        else:
-            self._hand_over(one, reply, None)
-
-    def _hand_over(self, one: _Posted, reply: AssistantMessage | None, error: Exception | None) -> None:
-        """In the thread: hand a reply to the loop that waits for it."""
-        loop = one.reply.get_loop()
-        with self._lock:
-            ended = self._ended.setdefault(loop, [])
-            ended.append((one.reply, reply, error))
-            alone = len(ended) == 1
-        # The loop may have ended, and everything that waited in it.
-        if alone:
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(self._give, loop)
-
-    def _give(self, loop: asyncio.AbstractEventLoop) -> None:
-        """In a loop that waits for replies: set the futures of those that have come."""
-        with self._lock:
-            ended = self._ended.pop(loop, [])
-        for future, reply, error in ended:
-            if future.done():
-                continue
-            if error is not None:
-                future.set_exception(error)
-            elif reply is not None:
-                future.set_result(reply)
-            else:
-                future.cancel()
+        # A cancelled call cancels its request, and closing the connections cancels the call.
+        sent = asyncio.run_coroutine_threadsafe(self._post(body, read), self._started())
+        return await asyncio.wrap_future(sent)
 
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._lock:
@@ -182,6 +100,7 @@ class Wire:
             return self._loop
 
     async def _post(self, body: bytes, read: Read) -> AssistantMessage:
+        """In the thread: one request and its reply."""
         data: Any = body if len(body) < LARGE_BODY else io.BytesIO(body)
         at = self._address
         import aiohttp

@@ -18,6 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
+from hybrid.config import ModelSettings
 from hybrid.errors import Outage, UsageError, is_out_of_memory
 from hybrid.images import ImageStore
 from hybrid.loading import loading
@@ -33,7 +34,7 @@ from hybrid.messages import (
     ToolMessage,
     parts_of,
 )
-from hybrid.models.base import CallKey, ModelRefused, ModelSettings
+from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.images import arrange, scaled
 from hybrid.models.in_process import generation
 from hybrid.models.text_protocol import as_text, with_calls
@@ -148,12 +149,12 @@ class HuggingFaceChat:
         conversation, sent = await self._conversation(list(messages), ())
         begun: Begun = asyncio.get_running_loop().create_future()
         work = asyncio.ensure_future(self._run(lambda: loaded.likelihood(conversation, prefix, options), [begun]))
-        found = await _served(work, begun)
-        best = max(options, key=lambda option: found[option])
+        probabilities = await _served(work, begun)
+        best = max(options, key=lambda option: probabilities[option])
         text = f"{prefix}{best}{')' if prefix.endswith('(') else ''}"
         spoken = generation.Spoken(text, (), (), 0, 0, cut=False)
         reply = self._message(spoken, sent)
-        return replace(reply, likelihood=found, usage=None)
+        return replace(reply, likelihood=probabilities, usage=None)
 
     async def close(self) -> None:
         """End the thread and let go of the weights."""
@@ -220,7 +221,7 @@ class HuggingFaceChat:
         return {"type": "image", "image": picture}
 
     async def _submit(self, conversation: generation.Conversation, call: CallKey) -> generation.Spoken:
-        """Queue a request; whoever finds nobody serving starts to serve."""
+        """Queue a request, and start to serve the queue where it is not served already."""
         own = seed_of_repetition(self._settings.seed or 0, call.repetition)
         key = f"{own}/{call.question}/{call.ask}/{call.call}"
         seed = int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big")
@@ -242,7 +243,7 @@ class HuggingFaceChat:
             try:
                 spoken = await self._run(work, [begun for _, _, _, begun in batch])
             except Exception as error:
-                # Whoever waits for a reply of this batch gets the error; the next batch goes on.
+                # Every request of this batch ends with the error; the next batch goes on.
                 for _, _, future, _ in batch:
                     if not future.done():
                         future.set_exception(_outage(self.name, error))
@@ -290,7 +291,7 @@ def _extra(settings: ModelSettings) -> tuple[str, int]:
 
 
 async def _served(reply: asyncio.Future[T], begun: Begun) -> T:
-    """What the thread gives; the time until it takes the request up is waiting. Whoever gives up is not served."""
+    """The result of the thread; time until it takes the request up is waiting. A cancelled request is not served."""
     try:
         with waiting():
             either: set[asyncio.Future[Any]] = {reply, begun}

@@ -23,13 +23,13 @@ _TOOL_CALL = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|$)", re.DOTALL)
 Calls = tuple[tuple[str, dict[str, Any]], ...]
 """Name and arguments of each."""
 Invalid = tuple[tuple[str, str], ...]
-"""What was written, and what is wrong with it."""
+"""The text of each call that cannot be read, and the reason."""
 Read = tuple[str, Calls, Invalid]
 
 
 @dataclass(frozen=True)
 class Spoken:
-    """What was generated: text without special tokens, calls, calls that cannot be read, and token counts."""
+    """A generated reply: text without special tokens, calls, calls that cannot be read, and token counts."""
 
     text: str
     calls: Calls
@@ -42,7 +42,7 @@ class Spoken:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How to generate: at most `max_tokens`, greedy at temperature 0, else sampled from `seed`."""
+    """Settings of generation: at most `max_tokens`, greedy at temperature 0, else sampled from `seed`."""
 
     max_tokens: int | None = None
     temperature: float | None = 0.0
@@ -125,7 +125,7 @@ class Loaded:
             # The template of the checkpoint refuses what was written: the calls in it are unreadable, the text is not.
             text, calls, invalid = split_calls(plain)
         if not tools and (calls or invalid):
-            # A call of what nobody offered is text like any other.
+            # A call of a tool that was not offered is text like any other.
             text, calls, invalid = plain, (), ()
         stopped = ids[-1:] and ids[-1] in self._ends
         return Spoken(text.strip(), calls, invalid, len(prompt), len(ids), not stopped and len(ids) >= limit)

@@ -100,11 +100,11 @@ def _said(message: AssistantMessage) -> AIMessage:
 
 def from_langchain(reply: AIMessage) -> AssistantMessage:
     """A reply of a client; the words of a refusal that came with an empty text are the text."""
-    told = reply.response_metadata
+    metadata = reply.response_metadata
     words = reply.additional_kwargs.get("refusal")
     words = words if isinstance(words, str) and words else None
-    blocked = (told.get("prompt_feedback") or {}).get("block_reason")
-    reasons = [str(told[name]) for name in _REASONS if told.get(name)]
+    blocked = (metadata.get("prompt_feedback") or {}).get("block_reason")
+    reasons = [str(metadata[name]) for name in _REASONS if metadata.get(name)]
     unread = [call for call in reply.tool_calls if UNREAD in call["args"]]
     return AssistantMessage(
         _text(reply) or words or "",
@@ -151,7 +151,7 @@ def holdable(reply: bytes) -> bytes:
 
 
 def _wrong_with(called: Mapping[str, Any]) -> str:
-    """What is wrong with the arguments of a call; empty where they are an object, or absent."""
+    """The reason why the arguments of a call cannot be used; empty where they are an object, or absent."""
     return read_arguments(called.get("arguments"))[1]
 
 
@@ -165,9 +165,9 @@ def _called(whole: Any) -> Iterator[dict[str, Any]]:
             yield item
 
 
-def _usage(told: Mapping[str, Any] | None) -> TokenUsage | None:
-    if told is None:
+def _usage(counts: Mapping[str, Any] | None) -> TokenUsage | None:
+    if counts is None:
         return None
-    reasoning = told.get("output_token_details", {}).get("reasoning", 0)
-    cached = told.get("input_token_details", {}).get("cache_read")
-    return TokenUsage(told["input_tokens"], told["output_tokens"], reasoning, cached)
+    reasoning = counts.get("output_token_details", {}).get("reasoning", 0)
+    cached = counts.get("input_token_details", {}).get("cache_read")
+    return TokenUsage(counts["input_tokens"], counts["output_tokens"], reasoning, cached)

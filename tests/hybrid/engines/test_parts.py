@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("ray", reason="the extra `ray` is not installed")
 
+from hybrid.config import RunConfig, ServiceOptions
 from hybrid.engines import opener_of
 from hybrid.engines.ray.cluster import (
     ClusterDown,
@@ -22,7 +23,8 @@ from hybrid.engines.ray.cluster import (
     other_program,
     sizes,
 )
-from hybrid.engines.ray.engine import MOST_STARTS, Crew, Hand, on_ray
+from hybrid.engines.ray.crew import MOST_STARTS, Crew, Hand
+from hybrid.engines.ray.engine import on_ray
 from hybrid.engines.ray.images import bytes_of, keep, lacking, of_attempt, of_question
 from hybrid.engines.ray.line import Line
 from hybrid.engines.ray.messages import Failed, Noticed, Place, Ready, RemoteError, ToolSetup, WantTools
@@ -31,10 +33,8 @@ from hybrid.errors import DataError, HybridError, Outage, ServerDown, ToolError,
 from hybrid.images import ImageStore
 from hybrid.models.base import ModelRefused
 from hybrid.registry import load
-from hybrid.running.config import RunConfig
 from hybrid.running.engine import here
 from hybrid.secrets import keep_secret
-from hybrid.serving.service import ServiceOptions
 from hybrid.serving.sources import code_of
 from hybrid.solving.budgets import RunBudgetSpent
 from hybrid.types import Attempt, Exchange, Fault, ImageRef, Kind, Prompt, Reply, Step

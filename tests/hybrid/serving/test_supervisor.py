@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 import tools
+from hybrid.config import ServiceOptions
 from hybrid.errors import Outage, ToolError, UsageError
 from hybrid.images import ImageStore
 from hybrid.loading import OTHER_BARS, loading_shown_by
@@ -26,7 +27,7 @@ from hybrid.registry import load
 from hybrid.secrets import keep_secret
 from hybrid.serving import supervisor
 from hybrid.serving.cache import FindingCache, codec
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.timing import CallTime
 from hybrid.types import Fault, Finding
 
@@ -403,7 +404,7 @@ async def test_a_closed_runner_answers_nobody_and_leaves_no_process(make: Make, 
     waits = asyncio.ensure_future(ask(runner, [{"fault": "mark", "marks": str(marks)}, {"fault": "sleep"}]))
     while not list(marks.iterdir()):
         await asyncio.sleep(0.01)
-    (supervisor,) = runner.executor.transport._loops.values()
+    (supervisor,) = runner.executor._loops.values()
     assert supervisor._worker is not None
     pid = supervisor._worker.process._process.pid
     runner.close()
@@ -502,7 +503,7 @@ def test_a_worker_ends_with_the_run(folder: Path, tmp_path: Path, fault: str) ->
         async def main():
             runner = ToolService(store, FindingCache(None, store), ServiceOptions("classical", isolated=True))
             await runner.call(tool, tool.parse({{}}), refs)
-            (supervisor,) = runner.executor.transport._loops.values()
+            (supervisor,) = runner.executor._loops.values()
             hangs = asyncio.create_task(runner.call(tool, tool.parse({{"fault": "{fault}"}}), refs))
             while not any(job.start.stage == "cpu" for job in supervisor._worker.jobs.values()):
                 await asyncio.sleep(0.01)
