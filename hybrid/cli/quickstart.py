@@ -149,7 +149,7 @@ def _show(report: ScoreReport, out: Path, tables: Shape, *, allow_failed: bool, 
         said = [asdict(sentence) for sentence in compared.conclusion]
         click.echo(json.dumps({"conclusion": said, **report.as_json()}))
         return
-    told = (compared.render(TEXT[tables]), *(folded(part, tables, hang=0) for part in (*mishaps(report), ABOUT)))
+    told = (compared.render(TEXT[tables]), *(folded(part, "narrow", hang=0) for part in (*mishaps(report), ABOUT)))
     click.echo("\n\n".join(part.strip() for part in (*told, _next(out, tables))))
 
 

@@ -194,7 +194,10 @@ class _Conclusion:
             turned(row, (row.b, row.a) if row.a == best else (row.a, row.b)) for row in tested if best in (row.a, row.b)
         ]
         if not own:
-            yield _said("ahead.untested")
+            notes = [row.note for pair in pairs for row in pair.rows if row.note and best in (row.a, row.b)]
+            yield _said(
+                "ahead.untested", why=next(iter(notes), "no pair of it was chosen, or they share too few questions")
+            )
             return
         shown = [row for row in own if row.p_holm is not None and row.p_holm < LEVEL and (row.low or 0.0) > 0]
         shown.sort(key=lambda row: -(row.value or 0.0))

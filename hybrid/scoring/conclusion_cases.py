@@ -181,7 +181,7 @@ CASES: tuple[Case, ...] = (
         "of none",
         "Adjusted (Holm) for {count} tests no difference to the others is shown.",
     ),
-    Case("ahead.untested", "no pair of it was tested", "It was tested against none of the others."),
+    Case("ahead.untested", "no pair of it was tested", "It is compared with none of the others: {why}."),
     # Parts of the last sentence, joined by semicolons.
     Case("limits.failed", "questions failed", "{failed} of {n} answers failed and are left out"),
     Case("limits.open", "questions are not asked yet", "{open} are not asked yet"),

@@ -65,13 +65,14 @@ def as_summary(found: Comparison, sentences: Sequence[Sentence], more: str, form
     if form not in ("text", "narrow"):
         listed = "" if form == "latex" else "".join(f"- {one_line(each.text)}\n" for each in sentences)
         return "\n".join(filter(None, (listed, *map(RENDERERS[form], headline_tables(found)))))
-    noted = warnings(found.solvers)
+    faults = (f"{made.name} could not be made: {made.fault}" for made in found.made.values() if made.fault)
+    noted = (*warnings(found.solvers), *faults)
     hidden = [f"and {len(noted) - SHOWN_WARNINGS} more warnings"] if len(noted) > SHOWN_WARNINGS else []
     warned = [f"warning: {clipped(line, NARROW - 9)}" for line in noted[:SHOWN_WARNINGS]] + hidden
     said = [line for each in sentences for line in filled(one_line(each.text), NARROW)]
     parts = ["\n".join([*warned, *said])]
-    for table in headline_tables(found):
-        title = "\n".join(filled(table.title, NARROW)) + "\n" if table.title else ""
+    for place, table in enumerate(headline_tables(found)):
+        title = "" if place else "\n".join(filled(table.title, NARROW)) + "\n"
         parts.append(title + as_narrow(replace(table, title="")).replace("\n\n" + MARKS, "\n" + MARKS).rstrip("\n"))
     return "\n\n".join(parts) + "\n" + "\n".join(filled(more, NARROW)) + "\n"
 
@@ -167,7 +168,12 @@ def _tasks(
     if not marked:
         lines = [tuple(cell.rstrip() for cell in line) for line in lines]
     columns = (Column(clipped(by, TASK), "left"), *(Column(clipped(one.solver, HEADING)) for one in found.solvers))
-    return Table("", columns, tuple(lines), (MARKS,) if marked else ())
+    return Table(
+        f"{found.benchmark.card.name}: accuracy by {clipped(by, TASK)}",
+        columns,
+        tuple(lines),
+        (MARKS,) if marked else (),
+    )
 
 
 def _mark(row: Result | None) -> str:
