@@ -3,8 +3,9 @@
 Every open question is put through its benchmark's own dialogue with made-up replies, so that each prompt is counted as
 it would be sent: text, format line, names and images in the form chosen. Captions are counted on their own: each image
 is described once, whoever asks about it. A solver says how an ask of it can go
-(`Solver.call_estimate`); each of its calls sends the prompt, the tools offered, and all that came back before it. Tokens
-are estimates from published formulas (`models/tokens.py`), low, expected and high; a cost is printed only where a price was given.
+(`Solver.call_estimate`); each of its calls sends the prompt, the tools offered, and all that came back before it.
+Tokens are estimates from published formulas (`models/tokens.py`), low, expected and high; a cost is printed only where
+a price was given.
 """
 
 from __future__ import annotations

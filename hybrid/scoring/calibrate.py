@@ -3,8 +3,8 @@
 Every specialist answer of a finished run is scored as if it were the reply to the ask in which it was given; of the
 MLLM alone, where the run has it, the scores are counted. For each of them the sum of the scores is kept, and the
 recalibration that fits the log-odds it claimed (`hybrid/solving/answer_confidence.py`). An answer that is graded and
-neither right nor wrong (a scanpath) counts by the metric that the benchmark leads with. Asks of another kind than the question, such as ActiView's
-for parts, have no score.
+neither right nor wrong (a scanpath) counts by the metric that the benchmark leads with. Asks of another kind than the
+question, such as ActiView's for parts, have no score.
 
 Questions fall into folds by a hash of their id, and fold k of the file holds what was counted on all other folds. A run
 with blank, shuffled or oracle findings is refused: it would be written under the name of the real tool.

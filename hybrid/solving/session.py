@@ -22,14 +22,15 @@ from weakref import WeakKeyDictionary
 
 from hybrid.errors import BudgetSpent, HybridError, NotRecorded, ToolError
 from hybrid.joining import OURS, Joint
-from hybrid.messages import AssistantMessage, Message, Show, TokenUsage, readable
-from hybrid.models.base import CallKey, ChatModel, Likelihoods, prompt_sha256
-from hybrid.models.prices import Price, cost_usd
+from hybrid.messages import Show
+from hybrid.models.base import CallKey, ChatModel, prompt_sha256
+from hybrid.models.prices import Price
 from hybrid.prior_accuracy import PriorAccuracy
 from hybrid.prompts import Wording
 from hybrid.registry import load, loaded, names
 from hybrid.repeats import seed_of_repetition
-from hybrid.solving.budgets import RunMeter
+from hybrid.solving.ask_model import ModelCalls
+from hybrid.solving.budgets import RunMeter, timed
 from hybrid.solving.captions import CAPTION_CALL, CaptionBook, CaptionShelf, described
 from hybrid.solving.context import NOTHING, SuppliedTexts
 from hybrid.solving.controls import Control, Subject
@@ -39,13 +40,10 @@ from hybrid.solving.image_registry import ImageRegistry
 from hybrid.solving.self_consistency import voted
 from hybrid.solving.solver import ImageForm, Limits, Log, Meter, Solver, SolverContext
 from hybrid.solving.trust import Trust, TrustFile
-from hybrid.timing import CallTime, Clock, counted
+from hybrid.timing import CallTime, Clock
 from hybrid.tool import Tool
-from hybrid.tracing import ModelCallBegun, ModelReplied, ToolAnswered, ToolCallBegun, span
+from hybrid.tracing import ToolAnswered, ToolCallBegun, span
 from hybrid.types import LETTERS, Fault, Finding, ImageRef, Json, Kind, Outcome, Prompt, Question, Reply, Step, Usage
-
-TIMER_S = 1e-6
-"""More than what sums of seconds are rounded by."""
 
 AnswerForm = Literal["text", "likelihood"]
 """Whether a choice is answered in words, or as the option that the model finds most likely."""
@@ -174,13 +172,11 @@ class Session:
         shared = self._shared
         captioner = shared.captioner or shared.model
         shelf, name = shared.captions or CaptionBook(), captioner.name if captioner is not None else ""
-        describing = replace(shared, model=captioner, answer="text")
-        if shared.captioner is not None:
-            describing = replace(describing, price=shared.caption_price)
+        price = shared.price if shared.captioner is None else shared.caption_price
 
         async def describe(image: ImageRef) -> str:
             calls = Log()
-            ask = _AskModel(describing, self.meter, calls, CallKey(CAPTION_CALL), prompt)
+            ask = self._model_calls(captioner, price, calls, CallKey(CAPTION_CALL))
             try:
                 return await described(image, ask, shelf, name, calls)
             finally:
@@ -196,10 +192,20 @@ class Session:
         log.note(Step("rule", "supplied text", self._beside))
         return (*shown, self._beside)
 
+    def _model_calls(
+        self, model: ChatModel | None, price: Price | None, log: Log, key: CallKey, options: tuple[str, ...] = ()
+    ) -> ModelCalls:
+        shared = self._shared
+        return ModelCalls(
+            model, key, price, options, self.meter, shared.run_meter, log, shared.clock, shared.control.warm
+        )
+
     def _context(self, prompt: Prompt, shown: Parts, key: CallKey, log: Log) -> SolverContext:
         subject, shared = self._subject, self._shared
         image_registry = ImageRegistry((*prompt.images, *prompt.derived))
-        model = _AskModel(shared, self.meter, log, key, prompt)
+        by_likelihood = shared.answer == "likelihood" and prompt.kind is Kind.CHOICE
+        options = tuple(LETTERS[: len(prompt.choices)]) if by_likelihood else ()
+        model = self._model_calls(shared.model, shared.price, log, key, options)
         return SolverContext(
             model=_handle(model),
             tool=_handle(_CallTool(shared, self.meter, log, image_registry, subject, prompt)),
@@ -231,11 +237,11 @@ class _Handle:
         return await _BEHIND[self](*args, **kwargs)
 
 
-_BEHIND: WeakKeyDictionary[_Handle, _AskModel | _CallTool] = WeakKeyDictionary()
+_BEHIND: WeakKeyDictionary[_Handle, ModelCalls | _CallTool] = WeakKeyDictionary()
 """The wrappers behind the handles, as long as somebody holds these."""
 
 
-def _handle(call: _AskModel | _CallTool) -> Any:
+def _handle(call: ModelCalls | _CallTool) -> Any:
     """A new handle to a wrapper, to be called as the wrapper is."""
     handle = _Handle()
     _BEHIND[handle] = call
@@ -245,94 +251,8 @@ def _handle(call: _AskModel | _CallTool) -> Any:
 def _following(ctx: SolverContext) -> CallKey:
     """The key of the next call after those that were made with a kit."""
     asked = _BEHIND[cast("_Handle", ctx.model)]
-    assert isinstance(asked, _AskModel)  # noqa: S101 - `_context` put it there
+    assert isinstance(asked, ModelCalls)  # noqa: S101 - `_context` put it there
     return asked.key
-
-
-@dataclass
-class _AskModel:
-    """The kit's model: budget, identity of the call, usage and trace."""
-
-    _shared: Resources
-    _meter: Meter
-    _log: Log
-    key: CallKey
-    """Of the next call."""
-    _prompt: Prompt
-
-    async def __call__(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> AssistantMessage:
-        model = self._shared.model
-        if model is None:
-            raise NotRecorded("this run has no model")
-        self._meter.check()
-        self._shared.run_meter.begin()
-        if tools:
-            self._shared.control.warm()
-        key, self.key = self.key, self.key.following()
-        with span(ModelCallBegun(model.name, model.provider, messages)) as ended:
-            replied = await self._counted(model, messages, tools, key)
-            ended(replied)
-        self._note(model.name, replied.message, replied.used.seconds)
-        return replied.message
-
-    async def _counted(
-        self, model: ChatModel, messages: Sequence[Message], tools: Sequence[Tool], key: CallKey
-    ) -> ModelReplied:
-        """The message and what it took, which is counted however the call ends."""
-        left, at_least = self._meter.seconds_left(), 0.0
-        spent, used, started = CallTime(left), Usage(), self._shared.clock()
-        try:
-            async with counted(spent, self._shared.clock) as limit:
-                message = readable(await self._reply(model, messages, tools, key))
-            used = self._used(message)
-        except TimeoutError:
-            # A timeout of the model's own connection is no end of the budget, and nobody's answer.
-            if not limit.expired():
-                raise
-            # The call was made, and the provider may charge for it; how many tokens it took nobody knows.
-            used = Usage(model_calls=1)
-            # A timer can end a hair before the budget does, which is spent all the same.
-            at_least = (left or 0.0) + TIMER_S
-            self._log.note(Step("model", model.name, "", spent.busy, Fault.TIMEOUT))
-            raise BudgetSpent("the question's budget of seconds ended during a model call") from None
-        finally:
-            used = _timed(used, spent, self._shared.clock() - started, at_least)
-            self._shared.run_meter.end(used)
-            self._meter.used = self._meter.used + used
-        return ModelReplied(message, used)
-
-    async def _reply(
-        self, model: ChatModel, messages: Sequence[Message], tools: Sequence[Tool], key: CallKey
-    ) -> AssistantMessage:
-        prompt = self._prompt
-        if self._shared.answer == "likelihood" and prompt.kind is Kind.CHOICE and not tools:
-            assert isinstance(model, Likelihoods)  # noqa: S101 - `prepare` has refused every other model
-            return await model.likelihood(messages, tuple(LETTERS[: len(prompt.choices)]))
-        return await model.chat(messages, tools, key)
-
-    def _used(self, message: AssistantMessage) -> Usage:
-        told = message.usage or TokenUsage(0, 0)
-        cost = cost_usd(message.usage, self._shared.price)
-        return Usage(
-            model_calls=1,
-            input_tokens=told.input_tokens,
-            output_tokens=told.output_tokens,
-            reasoning_tokens=told.reasoning_tokens,
-            cost_usd=cost,
-            cached_tokens=told.cached_tokens or 0,
-        )
-
-    def _note(self, name: str, message: AssistantMessage, seconds: float) -> None:
-        facts: dict[str, Json] = {}
-        if message.calls:
-            facts["tool_calls"] = [{"tool": call.name, "args": call.args} for call in message.calls]
-        if message.likelihood is not None:
-            facts["likelihood"] = message.likelihood
-        if message.images_sent is not None:
-            facts["images_sent"] = [image.json() for image in message.images_sent]
-        if message.attempts is not None and message.attempts > 1:
-            facts["retries"] = message.attempts - 1
-        self._log.note(Step("model", name, message.text, seconds, data=facts))
 
 
 @dataclass
@@ -377,7 +297,7 @@ class _CallTool:
                 traces.info("%s: tool %s\n%s", self._subject.id, name, error.trace.rstrip())
             raise
         finally:
-            used = _timed(Usage(tool_faults=faults), spent, self._shared.clock() - started)
+            used = timed(Usage(tool_faults=faults), spent, self._shared.clock() - started)
             self._meter.used = self._meter.used + used
             done.set()
 
@@ -421,11 +341,6 @@ def find_tool(name: str) -> Tool:
         own = error.__cause__ or error
         raise ToolError(f"{name} cannot be imported: {type(own).__name__}: {own}") from error
     return tool
-
-
-def _timed(used: Usage, spent: CallTime, wall_s: float, at_least_s: float = 0.0) -> Usage:
-    """Usage with the time of a call that took so long from outside: what did not run was waiting."""
-    return replace(used, seconds=max(spent.busy, at_least_s), queued_seconds=max(0.0, wall_s - spent.busy))
 
 
 COUNTS = tuple(each.name for each in fields(Usage) if each.name != "cost_usd")
