@@ -48,6 +48,8 @@ class Sentence:
 
     id: str
     text: str
+    command: str = ""
+    """The command that the text ends with."""
 
 
 def conclusion(found: Comparison) -> tuple[Sentence, ...]:
@@ -56,7 +58,7 @@ def conclusion(found: Comparison) -> tuple[Sentence, ...]:
 
 
 def _said(case: str, **fields: object) -> Sentence:
-    return Sentence(case, WORDS[case].format(**fields))
+    return Sentence(case, WORDS[case].format(**fields), str(fields.get("command", "")))
 
 
 class _Conclusion:

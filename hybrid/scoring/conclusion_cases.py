@@ -174,7 +174,7 @@ CASES: tuple[Case, ...] = (
     Case(
         "ahead.some",
         "it is ahead of some after adjustment",
-        "Adjusted (Holm) for {count} tests it is ahead of {parts}.",
+        "It is ahead of {parts}, adjusted (Holm) for {count} tests.",
     ),
     Case(
         "ahead.none",

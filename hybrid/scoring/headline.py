@@ -8,10 +8,11 @@ of `tasks`, counts of `outcomes`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from hybrid.display import NARROW, clipped, filled, one_line
+from hybrid.display import NARROW, clipped, filled, one_line, pasteable
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion import Sentence
 from hybrid.scoring.conclusion_rows import turned
@@ -27,6 +28,7 @@ NAME, TASK, HEADING = 36, 28, 24
 """Columns that the name of a solver, of a task, and of a solver above a column may take."""
 LEVEL = 0.05
 SHOWN_WARNINGS = 4
+COST = ("outcomes", "cost")
 MARKS = "+ -: the difference holds after adjustment (Holm) over the tasks of all pairs."
 
 
@@ -69,12 +71,27 @@ def as_summary(found: Comparison, sentences: Sequence[Sentence], more: str, form
     noted = (*warnings(found.solvers), *faults)
     hidden = [f"and {len(noted) - SHOWN_WARNINGS} more warnings"] if len(noted) > SHOWN_WARNINGS else []
     warned = [f"warning: {clipped(line, NARROW - 9)}" for line in noted[:SHOWN_WARNINGS]] + hidden
-    said = [line for each in sentences for line in filled(one_line(each.text), NARROW)]
+    said = [line for each in sentences for line in _lines(each)]
     parts = ["\n".join([*warned, *said])]
     for place, table in enumerate(headline_tables(found)):
         title = "" if place else "\n".join(filled(table.title, NARROW)) + "\n"
         parts.append(title + as_narrow(replace(table, title="")).replace("\n\n" + MARKS, "\n" + MARKS).rstrip("\n"))
-    return "\n\n".join(parts) + "\n" + "\n".join(filled(more, NARROW)) + "\n"
+    foot = [line for text in (*_cost(found), more) for line in filled(text, NARROW, 2)]
+    return "\n\n".join(parts) + "\n" + "\n".join(foot) + "\n"
+
+
+def _cost(found: Comparison) -> list[str]:
+    """What the solvers cost, where prices are known."""
+    rows = [row for made in results(found, SECTIONS) for row in made.rows if (made.name, row.quantity) == COST]
+    told = [f"{clipped(row.a, NAME)} {row.value:.4f} USD" for row in rows if row.value]
+    return [f"cost: {', '.join(told)}"] if told else []
+
+
+def _lines(sentence: Sentence) -> Iterator[str]:
+    """The sentence within `NARROW` columns; a command that ends it stands on lines of its own, to be pasted."""
+    yield from filled(one_line(sentence.text.removesuffix(sentence.command)), NARROW)
+    if sentence.command:
+        yield from pasteable(shlex.split(sentence.command), "narrow", "  ").splitlines()
 
 
 def _baselines(found: Comparison) -> Mapping[str, str]:
@@ -118,7 +135,7 @@ def _solvers(
     cells: list[Callable[[str], tuple[str, ...]]] = [lambda name: _value(values.get(name), answered.get(name))]
     if baseline:
         others = set(baseline.values())
-        title += f", differences to {clipped(others.pop(), NAME) if len(others) == 1 else 'its model alone'}"
+        title += f", differences to {clipped(others.pop(), NAME) if len(others) == 1 else 'the model alone'}"
         columns += [Column("diff."), Column("95 %"), Column("p")]
         cells.append(lambda name: _difference(differing.get((name, ""))))
     names = [one.solver for one in found.solvers]
