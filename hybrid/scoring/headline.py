@@ -18,7 +18,7 @@ from hybrid.scoring.conclusion import Sentence
 from hybrid.scoring.conclusion_rows import turned
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.score import Scored
-from hybrid.scoring.sections import results
+from hybrid.scoring.sections import computed, results
 from hybrid.stats import Interval
 from hybrid.tables import NONE, RENDERERS, Column, Table, accuracy, as_narrow, bounds, p_value, share, signed
 from hybrid.types import Outcome
@@ -67,7 +67,7 @@ def as_summary(found: Comparison, sentences: Sequence[Sentence], more: str, form
     if form not in ("text", "narrow"):
         listed = "" if form == "latex" else "".join(f"- {one_line(each.text)}\n" for each in sentences)
         return "\n".join(filter(None, (listed, *map(RENDERERS[form], headline_tables(found)))))
-    faults = (f"{made.name} could not be made: {made.fault}" for made in found.made.values() if made.fault)
+    faults = (f"{made.name} could not be made: {made.fault}" for made in computed(found).values() if made.fault)
     noted = (*warnings(found.solvers), *faults)
     hidden = [f"and {len(noted) - SHOWN_WARNINGS} more warnings"] if len(noted) > SHOWN_WARNINGS else []
     warned = [f"warning: {clipped(line, NARROW - 9)}" for line in noted[:SHOWN_WARNINGS]] + hidden

@@ -39,7 +39,7 @@ def test_every_number_of_a_comparison_is_there(
 
 @pytest.mark.parametrize(
     "words",
-    [("tools", "list"), ("solvers", "list"), ("benchmarks", "list"), ("benchmarks", "show", "hvsbench")],
+    [("tools", "list"), ("solvers", "list"), ("benchmarks", "list"), ("benchmarks", "show", "hvsbench", "--all")],
     ids=" ".join,
 )
 def test_lists_fold_their_lines(command: Command, words: tuple[str, ...]) -> None:

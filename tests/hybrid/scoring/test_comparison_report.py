@@ -92,7 +92,7 @@ def test_the_answer_comes_first_and_the_rest_on_request(paths: tuple[Path, ...])
     assert max(map(len, text.splitlines())) <= 80
     assert text.endswith(f"{MORE}\n")
     # No section is computed that is not printed.
-    assert set(report.comparison.made) == {*CONCLUDED, *SHOWN}
+    assert set(package.computed(report.comparison)) == {*CONCLUDED, *SHOWN}
     assert "More:" not in compare(*paths, all=True).render()
     with pytest.raises(UsageError, match="--only and --all"):
         compare(*paths, only=["gain"], all=True)

@@ -17,7 +17,7 @@ from hybrid.scoring.conclusion_cases import CASES
 from hybrid.scoring.conclusion_rows import ConclusionRows
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.result import UNTESTED
-from hybrid.scoring.sections import results
+from hybrid.scoring.sections import computed, results
 from tests.made_up_runs import answering
 
 R, W, A, F = ("r" * 40, "w" * 40, "a" * 40, "f" * 40)
@@ -211,7 +211,7 @@ def noted(found: Comparison, section: str, **changes: Any) -> None:
     """Change every tested row of a section, as if it had been computed so."""
     (made,) = results(found, [section])
     rows = tuple(replace(row, **changes) if row.low is not None else row for row in made.rows)
-    found.made[section] = replace(made, rows=rows)
+    computed(found)[section] = replace(made, rows=rows)
 
 
 def test_a_metric_over_other_units_is_not_tested(full: Comparison) -> None:
@@ -221,7 +221,7 @@ def test_a_metric_over_other_units_is_not_tested(full: Comparison) -> None:
 
 
 def test_a_blank_run_of_other_questions_is_not_compared(full: Comparison) -> None:
-    full.made["gain"] = replace(results(full, ["gain"])[0], rows=())
+    computed(full)["gain"] = replace(results(full, ["gain"])[0], rows=())
     (told,) = [one.text for one in conclusion(full) if one.id == "content.apart"]
     assert told == "controller and controller [blank] are not compared: they share no question."
 
