@@ -137,7 +137,7 @@ class _Conclusion:
             parts, count = _several(gains, ("a gain for", "a loss for"))
             sizes = sorted({pair.n for pair in gains})
             n = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
-            yield _said("gain.several", n=n, count=count, parts=parts)
+            yield _said("gain.several", n=n, tests=_tests(count), parts=parts)
         else:
             yield _said("gain.absent")
         specialists = [
@@ -204,7 +204,7 @@ class _Conclusion:
         shown = [row for row in own if row.p_holm is not None and row.p_holm < LEVEL and (row.low or 0.0) > 0]
         shown.sort(key=lambda row: -(row.value or 0.0))
         parts = _listed([f"{clipped(row.a, NAME_WIDTH)} by {size_of(row)} ({ends_of(row)})" for row in shown])
-        yield _said("ahead.some" if shown else "ahead.none", count=len(tested), parts=parts)
+        yield _said("ahead.some" if shown else "ahead.none", tests=_tests(len(tested)), parts=parts)
 
     # What limits the claim.
 
@@ -248,6 +248,10 @@ class _Conclusion:
             except UsageError:
                 return
             yield _said("limits.size", n=min(sizes), size=f"{math.ceil(100 * least)} points")
+
+
+def _tests(count: int) -> str:
+    return f"{count} test{'' if count == 1 else 's'}"
 
 
 def _of_pair(sentence: str, pair: HeadlinePair, answers: str, case: str | None = None) -> Sentence:

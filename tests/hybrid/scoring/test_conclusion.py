@@ -141,7 +141,7 @@ TABLE: dict[str, Said] = {
     "several without tools": Said(
         {
             "solvers.best": "Of 2 solvers, none of them a model with tools, mllm has the highest accuracy_macro, 0.900",
-            "ahead.some": "Adjusted (Holm) for 1 tests it is ahead of specialist by 40 points",
+            "ahead.some": "It is ahead of specialist by 40 points (20 to 59), adjusted (Holm) for 1 test.",
         },
         {"mllm": MOST, "specialist": HALF},
     ),
