@@ -118,7 +118,7 @@ def _with_progress(pages: Pages) -> Pages:
 
 def _numbers(pages: Pages) -> dict[str, Json]:
     """The overviews by benchmark: all that charts and tables show, with the ids behind every count."""
-    from hybrid.codecs import codec
+    from hybrid.log.codec import codec
     from hybrid.report.payload import Overview
 
     return {one.key: codec(Overview).dump_python(one.overview, mode="json") for one in pages.benchmarks}

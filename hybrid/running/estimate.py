@@ -16,16 +16,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hybrid.models.base import ModelSettings
+from hybrid.models.images import fit
 from hybrid.models.prices import Price
 from hybrid.models.providers import image_tokens
-from hybrid.models.render import fit
 from hybrid.models.text_protocol import describe
 from hybrid.models.tokens import text_tokens, tools_tokens
 from hybrid.running.config import RunConfig
+from hybrid.running.replies import REPLIES, read_captions
 from hybrid.running.resolve import ResolvedRun
 from hybrid.running.sight import sight_notes
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
-from hybrid.solving.captions import CAPTION, CAPTIONS, captioner_sha256, read_captions
+from hybrid.solving.captions import CAPTION, captioner_sha256, captions_by
 from hybrid.solving.image_forms import STRIP_PX
 from hybrid.solving.solver import Solver
 from hybrid.types import LETTERS, ImageRef, Json, Kind, Prompt, Question, Reply, StoredImage
@@ -196,7 +197,7 @@ def _captions(run: ResolvedRun, prompts: Mapping[str, tuple[tuple[Prompt, ...], 
     """
     if run.captioner is None or run.config.model is None:
         return None
-    known = set(dict(read_captions(run.folder.path / CAPTIONS, captioner_sha256(run.captioner))))
+    known = set(captions_by(captioner_sha256(run.captioner), read_captions(run.folder.path / REPLIES)))
     shares: dict[StoredImage, float] = {}
     asking = [name for name, solver in run.solvers.items() if run.shows_captions(solver)]
     for identity in dict.fromkeys(question.id for name in asking for question in run.open_questions(name)):

@@ -1,4 +1,4 @@
-"""Budgets of a whole run, besides those of a question (`ctx.Limits`): calls, tokens, seconds and dollars.
+"""Budgets of a whole run, besides those of a question (`Limits`): calls, tokens, seconds and dollars.
 
 When one is spent the questions in flight end unrecorded, no further one is begun, and the same command with a larger
 budget goes on from there.
@@ -30,7 +30,7 @@ class RunLimits:
 
 @dataclass
 class RunMeter:
-    """What this command has spent so far, over all questions and solvers."""
+    """The spending of this command so far, over all questions and solvers."""
 
     limits: RunLimits = field(default_factory=RunLimits)
     used: Usage = field(default_factory=Usage)

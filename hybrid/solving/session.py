@@ -1,21 +1,19 @@
-"""One question and one solver: builds the kit of each ask and keeps what happened.
+"""One question and one solver: makes the context of each ask and keeps its steps.
 
     session = Session(question, solver, resources)
     exchanges = await benchmark.dialogue(question.asked(), session.ask)
 
 The identity of the question stays in here, and its target does not even come in: of a question a session keeps id, unit
 and images. Every model and tool call goes through a wrapper that checks the budget, counts what was used and writes a
-step; a solver cannot forget to. What a kit holds of a wrapper is a bare handle, so that nothing that can be reached
-from a kit (attributes, containers, closures) leads to an id, a recording or another question.
+step; a solver cannot forget to. A context holds bare handles of the wrappers, so that nothing that can be reached from
+it (attributes, containers, closures) leads to an id, a recording or another question.
 """
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, cast
 from weakref import WeakKeyDictionary
@@ -27,11 +25,11 @@ from hybrid.models.base import CallKey, ChatModel, prompt_sha256
 from hybrid.models.prices import Price
 from hybrid.prior_accuracy import PriorAccuracy
 from hybrid.prompts import Wording
-from hybrid.registry import load, loaded, names
 from hybrid.repeats import seed_of_repetition
 from hybrid.solving.ask_model import ModelCalls
-from hybrid.solving.budgets import RunMeter, timed
-from hybrid.solving.captions import CAPTION_CALL, CaptionBook, CaptionShelf, described
+from hybrid.solving.budgets import RunMeter
+from hybrid.solving.call_tool import ToolCalls
+from hybrid.solving.captions import CAPTION_CALL, CaptionCache, RunCaptions, described
 from hybrid.solving.context import NOTHING, SuppliedTexts
 from hybrid.solving.controls import Control, Subject
 from hybrid.solving.coordinates import CoordinateSystem
@@ -40,10 +38,9 @@ from hybrid.solving.image_registry import ImageRegistry
 from hybrid.solving.self_consistency import voted
 from hybrid.solving.solver import ImageForm, Limits, Log, Meter, Solver, SolverContext
 from hybrid.solving.trust import Trust, TrustFile
-from hybrid.timing import CallTime, Clock
+from hybrid.timing import Clock
 from hybrid.tool import Tool
-from hybrid.tracing import ToolAnswered, ToolCallBegun, span
-from hybrid.types import LETTERS, Fault, Finding, ImageRef, Json, Kind, Outcome, Prompt, Question, Reply, Step, Usage
+from hybrid.types import LETTERS, ImageRef, Kind, Outcome, Prompt, Question, Reply, Step, Usage
 
 AnswerForm = Literal["text", "likelihood"]
 """Whether a choice is answered in words, or as the option that the model finds most likely."""
@@ -51,7 +48,7 @@ AnswerForm = Literal["text", "likelihood"]
 
 @dataclass(frozen=True)
 class Resources:
-    """What every ask of a run shares."""
+    """Everything that the asks of a run share."""
 
     model: ChatModel | None
     control: Control
@@ -68,25 +65,20 @@ class Resources:
     joint: Joint = OURS
     """How pictures are joined where they are shown as one."""
     captioner: ChatModel | None = None
-    """Who describes images where they are shown as captions; the model itself where it is None."""
+    """The model that describes images where they are shown as captions; `model` where it is None."""
     caption_price: Price | None = None
-    captions: CaptionShelf | None = None
+    captions: CaptionCache | None = None
     """Where captions are kept; for one ask alone where it is None."""
     context: SuppliedTexts = NOTHING
-    """What is shown beside the images."""
+    """Texts that are shown beside the images."""
     answer: AnswerForm = "text"
     samples: int = 1
     """How often an MLLM is asked, and its answers vote."""
     prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
-    """What the benchmark's card says of MLLMs and of a guess."""
+    """Accuracy of MLLMs and of a guess by the benchmark's card."""
     run_meter: RunMeter = field(default_factory=RunMeter)
     clock: Clock = time.monotonic
-    """What model and tool calls are timed with."""
-
-
-logger = logging.getLogger(__name__)
-traces = logging.getLogger(f"{__name__}.traces")
-"""Of defects of tools: `--debug` shows them."""
+    """Times model and tool calls."""
 
 
 def seed_of(*parts: object) -> int:
@@ -100,7 +92,7 @@ ENDS: Mapping[type[HybridError], Outcome] = {
     BudgetSpent: Outcome.BUDGET,
     ToolError: Outcome.TOOL_FAULT,
 }
-"""What an error says of the ask that it ends."""
+"""The outcome of an ask that an error of this type ends."""
 
 
 class Session:
@@ -145,7 +137,7 @@ class Session:
         return CallKey(self._subject.id, number, 0, prompt_sha256(prompt.text), self._name)
 
     async def _reply(self, prompt: Prompt, number: int, log: Log) -> Reply:
-        """The solver's reply, or the one elected where it is asked several times, each time with a kit of its own."""
+        """The solver's reply, or the one elected where it is asked several times, each time in a context of its own."""
         key = self._key(prompt, number)
         shown = await self._shown(prompt, log) if self._solver.needs_model else prompt.parts
         if self._solver.samples_itself or not self._solver.needs_model:
@@ -168,17 +160,17 @@ class Session:
         return self._shared.image_labels or self._solver.names_images
 
     async def _shown(self, prompt: Prompt, log: Log) -> Parts:
-        """What the model is shown of a prompt: its images in the form chosen, and the text supplied beside them."""
+        """The prompt as the model is shown it: its images in the form chosen, and the text supplied beside them."""
         shared = self._shared
         captioner = shared.captioner or shared.model
-        shelf, name = shared.captions or CaptionBook(), captioner.name if captioner is not None else ""
+        cache, name = shared.captions or RunCaptions(), captioner.name if captioner is not None else ""
         price = shared.price if shared.captioner is None else shared.caption_price
 
         async def describe(image: ImageRef) -> str:
             calls = Log()
             ask = self._model_calls(captioner, price, calls, CallKey(CAPTION_CALL))
             try:
-                return await described(image, ask, shelf, name, calls)
+                return await described(image, ask, cache, name, calls)
             finally:
                 # The caption's own step says what the model said; what remains are empty replies, refusals, timeouts.
                 for step in calls.steps:
@@ -206,9 +198,11 @@ class Session:
         by_likelihood = shared.answer == "likelihood" and prompt.kind is Kind.CHOICE
         options = tuple(LETTERS[: len(prompt.choices)]) if by_likelihood else ()
         model = self._model_calls(shared.model, shared.price, log, key, options)
+        offered, seed = shared.tools_offered, shared.seed
+        tools = ToolCalls(shared.control, offered, seed, self.meter, log, image_registry, subject, prompt, shared.clock)
         return SolverContext(
             model=_handle(model),
-            tool=_handle(_CallTool(shared, self.meter, log, image_registry, subject, prompt)),
+            tool=_handle(tools),
             tools_offered=shared.tools_offered,
             wording=shared.wording,
             shown=shown,
@@ -231,17 +225,17 @@ class Session:
 
 
 class _Handle:
-    """What a solver holds of the kit's model or tools: an object without attributes."""
+    """A solver's handle on its model or tools: an object without attributes."""
 
     async def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return await _BEHIND[self](*args, **kwargs)
 
 
-_BEHIND: WeakKeyDictionary[_Handle, ModelCalls | _CallTool] = WeakKeyDictionary()
-"""The wrappers behind the handles, as long as somebody holds these."""
+_BEHIND: WeakKeyDictionary[_Handle, ModelCalls | ToolCalls] = WeakKeyDictionary()
+"""The wrappers behind the handles, as long as these are referenced."""
 
 
-def _handle(call: ModelCalls | _CallTool) -> Any:
+def _handle(call: ModelCalls | ToolCalls) -> Any:
     """A new handle to a wrapper, to be called as the wrapper is."""
     handle = _Handle()
     _BEHIND[handle] = call
@@ -249,98 +243,10 @@ def _handle(call: ModelCalls | _CallTool) -> Any:
 
 
 def _following(ctx: SolverContext) -> CallKey:
-    """The key of the next call after those that were made with a kit."""
+    """The key of the next call after those that were made in a context."""
     asked = _BEHIND[cast("_Handle", ctx.model)]
     assert isinstance(asked, ModelCalls)  # noqa: S101 - `_context` put it there
     return asked.key
-
-
-@dataclass
-class _CallTool:
-    """The kit's tools: budget, arguments, images by name, the control in force, and the trace."""
-
-    _shared: Resources
-    _meter: Meter
-    _log: Log
-    _image_registry: ImageRegistry
-    _subject: Subject
-    _prompt: Prompt
-    _last: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the last call has been written down."""
-
-    def __post_init__(self) -> None:
-        self._last.set()
-
-    async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
-        self._meter.take_tool_call()
-        # Calls that run side by side are written down, and their pictures named, in the order of the calls.
-        before, self._last = self._last, asyncio.Event()
-        done, started = self._last, self._shared.clock()
-        spent, faults = CallTime(self._meter.seconds_left()), 0
-        call: dict[str, Json] = {"images": list(images), "args": dict(args)}
-        try:
-            with span(ToolCallBegun(name, images, args)) as ended:
-                found = await self._find(name, images, args, spent)
-                ended(ToolAnswered(found, self._refs(images), spent.cached))
-            await before.wait()
-            named = tuple(self._image_registry.add(image, image.parent or images[0]) for image in found.images)
-            told: dict[str, Json] = {"data": found.data, "confidence": found.confidence}
-            told |= {"backend": found.backend, "version": found.version}
-            self._log.note(Step("tool", name, found.text, spent.busy, None, {**call, **told}, named))
-            return replace(found, images=named)
-        except ToolError as error:
-            faults = int(error.fault in LOST)
-            await before.wait()
-            self._log.note(Step("tool", name, str(error), spent.busy, error.fault, call))
-            logger.info("%s: tool %s: %s (%s)", self._subject.id, name, error, error.fault)
-            if error.trace:
-                traces.info("%s: tool %s\n%s", self._subject.id, name, error.trace.rstrip())
-            raise
-        finally:
-            used = timed(Usage(tool_faults=faults), spent, self._shared.clock() - started)
-            self._meter.used = self._meter.used + used
-            done.set()
-
-    def _refs(self, images: Sequence[str]) -> tuple[ImageRef, ...]:
-        return tuple(self._image_registry.get(image) for image in images)
-
-    async def _find(self, name: str, images: Sequence[str], args: Mapping[str, Json], spent: CallTime) -> Finding:
-        refs = self._refs(images)
-        # What is offered need be no file of tools/.
-        tool = next((one for one in self._shared.tools_offered if one.card.name == name), None) or loaded_tool(name)
-        if tool is None:
-            # The first use of a tool imports it, and every other question would wait for that.
-            tool = await asyncio.to_thread(find_tool, name)
-        parsed = tool.parse(args)
-        if spent.rest is not None and spent.rest <= 0:
-            raise ToolError(f"{name}: the question's budget of seconds is spent", Fault.TIMEOUT)
-        control, seed = self._shared.control, self._shared.seed
-        return await control.find(tool, parsed, refs, self._subject, self._prompt, seed, spent)
-
-
-LOST = (Fault.TOOL_ERROR, Fault.TIMEOUT)
-"""Faults after which a question is answered without the tool; the others are wrong calls of the solver's own, or of a
-tool that has no weights here."""
-
-
-def loaded_tool(name: str) -> Tool | None:
-    """The tool of that name where its module has been imported, without a look at the disk; else None."""
-    found = loaded("tools", name)
-    return found if isinstance(found, Tool) else None
-
-
-def find_tool(name: str) -> Tool:
-    """The tool of that name. Raises `ToolError` where there is none, with those there are, or it has no sound code."""
-    known = names("tools")
-    if name not in known:
-        raise ToolError(f"there is no tool {name!r}; the tools are: {', '.join(known)}", Fault.UNKNOWN_TOOL)
-    try:
-        tool: Tool = load("tools", name)
-    except Exception as error:
-        # Whatever a tool's own modules do when they are imported costs what the tool would have said, and no more.
-        own = error.__cause__ or error
-        raise ToolError(f"{name} cannot be imported: {type(own).__name__}: {own}") from error
-    return tool
 
 
 COUNTS = tuple(each.name for each in fields(Usage) if each.name != "cost_usd")
