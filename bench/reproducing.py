@@ -257,7 +257,7 @@ def page(found: Sequence[Verdict]) -> str:
     lines = [
         "# What is reproduced",
         "",
-        "Every printed cell of the five papers that `hybrid benchmarks show NAME` lists, and what became of it.",
+        "Every printed cell of the five papers that `hybrid benchmarks show NAME --all` lists, and what became of it.",
         f"Made by `{COMMAND}`; every cell with our value and the reason",
         "is in [reproducing.csv](reproducing.csv).",
         "",

@@ -176,14 +176,14 @@ def check(
             f"nothing was checked: {name} has no images with known answers (`checks` of its TOOL); only the tensors "
             f"of its {ready.card.name} backend were compared with its weight files, if it has any"
         )
-    click.echo(f"{name}: {ready.card.name} backend, version {ready.version}, on {ready.device}")
+    failed = failures(found)
+    wrong = f"{len(failed)} of {questions(found)} wrong"
+    click.echo(f"{wrong}: {name}, {ready.card.name} backend, version {ready.version}, on {ready.device}")
     for one in found:
         verdict = one.wrong or (f"not asked ({one.unasked})" if one.unasked else "right")
         click.echo(f"{_mark(one):6} {one.name:32} {one.seconds:6.2f} s  {verdict}")
-    failed = failures(found)
     for line in failed:
         click.echo(f"failed: {line}")
-    click.echo(f"{len(failed)} of {questions(found)} wrong")
     return 3 if failed else 0
 
 

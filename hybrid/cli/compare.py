@@ -11,7 +11,7 @@ import click
 from hybrid.cli import _complete
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._option_types import BENCHMARK
+from hybrid.cli._option_types import BENCHMARK, Listed
 from hybrid.cli._table_options import (
     abstain_option,
     allow_failed_option,
@@ -51,19 +51,19 @@ if TYPE_CHECKING:
 )
 @allow_failed_option
 @published_option
-@click.option("--brief", is_flag=True, help="Without the tables by task; of each section the first table.")
 @click.option(
     "--only",
+    cls=Listed,
     multiple=True,
-    metavar="SECTION",
-    help="Print only this: metrics, tasks, differences, outcomes, gain, ceiling, agreement, ...; may be given several "
-    "times.",
+    metavar="NAME,NAME",
+    help="Print these tables: metrics, tasks, differences, outcomes, gain, ceiling, agreement, evidence, ...",
 )
+@click.option("--all", is_flag=True, help="Print every table.")
 @tables_option
 @form_options
 @told_options
 def command(paths: tuple[Path, ...], form: str | None, tables: Shape, **options: Unpack[CompareArguments]) -> int:
-    """Compare solvers: metrics, accuracy by task, 95 % intervals, paired differences, helped and harmed, cost.
+    """Compare solvers: what tools bring in plain sentences, each solver's value, and accuracy by task.
 
     \b
     Examples:
@@ -71,8 +71,8 @@ def command(paths: tuple[Path, ...], form: str | None, tables: Shape, **options:
       hybrid compare runs/a/arbiter runs/b/arbiter --by granularity --markdown
       hybrid compare runs/real/controller runs/blank/controller runs/real/mllm
       hybrid compare runs/a --baseline mllm --published
-      hybrid compare runs/a --brief
-      hybrid compare runs/GPT4o runs/GPT4V --only agreement
+      hybrid compare runs/GPT4o runs/GPT4V --only agreement,helped
+      hybrid compare runs/a --all
       hybrid compare runs/a --csv > numbers.csv
     \f
     Below, a section for each question that these solvers can answer: whether a gain comes from what the tools say (with
@@ -90,8 +90,8 @@ def command(paths: tuple[Path, ...], form: str | None, tables: Shape, **options:
 
     if form == "json" and options["published"]:
         raise UsageError("--published prints tables: leave out --json")
-    if form in ("json", "csv") and (options["brief"] or options["only"]):
-        raise UsageError(f"--brief and --only choose tables: leave out --{form}")
+    if form in ("json", "csv") and (options["all"] or options["only"]):
+        raise UsageError(f"--all and --only choose tables, and --{form} has every number: leave them out")
     report = compare_paths(paths, **options)
     if report.solvers:
         told = json.dumps(report.as_json()) + "\n" if form == "json" else report.render(form or TEXT[tables])

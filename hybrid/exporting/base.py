@@ -9,7 +9,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -20,9 +20,11 @@ from hybrid.errors import UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import MANIFEST
 from hybrid.registry import load
+from hybrid.scoring.compare import compare
+from hybrid.scoring.conclusion import Sentence, conclusion
 from hybrid.scoring.groups import control, role
 from hybrid.scoring.predictions.base import letter_of
-from hybrid.scoring.reports import protocol_of
+from hybrid.scoring.reports import TABLES_RULE, protocol_of
 from hybrid.scoring.score import Scored, chosen, score_run
 from hybrid.types import Kind, Prompt, Question
 
@@ -94,6 +96,13 @@ class ExportedRun:
     def scored(self) -> tuple[Scored, ...]:
         """The solvers with their scores. Raises `UsageError` for a split with hidden answers."""
         return score_run(self.folder, self.options, self.solvers, keep=False)
+
+    @property
+    def conclusion(self) -> tuple[Sentence, ...]:
+        """The sentences that `hybrid compare` prints of these solvers; none for a split with hidden answers."""
+        if self.split in self.benchmark.card.hidden_splits or not self.solvers:
+            return ()
+        return conclusion(compare([replace(one, abstain=TABLES_RULE) for one in self.scored]))
 
     @cached_property
     def sha256(self) -> str:

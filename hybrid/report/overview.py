@@ -15,9 +15,10 @@ from hybrid.benchmarks.base import Benchmark
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.report.charts import charts_of
-from hybrid.report.facts import card, facts, run_facts, warnings
+from hybrid.report.facts import card, facts, run_facts
 from hybrid.report.payload import Overview, OverviewSection
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.headline import warnings
 from hybrid.scoring.published import published
 from hybrid.scoring.published_tables import published_below
 from hybrid.scoring.reference import reference_lines
@@ -42,7 +43,7 @@ class Commands:
     @property
     def tables(self) -> str:
         """What prints its tables."""
-        return self._words("compare")
+        return self._words("compare", "--all")
 
     @property
     def published(self) -> str:
@@ -70,7 +71,7 @@ def overview_of(found: Comparison, commands: Commands) -> Overview:
             one.lead,
             charts_of(found, one, marks),
             tables_of(found, one),
-            commands.tables if one.section.core else commands.numbers,
+            commands.tables,
         )
         for one in made
     ]

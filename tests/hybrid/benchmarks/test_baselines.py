@@ -38,7 +38,7 @@ def test_the_command_is_one(benchmark: str, baseline: Baseline) -> None:
 
 def test_a_card_prints_its_baselines_and_the_settings_of_every_benchmark(capsys: Any) -> None:
     for name, card in CARDS.items():
-        cli.main(["benchmarks", "show", name], standalone_mode=False)
+        cli.main(["benchmarks", "show", name, "--all"], standalone_mode=False)
         shown = capsys.readouterr().out
         assert all(f"    {one.command}\n" in shown for one in card.baselines)
         assert all(one.differs in shown for one in card.baselines)

@@ -355,7 +355,7 @@ def test_a_new_tool_and_its_test_run_as_they_are_written(command: Callable[..., 
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "my tools"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "2 passed" in done.stdout, done.stdout
-    assert command("tools", "check", "glow", "--tool-path", "my tools").out.endswith("0 of 1 wrong\n")
+    assert command("tools", "check", "glow", "--tool-path", "my tools").out.startswith("0 of 1 wrong: glow, ")
     for name, said in {"glow": "is there already", "depth": "is there already", "Glow": "lower-case letters"}.items():
         again = command("tools", "new", name, "--tool-path", "my tools")
         assert (again.code, said in again.err) == (2, True)
