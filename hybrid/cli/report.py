@@ -82,8 +82,8 @@ def command(
       hybrid report runs/real -o site --tags tags.json
     """
     from hybrid.cli.score import name_failed
-    from hybrid.report.collect import ReportOptions, collect, scored_behind
     from hybrid.report import data_files
+    from hybrid.report.collect import ReportOptions, collect, scored_behind
     from hybrid.report.site import refuse_other, write_site
 
     if out is None and not as_json:

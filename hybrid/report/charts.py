@@ -48,7 +48,9 @@ def _charts(
             fractions = [row for row in rows if (row.group or row in whole) and 0 <= (row.value or 0.0) <= 1]
             if fractions:
                 tasks = {row.group or row.metric for row in fractions}
-                yield Chart(kind, "Values, 95 % intervals", tuple(fractions), tuple(m for m in marks if m.task in tasks))
+                yield Chart(
+                    kind, "Values, 95 % intervals", tuple(fractions), tuple(m for m in marks if m.task in tasks)
+                )
         case "counts":
             if overall:
                 yield Chart(kind, "Counts of questions", tuple(overall))

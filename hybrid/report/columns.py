@@ -1,8 +1,8 @@
 """The columns of the list of questions. A line here is all that a column takes: file, list, search and filters follow.
 
-    listed = QuestionList(solvers=3, by="task")
-    listed.add(page)
-    listed.values(starts)        # as data/BENCHMARK/list.js holds it
+listed = QuestionList(solvers=3, by="task")
+listed.add(page)
+listed.values(starts)        # as data/BENCHMARK/list.js holds it
 """
 
 from __future__ import annotations

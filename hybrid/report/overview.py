@@ -119,10 +119,11 @@ def _front(
     values: tuple[Result, ...],
     marks: Sequence[ReferenceLine],
 ) -> Iterator[Chart]:
-    """Each solver's value; then the differences of the main pairs by task, or values by task where nothing is paired."""
+    """Each solver's value; then differences of the main pairs by task, or values by task where nothing is paired."""
     if values:
         metric = values[0].metric
-        yield Chart("bars", f"{metric}, 95 % intervals", values, tuple(_few(mark for mark in marks if mark.task == metric)))
+        lines = _few(mark for mark in marks if mark.task == metric)
+        yield Chart("bars", f"{metric}, 95 % intervals", values, tuple(lines))
     by = found.options.by or "task"
     if rows := of_main_pairs(found, _rows(found, made, DIFFERENCES)):
         yield Chart("intervals", f"Difference by {by}", rows)

@@ -51,7 +51,7 @@ class SolverReader:
         return OPEN if identity in self.scored.questions else ""
 
     def entry(self, question: AnyQuestion, pictures: Pictures) -> SolverEntry:
-        """This solver's way to its answer; empty of asks where it has none."""
+        """The solver's way to its answer; without asks where it has none."""
         name, identity = self.scored.solver, question.id
         score = self.scores.get(identity)
         if score is None:

@@ -105,11 +105,6 @@ report.dialog = (kind, title, ...children) => {
   dialog.showModal();
 };
 
-/** A table around which the page does not grow: it scrolls by itself. */
-report.scrolling = (name, table) =>
-  report.el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": name }, table);
-
-report.percent = (value) => `${(100 * value).toFixed(1)} %`;
 report.count = (number, one, many) => `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
 report.plural = (number, word) => report.count(number, word, `${word}s`);
 

@@ -4,6 +4,21 @@
 const ONE_LINE_CHARS = 28;
 const WIDE_COLUMNS = 9;
 
+/** A table as wide as the page at most: where it does not fit, its rows become lists of headings and cells. */
+function fitted(table) {
+  const box = report.el("div", {}, table);
+  let width = 0;
+  const fit = () => {
+    const now = box.clientWidth;
+    if (now === 0 || now === width) return;
+    width = now;
+    table.classList.remove("stacked");
+    table.classList.toggle("stacked", table.scrollWidth > width);
+  };
+  new ResizeObserver(() => requestAnimationFrame(fit)).observe(box);
+  return box;
+}
+
 /** A table as it is printed: title, headings, cells, notes. */
 report.table = (table) => {
   const side = (place) => (table.columns[place].align === "right" ? "num" : "");
@@ -26,7 +41,7 @@ report.table = (table) => {
   return report.el(
     "div",
     { class: "table" },
-    report.scrolling(table.title || "Table", made),
+    fitted(made),
     table.notes.map((note) => report.said(note, "p", "note")),
   );
 };
