@@ -86,7 +86,7 @@ def compare(*paths: str | Path, **options: Unpack[CompareArguments]) -> Comparis
     Args:
         paths: as for `score`.
         options: those of `hybrid compare --help`: by, benchmark, data, field, protocol, abstain, baseline, pairs,
-            margin, allow_failed, published, brief, only.
+            margin, allow_failed, published, only, all.
 
     Raises:
         UsageError: as `score`, two benchmarks, or other questions under the same ids.

@@ -40,6 +40,17 @@ def one_line(text: str) -> str:
     return "".join("\ufffd" if unicodedata.category(char).startswith("C") else char for char in joined)
 
 
+def clipped(text: str, width: int) -> str:
+    """The text on one line of at most `width` columns (4 or more); of a longer one the beginning and the end."""
+    line = one_line(text)
+    if display_width(line) <= width:
+        return line
+    head, tail = line[: (width - 1) // 2], line[-(width // 2 - 1) :]
+    while display_width(head) + display_width(tail) > width - 1:
+        head, tail = head[:-1], tail[1:]
+    return f"{head}\u2026{tail}"
+
+
 def display_width(text: str) -> int:
     """Terminal columns that the text takes."""
     return sum(map(_char_width, text))

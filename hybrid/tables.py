@@ -182,7 +182,7 @@ def _wrapped(note: str, width: int) -> list[str]:
     return textwrap.wrap(one_line(note), width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
-LEAST = 18
+LEAST = 16
 """Columns to which long names are folded where there is no room for them."""
 NAMED = 44
 """Columns that the names at the left of every block may take."""

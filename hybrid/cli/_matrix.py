@@ -117,7 +117,7 @@ def _compared(plan: Sequence[_Planned], found: AskedRuns, options: Mapping[str, 
             for name in one.solvers
             if one.benchmark == benchmark and one.run.words in found.done and RunFolder(one.folder).finished(name)
         ]
-        reports[benchmark] = compare_paths(begun, brief=not options["as_json"], **counting) if begun else None
+        reports[benchmark] = compare_paths(begun, **counting) if begun else None
     if options["as_json"]:
         runs: list[Json] = [_as_json(one, found) for one in plan]
         told: dict[str, Json] = {name: report.as_json() if report else None for name, report in reports.items()}
@@ -138,7 +138,7 @@ def _tell_compared(plan: Sequence[_Planned], reports: Mapping[str, ComparisonRep
     runs_made = "\n".join(f"  {one.folder}  {one.told}" for one in made)
     click.echo(folded(f"\nruns\n{runs_made}\n", tables))
     for benchmark in reports:
-        everything = ("hybrid", "compare", *(str(one.folder) for one in made if one.benchmark == benchmark))
+        everything = ("hybrid", "compare", *(str(one.folder) for one in made if one.benchmark == benchmark), "--all")
         click.echo(pasteable(everything, tables, "every table: "))
 
 

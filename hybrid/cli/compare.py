@@ -10,7 +10,7 @@ import click
 
 from hybrid.cli import _complete
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._option_types import BENCHMARK
+from hybrid.cli._option_types import BENCHMARK, Listed
 from hybrid.cli._table_options import (
     abstain_option,
     allow_failed_option,
@@ -50,23 +50,23 @@ if TYPE_CHECKING:
 )
 @allow_failed_option
 @published_option
-@click.option("--brief", is_flag=True, help="Without the tables by task; of each section the first table.")
 @click.option(
     "--only",
+    cls=Listed,
     multiple=True,
-    metavar="SECTION",
-    help="Print only this: metrics, tasks, differences, outcomes, gain, ceiling, agreement, ...; may be given several "
-    "times.",
+    metavar="NAME,NAME",
+    help="Print these tables: metrics, tasks, differences, outcomes, gain, ceiling, agreement, evidence, ...",
 )
+@click.option("--all", is_flag=True, help="Print every table.")
 @tables_option
 @form_options
 @told_options
 def command(paths: tuple[Path, ...], form: str | None, tables: Shape, **options: Unpack[CompareArguments]) -> int:
-    """Compare solvers: metrics, accuracy by task, 95 % intervals, paired differences, helped and harmed, cost.
+    """Compare solvers: what tools bring in plain sentences, each solver's value, and accuracy by task.
 
-    Below, a section for each question that these solvers can answer: whether a gain comes from what the tools say (with
-    a run of blank tools), how much of what its parts know a hybrid reaches, how its MLLM used the evidence, which
-    mistakes two solvers share.
+    --only prints the tables of one question: whether a gain comes from what the tools say (gain, with a run of blank
+    tools), how much of what its parts know a hybrid reaches (ceiling), how its MLLM used the evidence (evidence), which
+    mistakes two solvers share (agreement). --all prints those of every question that these solvers can answer.
 
     A PATH is a run (all its solvers), a solver's folder in a run, or saved predictions (with --benchmark). Of several
     runs each name carries what sets its run apart: "controller [blank]" is that of a run with --tool-output blank,
@@ -80,8 +80,8 @@ def command(paths: tuple[Path, ...], form: str | None, tables: Shape, **options:
       hybrid compare runs/a/arbiter runs/b/arbiter --by granularity --markdown
       hybrid compare runs/real/controller runs/blank/controller runs/real/mllm
       hybrid compare runs/a --baseline mllm --published
-      hybrid compare runs/a --brief
-      hybrid compare runs/GPT4o runs/GPT4V --only agreement
+      hybrid compare runs/GPT4o runs/GPT4V --only agreement,helped
+      hybrid compare runs/a --all
       hybrid compare runs/a --csv > numbers.csv
     """
     from hybrid.cli.score import name_failed
@@ -89,8 +89,8 @@ def command(paths: tuple[Path, ...], form: str | None, tables: Shape, **options:
 
     if form == "json" and options["published"]:
         raise UsageError("--published prints tables: leave out --json")
-    if form in ("json", "csv") and (options["brief"] or options["only"]):
-        raise UsageError(f"--brief and --only choose tables: leave out --{form}")
+    if form in ("json", "csv") and (options["all"] or options["only"]):
+        raise UsageError(f"--all and --only choose tables, and --{form} has every number: leave them out")
     report = compare_paths(paths, **options)
     if report.solvers:
         told = json.dumps(report.as_json()) + "\n" if form == "json" else report.render(form or TEXT[tables])

@@ -199,7 +199,7 @@ def _words(options: CompareArguments) -> tuple[str, ...]:
     words: list[str] = []
     for name, value in options.items():
         flag = f"--{name.replace('_', '-')}"
-        if name in ("published", "brief", "only") or value is None or value is False:
+        if name in ("published", "all", "only") or value is None or value is False:
             continue
         if value is True:
             words.append(flag)

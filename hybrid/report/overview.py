@@ -14,19 +14,20 @@ from dataclasses import dataclass
 from hybrid.benchmarks.base import Benchmark
 from hybrid.registry import load
 from hybrid.report.charts import charts_of, headlines, of_main_pairs, shown
-from hybrid.report.facts import card, facts, run_facts, warnings
+from hybrid.report.facts import card, facts, run_facts
 from hybrid.report.payload import Chart, Overview, OverviewSection
 from hybrid.run_folder import RunFolder
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.conclusion import conclusion
+from hybrid.scoring.headline import headline_tables, warnings
 from hybrid.scoring.published import published
 from hybrid.scoring.published_tables import published_below
 from hybrid.scoring.reference import ReferenceLine, reference_lines
-from hybrid.scoring.rendering import printed, tables_of
+from hybrid.scoring.rendering import tables_of
 from hybrid.scoring.reports import PUBLISHED_TITLE
 from hybrid.scoring.result import Result, SectionResult
 from hybrid.scoring.sections import results
-from hybrid.stats import Interval
-from hybrid.tables import Column, Table, bounds
+from hybrid.tables import Table
 
 VALUES, DIFFERENCES, TASKS = "metrics", "differences", "tasks"
 """The sections whose rows the first screen shows."""
@@ -47,7 +48,7 @@ class Commands:
     @property
     def tables(self) -> str:
         """Prints its tables."""
-        return self._words("compare")
+        return self._words("compare", "--all")
 
     @property
     def published(self) -> str:
@@ -74,7 +75,7 @@ def overview_of(found: Comparison, commands: Commands) -> Overview:
             one.lead,
             charts_of(found, one, marks),
             tables_of(found, one),
-            commands.tables if one.section.core else commands.numbers,
+            commands.tables,
         )
         for one in made.values()
     ]
@@ -94,9 +95,9 @@ def overview_of(found: Comparison, commands: Commands) -> Overview:
         solvers=tuple(map(card, found.solvers)),
         pairs=tuple((pair.a, pair.b) for pair in found.pairs),
         sections=tuple(sections),
-        conclusion=_conclusion(made),
+        conclusion=tuple(sentence.text for sentence in conclusion(found)),
         front=tuple(_front(found, made, values, marks)),
-        headline=_headline(made[VALUES], values) if values else None,
+        headline=headline_tables(found),
         by=found.options.by or "task",
     )
 
@@ -107,10 +108,6 @@ def _rows(found: Comparison, made: Mapping[str, SectionResult], name: str) -> li
         return []
     charted = made[name].section.charted
     return shown(found, [row for row in made[name].rows if not charted or row.quantity in charted])
-
-
-def _conclusion(made: Mapping[str, SectionResult]) -> tuple[str, ...]:
-    return tuple(made[name].lead for name in (VALUES, DIFFERENCES, TASKS) if name in made and made[name].lead)
 
 
 def _front(
@@ -139,20 +136,6 @@ def _few(marks: Iterator[ReferenceLine]) -> list[ReferenceLine]:
         if other is None or (mark.kind != "chance" and mark.value > other.value):
             kept[mark.kind] = mark
     return list(kept.values())
-
-
-def _headline(made: SectionResult, rows: Sequence[Result]) -> Table:
-    """A line for each solver: value, interval, questions."""
-    lines = tuple(
-        (
-            row.a,
-            printed(made.section, row),
-            bounds(None if row.low is None or row.high is None else Interval(row.low, row.high, "")),
-            str(row.n or 0),
-        )
-        for row in rows
-    )
-    return Table("", (Column("solver", "left"), Column(rows[0].metric), Column("95 %"), Column("n")), lines)
 
 
 def _published(found: Comparison) -> Iterator[tuple[Table, ...]]:

@@ -85,8 +85,8 @@ class Overview:
     """At most five sentences."""
     front: tuple[Chart, ...] = ()
     """The charts of the first screen: each solver's value, then the differences (or values) by task."""
-    headline: Table | None = None
-    """The numbers of the first chart, for readers without scripts; None where no number is known yet."""
+    headline: tuple[Table, ...] = ()
+    """The numbers of these charts, also for readers without scripts: a line a solver, a line a task."""
     by: str = "task"
     """The column of the list of questions that holds the groups of rows: `task`, or the group of `--by`."""
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hybrid.benchmarks.base import Benchmark
 from hybrid.errors import UsageError
@@ -23,6 +23,9 @@ from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.pairing import check_same
 from hybrid.scoring.score import Scored
 from hybrid.scoring.tools_offered import tools_words
+
+if TYPE_CHECKING:
+    from hybrid.scoring.result import SectionResult
 
 CONTROL = "tool output "
 """How the label of a run with a control starts (`run.py`)."""
@@ -57,6 +60,8 @@ class Comparison:
     solvers: tuple[Scored, ...]
     options: ComparisonOptions
     pairs: tuple[SolverPair, ...]
+    made: dict[str, SectionResult] = field(default_factory=dict, repr=False, compare=False)
+    """By name the sections that were computed (`sections.results`)."""
     _overlaps: dict[tuple[str, ...], Overlap] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -180,7 +185,8 @@ def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, .
 
     A name carries its model where several are compared, the tools offered in its run where they differ
     (`tools_offered.py`), a control that not all share, and any label that another solver of its name lacks, so that it
-    is read next to that as what it is. Names that still occur twice get the origin, and a number where that does not tell them apart.
+    is read next to that as what it is. Names that still occur twice get the origin, and a number where that does not
+    tell them apart.
     """
     several, tools_offered_by = len(set(map(model_of, solvers)) - {None}) > 1, tools_words(solvers)
     own = [

@@ -58,7 +58,7 @@ function frontCharts(bench, overview) {
   const [values, tasks] = [overview.front.find((one) => one.kind === "bars" && !one.rows[0].group), overview.front.find((one) => one.rows[0].group)];
   return report.el("div", { class: "front" },
     values ? report.el("div", { class: "front-values" }, report.chart(values, { name: `${bench}-values`, ofSolver: (row) => list("verdict", `${row.a}/wrong`) }),
-      report.fold("The numbers", () => report.table(overview.headline))) : null,
+      report.fold("The numbers", () => report.el("div", {}, overview.headline.map((table) => report.table(table))))) : null,
     tasks ? byTask(tasks, { name: `${bench}-by-${overview.by}`, ofTask: (row) => list(overview.by, row.group) }) : null);
 }
 

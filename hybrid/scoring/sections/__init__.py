@@ -6,6 +6,8 @@ for made in results(compare(solvers)):
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from hybrid.errors import HybridError
 from hybrid.registry import load, names
 from hybrid.scoring.compare import Comparison
@@ -18,16 +20,23 @@ def sections() -> tuple[Section, ...]:
     return tuple(sorted(found, key=lambda section: (section.order, section.name)))
 
 
-def results(found: Comparison, *, core: bool = False) -> tuple[SectionResult, ...]:
-    """What every section comes to (or every core one), without those that have no row.
+def results(found: Comparison, only: Collection[str] | None = None) -> tuple[SectionResult, ...]:
+    """The sections (all, or those named) that have a row or a fault, each computed once for a comparison.
 
     A section that cannot be made costs no other: its result says why.
     """
-    made = (_made(section, found) for section in sections() if section.core or not core)
+    asked = [section for section in sections() if only is None or section.name in only]
+    made = [_made(section, found) for section in asked]
     return tuple(one for one in made if one.rows or one.fault)
 
 
 def _made(section: Section, found: Comparison) -> SectionResult:
+    if section.name not in found.made:
+        found.made[section.name] = _computed(section, found)
+    return found.made[section.name]
+
+
+def _computed(section: Section, found: Comparison) -> SectionResult:
     try:
         rows = tuple(section.rows(found))
         return SectionResult(section, rows, section.lead(found, rows) if rows else "")

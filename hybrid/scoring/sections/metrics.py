@@ -92,6 +92,5 @@ SECTION = Section(
     ),
     headings={"a": "solver"},
     chart="bars",
-    core=True,
     order=10,
 )

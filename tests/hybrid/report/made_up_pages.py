@@ -389,7 +389,7 @@ def benchmark_pages(
         sections=sections_of(rows, solvers),
         conclusion=SENTENCES,
         front=(values_of(rows, solvers), differences_of(rows, solvers)),
-        headline=headline_of(rows, solvers),
+        headline=(headline_of(rows, solvers),),
     )
 
     def questions() -> Iterator[QuestionPage]:
@@ -475,7 +475,7 @@ def hostile_pages(root: Path) -> Pages:
     facts = tuple(Fact(text, text) for text in HOSTILE)
     tested = ((solvers[1].name, solvers[0].name), (solvers[1].name, solvers[3].name))
     front = (overall, Chart("intervals", bad, differences))
-    overview = Overview(bad, bad, facts, HOSTILE, solvers, tested, sections, HOSTILE[:5], front, table, bad)
+    overview = Overview(bad, bad, facts, HOSTILE, solvers, tested, sections, HOSTILE[:5], front, (table,), bad)
     tags = tuple(Tag(bad, row.id, solvers[3].name, text, text) for row, text in zip(rows, HOSTILE, strict=True))
     return Pages(bad, HOSTILE[3], [BenchmarkPages("bad", overview, len(rows), iter(pages))], root, tags)
 
