@@ -41,11 +41,6 @@ class Commands:
     options: tuple[str, ...] = ()
 
     @property
-    def numbers(self) -> str:
-        """Prints every number of a comparison, unrounded."""
-        return self._words("compare", "--json")
-
-    @property
     def tables(self) -> str:
         """Prints its tables."""
         return self._words("compare", "--all")
