@@ -4,11 +4,12 @@
 
 Writes a run of three solvers with traces (`bench/_large_run.py`), then `hybrid report` of it once as it lies there (no
 scores yet) and once more; seconds, processor seconds and largest resident memory are of the command, start included.
-Then headless Chromium (`$CHROMIUM`, else /usr/bin/chromium) opens the pages from disk, at 1280 x 800 pixels: bytes of the
+Then headless Chromium (`$CHROMIUM`, else /usr/bin/chromium) opens the pages from disk, at 1280 x 800 px: size of the
 files that the first page reads, milliseconds from its request until its charts are drawn (median of FIRST_PAGES), the
-lowest edge of conclusion and first chart in pixels; seconds until the list is shown, from the request of the page; of a filter and of a search, from the
-change of the address to the list that shows it; milliseconds of the longest and the median frame while the list is
-scrolled by two screens a frame from top to bottom; seconds from a click on a question to its page.
+lowest edge of conclusion and first chart in pixels; seconds until the list is shown, from the request of the page; of a
+filter and of a search, from the change of the address to the list that shows it; milliseconds of the longest and the
+median frame while the list is scrolled by two screens a frame from top to bottom; seconds from a click on a question to
+its page.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ WINDOW = {"width": 1280, "height": 800}
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 FIRST_PAGES = 5
 LOWEST = """
-Math.max(...[".conclusion", ".front-values .chart"].map((one) => document.querySelector(one).getBoundingClientRect().bottom))
+Math.max(...[".conclusion", ".front-values .chart"].map((one) =>
+  document.querySelector(one).getBoundingClientRect().bottom))
 """
 SCROLL = """
 async () => {
