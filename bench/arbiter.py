@@ -39,8 +39,8 @@ from bench._runs import finished
 from graphs._model_and_specialist import Proposal
 from graphs.arbiter import ruling
 from hybrid.benchmarks.base import Benchmark, ScoreOptions, metric_of
+from hybrid.log.folder import RunFolder
 from hybrid.registry import load
-from hybrid.run_folder import RunFolder
 from hybrid.running.config import RunConfig
 from hybrid.scoring.calibrate import CountedAnswer, cases, measurements
 from hybrid.scoring.tally import recorded_of

@@ -20,7 +20,7 @@ from typing import Literal, cast
 from bench._runs import finished
 from hybrid.benchmarks.base import ScoreOptions, accuracy
 from hybrid.errors import UsageError
-from hybrid.run_folder import RunFolder
+from hybrid.log.folder import RunFolder
 from hybrid.running.config import RunConfig
 from hybrid.scoring.published import Published, published
 from hybrid.scoring.score import score_run

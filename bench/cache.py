@@ -29,7 +29,6 @@ from bench.tool_worker import children, others_cpu_s, photograph
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.isolated import IsolatedTools
 from hybrid.serving.service import ServiceOptions, ToolRunner, ToolService
 from hybrid.solving.controls import Control, Subject
 from hybrid.tables import Column, Table, as_text
@@ -127,10 +126,10 @@ async def costs(folder: Path, many: int, flight: int) -> list[Cost]:
     store = ImageStore(folder / "images")
     ref = ImageRef("img:1", store.put(photograph(), "bench"))
     rows = []
-    for where, kind in (("worker", IsolatedTools), ("this process", ToolService)):
+    for where, isolated in (("worker", True), ("this process", False)):
         cache = FindingCache(folder / f"findings of {where}", store)
         for findings, each in (("made", flight), ("kept", 1), ("kept", flight)):
-            runner: ToolRunner = kind(store, cache, ServiceOptions("classical"))
+            runner: ToolRunner = ToolService(store, cache, ServiceOptions("classical", isolated=isolated))
             rows.append(Cost(where, findings, each, *await calls(runner, ref, many, each), runner.computed))
             runner.close()
     return rows

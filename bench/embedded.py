@@ -116,11 +116,11 @@ def ask(
     tasks = {s.id: s.task for each in scored for s in each.scores}
     answered = Counter(s.task for each in scored if each.solver == "specialist" for s in each.scores if s.answer)
     calls: Counter[str] = Counter()
-    for path in (folder.path / "controller" / "traces").glob("*.json"):
-        for exchange in json.loads(path.read_text())["exchanges"]:
-            for step in exchange["reply"]["steps"]:
-                if step["kind"] == "tool":
-                    calls[step["fault"] if step["fault"] in MALFORMED else WELL_FORMED] += 1
+    for attempt in folder.recorded("controller").by_id.values():
+        for exchange in attempt.exchanges:
+            for step in exchange.reply.steps:
+                if step.kind == "tool":
+                    calls[step.fault if step.fault in MALFORMED else WELL_FORMED] += 1
     return AskedQuestion(correct, tasks, answered, calls)
 
 

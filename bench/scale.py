@@ -31,7 +31,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from hybrid.run_folder import RunFolder, attempt_line
+from hybrid.log.attempts import attempt_line
+from hybrid.log.folder import RunFolder
 from hybrid.types import Question
 
 SIZES = (1_000, 10_000, 85_147)
@@ -159,7 +160,7 @@ def copy_run(data: Path, out: Path, seed: int, home: Path) -> None:
     while part := tuple(itertools.islice(lines, GROUP)):
         journal.append(*part)
     journal.close()
-    attempts = run.folder.measure("chance/attempts.jsonl", None).extent
+    attempts = run.folder.measure("chance/attempts.jsonl").extent
     manifest = run.folder.manifest
     files = {"questions.jsonl": asdict(questions), "chance/attempts.jsonl": asdict(attempts)}
     run.folder.write_manifest({**manifest, "files": files, "taken": {**manifest["taken"], "limit": None}})

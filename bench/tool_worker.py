@@ -15,7 +15,7 @@ import io
 import os
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +24,6 @@ from PIL import Image
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.isolated import IsolatedTools
 from hybrid.serving.service import ServiceOptions, ToolRunner, ToolService
 from hybrid.tool import Tool
 from hybrid.types import ImageRef
@@ -102,7 +101,7 @@ async def compare(folder: Path, calls: int, flight: int) -> None:
     ref = ImageRef("img:1", store.put(photo, "bench"))
     options = ServiceOptions("classical")
     here = ToolService(store, FindingCache(folder / "here", store), options)
-    there = IsolatedTools(store, FindingCache(folder / "there", store), options)
+    there = ToolService(store, FindingCache(folder / "there", store), replace(options, isolated=True))
     wall, cpu, memory = await start(there, ref)
     print(f"JPEG of {len(photo) / 1000:.0f} kB; start of a worker {wall:.2f} s, {cpu:.2f} s of CPU, {memory:.0f} MB")
     print("findings  in flight  where         latency ms  CPU ms  of which in the run")

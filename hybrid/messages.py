@@ -2,8 +2,8 @@
 
     user_message(["Which one?", image])  ->  UserMessage(("Which one?", ImagePart(image)))
 
-Bytes enter a message only at a model's door (`hybrid.models`), so graph state and traces stay small. What a provider
-wants back with its own replies and nobody else reads (signed thoughts) travels as `AssistantMessage.native`.
+Bytes enter a message only at a model's door (`hybrid.models`), so graph state and traces stay small. What only a
+provider reads of its own replies (signed thoughts) travels as `AssistantMessage.native`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SHOWN_CHARACTERS = 20_000
 """Longest text of a tool, or of an earlier reply, that a model is shown."""
 
 Show = Literal["text", "image", "both"]
-"""What of a tool's finding a model sees."""
+"""The parts of a tool's finding that a model sees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ Part = str | ImagePart
 
 @dataclass(frozen=True, slots=True)
 class SystemMessage:
-    """What a model is told before the conversation begins."""
+    """Instructions before the conversation begins."""
 
     role: ClassVar[Role] = "system"
     text: str
@@ -53,7 +53,7 @@ class SystemMessage:
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """What the user says, texts and images in order."""
+    """A turn of the user: texts and images in order."""
 
     role: ClassVar[Role] = "user"
     parts: tuple[Part, ...]
@@ -114,7 +114,7 @@ class SentImage:
 
 @dataclass(frozen=True, slots=True)
 class AssistantMessage:
-    """What a model says: text, calls of tools, and what its provider tells about the reply."""
+    """A turn of the model: text, calls of tools, and its provider's metadata of the reply."""
 
     role: ClassVar[Role] = "assistant"
     text: str = ""
@@ -133,7 +133,7 @@ class AssistantMessage:
     likelihood: Mapping[str, float] | None = None
     """Probability of each option, 0..1, of a choice that was scored and not asked for."""
     native: Json = None
-    """The reply in the form in which its provider's client takes it back; nobody else reads it."""
+    """The reply in the form in which its provider's client takes it back; no other code reads it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ def whole_text(text: str) -> str:
 
 
 def _whole(value: Any) -> Any:
-    """The same lists, mappings and numbers with every text whole."""
+    """The value with every text in it whole."""
     if isinstance(value, str):
         return whole_text(value)
     if isinstance(value, list):

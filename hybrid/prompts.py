@@ -1,4 +1,4 @@
-"""How a prompt is put into words: whether to reason first, and the one format line of each kind.
+"""The words around a prompt: whether to reason first, and the one format line of each kind.
 
 Text that data carries is used verbatim. A format line is the same for every solver and can be left out
 (`--format-line off`); under `--protocol official` it always is, because the papers' own code adds nothing to what the

@@ -227,7 +227,7 @@ CLEAN = {
     "hybrid/registry.py": "import importlib\nimportlib.import_module(name)",
     "hybrid/solving/solver.py": "from hybrid.types import Prompt",
     "hybrid/solving/_parts.py": "_HIDDEN = 1",
-    "hybrid/solving/session.py": "from hybrid.solving._parts import _HIDDEN\nfrom . import kit",
+    "hybrid/solving/session.py": "from hybrid.solving._parts import _HIDDEN\nfrom . import solver",
     "hybrid/models/chat.py": "import importlib\nimportlib.import_module('torch')",
     "tools/_shared/boxes.py": "",
     "tools/_shared/areas.py": "from tools._shared.boxes import Box",
@@ -242,11 +242,11 @@ CLEAN = {
     ("guard", "path", "text", "seen"),  # what the guard says of the clean tree with one file of this text
     [
         (against_the_rooms, "hybrid/types.py", "def f():\n    import tools.depth", "hybrid.types imports tools.depth"),
-        (against_the_rooms, "hybrid/models/chat.py", "from ..solving import kit", "hybrid.models.chat imports"),
+        (against_the_rooms, "hybrid/models/chat.py", "from ..solving import solver", "hybrid.models.chat imports"),
         (
             against_the_rooms,
             "tools/depth.py",
-            "from hybrid.solving.solver import Kit",
+            "from hybrid.solving.solver import SolverContext",
             "tools.depth imports hybrid.sol",
         ),
         (against_the_rooms, "baselines/chance.py", "from graphs import verify", "baselines.chance imports graphs.ver"),

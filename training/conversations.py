@@ -22,7 +22,7 @@ from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ImagePart, Message, ToolMessage, UserMessage, parts_of
 from hybrid.models import own_frame
 from hybrid.models.base import CallKey, ModelSettings
-from hybrid.models.render import arrange
+from hybrid.models.images import arrange
 from hybrid.models.text_protocol import as_text
 from hybrid.prompts import Wording
 from hybrid.registry import load, load_solver

@@ -105,7 +105,7 @@ def _asking(config: RunConfig, names: Sequence[str]) -> RunConfig:
 
 def _compared(plan: Sequence[_Planned], found: AskedRuns, options: Mapping[str, Any]) -> int:
     from hybrid.cli.score import name_failed
-    from hybrid.run_folder import RunFolder
+    from hybrid.log.folder import RunFolder
     from hybrid.scoring.reports import compare_paths
 
     counting = {name: options[name] for name in ("protocol", "abstain", "allow_failed")}

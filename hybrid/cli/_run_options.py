@@ -10,7 +10,7 @@ from hybrid.benchmarks.base import BenchmarkCard
 from hybrid.cli._common_settings import KEYS, asking, checked
 from hybrid.errors import UsageError, did_you_mean
 from hybrid.models import ModelSettings, parse_model_args
-from hybrid.models.providers import for_samples
+from hybrid.models.options import for_samples
 from hybrid.pairs import pairs
 from hybrid.registry import load
 from hybrid.running.config import RunConfig

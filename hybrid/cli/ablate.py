@@ -130,7 +130,7 @@ def _unheeded(context: click.Context) -> list[str]:
 def _carried_out(plan: Ablation, config: RunConfig, options: Mapping[str, Any], form: str) -> int:
     """Ask what is open in every run, then print all of them, where there is anything."""
     from hybrid.cli.score import name_failed
-    from hybrid.run_folder import RunFolder
+    from hybrid.log.folder import RunFolder
     from hybrid.running.ablation import FULL
     from hybrid.running.signals import Interrupted
 

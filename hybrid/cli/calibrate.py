@@ -38,7 +38,7 @@ def command(run: Path, folds: int, out: Path, tables: Shape) -> int:
       hybrid run blink --data DIR --model openai:gpt-4o --solver arbiter --trust trust.json
     """
     from hybrid.cli.score import name_failed
-    from hybrid.run_folder import RunFolder
+    from hybrid.log.folder import RunFolder
     from hybrid.scoring.calibrate import measured, write_trust
     from hybrid.tables import RENDERERS
 

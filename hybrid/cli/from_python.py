@@ -19,7 +19,7 @@ from hybrid.cli.run import Bars, command
 from hybrid.engines import opener_of
 from hybrid.errors import UsageError, did_you_mean
 from hybrid.interface.findings import wait_for
-from hybrid.models.langchain_client import model_name
+from hybrid.models.langchain.chat_models import model_name
 from hybrid.registry import described_by
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute

@@ -65,8 +65,8 @@ def command(
 
     from hybrid.benchmarks.base import ScoreOptions
     from hybrid.images import ImageStore, home
+    from hybrid.log.folder import RunFolder
     from hybrid.models import open_model
-    from hybrid.run_folder import RunFolder
     from hybrid.scoring.judge import judge_run
     from hybrid.scoring.reports import TABLES_RULE, protocol_of
 

@@ -14,7 +14,7 @@ from hybrid.cli._table_options import tables_option
 from hybrid.display import TEXT, Shape
 
 if TYPE_CHECKING:
-    from hybrid.running.run_list import ListedRun
+    from hybrid.log.listing import ListedRun
     from hybrid.types import Json
 
 
@@ -38,7 +38,7 @@ def list_(folders: tuple[Path, ...], tables: Shape, as_json: bool) -> int:
       hybrid runs list
       hybrid runs list runs other/runs --json
     """
-    from hybrid.running.run_list import listed
+    from hybrid.log.listing import listed
     from hybrid.tables import NONE, RENDERERS, Column, Table, share
 
     if not folders and not Path("runs").exists():

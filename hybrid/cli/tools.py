@@ -102,9 +102,8 @@ def run_(
       hybrid tools run depth photo.jpg --args '{"points": [{"x": 40, "y": 90, "label": "A"}]}' --json
     """
     from hybrid.registry import load
-    from hybrid.serving.isolated import IsolatedTools
     from hybrid.serving.loader import refuse_absent
-    from hybrid.serving.service import ServiceOptions
+    from hybrid.serving.service import ServiceOptions, ToolService
 
     arguments = arguments_of(args_json)
     tool: Tool = load("tools", name)
@@ -117,7 +116,7 @@ def run_(
     options = ServiceOptions(
         backend, chosen, device, unchecked=unchecked, timeout_s=max_seconds, pictures="png", isolated=True
     )
-    service = IsolatedTools(store, kept, options)
+    service = ToolService(store, kept, options)
     try:
         finding = asyncio.run(_find(service, tool, arguments, images, store))
     except ToolError as error:

@@ -46,7 +46,7 @@ def single_replies(run: ExportedRun, solver: str, form: str) -> SingleReplies:
         )
     (scored,) = (one for one in run.scored if one.recorded == solver)
     scores = {score.id: score for score in scored.scores if not score.outcome.failed}
-    attempts = run.folder.recorded(solver).by_id
+    attempts = run.folder.recorded(solver).without_steps
     rows = tuple(_rows(run, scores, {name: attempts[name] for name in scores}))
     if not rows:
         raise UsageError(f"{run.folder.path}/{solver} has no finished question that could be exported")

@@ -17,9 +17,9 @@ from typing import Any, Literal
 from hybrid.answers.letters import parse_letter
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
 from hybrid.errors import UsageError
-from hybrid.manifest import MANIFEST
+from hybrid.log.folder import RunFolder
+from hybrid.log.manifest import MANIFEST
 from hybrid.registry import load
-from hybrid.run_folder import RunFolder
 from hybrid.scoring.groups import control, role
 from hybrid.scoring.predictions.base import letter_of
 from hybrid.scoring.reports import protocol_of

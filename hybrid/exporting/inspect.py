@@ -28,7 +28,7 @@ from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written,
 from hybrid.images import ImageStore, home
 from hybrid.scoring.predictions.base import first
 from hybrid.scoring.score import Scored
-from hybrid.scoring.traces import calls_of, read_trace
+from hybrid.scoring.traces import calls_of
 from hybrid.types import Attempt, Exchange, ImageRef, Question, Score, Step, StoredImage, Usage
 from hybrid.version import __version__
 
@@ -101,7 +101,6 @@ class _Making:
     solver: str
     store: ImageStore | None
     """Where images are read from; None leaves them out."""
-    untraced: list[str] = field(default_factory=list)
 
     @property
     def model(self) -> str:
@@ -159,10 +158,6 @@ class _Making:
         from inspect_ai.model import ChatCompletionChoice, ModelOutput
         from inspect_ai.scorer import Score as InspectScore
 
-        try:
-            attempt = read_trace(self.run.folder, self.solver, question.id)
-        except DataError:
-            self.untraced.append(question.id)
         conversation = _Conversation(self.model, self.store, f"{self.solver}/{question.id}")
         messages = [message for exchange in attempt.exchanges for message in conversation.of(exchange)]
         usage = sum((exchange.reply.usage for exchange in attempt.exchanges), Usage())
@@ -203,9 +198,6 @@ class _Making:
         lost = [score.id for score in scored.scores if score.outcome.failed]
         if lost:
             yield f"left out: {len(lost)} questions that nobody answered: {first(lost)}"
-        if self.untraced:
-            lost = self.untraced
-            yield f"{len(lost)} questions have no trace: their tool calls are left out ({first(lost)})"
         if self.store is None:
             yield "images are left out: a line with their sha256 stands in their place"
 

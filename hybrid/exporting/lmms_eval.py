@@ -19,7 +19,7 @@ from pathlib import Path
 
 from hybrid.exporting._single_replies import SingleReply, single_replies
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written
-from hybrid.images import write_atomic
+from hybrid.log.files import write_atomic
 from hybrid.scoring.score import Scored
 from hybrid.types import Json
 
@@ -62,7 +62,9 @@ def _task(run: ExportedRun, task: str) -> str:
 
 def _date(run: ExportedRun, solver: str) -> str:
     """When the first question was asked, in UTC and as lmms-eval writes it; 1970 where nobody recorded that."""
-    started = [attempt.started for attempt in run.folder.attempts(solver) if attempt.started is not None]
+    started = [
+        attempt.started for attempt in run.folder.recorded(solver).without_steps.values() if attempt.started is not None
+    ]
     return datetime.fromtimestamp(min(started, default=0.0), UTC).strftime("%Y%m%d_%H%M%S")
 
 

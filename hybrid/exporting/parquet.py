@@ -116,7 +116,7 @@ def _type(column: Column) -> Any:
 def _rows(run: ExportedRun, scored: Scored) -> Iterator[Mapping[str, Any]]:
     """A row for each question that the solver was asked, or that could not be."""
     wrong, guess = ({one.id: one for one in scored.counted[rule].scores} for rule in ("wrong", "chance"))
-    attempts = run.folder.recorded(scored.recorded).by_id
+    attempts = run.folder.recorded(scored.recorded).without_steps
     for question in scored.questions.values():
         if question.id in wrong:
             yield {

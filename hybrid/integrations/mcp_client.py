@@ -54,7 +54,7 @@ from hybrid.integrations.foreign import (
 from hybrid.integrations.mcp_results import MOST_TEXT, finding_of
 from hybrid.interface.findings import wait_for
 from hybrid.models.credentials import keep_address, keep_words
-from hybrid.models.render import ImageEncoder, ImageRules
+from hybrid.models.images import ImageEncoder, ImageRules
 from hybrid.secrets import redact
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolRunner

@@ -22,7 +22,6 @@ from hybrid.models.toolspec import IMAGE, IMAGES, spec
 from hybrid.notes import tell
 from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.isolated import IsolatedTools
 from hybrid.serving.service import ServiceOptions, ToolRunner, ToolService
 from hybrid.types import Fault, ImageRef, StoredImage
 
@@ -62,8 +61,7 @@ class Toolbox:
         store = ImageStore(home() / "images")
         # A picture that goes to another program is of one format, whatever the image was.
         options = replace(options or ServiceOptions(), pictures="png")
-        kind = IsolatedTools if options.isolated else ToolService
-        return cls(found, kind(store, FindingCache(home() / "findings", store), options), folder)
+        return cls(found, ToolService(store, FindingCache(home() / "findings", store), options), folder)
 
     def describe(self, name: str) -> str:
         """What a model or a person reads of a tool: summary, limits and backends of its card."""

@@ -41,7 +41,7 @@ def open_model(name: str, settings: ModelSettings, store: ImageStore, client: Ba
         name: `provider:model`, `hf:DIR_OR_ID`, `replay:DIR` or `embedded`.
         settings: how it is called.
         store: where the images lie that messages refer to.
-        client: the LangChain model itself, where Python code hands one in; `name` is then only what it is called.
+        client: the LangChain model itself, where Python code hands one in; `name` is then a label.
 
     Raises:
         UsageError: an unknown provider, an option it does not take, a missing key, package or folder.
@@ -54,28 +54,22 @@ def open_model(name: str, settings: ModelSettings, store: ImageStore, client: Ba
         raise UsageError(f"--model {name!r}: write {word}:{'DIR' if word in ('hf', 'replay') else 'MODEL'}")
     if word == "embedded" and colon:
         raise UsageError(f"--model {name!r}: the embedded model has no variants; write embedded")
-    model = _make(word, name, rest, settings, store) if client is None else _handed_in(client, name, settings, store)
-    if settings.tool_calling != "text":
-        return model
-    from hybrid.models.text_protocol import TextProtocol
+    if client is not None:
+        from hybrid.models.caller import Caller
+        from hybrid.models.langchain.client import LangChainClient
 
-    return TextProtocol(model)
+        return Caller(LangChainClient(name, settings, store, client), settings)
+    return _make(word, name, rest, settings, store)
 
 
 def _langchain_knows(word: str, model: str) -> bool:
-    from hybrid.models.langchain_client import client_named
+    from hybrid.models.langchain.chat_models import chat_model_named
 
-    return client_named(word, model) is not None
-
-
-def _handed_in(client: BaseChatModel, name: str, settings: ModelSettings, store: ImageStore) -> ChatModel:
-    from hybrid.models.langchain_chat import LangChainChat
-
-    return LangChainChat(name, settings, store, client=client)
+    return chat_model_named(word, model) is not None
 
 
 def _unknown(name: str) -> UsageError:
-    """What is said of a name without a provider that there is, with what was probably meant."""
+    """The error for a name without a known provider, with the name that was probably meant."""
     word, _, rest = name.partition(":")
     said = word.lower()
     front, slash, back = name.partition("/")
@@ -113,17 +107,19 @@ def _make(word: str, name: str, rest: str, settings: ModelSettings, store: Image
 
         return EmbeddedModel(settings, store)
     if word == "hf":
-        from hybrid.models.huggingface import HuggingFaceChat
+        from hybrid.models.in_process.chat import HuggingFaceChat
 
         return HuggingFaceChat(name, settings, store)
+    from hybrid.models.caller import Caller
+
     if word == "openai":
-        from hybrid.models.openai_chat import OpenAIChat, speaks
+        from hybrid.models.chat_completions.client import ChatCompletionsClient, speaks
 
         if speaks(settings):
-            return OpenAIChat(name, settings, store)
-    from hybrid.models.langchain_chat import LangChainChat
+            return Caller(ChatCompletionsClient(name, settings, store), settings)
+    from hybrid.models.langchain.client import LangChainClient
 
-    return LangChainChat(name, settings, store)
+    return Caller(LangChainClient(name, settings, store), settings)
 
 
 def _refuse_options(word: str, settings: ModelSettings) -> None:

@@ -153,7 +153,7 @@ _OURS: Mapping[str, Callable[[str, Json], object]] = {
 
 
 class ReplyLog(Protocol):
-    """What models have said to questions that are not finished, kept as soon as it is said. Safe in any thread."""
+    """The replies to questions that are not finished, kept as soon as they arrive. Safe in any thread."""
 
     def said(self, call: CallKey, request_sha256: str) -> bytes | None:
         """The reply to this request of this call, as it was kept, or None."""
@@ -166,7 +166,7 @@ class ReplyLog(Protocol):
 
 @runtime_checkable
 class Listener(Protocol):
-    """A model that keeps its replies itself, where they arrive; for every other one `RememberedModel` does it."""
+    """A model that keeps its replies itself, where they arrive; `RememberedModel` does it for any other."""
 
     def listen(self, log: ReplyLog) -> None:
         """Keep every reply in the log from now on, and ask for none that it holds."""
@@ -187,13 +187,13 @@ class ChatModel(Protocol):
         ...
 
     def metadata(self) -> Mapping[str, Json]:
-        """What belongs in the manifest: model, settings as sent, versions, hashes; never a secret."""
+        """The model's part of the manifest: name, settings as sent, versions, hashes; never a secret."""
         ...
 
     def connection(self) -> Mapping[str, Json]:
         """How its server is reached: `base_url` (redacted), `timeout_s`, `retries`; empty for a model without one.
 
-        A run shows it, and may go on with another one: it is no part of what the model is.
+        A run shows it, and may go on with another one: it is no part of the model's identity.
         """
         ...
 

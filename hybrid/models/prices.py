@@ -1,7 +1,7 @@
-"""What a call costs: `--model-arg price=IN/OUT[/CACHED]` in US dollars per million tokens, and nothing else.
+"""The cost of a call: `--model-arg price=IN/OUT[/CACHED]` in US dollars per million tokens, and nothing else.
 
-No table of prices is shipped, because a price that nobody has checked
-on the day of the run is worse than none: without the option the cost is unknown (None), never 0.
+No table of prices is shipped, because a price that was not checked on the day of the run is worse than none: without
+the option the cost is unknown (None), never 0.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ from typing import Unpack
 
 from hybrid.errors import UsageError
 from hybrid.images import home
-from hybrid.question_lines import Questions
+from hybrid.log.folder import RunFolder
+from hybrid.log.questions import Questions
 from hybrid.registry import load
 from hybrid.report.error_sheet import error_sheet
 from hybrid.report.overview import Commands, overview_of, unanswered_overview
@@ -26,7 +27,6 @@ from hybrid.report.payload import BenchmarkPages, OverviewSection, Pages, Tag
 from hybrid.report.pictures import Pictures
 from hybrid.report.questions import QuestionBook
 from hybrid.report.tags import check_tags, read_tags, tag_tables
-from hybrid.run_folder import RunFolder
 from hybrid.scoring.compare import ComparisonOptions, chosen_pairs, compare, unique
 from hybrid.scoring.reports import CompareArguments, by_model, known_group, margin_of, options_for, scored_at
 from hybrid.scoring.score import Scored, refuse_hidden, score_run

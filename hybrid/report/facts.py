@@ -9,14 +9,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from hybrid.codecs import codec
-from hybrid.manifest import whole_lines
+from hybrid.errors import DataError
+from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.report.payload import Fact, SolverCard
-from hybrid.run_folder import ATTEMPTS, RunFolder
 from hybrid.scoring.groups import control, role
 from hybrid.scoring.score import Scored
-from hybrid.types import Attempt
 
 HASHES = ("weights_sha256", "configuration_sha256")
 """What tells a model's files apart from others of its name, and tells a reader nothing."""
@@ -127,16 +125,10 @@ def _asked_when(folder: RunFolder, solvers: Sequence[str]) -> str:
 
 
 def _first_and_last(folder: RunFolder, solver: str) -> list[float]:
-    first = last = None
-    for line in whole_lines(folder.path / solver / ATTEMPTS):
-        first = first or line
-        last = line
-    found = []
-    for each in (first, last):
-        try:
-            attempt: Attempt | None = codec(Attempt).validate_json(each) if each else None
-        except ValueError:
-            continue
-        if attempt is not None and attempt.started is not None:
-            found.append(attempt.started)
-    return found
+    attempts = folder.recorded(solver).without_steps
+    ids = tuple(attempts)
+    try:
+        started = [attempts[identity].started for identity in (*ids[:1], *ids[-1:])]
+    except DataError:
+        return []
+    return [time for time in started if time is not None]

@@ -28,9 +28,9 @@ from typing import ClassVar
 from urllib.parse import unquote, urlsplit
 
 from hybrid.errors import HybridError
+from hybrid.log.folder import ATTEMPTS, RunFolder
 from hybrid.report.collect import collect_run
 from hybrid.report.site import write_site
-from hybrid.run_folder import ATTEMPTS, ERRORS, RunFolder
 from hybrid.version import __version__
 
 ADDRESS = "127.0.0.1"
@@ -193,7 +193,7 @@ class LiveSite:
 def stamp_of(run: RunFolder) -> Stamp:
     """What tells whether answers have come."""
     found = []
-    for path in sorted((*run.path.glob(f"*/{ATTEMPTS}"), *run.path.glob(f"*/{ERRORS}"))):
+    for path in sorted(run.path.glob(f"*/{ATTEMPTS}")):
         try:
             status = path.stat()
         except FileNotFoundError:

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hybrid.benchmarks.base import Benchmark
+from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.report.charts import charts_of, headlines, of_main_pairs, shown
 from hybrid.report.facts import card, facts, run_facts
 from hybrid.report.payload import Chart, Overview, OverviewSection
-from hybrid.run_folder import RunFolder
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion import conclusion
 from hybrid.scoring.headline import headline_tables, warnings

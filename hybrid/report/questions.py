@@ -3,22 +3,20 @@
     book = QuestionBook("blink", solvers, pictures, sampled)
     book.pages()             # one page at a time, read from disk when it is asked for
 
-Scores are in memory; question, attempt and trace are read when their page is made, and forgotten. A trace that cannot
-be read costs the steps of one solver's conversation about one question, and the page says so.
+Scores are in memory; question and attempt are read when their page is made, and forgotten. An attempt that cannot be
+read any more costs one solver's conversation about one question, and the page says so.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from hybrid.benchmarks.base import Benchmark, show
-from hybrid.codecs import codec
 from hybrid.errors import DataError
-from hybrid.manifest import first_error, whole_lines
+from hybrid.log.attempts import Recorded
 from hybrid.registry import load
 from hybrid.report.columns import OPEN
 from hybrid.report.payload import (
@@ -30,7 +28,6 @@ from hybrid.report.payload import (
     StepEntry,
 )
 from hybrid.report.pictures import Drawn, Pictures
-from hybrid.run_folder import ERRORS, RunFolder
 from hybrid.scoring.groups import is_imported
 from hybrid.scoring.score import Scored
 from hybrid.types import LETTERS, Attempt, BrokenQuestion, Exchange, ImageRef, Prompt, Question, Score, Step
@@ -39,7 +36,7 @@ AnyQuestion = Question | BrokenQuestion
 
 
 class SolverReader:
-    """Reads the answers and traces of one solver."""
+    """Reads the answers of one solver."""
 
     def __init__(self, scored: Scored) -> None:
         self.scored = scored
@@ -59,7 +56,7 @@ class SolverReader:
         attempt, note = self._told(identity)
         why: list[str | None] = [self.scored.reasons.get(identity), attempt.error if attempt else None, note]
         if score.outcome.failed:
-            why.append(self._errors.get(identity))
+            why.append(None if self._recorded is None else self._recorded.unfinished.get(identity))
         return SolverEntry(
             solver=name,
             correct=None if score.outcome.failed else score.correct,
@@ -71,57 +68,17 @@ class SolverReader:
             asks=() if attempt is None else tuple(_ask(each, question, pictures) for each in attempt.exchanges),
         )
 
-    @property
-    def _folder(self) -> RunFolder | None:
-        """The run that holds traces; None for what another program recorded."""
-        return None if self._imported else self.scored.folder
-
     @cached_property
-    def _attempts(self) -> Mapping[str, Attempt]:
-        folder = self.scored.folder
-        return {} if folder is None else folder.recorded(self.scored.recorded).by_id
-
-    @cached_property
-    def _errors(self) -> Mapping[str, str]:
-        """By id why a question was not finished the last time; a line that cannot be read says nothing."""
-        if self.scored.folder is None:
-            return {}
-        found: dict[str, str] = {}
-        for line in whole_lines(self.scored.folder.path / self.scored.recorded / ERRORS):
-            try:
-                told = json.loads(line)
-                found[str(told["id"])] = str(told["error"])
-            except (ValueError, KeyError, TypeError, RecursionError):
-                continue
-        return found
+    def _recorded(self) -> Recorded | None:
+        """What the run holds of this solver; None for predictions that were scored as they lie on disk."""
+        return None if self.scored.folder is None else self.scored.folder.recorded(self.scored.recorded)
 
     def _told(self, identity: str) -> tuple[Attempt | None, str]:
-        """The trace of a question, else its attempt, which has no calls, with a note on why."""
-        found, note = self._trace(identity)
-        if found is not None:
-            return found, ""
+        """The attempt at a question, or why it cannot be read."""
         try:
-            return self._attempts.get(identity), note
+            return (None if self._recorded is None else self._recorded.by_id.get(identity)), ""
         except DataError as error:
             return None, f"its answer cannot be read again: {error}"
-
-    def _trace(self, identity: str) -> tuple[Attempt | None, str]:
-        if self._folder is None:
-            return None, ""
-        path = self._folder.trace_path(self.scored.recorded, identity)
-        shown = f"{self.scored.recorded}/traces/{path.name}"
-        try:
-            attempt: Attempt = codec(Attempt).validate_json(path.read_bytes())
-        except FileNotFoundError:
-            # A question that was never finished has none.
-            return None, f"no trace: {shown} is not there" if identity in self._attempts else ""
-        except OSError as error:
-            return None, f"no trace: {shown} cannot be read ({error.strerror or error})"
-        except ValueError as error:
-            return None, f"no trace: {shown} is damaged ({first_error(error)})"
-        if attempt.id != identity:
-            return None, f"no trace: {shown} is of another question"
-        return attempt, ""
 
 
 class QuestionBook:

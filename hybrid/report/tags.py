@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.errors import DataError
+from hybrid.log.files import read_small
 from hybrid.report.payload import Tag
-from hybrid.small_files import read_small
 from hybrid.tables import Column, Table
 
 FORMAT = 1

@@ -3,8 +3,9 @@
 Every open question is put through its benchmark's own dialogue with made-up replies, so that each prompt is counted as
 it would be sent: text, format line, names and images in the form chosen. Captions are counted on their own: each image
 is described once, whoever asks about it. A solver says how an ask of it can go
-(`Solver.call_estimate`); each of its calls sends the prompt, the tools offered, and all that came back before it. Tokens
-are estimates from published formulas (`models/tokens.py`), low, expected and high; a cost is printed only where a price was given.
+(`Solver.call_estimate`); each of its calls sends the prompt, the tools offered, and all that came back before it.
+Tokens are estimates from published formulas (`models/tokens.py`), low, expected and high; a cost is printed only where
+a price was given.
 """
 
 from __future__ import annotations
@@ -15,16 +16,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hybrid.models.base import ModelSettings
+from hybrid.models.images import fit
 from hybrid.models.prices import Price
 from hybrid.models.providers import image_tokens
-from hybrid.models.render import fit
 from hybrid.models.text_protocol import describe
 from hybrid.models.tokens import text_tokens, tools_tokens
 from hybrid.running.config import RunConfig
+from hybrid.running.replies import REPLIES, read_captions
 from hybrid.running.resolve import ResolvedRun
 from hybrid.running.sight import sight_notes
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
-from hybrid.solving.captions import CAPTION, CAPTIONS, captioner_sha256, read_captions
+from hybrid.solving.captions import CAPTION, captioner_sha256, captions_by
 from hybrid.solving.image_forms import STRIP_PX
 from hybrid.solving.solver import Solver
 from hybrid.types import LETTERS, ImageRef, Json, Kind, Prompt, Question, Reply, StoredImage
@@ -195,7 +197,7 @@ def _captions(run: ResolvedRun, prompts: Mapping[str, tuple[tuple[Prompt, ...], 
     """
     if run.captioner is None or run.config.model is None:
         return None
-    known = set(dict(read_captions(run.folder.path / CAPTIONS, captioner_sha256(run.captioner))))
+    known = set(captions_by(captioner_sha256(run.captioner), read_captions(run.folder.path / REPLIES)))
     shares: dict[StoredImage, float] = {}
     asking = [name for name, solver in run.solvers.items() if run.shows_captions(solver)]
     for identity in dict.fromkeys(question.id for name in asking for question in run.open_questions(name)):

@@ -15,14 +15,14 @@ from hybrid.benchmarks.base import Benchmark
 from hybrid.errors import UsageError, did_you_mean, install_extra
 from hybrid.images import ImageStore, home
 from hybrid.integrations.foreign import NOTHING_FOREIGN, ForeignTool, ForeignTools
+from hybrid.log.folder import RunFolder
+from hybrid.log.questions import Questions
 from hybrid.models import ChatModel, open_model
 from hybrid.models.base import Likelihoods
 from hybrid.prompts import REASONING, Wording
-from hybrid.question_lines import Questions
 from hybrid.registry import load, load_solver, names, plugin, refuse_unknown
 from hybrid.repeats import REPEAT, number_of, repeated, word_of
 from hybrid.rotation import with_rotations
-from hybrid.run_folder import RunFolder
 from hybrid.running import permissions
 from hybrid.running.config import (
     DEFAULT_SOLVERS,
@@ -35,7 +35,6 @@ from hybrid.running.data import Mounted, fingerprint, mount, questions, recorded
 from hybrid.running.generated import VERSION as GENERATOR
 from hybrid.running.tools_in_use import ToolsInUse, tools_in_use
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.isolated import IsolatedTools
 from hybrid.serving.loader import refuse_absent
 from hybrid.serving.service import ServiceOptions, ToolRunner, ToolService
 from hybrid.solving.budgets import RunMeter
@@ -341,8 +340,7 @@ def _foreign(config: RunConfig) -> ForeignTools:
 
 
 def _service(config: RunConfig, store: ImageStore, foreign: ForeignTools) -> ToolRunner:
-    kind = IsolatedTools if config.service.isolated else ToolService
-    own = kind(store, FindingCache(home() / "findings" if config.cache else None, store), config.service)
+    own = ToolService(store, FindingCache(home() / "findings" if config.cache else None, store), config.service)
     if not foreign.servers:
         return own
     from hybrid.integrations.mcp_client import McpTools

@@ -16,10 +16,10 @@ from functools import cached_property
 from pathlib import Path
 
 from hybrid.errors import UsageError
-from hybrid.manifest import MANIFEST
+from hybrid.log.folder import RunFolder
+from hybrid.log.manifest import MANIFEST, difference
 from hybrid.registry import load, load_solver
 from hybrid.repeats import REPEAT
-from hybrid.run_folder import RunFolder, difference
 from hybrid.running.ablation import FULL, NONE, Variant, ablation
 from hybrid.scoring.compare import ComparisonOptions, SolverPair
 from hybrid.scoring.headline import SECTIONS, headline_tables

@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from hybrid.benchmarks.base import Abstain, Benchmark, Parse, ScoreOptions
-from hybrid.codecs import codec
 from hybrid.display import NARROW, filled
 from hybrid.errors import UsageError, did_you_mean
-from hybrid.manifest import MANIFEST
+from hybrid.log.codec import codec
+from hybrid.log.folder import LOG, RunFolder, runs_near
+from hybrid.log.manifest import MANIFEST
 from hybrid.notes import tell
 from hybrid.registry import load
-from hybrid.run_folder import LOG, RunFolder, runs_near
 from hybrid.scoring.compare import Comparison, ComparisonOptions, chosen_pairs, compare, unique
 from hybrid.scoring.conclusion import Sentence, conclusion
 from hybrid.scoring.groups import origin_of
@@ -370,7 +370,11 @@ def nothing_answered_by(solvers: Sequence[Scored]) -> str | None:
     lines = [f"Nothing was answered by {names}: {asked} questions failed, {waiting} were not asked."]
     folders = {one.folder.path: one.folder for one in solvers if one.folder is not None}
     reasons = Counter(
-        why for one in solvers if one.folder is not None for why in one.folder.failures(one.recorded).values() if why
+        why
+        for one in solvers
+        if one.folder is not None
+        for why in one.folder.recorded(one.recorded).unfinished.values()
+        if why
     )
     lines += [f"The reason of {count}: {why}" for why, count in reasons.most_common(1)]
     if not reasons:

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hybrid.errors import DataError
-from hybrid.images import ImageStore, write_atomic
+from hybrid.images import ImageStore
+from hybrid.log.files import write_atomic
 from hybrid.types import SHA256, Finding, ImageRef, Json
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.errors import ToolError, WeightsError, is_out_of_memory
-from hybrid.images import home, write_atomic
+from hybrid.images import home
+from hybrid.log.files import write_atomic
 from hybrid.serving.cache import key_of
 from hybrid.serving.sources import code_of
 from hybrid.tool import Backend, CheckCase, CheckSeries, KnownAnswer, Request, Stages, Tool

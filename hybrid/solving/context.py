@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Literal
 
 from hybrid.errors import DataError, UsageError
-from hybrid.json_lines import json_lines
-from hybrid.small_files import read_small
+from hybrid.log.files import read_small
+from hybrid.log.lines import json_lines
 from hybrid.types import base_id
 
 Missing = Literal["refuse", "without"]

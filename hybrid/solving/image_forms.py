@@ -49,8 +49,8 @@ async def shown_parts(
         instead[prompt.images[0].name] = side_by_side(prompt.images, store, labelled=labelled, joint=joint)
     elif form == "caption":
         for image in prompt.images:
-            told = await describe(image)
-            instead[image.name] = f"{image.name}: {told}" if labelled else told
+            caption = await describe(image)
+            instead[image.name] = f"{image.name}: {caption}" if labelled else caption
     shown = (part if isinstance(part, str) else instead.get(part.name) for part in prompt.parts)
     return tuple(part for part in shown if part is not None)
 

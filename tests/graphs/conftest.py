@@ -16,8 +16,9 @@ import pytest
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
 from hybrid.images import ImageStore
 from hybrid.models.base import ModelSettings
+from hybrid.models.caller import Caller
 from hybrid.models.failures import Backoff
-from hybrid.models.langchain_chat import LangChainChat
+from hybrid.models.langchain.client import LangChainClient
 from hybrid.prompts import Wording
 from hybrid.registry import load, load_solver
 from hybrid.serving.cache import FindingCache
@@ -150,7 +151,8 @@ class Asker:
         """One ask; `changes` are fields of `Resources`. Fails the test when it takes too long."""
         self.adversary.queue = list(replies)
         settings = ModelSettings(base_url=self.adversary.url, retries=retries, timeout_s=HANGS_S)
-        model = LangChainChat("openai:scripted", settings, self.service.store, Backoff(base_s=0.01))
+        client = LangChainClient("openai:scripted", settings, self.service.store)
+        model = Caller(client, settings, backoff=Backoff(base_s=0.01))
         tools: Sequence[str] = changes.pop("tools", ("crop", "depth", "jigsaw", "markers"))
         given: dict[str, Any] = {
             "control": Control(self.service),

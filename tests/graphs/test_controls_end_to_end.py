@@ -166,13 +166,13 @@ def test_a_shuffled_finding_speaks_of_another_questions_images(runs: dict[str, R
 
 
 def steps(plan: ResolvedRun) -> list[dict[str, Any]]:
-    """What the traces keep of every tool call."""
+    """What the attempts keep of every tool call."""
     found = []
-    for path in sorted((plan.folder.path / "controller" / "traces").glob("*.json")):
-        trace = json.loads(path.read_text())
-        told = [step for exchange in trace["exchanges"] for step in exchange["reply"]["steps"]]
-        found += [{"id": trace["id"], "text": s["text"], **s["data"]} for s in told if s["kind"] == "tool"]
-    return found
+    for line in (plan.folder.path / "controller" / "attempts.jsonl").read_text().splitlines():
+        attempt = json.loads(line)
+        told = [step for steps in attempt["steps"] for step in steps]
+        found += [{"id": attempt["id"], "text": s["text"], **s["data"]} for s in told if s["kind"] == "tool"]
+    return sorted(found, key=lambda step: str(step["id"]))
 
 
 def finding_texts(plan: ResolvedRun) -> dict[str, str]:

@@ -19,7 +19,7 @@ from hybrid.answers import parse
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.messages import AssistantMessage, Message, Role, ToolCall, parts_of
 from hybrid.models.base import ModelSettings
-from hybrid.models.render import arrange
+from hybrid.models.images import arrange
 from hybrid.registry import load, load_solver
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import ResolvedRun, prepare

@@ -4,7 +4,6 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -155,10 +154,8 @@ async def test_what_does_not_get_its_turn_is_an_outage(fakes: Any, service: Make
     gate = threading.Event()
     backend = fakes.CountingBackend(takes=lambda: gate.wait(60))
     one, tool = service(time.monotonic, queue_s=0.01), fakes.counter(backend)
-    while one.loader.get("counter") is None:
-        # Loading may take longer than this service waits; it goes on.
-        with suppress(Outage):
-            await one.ready(tool)
+    # Loading may take longer than this service waits.
+    await one.executor.load(tool, Stopwatch(time.monotonic))
     first = asyncio.create_task(asked(fakes, one, tool, [CallTime()]))
     while not backend.batches:
         await asyncio.sleep(0)

@@ -11,7 +11,7 @@ import pytest
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ToolMessage, UserMessage
 from hybrid.models.base import ModelSettings
-from hybrid.models.huggingface import HuggingFaceChat
+from hybrid.models.in_process.chat import HuggingFaceChat
 from hybrid.registry import load
 from hybrid.running.generated import generate
 from hybrid.samples.seeds import Purpose

@@ -27,7 +27,8 @@ from tools._shared.match_models import DEFAULT_WEIGHTS, LearnedPairs
 from tools._shared.matching_package import PACKAGE
 from tools._shared.pair_picture import DrawnPoint, dot_colours, draw_view, thinned
 from tools._shared.provenance import MATCHERS
-from tools._shared.view_matches import Matches, View, match_views, view_of
+from tools._shared.reflection import match_either_hand
+from tools._shared.view_matches import Matches, View, view_of
 from tools.correspondence.checks import CHECKS
 from tools.correspondence.point_transfer import LOCAL_SHARE, Transfer, descriptor_distances, transfers
 from tools.markers import MarkersArgs, locate
@@ -285,6 +286,8 @@ def _describe(
         lines += _place_lines(choice.transfer, candidates, _size(request, 1), place_confidence(choice.transfer))
     if not candidates and "markers" in request.needs:
         lines.append("No points to choose from were found in image 2.")
+    if matches.mirrored:
+        lines.append("Image 2 shows the scene as in a mirror.")
     inliers = 0 if choice.transfer is None else choice.transfer.inliers
     lines.append(f"Basis: {BASES[choice.method]}; {len(matches)} matches, {inliers} agree.")
     return "\n".join(line for line in lines if line)
@@ -362,7 +365,7 @@ class FeatureMatches(WeightFree[CorrespondenceArgs]):
     def answer(self, request: Request[CorrespondenceArgs]) -> Evidence:
         """The evidence of a request. Raises `ToolError` as `solve`."""
         views = views_of(request)
-        return solve(request, views, match_views(*views))
+        return solve(request, views, match_either_hand(*views))
 
 
 class LearnedMatches(LearnedPairs[CorrespondenceArgs]):
@@ -377,7 +380,7 @@ def _marker_arguments(_: Args) -> Mapping[str, Json]:
     return {"labels": [], "kind": "point"}
 
 
-LEARNED_VERSION = "correspondence-3"
+LEARNED_VERSION = "correspondence-4"
 RELIABILITY = (Bin(0.0, 12, 27), Bin(0.6, 11, 15), Bin(0.95, 135, 135))
 LEARNED_RELIABILITY = (Bin(0.0, 3, 9), Bin(0.6, 7, 11), Bin(0.95, 157, 157))
 """Choices between four points: `python -m bench.correspondence --photos DIR --half first --backend classical learned`,
@@ -414,7 +417,7 @@ TOOL = Tool(
             ),
             BackendCard(
                 name="classical",
-                version="features-3",
+                version="features-4",
                 make=FeatureMatches,
                 summary="RootSIFT and ORB, MAGSAC++ homography, local affine map, point descriptors; no weights.",
                 reliability=RELIABILITY,

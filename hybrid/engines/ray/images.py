@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import ray
 
 from hybrid.errors import DataError
-from hybrid.images import ImageStore, write_atomic
+from hybrid.images import ImageStore
+from hybrid.log.files import write_atomic
 from hybrid.types import SHA256, Attempt, ImageRef, Question
 
 if TYPE_CHECKING:

@@ -42,7 +42,9 @@ class Line:
             wish.set_result(value)
 
     def close(self) -> None:
-        """Say no more."""
+        """Send no more; what is still wanted is not answered any more."""
+        for wish in self._wishes.values():
+            wish.cancel()
         self._loop.call_soon_threadsafe(self._out.put_nowait, None)
 
     async def __aiter__(self) -> AsyncIterator[FromWorker]:

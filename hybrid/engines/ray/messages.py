@@ -2,6 +2,7 @@
 
 A question is one stream: the run sends `Asked`, the worker yields `FromWorker` until `Finished` or `Failed`. What a
 worker wants on the way (`Wanted`) is answered by a call of its own, by the number of the question and of the wish.
+Requests to tools and their responses are those of a worker process (`hybrid/serving/protocol.py`).
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ from hybrid.benchmarks.base import Benchmark
 from hybrid.models.base import CallKey
 from hybrid.running.config import RunConfig
 from hybrid.secrets import redact
+from hybrid.serving.protocol import Failure as ToolFailure
+from hybrid.serving.protocol import Response
 from hybrid.serving.service import ServiceOptions
 from hybrid.solving.session import Resources
-from hybrid.types import Attempt, Finding, ImageRef, Json, Question, StoredImage, Usage
+from hybrid.timing import ElapsedTime
+from hybrid.types import Attempt, Question, StoredImage, Usage
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,6 @@ class ToolSetup:
 
     place: Place
     options: ServiceOptions
-    cache: bool
     backends: Mapping[str, str]
     neighbours: int
     """Tool actors on one node, this one included, as far as they are spread evenly: they share its memory."""
@@ -164,14 +167,12 @@ class Finished:
 
 @dataclass(frozen=True)
 class Failed:
-    """The error that ended a question or a call of a tool, with its traceback as a note."""
+    """The error that ended a question, with its traceback as a note."""
 
     error: BaseException
-    busy: float = 0.0
-    """Seconds that a tool is charged with."""
 
     @classmethod
-    def of(cls, error: BaseException, busy: float = 0.0) -> Failed:
+    def of(cls, error: BaseException) -> Failed:
         """The error as it is where it survives the way; else one that says the same."""
         told = redact("".join(traceback.format_exception(error)))
         sent = error
@@ -184,7 +185,7 @@ class Failed:
             sent = RemoteError(f"{type(error).__name__}: {error}")
         sent.__traceback__ = None
         sent.__notes__ = [told]
-        return cls(sent, busy)
+        return cls(sent)
 
 
 class RemoteError(Exception):
@@ -195,27 +196,15 @@ FromWorker = Said | Wanted | Called | CaptionLeft | Noticed | Finished | Failed
 
 
 @dataclass(frozen=True)
-class ToolAsked:
-    """One call of a tool. `left` is the seconds that its question has; None without a limit."""
+class TimedResponse:
+    """The outcome of a request about a tool, and how long it has run."""
 
-    tool: str
-    args: Mapping[str, Json]
-    images: tuple[ImageRef, ...]
-    seed: int
-    left: float | None
+    outcome: Response | ToolFailure
+    elapsed: ElapsedTime
 
 
 @dataclass(frozen=True)
-class Found:
-    """A finding, the seconds it is charged with, and lines for the user that are new."""
-
-    finding: Finding
-    busy: float
-    notices: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Lacking:
-    """A call that has not begun: the store of the tool's node lacks these images."""
+class ImagesLacking:
+    """A request that has not begun: the store of the tool's node lacks these images."""
 
     sha256s: tuple[str, ...]

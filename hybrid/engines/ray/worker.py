@@ -28,7 +28,7 @@ from hybrid.engines.ray.messages import (
     WorkerSetup,
 )
 from hybrid.engines.ray.node import here, move_to
-from hybrid.engines.ray.tools import Lender, SharedTools
+from hybrid.engines.ray.tools import LINE, ActorExecutor
 from hybrid.errors import HybridError
 from hybrid.images import ImageStore, home
 from hybrid.messages import AssistantMessage, Message
@@ -37,6 +37,8 @@ from hybrid.models.base import CallKey, ChatModel, Likelihoods
 from hybrid.registry import load, load_solver
 from hybrid.repeats import word_of
 from hybrid.running.engine import attempt_question
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ToolService
 from hybrid.solving.budgets import RunBudgetSpent, RunMeter
 from hybrid.solving.controls import Control, Oracle, Perfect
 from hybrid.solving.session import Resources
@@ -62,7 +64,9 @@ class Worker:
         self._lines: dict[int, Line] = {}
         self._log = _Log()
         self._store = ImageStore(home() / "images")
-        self._lender = Lender(self._store, Shelf(self._store), setup.config.service)
+        cache = FindingCache(home() / "findings" if setup.config.cache else None, self._store)
+        executor = ActorExecutor(cache, Shelf(self._store))
+        self._tools = ToolService(self._store, cache, setup.config.service, executor=executor)
         self._resources = setup.resources
         self._solvers: dict[str, Solver] = {}
 
@@ -113,6 +117,7 @@ class Worker:
         return bytes_of(self._store, sha256s)
 
     async def _to_the_end(self, asked: Asked, line: Line) -> None:
+        LINE.set(line)
         try:
             line.tell(Finished(await self._attempt(asked, line)))
         # Whatever ends a question is for the run to judge; nothing of it may end this process.
@@ -134,11 +139,9 @@ class Worker:
     def _with(self, asked: Asked, line: Line) -> Resources:
         """What this question is asked with: tools, budget and targets of others are out of its reach."""
         mode = self._setup.config.tool_output
-        place = int(asked.question.images[0].sha256[:8], 16) if asked.question.images else asked.number
-        tools = SharedTools(self._lender, line, place)
         partners = {} if asked.partner is None else {asked.question.id: asked.partner}
         oracle = _oracle(self._setup.benchmark, asked.question) if mode == "oracle" else None
-        control = Control(tools, mode, oracle, partners)
+        control = Control(self._tools, mode, oracle, partners)
         resources = replace(self._resources, control=control, captions=_Captions(line), run_meter=RunMeter())
         if not self._setup.metered or resources.model is None:
             return resources
@@ -160,17 +163,17 @@ class _Captions:
         self._line = line
 
     async def take(self, image: StoredImage) -> str | None:
-        """See `CaptionShelf`."""
+        """See `CaptionCache`."""
         caption: str | None = await self._line.want(WantCaption(image))
         return caption
 
     async def keep(self, image: StoredImage, caption: str) -> str:
-        """See `CaptionShelf`."""
+        """See `CaptionCache`."""
         kept: str = await self._line.want(KeepCaption(image, caption))
         return kept
 
     async def give_up(self, image: StoredImage) -> None:
-        """See `CaptionShelf`."""
+        """See `CaptionCache`."""
         self._line.tell(CaptionLeft(image))
 
 

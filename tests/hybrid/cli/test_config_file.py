@@ -16,6 +16,7 @@ from hybrid.cli._option_types import Address, Amount, Device, OneOf
 from hybrid.cli._run_options import config_of
 from hybrid.cli.run import command as run_command
 from hybrid.errors import UsageError
+from hybrid.log.manifest import seal_of
 from hybrid.running.config import RunConfig
 
 Command = Callable[..., Any]
@@ -223,8 +224,8 @@ def words_of(options: Mapping[str, Any]) -> list[str]:
 
 def manifest(path: Path, options: Mapping[str, Any]) -> Path:
     identity = {"benchmark": "blink", "split": "val"}
-    content = {"format": 1, "identity": identity, "solvers": {}, "options": options}
-    return written(path, json.dumps(content))
+    content = {"format": 2, "identity": identity, "solvers": {}, "options": options}
+    return written(path, json.dumps({**content, "sha256": seal_of(content)}))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)

@@ -28,8 +28,7 @@ from hybrid.running.run import carry_out
 from hybrid.serving import sources
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.contract import breaches
-from hybrid.serving.isolated import IsolatedTools
-from hybrid.serving.service import ServiceOptions
+from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.serving.sources import code_of
 from hybrid.types import ImageRef
 
@@ -276,7 +275,7 @@ def planned(tmp_path: Path, fakes: Any, **changes: Any) -> ResolvedRun:
     call = AssistantMessage("", (ToolCall("1", "redness", {"images": ["img:1"]}),))
     model = fakes.QueueModel([call, "Answer: (A)"], name="openai:words")
     assert run.resources.model is not None
-    model.facts = run.resources.model.facts
+    model.metadata = run.resources.model.metadata
     return replace(run, resources=replace(run.resources, model=model))
 
 
@@ -497,7 +496,7 @@ async def test_an_installed_package_offers_a_tool(
     assert loaded("tools", "redness") is tool
     assert sys.modules["red_package.colour"].TOOL is tool
     store = ImageStore(tmp_path / "images")
-    runner = IsolatedTools(store, FindingCache(None, store), ServiceOptions("classical", isolated=True))
+    runner = ToolService(store, FindingCache(None, store), ServiceOptions("classical", isolated=True))
     try:
         found = await runner.call(tool, tool.parse({}), [ImageRef("img:1", store.put(photo.read_bytes(), "photo"))])
     finally:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from hybrid.log.folder import RunFolder
 from hybrid.registry import load_solver, solver_names
-from hybrid.run_folder import RunFolder
 
 Command = Callable[..., Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hybrid.benchmarks.base import ScoreOptions
-from hybrid.run_folder import RunFolder
+from hybrid.log.folder import RunFolder
 from hybrid.scoring.reports import options_for
 
 Command = Callable[..., Any]

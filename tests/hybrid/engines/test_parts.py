@@ -22,7 +22,8 @@ from hybrid.engines.ray.cluster import (
     other_program,
     sizes,
 )
-from hybrid.engines.ray.engine import MOST_STARTS, Crew, Hand, on_ray
+from hybrid.engines.ray.crew import MOST_STARTS, Crew, Hand
+from hybrid.engines.ray.engine import on_ray
 from hybrid.engines.ray.images import bytes_of, keep, lacking, of_attempt, of_question
 from hybrid.engines.ray.line import Line
 from hybrid.engines.ray.messages import Failed, Noticed, Place, Ready, RemoteError, ToolSetup, WantTools
@@ -142,11 +143,10 @@ def raised(error: BaseException) -> BaseException:
     ],
 )
 def test_an_error_arrives_as_what_it_was(error: BaseException) -> None:
-    arrived = pickle.loads(pickle.dumps(Failed.of(raised(error), 1.5)))  # noqa: S301
+    arrived = pickle.loads(pickle.dumps(Failed.of(raised(error))))  # noqa: S301
     assert type(arrived.error) is type(error)
     assert str(arrived.error) == str(error)
     assert getattr(arrived.error, "fault", None) == getattr(error, "fault", None)
-    assert arrived.busy == 1.5
     assert "in throw" in arrived.error.__notes__[0]
 
 
@@ -251,7 +251,7 @@ def test_the_engine_is_no_part_of_what_a_run_is() -> None:
 
 def test_a_node_whose_tools_are_others_is_refused() -> None:
     def why(backends: dict[str, str], codes: dict[str, str]) -> str | None:
-        setup = ToolSetup(Place("", Path()), ServiceOptions("classical"), False, backends, 1, codes)
+        setup = ToolSetup(Place("", Path()), ServiceOptions("classical"), backends, 1, codes)
         return other_tools(setup, "abc (10.0.0.4)")
 
     classical = backends_in_use([load("tools", "jigsaw")], "classical", {})

@@ -17,8 +17,8 @@ from hybrid.exporting import vlmevalkit
 from hybrid.exporting.base import ExportedRun, ExportOptions
 from hybrid.exporting.lmms_eval import EXPORTER as LMMS_EVAL
 from hybrid.exporting.vlmevalkit import EXPORTER as VLMEVALKIT
+from hybrid.log.folder import RunFolder
 from hybrid.registry import load, names
-from hybrid.run_folder import RunFolder
 from hybrid.scoring.predictions import vlmevalkit as reader
 from hybrid.scoring.score import Scored, score_predictions
 from hybrid.types import Outcome, Score

@@ -18,12 +18,12 @@ from hybrid.benchmarks.base import ScoreOptions
 from hybrid.cli import cli
 from hybrid.errors import DataError, UsageError
 from hybrid.images import home
+from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.report.collect import ReportOptions, collect_paths, collect_run
 from hybrid.report.columns import QuestionList, state
 from hybrid.report.error_sheet import error_sheet
 from hybrid.report.payload import BenchmarkPages, OverviewSection, QuestionPage, SolverEntry
-from hybrid.run_folder import RunFolder
 from hybrid.scoring.result import Result
 from hybrid.scoring.score import import_run, score_run
 
@@ -154,9 +154,9 @@ def test_cost_and_outcomes_are_those_of_the_attempts(run: Path) -> None:
     calls = Counter(
         (name, step["name"])
         for name in SOLVERS
-        for path in (run / name / "traces").iterdir()
-        for exchange in json.loads(path.read_text())["exchanges"]
-        for step in exchange["reply"]["steps"]
+        for attempt in lines(run / name / "attempts.jsonl")
+        for steps in attempt["steps"]
+        for step in steps
         if step["kind"] == "tool"
     )
     assert {(row.a, row.metric): row.value for row in charted(pages, "tool-use")} == calls
@@ -295,23 +295,18 @@ def test_absent_images_are_named_and_not_linked(run: Path) -> None:
 # Damage.
 
 
-def test_a_broken_trace_costs_one_conversation(run: Path) -> None:
-    folder = RunFolder(run)
-    broken, lost, other = (one["id"] for one in lines(run / "questions.jsonl")[:3])
-    folder.trace_path("controller", broken).write_text('{"id": "cut off')
-    folder.trace_path("controller", lost).unlink()
-    shutil.copy(folder.trace_path("mllm", lost), folder.trace_path("controller", other))
-    pages = read_pages(only(collect_paths([run])))
-    for identity, why in ((broken, "is damaged"), (lost, "is not there"), (other, "is of another question")):
-        entry, beside = pages[identity].solvers[:2]
-        assert entry.why.startswith("no trace: controller/traces/")
-        assert why in entry.why
-        # The answer is in the attempts; what models and tools said is lost.
-        assert entry.answer in "AB"
-        assert entry.asks[0].reply.endswith(f"Answer: ({entry.answer})")
-        assert entry.asks[0].steps == ()
-        assert (beside.why, len(beside.asks[0].steps)) == ("", 1)
-    assert sum(bool(entry.why) for page in pages.values() for entry in page.solvers) == 3
+def test_an_answer_that_changes_under_a_reader_costs_one_conversation(run: Path) -> None:
+    pages = only(collect_paths([run]))
+    path = run / "controller" / "attempts.jsonl"
+    changed = json.loads(path.read_bytes().splitlines()[0])["id"]
+    content = path.read_bytes()
+    # In place: the file that is open shows it.
+    with path.open("r+b") as file:
+        file.write(content.replace(b'"exchanges":[', b'"exchanges":{', 1))
+    (found,) = [page for page in pages.pages if page.id == changed]
+    why = {entry.solver: entry.why for entry in found.solvers}
+    assert "its answer cannot be read again: " in why.pop("controller")
+    assert set(why.values()) == {""}
 
 
 def test_a_damaged_answer_is_a_warning_and_a_failed_question(run: Path) -> None:

@@ -4,7 +4,6 @@ The numbers of the rows are recomputed in `tests/hybrid/scoring/test_recomputed.
 """
 
 import csv
-import json
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
@@ -189,7 +188,7 @@ def test_marks_are_chance_and_the_printed_cells_of_what_is_shown(
 
 
 def test_the_commands_of_a_section_print_what_it_shows(made: tuple[BenchmarkPages, ComparisonReport]) -> None:
-    pages, report = made
+    pages, _ = made
     printed: dict[str, str] = {}
     for one in pages.overview.sections:
         program, name, *words = shlex.split(one.command)

@@ -25,7 +25,6 @@ from hybrid.running.config import RunConfig
 from hybrid.running.estimate import estimate
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, carry_out
-from hybrid.scoring.traces import read_trace
 from hybrid.serving.service import ServiceOptions
 from hybrid.solving.controls import BLANK_TEXT
 from hybrid.types import Fault, Step
@@ -88,7 +87,7 @@ def planned(tmp_path: Path, fakes: Any) -> Planned:
         run = prepare(replace(config, **changes))
         model = fakes.QueueModel(list(replies), name="openai:words")
         assert run.resources.model is not None
-        model.facts = run.resources.model.facts
+        model.metadata = run.resources.model.metadata
         return replace(run, resources=replace(run.resources, model=model))
 
     return plan
@@ -99,8 +98,8 @@ def carried_out(run: ResolvedRun) -> RunEnd:
 
 
 def steps(run: ResolvedRun) -> list[Step]:
-    """The tool calls of the trace."""
-    attempts = [read_trace(run.folder, "controller", attempt.id) for attempt in run.folder.attempts("controller")]
+    """The tool calls of all questions."""
+    attempts = run.folder.attempts("controller")
     return [
         step for one in attempts for exchange in one.exchanges for step in exchange.reply.steps if step.kind == "tool"
     ]

@@ -69,7 +69,6 @@ async def test_every_question_is_asked_once_and_written_down(config: RunConfig, 
     assert sorted(model.asked) == sorted(ids)
     assert attempts(run) == dict.fromkeys(ids, "Answer: (A)")
     assert [question.id for question in run.folder.questions()] == ids
-    assert {path.stem for path in (run.folder.path / "mllm" / "traces").iterdir()} == set(ids)
     assert run.folder.manifest["identity"] == json.loads(json.dumps(run.identity))
     assert run.folder.manifest["environment"]["python"]
 
@@ -88,9 +87,9 @@ async def test_an_outage_leaves_its_question_open_for_the_next_run(config: RunCo
     assert await ran(run) == (UnfinishedQuestion("mllm", "val_Jigsaw_2", "503 from the server"),)
     assert "val_Jigsaw_2" not in attempts(run)
     assert len(attempts(run)) == 5
-    errors = fakes.lines(run.folder.path / "mllm" / "errors.jsonl")
-    assert [row["id"] for row in errors] == ["val_Jigsaw_2"]
-    assert "Outage: 503 from the server" in errors[0]["error"]
+    unfinished = run.folder.recorded("mllm").unfinished
+    assert list(unfinished) == ["val_Jigsaw_2"]
+    assert "Outage: 503 from the server" in unfinished["val_Jigsaw_2"]
     run, model = watched(config, fakes)
     assert await ran(run) == ()
     assert model.asked == ["val_Jigsaw_2"]

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +10,8 @@ from typing import Any
 import pytest
 
 from hybrid.errors import UsageError
+from hybrid.log.folder import RunFolder
 from hybrid.registry import load
-from hybrid.run_folder import RunFolder
 from hybrid.running.ablation import ablation
 from hybrid.scoring.ablation import AblatedRun, AblationReport, ablation_at
 from hybrid.scoring.compare import unique
@@ -201,10 +200,7 @@ class Made:
         identity = {"benchmark": "blink", "split": "val", **more}
         if tools_offered is not None:
             identity["tools_offered"] = list(tools_offered)
-        folder.path.mkdir(parents=True)
-        (folder.path / "manifest.json").write_text(
-            json.dumps({"format": 1, "identity": identity, "solvers": {"controller": {}}})
-        )
+        folder.write_manifest({"identity": identity, "solvers": {"controller": {}}})
         return folder
 
 

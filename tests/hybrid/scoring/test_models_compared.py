@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.run_folder import RunFolder
+from hybrid.log.folder import RunFolder
 from hybrid.scoring.reports import ComparisonReport, compare_paths, score_paths
 
 LETTERS = {"mllm": {"Jigsaw": "rwwr", "Counting": "rrrw"}, "specialist": {"Jigsaw": "rrrr", "Counting": "wwww"}}

@@ -19,9 +19,10 @@ from hybrid.prompts import FORMAT_LINES, Wording
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.solving.call_tool import find_tool, loaded_tool
 from hybrid.solving.controls import Control, Subject
 from hybrid.solving.self_consistency import confidence_in
-from hybrid.solving.session import Resources, Session, find_tool, loaded_tool, seed_of
+from hybrid.solving.session import Resources, Session, seed_of
 from hybrid.solving.solver import ImageForm, Limits, SolverContext
 from hybrid.solving.trust import Measured, Measurement, TrustFile, fold_of
 from hybrid.timing import CallTime, waiting

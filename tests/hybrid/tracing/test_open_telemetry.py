@@ -60,7 +60,7 @@ def config(tmp_path: Path, fakes: Any) -> RunConfig:
 def asked(run: ResolvedRun, model: Any, *, text: bool = False) -> tuple[tuple[ReadableSpan, ...], RunEnd]:
     """Carry a run out with a model of the test's own; the spans, in the order of their ends."""
     assert run.resources.model is not None
-    model.facts = run.resources.model.facts
+    model.metadata = run.resources.model.metadata
     run = replace(run, resources=replace(run.resources, model=model))
     exported = InMemorySpanExporter()
     with kept(SimpleSpanProcessor(exported), BEGUN, text=text):

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.blink import BENCHMARK
-from hybrid.codecs import codec
 from hybrid.images import ImageStore
+from hybrid.log.codec import codec
 from hybrid.prompts import Wording
 from hybrid.registry import load, load_solver
 from hybrid.serving.cache import FindingCache
