@@ -303,7 +303,7 @@ def test_an_answer_that_changes_under_a_reader_costs_one_conversation(run: Path)
     # In place: the file that is open shows it.
     with path.open("r+b") as file:
         file.write(content.replace(b'"exchanges":[', b'"exchanges":{', 1))
-    (found,) = [page for page in pages.pages if page.id == changed]
+    (found,) = [page for page in pages.questions if page.id == changed]
     why = {entry.solver: entry.why for entry in found.solvers}
     assert "its answer cannot be read again: " in why.pop("controller")
     assert set(why.values()) == {""}
