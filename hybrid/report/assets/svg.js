@@ -36,7 +36,7 @@ function brokenWord(word, most) {
 
 /** The lines of a label, each at most `most` pixels wide; only a text without end loses its rest. */
 report.lines = (text, most) => {
-  const words = report.visible(text).slice(0, 400).match(/[^\s_\-/(\[]*[_\-/]?[(\[]*\s*|./gu) || [];
+  const words = report.visible(text).slice(0, 400).match(/[(\[]*[^\s_\-/(\[]*[_\-/]?\s*|./gu) || [];
   const lines = [""];
   for (const word of words.filter(Boolean).flatMap((one) => (report.widthOf(one.trimEnd()) > most ? brokenWord(one, most) : [one]))) {
     if (lines.at(-1) && report.widthOf((lines.at(-1) + word).trimEnd()) > most) lines.push("");
