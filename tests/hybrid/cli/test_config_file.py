@@ -273,7 +273,7 @@ def test_a_manifest_without_options_or_with_a_secret_says_so(tmp_path: Path) -> 
         context("--config", file)
     content = json.loads(file.read_text())
     del content["options"]
-    written(file, json.dumps(content))
+    written(file, json.dumps({**content, "sha256": seal_of(content)}))
     with pytest.raises(UsageError, match="tells no options"):
         context("--config", file)
 
@@ -294,7 +294,7 @@ def test_a_run_that_is_given_back_asks_the_same_commit(
     file = manifest(tmp_path / "manifest.json", {"benchmark": "blink", **told})
     content = json.loads(file.read_text())
     content["identity"]["data"] = origin
-    written(file, json.dumps(content))
+    written(file, json.dumps({**content, "sha256": seal_of(content)}))
     assert config("--config", file).data == data
     assert config("--config", file, "--data", "hub@other").data == "hub@other"
 
