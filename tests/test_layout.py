@@ -24,8 +24,9 @@ EVERYTHING = frozenset(
 )
 MAY_IMPORT: Mapping[str, frozenset[str]] = {
     # Rooms of hybrid by what they may use of each other; the files next to the rooms may use what "hybrid" says.
-    "hybrid": frozenset({"stats"}),
+    "hybrid": frozenset({"log", "stats"}),
     "config": frozenset(),
+    "log": frozenset(),
     "stats": frozenset(),
     "answers": frozenset(),
     "marks": frozenset(),
@@ -52,8 +53,8 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "training": frozenset({"models", "benchmarks", "running", "serving", "solving", "samples"}),
 }
 """What each room may import besides itself and what is shared."""
-SHARED = frozenset({"hybrid", "config"})
-"""The files of hybrid that lie in no room, and the configuration."""
+SHARED = frozenset({"hybrid", "config", "log"})
+"""The files of hybrid that lie in no room, the configuration, and the files of a run."""
 SURFACES = ("hybrid", "hybrid.__main__")
 """What people start with: `import hybrid` and `python -m hybrid`; they call what does the work."""
 BY_STRING = ("hybrid/registry.py",)
