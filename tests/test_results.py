@@ -1,4 +1,4 @@
-"""The tables of measured results: that of the README, and by task that of bench/results/by_task.md, are what is measured."""
+"""The tables of measured results, in the README and in bench/results/by_task.md, hold what is measured."""
 
 from pathlib import Path
 

@@ -86,10 +86,10 @@ def _toolbox(
         import mcp  # noqa: F401 - an extra; what is missing is said before tools are loaded
     except ImportError as error:
         raise UsageError(f"hybrid tools serve needs the package mcp: {install_extra('mcp')} ({error})") from error
+    from hybrid.config import ServiceOptions
     from hybrid.integrations.pictures import Folder
     from hybrid.integrations.toolbox import Toolbox
     from hybrid.serving.loader import refuse_absent
-    from hybrid.serving.service import ServiceOptions
 
     refuse_absent(device)
     # A tool that crashes costs the call and not the server.

@@ -98,9 +98,9 @@ def _setting(each: Setting) -> str:
 
 def settings_of_every_benchmark() -> tuple[Setting, ...]:
     """The keys of `--setting` that say how a model is asked."""
-    from hybrid.cli._common_settings import SETTINGS
+    from hybrid.cli._run_options import common_settings
 
-    return SETTINGS
+    return common_settings()
 
 
 def _metrics(card: BenchmarkCard) -> Iterator[str]:

@@ -20,11 +20,11 @@ from hybrid.display import TEXT, Shape, folded, pasteable
 from hybrid.notes import tell
 
 if TYPE_CHECKING:
+    from hybrid.config import ToolOutput
     from hybrid.running.run import RunEnd
     from hybrid.scoring.conclusion import Sides
     from hybrid.scoring.reports import ScoreReport
     from hybrid.scoring.score import Scored
-    from hybrid.solving.controls import ToolOutput
 
 QUESTIONS = 60
 BATCH = 8
@@ -127,13 +127,11 @@ def _answered(part: Part, output: ToolOutput, limit: int, folder: Path) -> tuple
     """
     from hybrid.benchmarks.base import ScoreOptions
     from hybrid.cli.run import asked
-    from hybrid.models.base import ModelSettings
-    from hybrid.running.config import DEFAULT_SOLVERS, RunConfig
+    from hybrid.config import DEFAULT_SOLVERS, ModelSettings, RunConfig, ServiceOptions
     from hybrid.running.engine import here
     from hybrid.running.resolve import prepare
     from hybrid.scoring.reports import TABLES_RULE, tell_unkept
     from hybrid.scoring.score import score_run
-    from hybrid.serving.service import ServiceOptions
 
     tell(f"{folder}: making ready {part.benchmark}'s questions, tool output {output} ...")
     config = RunConfig(

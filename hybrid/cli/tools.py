@@ -101,9 +101,10 @@ def run_(
       hybrid tools run markers photo.jpg --picture marks.png
       hybrid tools run depth photo.jpg --args '{"points": [{"x": 40, "y": 90, "label": "A"}]}' --json
     """
+    from hybrid.config import ServiceOptions
     from hybrid.registry import load
     from hybrid.serving.loader import refuse_absent
-    from hybrid.serving.service import ServiceOptions, ToolService
+    from hybrid.serving.service import ToolService
 
     arguments = arguments_of(args_json)
     tool: Tool = load("tools", name)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hybrid.config import ServiceOptions
 from hybrid.errors import ToolError, UsageError
 from hybrid.images import ImageStore, home
 from hybrid.integrations.pictures import Folder, read_image
@@ -22,7 +23,7 @@ from hybrid.models.toolspec import IMAGE, IMAGES, spec
 from hybrid.notes import tell
 from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolRunner, ToolService
+from hybrid.serving.service import ToolRunner, ToolService
 from hybrid.types import Fault, ImageRef, StoredImage
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
-from hybrid.benchmarks.base import Abstain, Benchmark, Parse, ScoreOptions
+from hybrid.benchmarks.base import Abstain, Benchmark, ScoreOptions
+from hybrid.config import Parse
 from hybrid.display import NARROW, filled
 from hybrid.errors import UsageError, did_you_mean
 from hybrid.log.codec import codec

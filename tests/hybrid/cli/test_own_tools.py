@@ -17,18 +17,17 @@ from PIL import Image
 
 import tools
 from hybrid import registry
+from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ToolCall
-from hybrid.models import ModelSettings
 from hybrid.registry import load, loaded, look_also_in, names, outside
-from hybrid.running.config import RunConfig
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import carry_out
 from hybrid.serving import sources
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.contract import breaches
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.serving.sources import code_of
 from hybrid.types import ImageRef
 

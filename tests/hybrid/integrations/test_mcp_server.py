@@ -141,7 +141,8 @@ from hybrid.integrations.mcp.server import serve_stdio
 from hybrid.integrations.toolbox import Toolbox
 from hybrid.cli._streams import RedactedStream
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.config import ServiceOptions
+from hybrid.serving.service import ToolService
 from hybrid.tool import Args, BackendCard, Card, Evidence, Tool
 
 class Noisy:

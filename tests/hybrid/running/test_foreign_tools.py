@@ -16,16 +16,14 @@ pytest.importorskip("mcp")
 
 from mcp.types import LATEST_PROTOCOL_VERSION
 
+from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ToolCall, images_of
-from hybrid.models import ModelSettings
 from hybrid.report.collect import collect_run
-from hybrid.running.config import RunConfig
 from hybrid.running.estimate import estimate
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, carry_out
-from hybrid.serving.service import ServiceOptions
 from hybrid.solving.controls import BLANK_TEXT
 from hybrid.types import Fault, Step
 from tests.hybrid.integrations.served import (
