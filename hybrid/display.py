@@ -51,6 +51,12 @@ def clipped(text: str, width: int) -> str:
     return f"{head}\u2026{tail}"
 
 
+def opening(text: str, width: int) -> str:
+    """The words of a sentence that fit on one line of `width` columns, with a sign where there are more."""
+    first, *rest = filled(text, width)
+    return f"{filled(first, width - 1)[0]}\u2026" if rest else first
+
+
 def display_width(text: str) -> int:
     """Terminal columns that the text takes."""
     return sum(map(_char_width, text))

@@ -1,4 +1,4 @@
-"""The environment variables of the project, for its documentation; each is read where it is used.
+"""The environment variables of the project, for its documentation and for "did you mean".
 
 for variable in VARIABLES:
     variable.name, variable.about
@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from hybrid.config import RunConfig
+from hybrid.config.option import Option, leaves
+
 
 @dataclass(frozen=True)
 class Variable:
@@ -16,7 +19,12 @@ class Variable:
 
     name: str
     about: str
-    """What it says, and what holds where it is not set."""
+    """Its content, and the default without it."""
+
+
+def _of(option: Option) -> Variable:
+    more = f"; {option.about_variable}" if option.about_variable else ""
+    return Variable(option.variable, f"Default of `{option.name}`{more}.")
 
 
 VARIABLES: Final = (
@@ -24,10 +32,7 @@ VARIABLES: Final = (
         "HYBRID_HOME",
         "The folder of images, findings of tools and generated data; else `hybrid` in `$XDG_CACHE_HOME` or `~/.cache`.",
     ),
-    Variable("HYBRID_MODEL", "What `--model` is where it is not given; also the model of the graph in Studio."),
-    Variable("HYBRID_BASE_URL", "What `--base-url` is, for models of the provider that `HYBRID_MODEL` names."),
-    Variable("HYBRID_DEVICE", "What `--device` is where it is not given."),
-    Variable("HYBRID_DATA_NAME", "What `--data` is for the benchmark NAME, in capitals: `HYBRID_DATA_BLINK`."),
+    *(_of(leaf.option) for leaf in leaves(RunConfig) if leaf.option.variable),
     Variable("HYBRID_TOOL_PATH", "Folders of further tools, as `--tool-path` takes them, divided as in `PATH`."),
     Variable(
         "HYBRID_STUDIO_IMAGES",

@@ -19,7 +19,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class PictureInput:
-    """What becomes of a colour: channel i is `offsets[i] + sum over k of weights[i][k] * rgb[k] / 255`.
+    """The values of a colour in the tensor: channel i is `offsets[i] + sum over k of weights[i][k] * rgb[k] / 255`.
 
     `rgb` are the values 0..255 of a pixel. One row of weights is one channel of the tensor: three of a colour network,
     one of a grey network.
@@ -75,6 +75,6 @@ def collecting() -> Iterator[list[Network]]:
 
 
 def loaded(network: Network) -> None:
-    """Say that a network was loaded. Without anybody who collects, nothing happens."""
+    """Say that a network was loaded; ignored outside of `collecting`."""
     if (found := _COLLECTED.get()) is not None:
         found.append(network)

@@ -65,7 +65,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a backend found for one request: see `hybrid.types.Finding` for the fields."""
+    """The answer of a backend to one request: see `hybrid.types.Finding` for the fields."""
 
     text: str
     data: Mapping[str, Json]
@@ -106,12 +106,12 @@ class Stages(ABC, Generic[A, P, R]):
 
     @property
     def networks(self) -> Sequence[Network]:
-        """What `setup` has loaded, for checks of weights; nothing for a backend without networks of its own."""
+        """The networks that `setup` has loaded, for checks of weights; none for a backend without any."""
         return ()
 
     @abstractmethod
     def prepare(self, request: Request[A]) -> P:
-        """What the network takes, in host memory. Raises `ToolError` for a request that cannot be answered."""
+        """The input of the network, in host memory. Raises `ToolError` for a request that cannot be answered."""
 
     @abstractmethod
     def compute(self, prepared: Sequence[P]) -> list[R]:
@@ -156,7 +156,7 @@ class Need:
 
 @dataclass(frozen=True)
 class Provenance:
-    """What is known of one set of published weights; another size of the same network is another set."""
+    """Licence and training data of one set of published weights; another size of the same network is another set."""
 
     weights: str
     """The hub id, or the Python package that brings them."""
@@ -168,7 +168,7 @@ class Provenance:
 
 @dataclass(frozen=True)
 class BackendCard:
-    """What a user must know of one backend before believing it."""
+    """Facts about one backend that a user must know before believing it."""
 
     name: BackendName
     version: str
@@ -192,9 +192,9 @@ class BackendCard:
 
 @dataclass(frozen=True)
 class Card:
-    """What a model reads (`summary`, `limits`) and what a person checks (backends, licences, what was measured).
+    """The card of a tool: `summary` and `limits` for a model, the rest (backends, licences, measurements) for a person.
 
-    What a model reads says what the tool does and where it fails: no benchmark, no measurement, nothing of our own.
+    A model reads what the tool does and where it fails: no benchmark, no measurement, nothing of our own.
     """
 
     name: str
@@ -205,7 +205,7 @@ class Card:
     """Fewest and most images of one call."""
     needs: tuple[Need, ...] = ()
     measured: str = ""
-    """What was measured, on what, and what was not, for people: `hybrid tools show` prints it, no model reads it."""
+    """Measurements, on which data, and gaps, for people: `hybrid tools show` prints them, no model reads them."""
 
 
 @dataclass(frozen=True)
@@ -219,8 +219,8 @@ class CheckCase:
     args: Mapping[str, Json]
     wrong: Callable[[Evidence], str | None]
     output: Callable[[Any], str | None] | None = None
-    """What is wrong with what `Stages.compute` gives for it, asked before `wrong` where a backend has stages: an answer
-    may be right although much of what it rests on is not."""
+    """The fault of an output of `Stages.compute`, None where it is right; asked before `wrong` where a backend has
+    stages: an answer may be right although much of what it rests on is not."""
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ EVERYTHING = frozenset(
 MAY_IMPORT: Mapping[str, frozenset[str]] = {
     # Rooms of hybrid by what they may use of each other; the files next to the rooms may use what "hybrid" says.
     "hybrid": frozenset({"stats"}),
+    "config": frozenset(),
     "stats": frozenset(),
     "answers": frozenset(),
     "marks": frozenset(),
@@ -50,7 +51,9 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     # How the model that ships was made: runs of the project are what it learnt from.
     "training": frozenset({"models", "benchmarks", "running", "serving", "solving", "samples"}),
 }
-"""What each room may import besides itself and the files of hybrid that lie in no room."""
+"""What each room may import besides itself and what is shared."""
+SHARED = frozenset({"hybrid", "config"})
+"""The files of hybrid that lie in no room, and the configuration."""
 SURFACES = ("hybrid", "hybrid.__main__")
 """What people start with: `import hybrid` and `python -m hybrid`; they call what does the work."""
 BY_STRING = ("hybrid/registry.py",)
@@ -117,7 +120,7 @@ def against_the_rooms(tree: Tree) -> list[str]:
             f"{found.importer} imports {found.module}"
             for found in tree.imports
             if (to := tree.room(found.module)) != (of := tree.room(found.importer))
-            and to not in MAY_IMPORT[of] | {"hybrid"}
+            and to not in MAY_IMPORT[of] | SHARED
             and found.importer not in SURFACES
         }
     )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from hybrid.config import Parse
 from hybrid.errors import UsageError, did_you_mean
 from hybrid.images import ImageStore
 from hybrid.joining import OURS, Joint
@@ -35,7 +36,6 @@ from hybrid.types import (
     StoredImage,
 )
 
-Parse = Literal["strict", "official"]
 Abstain = Literal["chance", "wrong"]
 
 

@@ -134,8 +134,9 @@ def gallery(
       hybrid tools gallery photos -o gallery
       hybrid tools gallery photos -o gallery --args 'detection={"names": ["dog"]}'
     """
+    from hybrid.config import ServiceOptions
     from hybrid.log.files import write_atomic
-    from hybrid.serving.service import ServiceOptions, ToolService
+    from hybrid.serving.service import ToolService
 
     # A pipe would be waited for.
     there = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())

@@ -18,7 +18,7 @@ from hybrid.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hybrid.models import ModelSettings
+    from hybrid.config import ModelSettings
     from hybrid.scoring.judge import Judged
 
 
@@ -90,7 +90,7 @@ def command(
 
 def settings_of(base_url: str | None, model_args: tuple[str, ...], max_tokens: int | None) -> ModelSettings:
     """How the judge is called. Raises `UsageError` for another temperature than 0."""
-    from hybrid.models import ModelSettings, parse_model_args
+    from hybrid.config import ModelSettings, parse_model_args
 
     args = parse_model_args(model_args)
     if args.temperature != 0:

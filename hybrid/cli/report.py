@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from hybrid.cli import _complete
+from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import BENCHMARK
 from hybrid.cli._table_options import abstain_option, allow_failed_option, protocol_option
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from hybrid.scoring.reports import CompareArguments
 
 
-@click.command("report")
+@click.command("report", cls=Grouped, rare=("benchmark", "data", "field", "protocol", "margin"))
 @click.argument(
     "paths", nargs=-1, shell_complete=_complete.runs, required=True, type=click.Path(path_type=Path, exists=True)
 )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from hybrid.cli import _complete
+from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import BENCHMARK
 from hybrid.cli._table_options import (
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 FAILED_SHOWN = 20
 
 
-@click.command("score")
+@click.command("score", cls=Grouped)
 @click.argument(
     "paths", nargs=-1, shell_complete=_complete.runs, required=True, type=click.Path(path_type=Path, exists=True)
 )

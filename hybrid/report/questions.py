@@ -75,10 +75,14 @@ class SolverReader:
 
     def _told(self, identity: str) -> tuple[Attempt | None, str]:
         """The attempt at a question, or why it cannot be read."""
+        if self._recorded is None:
+            return None, ""
         try:
-            return (None if self._recorded is None else self._recorded.by_id.get(identity)), ""
+            attempt = self._recorded.by_id.get(identity)
         except DataError as error:
             return None, f"its answer cannot be read again: {error}"
+        gone = attempt is None and not self.scores[identity].outcome.failed
+        return attempt, "its answer is no longer on disk" if gone else ""
 
 
 class QuestionBook:

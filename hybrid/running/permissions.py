@@ -16,13 +16,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from hybrid.config import Gate
 from hybrid.errors import UsageError
 from hybrid.image_sets import is_known, shared
 from hybrid.tool import BackendCard, Tool
 from hybrid.weights import provenance_of, weights_in_use
 
-Gate = Literal["overlap", "non-commercial", "blind"]
-"""What a run is refused for; a model that does not see (`sight.py`) is found when it is asked."""
 Doubt = Literal["unknown training data and licence", "unknown training data"]
 """What a run is only labelled with."""
 

@@ -20,7 +20,7 @@ from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import MANIFEST, difference
 from hybrid.registry import load, load_solver
 from hybrid.repeats import REPEAT
-from hybrid.running.ablation import FULL, NONE, Variant, ablation
+from hybrid.running.many import FULL, NONE, Variant, ablation
 from hybrid.scoring.compare import ComparisonOptions, SolverPair
 from hybrid.scoring.headline import SECTIONS, headline_tables
 from hybrid.scoring.rendering import as_csv

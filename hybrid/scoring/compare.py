@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from hybrid.benchmarks.base import Benchmark
 from hybrid.errors import UsageError
@@ -23,9 +23,6 @@ from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.pairing import check_same
 from hybrid.scoring.score import Scored
 from hybrid.scoring.tools_offered import tools_words
-
-if TYPE_CHECKING:
-    from hybrid.scoring.result import SectionResult
 
 CONTROL = "tool output "
 """How the label of a run with a control starts (`run.py`)."""
@@ -53,16 +50,14 @@ class ComparisonOptions:
     margin: float = 0.05
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comparison:
     """Solvers of one benchmark under names that differ, and the pairs among them that are tested."""
 
     solvers: tuple[Scored, ...]
     options: ComparisonOptions
     pairs: tuple[SolverPair, ...]
-    made: dict[str, SectionResult] = field(default_factory=dict, repr=False, compare=False)
-    """By name the sections that were computed (`sections.results`)."""
-    _overlaps: dict[tuple[str, ...], Overlap] = field(default_factory=dict, repr=False, compare=False)
+    _overlaps: dict[tuple[str, ...], Overlap] = field(default_factory=dict, repr=False)
 
     @property
     def benchmark(self) -> Benchmark:

@@ -48,6 +48,8 @@ class Sentence:
 
     id: str
     text: str
+    command: str = ""
+    """The command that the text ends with."""
 
 
 def conclusion(found: Comparison) -> tuple[Sentence, ...]:
@@ -56,7 +58,7 @@ def conclusion(found: Comparison) -> tuple[Sentence, ...]:
 
 
 def _said(case: str, **fields: object) -> Sentence:
-    return Sentence(case, WORDS[case].format(**fields))
+    return Sentence(case, WORDS[case].format(**fields), str(fields.get("command", "")))
 
 
 class _Conclusion:
@@ -135,7 +137,7 @@ class _Conclusion:
             parts, count = _several(gains, ("a gain for", "a loss for"))
             sizes = sorted({pair.n for pair in gains})
             n = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
-            yield _said("gain.several", n=n, count=count, parts=parts)
+            yield _said("gain.several", n=n, tests=_tests(count), parts=parts)
         else:
             yield _said("gain.absent")
         specialists = [
@@ -194,12 +196,15 @@ class _Conclusion:
             turned(row, (row.b, row.a) if row.a == best else (row.a, row.b)) for row in tested if best in (row.a, row.b)
         ]
         if not own:
-            yield _said("ahead.untested")
+            notes = [row.note for pair in pairs for row in pair.rows if row.note and best in (row.a, row.b)]
+            yield _said(
+                "ahead.untested", why=next(iter(notes), "no pair of it was chosen, or they share too few questions")
+            )
             return
         shown = [row for row in own if row.p_holm is not None and row.p_holm < LEVEL and (row.low or 0.0) > 0]
         shown.sort(key=lambda row: -(row.value or 0.0))
         parts = _listed([f"{clipped(row.a, NAME_WIDTH)} by {size_of(row)} ({ends_of(row)})" for row in shown])
-        yield _said("ahead.some" if shown else "ahead.none", count=len(tested), parts=parts)
+        yield _said("ahead.some" if shown else "ahead.none", tests=_tests(len(tested)), parts=parts)
 
     # What limits the claim.
 
@@ -243,6 +248,10 @@ class _Conclusion:
             except UsageError:
                 return
             yield _said("limits.size", n=min(sizes), size=f"{math.ceil(100 * least)} points")
+
+
+def _tests(count: int) -> str:
+    return f"{count} test{'' if count == 1 else 's'}"
 
 
 def _of_pair(sentence: str, pair: HeadlinePair, answers: str, case: str | None = None) -> Sentence:

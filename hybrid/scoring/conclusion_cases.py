@@ -58,7 +58,7 @@ CASES: tuple[Case, ...] = (
     Case(
         "gain.several",
         "several solvers with tools, or several models",
-        "Next to its model alone, over {n} questions and adjusted (Holm) for {count} tests: {parts}.",
+        "Next to its model alone, over {n} questions and adjusted (Holm) for {tests}: {parts}.",
     ),
     # The hybrid next to the specialists.
     Case("specialists.more", "interval above 0", "{answers}: with tools the model is ahead by {size} ({interval})."),
@@ -174,14 +174,14 @@ CASES: tuple[Case, ...] = (
     Case(
         "ahead.some",
         "it is ahead of some after adjustment",
-        "Adjusted (Holm) for {count} tests it is ahead of {parts}.",
+        "It is ahead of {parts}, adjusted (Holm) for {tests}.",
     ),
     Case(
         "ahead.none",
         "of none",
-        "Adjusted (Holm) for {count} tests no difference to the others is shown.",
+        "Adjusted (Holm) for {tests} no difference to the others is shown.",
     ),
-    Case("ahead.untested", "no pair of it was tested", "It was tested against none of the others."),
+    Case("ahead.untested", "no pair of it was tested", "It is compared with none of the others: {why}."),
     # Parts of the last sentence, joined by semicolons.
     Case("limits.failed", "questions failed", "{failed} of {n} answers failed and are left out"),
     Case("limits.open", "questions are not asked yet", "{open} are not asked yet"),

@@ -8,16 +8,17 @@ of `tasks`, counts of `outcomes`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from hybrid.display import NARROW, clipped, filled, one_line
+from hybrid.display import NARROW, clipped, filled, one_line, pasteable
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion import Sentence
 from hybrid.scoring.conclusion_rows import turned
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.score import Scored
-from hybrid.scoring.sections import results
+from hybrid.scoring.sections import computed, results
 from hybrid.stats import Interval
 from hybrid.tables import NONE, RENDERERS, Column, Table, accuracy, as_narrow, bounds, p_value, share, signed
 from hybrid.types import Outcome
@@ -27,6 +28,7 @@ NAME, TASK, HEADING = 36, 28, 24
 """Columns that the name of a solver, of a task, and of a solver above a column may take."""
 LEVEL = 0.05
 SHOWN_WARNINGS = 4
+COST = ("outcomes", "cost")
 MARKS = "+ -: the difference holds after adjustment (Holm) over the tasks of all pairs."
 
 
@@ -65,15 +67,31 @@ def as_summary(found: Comparison, sentences: Sequence[Sentence], more: str, form
     if form not in ("text", "narrow"):
         listed = "" if form == "latex" else "".join(f"- {one_line(each.text)}\n" for each in sentences)
         return "\n".join(filter(None, (listed, *map(RENDERERS[form], headline_tables(found)))))
-    noted = warnings(found.solvers)
+    faults = (f"{made.name} could not be made: {made.fault}" for made in computed(found).values() if made.fault)
+    noted = (*warnings(found.solvers), *faults)
     hidden = [f"and {len(noted) - SHOWN_WARNINGS} more warnings"] if len(noted) > SHOWN_WARNINGS else []
     warned = [f"warning: {clipped(line, NARROW - 9)}" for line in noted[:SHOWN_WARNINGS]] + hidden
-    said = [line for each in sentences for line in filled(one_line(each.text), NARROW)]
+    said = [line for each in sentences for line in _lines(each)]
     parts = ["\n".join([*warned, *said])]
-    for table in headline_tables(found):
-        title = "\n".join(filled(table.title, NARROW)) + "\n" if table.title else ""
+    for place, table in enumerate(headline_tables(found)):
+        title = "" if place else "\n".join(filled(table.title, NARROW)) + "\n"
         parts.append(title + as_narrow(replace(table, title="")).replace("\n\n" + MARKS, "\n" + MARKS).rstrip("\n"))
-    return "\n\n".join(parts) + "\n" + "\n".join(filled(more, NARROW)) + "\n"
+    foot = [line for text in (*_cost(found), more) for line in filled(text, NARROW, 2)]
+    return "\n\n".join(parts) + "\n" + "\n".join(foot) + "\n"
+
+
+def _cost(found: Comparison) -> list[str]:
+    """What the solvers cost, where prices are known."""
+    rows = [row for made in results(found, SECTIONS) for row in made.rows if (made.name, row.quantity) == COST]
+    told = [f"{clipped(row.a, NAME)} {row.value:.4f} USD" for row in rows if row.value]
+    return [f"cost: {', '.join(told)}"] if told else []
+
+
+def _lines(sentence: Sentence) -> Iterator[str]:
+    """The sentence within `NARROW` columns; a command that ends it stands on lines of its own, to be pasted."""
+    yield from filled(one_line(sentence.text.removesuffix(sentence.command)), NARROW)
+    if sentence.command:
+        yield from pasteable(shlex.split(sentence.command), "narrow", "  ").splitlines()
 
 
 def _baselines(found: Comparison) -> Mapping[str, str]:
@@ -117,7 +135,7 @@ def _solvers(
     cells: list[Callable[[str], tuple[str, ...]]] = [lambda name: _value(values.get(name), answered.get(name))]
     if baseline:
         others = set(baseline.values())
-        title += f", differences to {clipped(others.pop(), NAME) if len(others) == 1 else 'its model alone'}"
+        title += f", differences to {clipped(others.pop(), NAME) if len(others) == 1 else 'the model alone'}"
         columns += [Column("diff."), Column("95 %"), Column("p")]
         cells.append(lambda name: _difference(differing.get((name, ""))))
     names = [one.solver for one in found.solvers]
@@ -167,7 +185,12 @@ def _tasks(
     if not marked:
         lines = [tuple(cell.rstrip() for cell in line) for line in lines]
     columns = (Column(clipped(by, TASK), "left"), *(Column(clipped(one.solver, HEADING)) for one in found.solvers))
-    return Table("", columns, tuple(lines), (MARKS,) if marked else ())
+    return Table(
+        f"{found.benchmark.card.name}: accuracy by {clipped(by, TASK)}",
+        columns,
+        tuple(lines),
+        (MARKS,) if marked else (),
+    )
 
 
 def _mark(row: Result | None) -> str:

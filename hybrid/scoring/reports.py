@@ -18,7 +18,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
-from hybrid.benchmarks.base import Abstain, Benchmark, Parse, ScoreOptions
+from hybrid.benchmarks.base import Abstain, Benchmark, ScoreOptions
+from hybrid.config import Parse
 from hybrid.display import NARROW, filled
 from hybrid.errors import UsageError, did_you_mean
 from hybrid.log.codec import codec
@@ -36,7 +37,7 @@ from hybrid.scoring.published_tables import published_below
 from hybrid.scoring.rendering import as_csv, sides, tables_of
 from hybrid.scoring.result import Result, SectionResult
 from hybrid.scoring.score import Field, Scored, import_run, score_predictions, score_run, write_submission
-from hybrid.scoring.sections import results, sections
+from hybrid.scoring.sections import computed, results, sections
 from hybrid.secrets import redact
 from hybrid.stats import Interval, interval
 from hybrid.tables import RENDERERS, Table
@@ -263,7 +264,7 @@ class ComparisonReport(Report):
     @property
     def failed(self) -> tuple[str, ...]:
         """A line for each thing that is wrong with a run, and for each section asked for that could not be made."""
-        made = self.comparison.made.values() if self.solvers else ()
+        made = computed(self.comparison).values() if self.solvers else ()
         return (*_damage(self.solvers), *(f"{one.name}: {one.fault}" for one in made if one.fault))
 
     def blocks(self) -> tuple[Block, ...]:

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
+from hybrid.config import ImageForm
 from hybrid.images import ImageStore
 from hybrid.joining import OURS, Joint
-from hybrid.solving.solver import ImageForm
 from hybrid.types import ImageRef, Prompt
 
 if TYPE_CHECKING:

@@ -100,7 +100,7 @@ async def test_a_tool_that_is_more_likely_right_is_adopted(fakes: Any) -> None:
 
 
 async def test_a_reader_can_reckon_the_decision_again(fakes: Any) -> None:
-    """The formulas of docs/statistics.md, from nothing but what the step holds."""
+    """The formulas of docs/arbiter.md, from nothing but what the step holds."""
     measured = {
         ("jigsaw", "classical", "Jigsaw"): Measurement(30, 40, Recalibration(-0.3, 0.8)),
         (*MODEL, "Jigsaw"): Measurement(30, 50, usual=0.55),

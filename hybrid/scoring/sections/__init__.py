@@ -7,11 +7,19 @@ for made in results(compare(solvers)):
 from __future__ import annotations
 
 from collections.abc import Collection
+from weakref import WeakKeyDictionary
 
 from hybrid.errors import HybridError
 from hybrid.registry import load, names
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.result import Section, SectionResult
+
+_COMPUTED: WeakKeyDictionary[Comparison, dict[str, SectionResult]] = WeakKeyDictionary()
+
+
+def computed(found: Comparison) -> dict[str, SectionResult]:
+    """By name the sections that were computed for a comparison so far."""
+    return _COMPUTED.setdefault(found, {})
 
 
 def sections() -> tuple[Section, ...]:
@@ -31,12 +39,13 @@ def results(found: Comparison, only: Collection[str] | None = None) -> tuple[Sec
 
 
 def _made(section: Section, found: Comparison) -> SectionResult:
-    if section.name not in found.made:
-        found.made[section.name] = _computed(section, found)
-    return found.made[section.name]
+    made = computed(found)
+    if section.name not in made:
+        made[section.name] = _result_of(section, found)
+    return made[section.name]
 
 
-def _computed(section: Section, found: Comparison) -> SectionResult:
+def _result_of(section: Section, found: Comparison) -> SectionResult:
     try:
         rows = tuple(section.rows(found))
         return SectionResult(section, rows, section.lead(found, rows) if rows else "")

@@ -109,10 +109,10 @@ async def _called(toolbox: Toolbox, name: str, arguments: dict[str, Any]) -> pro
     return protocol.CallToolResult(content=[protocol.TextContent(type="text", text=said)], isError=True)
 
 
-def _result(found: ShownFinding) -> protocol.CallToolResult:
-    facts = json.loads(redact(json.dumps(found.as_json())))
+def _result(finding: ShownFinding) -> protocol.CallToolResult:
+    facts = json.loads(redact(json.dumps(finding.as_json())))
     pictures = [
-        protocol.ImageContent(type="image", data=base64.b64encode(png).decode(), mimeType=PNG) for png in found.pngs
+        protocol.ImageContent(type="image", data=base64.b64encode(png).decode(), mimeType=PNG) for png in finding.pngs
     ]
     text = protocol.TextContent(type="text", text=facts["text"])
     return protocol.CallToolResult(content=[text, *pictures], structuredContent=facts)

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hybrid.serving import memory
-from hybrid.serving.memory import group_limit, memory_to_use
-from hybrid.serving.service import ServiceOptions
+from hybrid.config import ServiceOptions, memory
+from hybrid.config.memory import group_limit, memory_to_use
 
 GROUP = {"2": "0::/jobs/17\n", "1": "5:cpu,cpuacct:/jobs/17\n4:memory:/jobs/17\n0::/\n"}
 NO_LIMIT = {"2": "max\n", "1": "9223372036854771712\n"}

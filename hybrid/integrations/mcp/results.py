@@ -1,4 +1,4 @@
-"""What a foreign tool gives back, as a finding: text, structured content and pictures of strangers, with limits.
+"""The result of a foreign tool as a finding: its text, structured content and pictures, with limits.
 
 finding = finding_of(foreign, "shapes 1.2.0", result, refs, store)
 """
@@ -15,7 +15,8 @@ import mcp.types as protocol
 
 from hybrid.errors import DataError, Outage, ToolError
 from hybrid.images import ImageStore
-from hybrid.integrations.foreign import BACKEND, ForeignTool, clean, one_line
+from hybrid.integrations.mcp.foreign import BACKEND, ForeignTool
+from hybrid.integrations.mcp.schemas import clean, one_line
 from hybrid.secrets import redact
 from hybrid.types import Finding, ImageRef, Json
 
@@ -32,9 +33,9 @@ def finding_of(
 ) -> Finding:
     """A result as a finding; its pictures are in the store and have no name yet.
 
-    Texts are cut at `MOST_TEXT` characters. A picture of the size of the first image is laid over it; of any other it
-    is said that nobody knows how it lies there. `confidence` is that of the structured content where it is a number
-    in 0..1; else it is 0.0, which claims nothing.
+    Texts are cut at `MOST_TEXT` characters. A picture of the size of the first image is laid over it; of any other a
+    note says that its place is not known. `confidence` is that of the structured content where it is a number in 0..1;
+    else it is 0.0, which claims nothing.
 
     Raises:
         ToolError: the server says that the call has failed, or there is nothing in the result.
@@ -87,7 +88,7 @@ def _pictures(
         return []
     if len(given) > MOST_PICTURES:
         notes.append(f"[{len(given) - MOST_PICTURES} more pictures are left out]")
-    found: list[ImageRef] = []
+    refs: list[ImageRef] = []
     for place, one in enumerate(given[:MOST_PICTURES], 1):
         try:
             stored = store.put(_bytes(one.data), f"picture {place}")
@@ -99,9 +100,9 @@ def _pictures(
         of = images[0].image
         if (stored.width, stored.height) != (of.width, of.height):
             size = f"{stored.width} x {stored.height} px"
-            notes.append(f"[picture {len(found) + 1} has {size}; where it lies in {images[0].name} is not told]")
-        found.append(ImageRef("", stored, images[0].name))
-    return found
+            notes.append(f"[picture {len(refs) + 1} has {size}; where it lies in {images[0].name} is not told]")
+        refs.append(ImageRef("", stored, images[0].name))
+    return refs
 
 
 def _bytes(text: str) -> bytes:
