@@ -29,6 +29,7 @@ from PIL import Image
 from bench._bare_loops import BOX_PX, NAMES, TEXTS, BareLoop, bare_loop
 from bench._networks import NETWORKS, Network
 from hybrid.config import ServiceOptions
+from hybrid.display.tables import Column, Table
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.registry import load
@@ -36,7 +37,6 @@ from hybrid.samples.item import jpeg
 from hybrid.samples.seeds import generator
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
-from hybrid.tables import Column, Table
 from hybrid.tool import Pixels, Tool
 from hybrid.types import ImageRef, Json
 

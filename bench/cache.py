@@ -27,12 +27,12 @@ import numpy as np
 
 from bench.tool_worker import children, others_cpu_s, photograph
 from hybrid.config import ServiceOptions
+from hybrid.display.tables import Column, Table, as_text
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolRunner, ToolService
 from hybrid.solving.controls import Control, Subject
-from hybrid.tables import Column, Table, as_text
 from hybrid.tool import Args, BackendCard, Card, Evidence, Request, Stages, Tool
 from hybrid.types import ImageRef, Kind, Prompt
 

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image
 
+from hybrid.answers.prior_accuracy import PriorAccuracy
 from hybrid.config import Limits, ModelSettings, Price, RunConfig
 from hybrid.messages import AssistantMessage, Message, TokenUsage
 from hybrid.models.base import CallKey, ChatModel
-from hybrid.prior_accuracy import PriorAccuracy
 from hybrid.prompts import Wording
 from hybrid.solving.controls import Control
 from hybrid.solving.coordinates import CoordinateSystem

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bench.readme_table import Measured, all_measured, by_task, table
-from hybrid.tables import as_markdown
+from hybrid.display.tables import as_markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -13,8 +13,8 @@ import click
 
 from hybrid.cli._option_types import refuse_empty
 from hybrid.cli._streams import RedactedStream, redact_logs
+from hybrid.display.notes import tell
 from hybrid.errors import HybridError, did_you_mean
-from hybrid.notes import tell
 from hybrid.registry import described_by, load, names
 from hybrid.version import __version__
 
@@ -110,7 +110,7 @@ def misspelt(environment: Iterable[str]) -> Iterator[str]:
     ours = [name for name in environment if name.startswith("HYBRID_")]
     if not ours:
         return
-    from hybrid.environment import VARIABLES
+    from hybrid.config.environment import VARIABLES
 
     of_data = (f"HYBRID_DATA_{name.upper()}" for name in names("hybrid.benchmarks"))
     known = (*(one.name for one in VARIABLES if one.name != "HYBRID_DATA_NAME"), *of_data)

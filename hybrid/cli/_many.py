@@ -20,9 +20,9 @@ import click
 
 from hybrid.cli._configured import Configured, Variant, options_of
 from hybrid.cli._run_options import config_of
-from hybrid.display import TEXT, Shape, folded, pasteable
+from hybrid.display.notes import tell
+from hybrid.display.terminal import TEXT, Shape, folded, pasteable
 from hybrid.errors import HybridError, UsageError
-from hybrid.notes import tell
 from hybrid.repeats import word_of
 from hybrid.secrets import redact
 from hybrid.types import Json

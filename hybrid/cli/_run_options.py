@@ -30,8 +30,8 @@ from hybrid.config import (
     parse_price,
 )
 from hybrid.config.option import Leaf, is_path, leaves, placed
+from hybrid.config.pairs import pairs
 from hybrid.errors import UsageError, did_you_mean
-from hybrid.pairs import pairs
 
 if TYPE_CHECKING:
     from hybrid.benchmarks.base import Setting

@@ -19,9 +19,9 @@ from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import max_seconds_option
 from hybrid.cli._tool_cache import open_cache
 from hybrid.cli._tool_path import tool_path_option
+from hybrid.config.pairs import pairs
+from hybrid.display.notes import is_quiet
 from hybrid.errors import HybridError, UsageError
-from hybrid.notes import is_quiet
-from hybrid.pairs import pairs
 
 if TYPE_CHECKING:
     from hybrid.serving.service import ToolRunner

@@ -11,8 +11,8 @@ import click
 
 from hybrid.cli._option_types import Device
 from hybrid.cli._tool_path import tool_path_option
+from hybrid.config.pairs import pairs
 from hybrid.errors import UsageError, install_extra
-from hybrid.pairs import pairs
 
 if TYPE_CHECKING:
     from hybrid.integrations.toolbox import Toolbox

@@ -21,9 +21,9 @@ from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import Device
 from hybrid.cli._tool_args import arguments_of
 from hybrid.cli._tool_path import tool_path_option
+from hybrid.config.pairs import pairs
+from hybrid.display.notes import tell
 from hybrid.errors import UsageError, WeightsError
-from hybrid.notes import tell
-from hybrid.pairs import pairs
 
 if TYPE_CHECKING:
     from hybrid.config import ServiceOptions

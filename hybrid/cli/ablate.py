@@ -20,9 +20,9 @@ from hybrid.cli._run_options import config_of
 from hybrid.cli._table_options import FORMS, form_options
 from hybrid.cli.run import asked
 from hybrid.cli.run import command as run_command
-from hybrid.display import TEXT
+from hybrid.display.notes import tell
+from hybrid.display.terminal import TEXT
 from hybrid.errors import UsageError
-from hybrid.notes import tell
 
 if TYPE_CHECKING:
     from hybrid.config import RunConfig

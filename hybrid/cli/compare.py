@@ -20,7 +20,7 @@ from hybrid.cli._table_options import (
     published_option,
     tables_option,
 )
-from hybrid.display import TEXT, Shape
+from hybrid.display.terminal import TEXT, Shape
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:

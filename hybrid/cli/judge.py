@@ -12,7 +12,7 @@ from hybrid.cli import _complete
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import Address, Listed
 from hybrid.cli._table_options import tables_option
-from hybrid.display import TEXT, Shape
+from hybrid.display.terminal import TEXT, Shape
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def settings_of(base_url: str | None, model_args: tuple[str, ...], max_tokens: i
 def show(found: Sequence[Judged], run: Path, tables: Shape, *, as_json: bool) -> None:
     """Print the counts, and on stderr what failed."""
     from hybrid.cli.score import name_failed
-    from hybrid.tables import RENDERERS, Column, Table
+    from hybrid.display.tables import RENDERERS, Column, Table
 
     name_failed([f"{line} ({one.solver})" for one in found for line in one.failed])
     if as_json:

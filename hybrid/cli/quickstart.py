@@ -15,8 +15,8 @@ import click
 
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._table_options import allow_failed_option, tables_option
-from hybrid.display import TEXT, Shape, folded, pasteable
-from hybrid.notes import tell
+from hybrid.display.notes import tell
+from hybrid.display.terminal import TEXT, Shape, folded, pasteable
 
 if TYPE_CHECKING:
     from hybrid.config import ToolOutput

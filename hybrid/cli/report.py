@@ -13,8 +13,8 @@ from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import BENCHMARK
 from hybrid.cli._table_options import abstain_option, allow_failed_option, protocol_option
+from hybrid.display.notes import is_quiet, tell
 from hybrid.errors import UsageError
-from hybrid.notes import is_quiet, tell
 
 if TYPE_CHECKING:
     from hybrid.report.payload import Pages, QuestionPage

@@ -17,10 +17,10 @@ from hybrid.cli._logging_options import told_options
 from hybrid.cli._run_options import config_of, run_options
 from hybrid.cli._table_options import abstain_option, allow_failed_option, tables_option
 from hybrid.cli._tool_path import tool_path_option
-from hybrid.display import TEXT, Shape
+from hybrid.display.loading import loading_shown_by
+from hybrid.display.notes import is_quiet, tell
+from hybrid.display.terminal import TEXT, Shape
 from hybrid.errors import HybridError, UsageError
-from hybrid.loading import loading_shown_by
-from hybrid.notes import is_quiet, tell
 from hybrid.secrets import redact
 
 if TYPE_CHECKING:

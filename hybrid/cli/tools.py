@@ -21,9 +21,9 @@ from hybrid.cli._tool_new import new
 from hybrid.cli._tool_path import tool_path_option
 from hybrid.cli._tool_serve import serve
 from hybrid.cli._tool_weights import check, prepare
-from hybrid.display import NARROW, WIDE_FROM, Shape, folded, opening
+from hybrid.display.notes import tell
+from hybrid.display.terminal import NARROW, WIDE_FROM, Shape, folded, opening
 from hybrid.errors import Fault, ToolError, UsageError
-from hybrid.notes import tell
 
 if TYPE_CHECKING:
     from hybrid.images import ImageStore

@@ -14,9 +14,9 @@ from typing import Annotated, Any, Final
 
 from hybrid.config.memory import memory_to_use
 from hybrid.config.option import Leaf, Option, leaves, refuse_too_small
+from hybrid.config.pairs import pairs
 from hybrid.config.words import Backends, Pictures, ToolCalling
 from hybrid.errors import UsageError
-from hybrid.pairs import pairs
 from hybrid.types import Json
 
 CPU: Final = "cpu"

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hybrid.config import ServiceOptions
+from hybrid.display.notes import tell
 from hybrid.errors import ToolError, UsageError
 from hybrid.images import ImageStore, home
 from hybrid.integrations.pictures import Folder, read_image
 from hybrid.interface.findings import ShownFinding, shown, stored_image
 from hybrid.models.toolspec import IMAGE, IMAGES, spec
-from hybrid.notes import tell
 from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolRunner, ToolService

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hybrid.benchmarks.base import Benchmark
+from hybrid.display.tables import Table
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.report.charts import charts_of, headlines, of_main_pairs, shown
@@ -27,7 +28,6 @@ from hybrid.scoring.rendering import tables_of
 from hybrid.scoring.reports import PUBLISHED_TITLE
 from hybrid.scoring.result import Result, SectionResult
 from hybrid.scoring.sections import results
-from hybrid.tables import Table
 
 VALUES, DIFFERENCES, TASKS = "metrics", "differences", "tasks"
 """The sections whose rows the first screen shows."""

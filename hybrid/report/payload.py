@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from hybrid.display.tables import Table
 from hybrid.scoring.reference import ReferenceLine
 from hybrid.scoring.result import ChartKind, Result
 from hybrid.solving.solver import Role
-from hybrid.tables import Table
 from hybrid.types import Json
 
 

@@ -115,7 +115,7 @@ class CostEstimate:
 
     def as_text(self, form: str = "text") -> str:
         """The estimate as a table, three lines a solver where they differ, and lines below."""
-        from hybrid.tables import RENDERERS, Column, Table
+        from hybrid.display.tables import RENDERERS, Column, Table
 
         headings = ("questions", "estimate", "model calls", "tokens in", "tokens out", "cost USD")
         rows = []
@@ -139,7 +139,7 @@ def estimate_row(
     asked: SolverEstimate, level: Level, spent: Spent, cost_usd: Mapping[Level, float] | None
 ) -> tuple[str, ...]:
     """Questions, level, model calls, tokens read and written, and USD, as a table shows them."""
-    from hybrid.tables import NONE, tokens
+    from hybrid.display.tables import NONE, tokens
 
     counts = (spent.calls, spent.input_tokens, spent.output_tokens)
     numbers = (tokens(None if count is None else round(count)) for count in counts)

@@ -186,7 +186,7 @@ class ManyEstimate:
 
     def as_text(self, form: str = "text") -> str:
         """A row for each solver of each run as expected, and all together at the lowest, as expected and highest."""
-        from hybrid.tables import RENDERERS, Column, Table
+        from hybrid.display.tables import RENDERERS, Column, Table
 
         by_solver = () if self.ablation else (Column("solver", "left"),)
         rows = [

@@ -24,7 +24,7 @@ from hybrid.serving.cache import FindingCache
 from hybrid.serving.protocol import BackendDescription, CheckDescription, ToolDescription
 from hybrid.serving.supervisor import WorkerExecutor
 from hybrid.tool import BackendCard, Card, KnownAnswer, Need, Tool
-from hybrid.tool_args import args_of_schema
+from hybrid.tool.args import args_of_schema
 
 
 class Describer:

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from hybrid.errors import HybridError, ToolError, is_out_of_memory
-from hybrid.networks import Network
 from hybrid.secrets import redact
 from hybrid.timing import Stopwatch
 from hybrid.tool import Backend, Evidence, Picture, Request, Stages
+from hybrid.tool.networks import Network
 from hybrid.types import MAX_PIXELS, Fault
 
 log = logging.getLogger("hybrid.serving.service")

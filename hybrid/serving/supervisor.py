@@ -27,8 +27,8 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from hybrid.config import ServiceOptions
+from hybrid.display.loading import loads
 from hybrid.errors import HybridError, Outage, ToolError
-from hybrid.loading import loads
 from hybrid.registry import folders
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.executor import RemoteExecutor, error_of

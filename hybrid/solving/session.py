@@ -18,11 +18,11 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
+from hybrid.answers.prior_accuracy import PriorAccuracy
 from hybrid.config import Price, RunConfig
 from hybrid.errors import BudgetSpent, HybridError, NotRecorded, ToolError
-from hybrid.joining import OURS, Joint
+from hybrid.images import OUR_JOINT, Joint
 from hybrid.models.base import CallKey, ChatModel, prompt_sha256
-from hybrid.prior_accuracy import PriorAccuracy
 from hybrid.prompts import Wording
 from hybrid.repeats import seed_of_repetition
 from hybrid.solving.ask_model import ModelCalls
@@ -52,7 +52,7 @@ class Resources:
     tools_offered: tuple[Tool, ...] = ()
     trust: TrustFile | None = None
     frame: CoordinateSystem = field(default_factory=CoordinateSystem)
-    joint: Joint = OURS
+    joint: Joint = OUR_JOINT
     """How pictures are joined where they are shown as one."""
     captioner: ChatModel | None = None
     """The model that describes images where they are shown as captions; `model` where it is None."""

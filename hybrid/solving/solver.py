@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal, Protocol
 
+from hybrid.answers.prior_accuracy import PriorAccuracy
 from hybrid.config import ImageForm, Limits, Show
 from hybrid.errors import BudgetSpent
 from hybrid.messages import AssistantMessage, Message, UserMessage, user_message
-from hybrid.prior_accuracy import PriorAccuracy
 from hybrid.prompts import Wording
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.coordinates import CoordinateSystem

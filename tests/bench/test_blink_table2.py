@@ -9,10 +9,10 @@ import pytest
 
 from bench import blink_table2 as bench
 from hybrid.config import RunConfig, ServiceOptions
+from hybrid.display.tables import as_text
 from hybrid.errors import UsageError
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from hybrid.tables import as_text
 
 TASKS = {
     "Visual_Correspondence",

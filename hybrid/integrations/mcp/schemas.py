@@ -120,7 +120,7 @@ def args_of(schema: dict[str, Any]) -> type[Args]:
     """A type of arguments that takes what fits the schema, and nothing else."""
     from jsonschema import Draft202012Validator
 
-    from hybrid.tool_args import args_of_schema
+    from hybrid.tool.args import args_of_schema
 
     validator = Draft202012Validator(schema)
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hybrid.config import ModelSettings
+from hybrid.display.loading import loading
 from hybrid.errors import Outage, UsageError, is_out_of_memory
 from hybrid.images import ImageStore
-from hybrid.loading import loading
 from hybrid.messages import (
     AssistantMessage,
     ImagePart,

@@ -9,8 +9,8 @@ from transformers.utils import logging
 
 from hybrid.cli._progress import beside
 from hybrid.cli.run import Bars
+from hybrid.display.loading import OTHER_BARS, loading, loads
 from hybrid.errors import Outage
-from hybrid.loading import OTHER_BARS, loading, loads
 from hybrid.running.progress import Progress
 from hybrid.types import Attempt, Exchange, Kind, Outcome, Prompt, Reply, Usage
 

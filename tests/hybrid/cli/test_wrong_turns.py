@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.environment import VARIABLES
+from hybrid.config.environment import VARIABLES
 from hybrid.registry import load
 
 Command = Callable[..., Any]

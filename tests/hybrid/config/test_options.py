@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hybrid.cli._run_options import config_of
 from hybrid.cli.run import command
 from hybrid.config import Limits, ModelSettings, RunConfig, RunKeywords, parse_model_args
+from hybrid.config.environment import VARIABLES
 from hybrid.config.option import GROUPS, Leaf, is_path, leaves, placed
-from hybrid.environment import VARIABLES
 from hybrid.errors import UsageError
 
 LEAVES = leaves(RunConfig)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw
 
+from hybrid.display.tables import Column, Table
 from hybrid.images import ImageStore
 from hybrid.report.payload import (
     AskEntry,
@@ -28,7 +29,6 @@ from hybrid.report.payload import (
 )
 from hybrid.scoring.reference import ReferenceKind, ReferenceLine
 from hybrid.scoring.result import FRACTION, QUESTIONS, Result
-from hybrid.tables import Column, Table
 
 HARM = "window.pwned = true"
 HOSTILE = (

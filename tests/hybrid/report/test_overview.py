@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from hybrid.benchmarks.base import MetricCard
 from hybrid.cli import cli
+from hybrid.display.tables import as_text
 from hybrid.report.charts import charts_of
 from hybrid.report.collect import collect_paths
 from hybrid.report.payload import BenchmarkPages, Chart
@@ -23,7 +24,6 @@ from hybrid.scoring.compare import Comparison
 from hybrid.scoring.reference import ReferenceLine
 from hybrid.scoring.reports import ComparisonReport, compare_paths
 from hybrid.scoring.result import FRACTION, QUESTIONS, ChartKind, Result, Section, SectionResult
-from hybrid.tables import as_text
 
 PUBLISHED = Path(__file__).parents[3] / "hybrid" / "benchmarks" / "blink" / "published.csv"
 

@@ -11,7 +11,7 @@ import pytest
 from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.config import ModelSettings, RunConfig
 from hybrid.errors import Outage, UsageError
-from hybrid.joining import OURS
+from hybrid.images import OUR_JOINT
 from hybrid.log.folder import RunFolder
 from hybrid.prompts import FORMAT_LINES, REASONED, REASONING, Wording
 from hybrid.running.replies import REPLIES
@@ -199,4 +199,4 @@ def test_pictures_are_joined_as_the_card_says_and_the_manifest_too(
     assert (pixels[:24, 106:] == 0).all()
     assert pixels[24:72, 106:154].any()
     assert run.folder.manifest["solvers"]["mllm"]["joint"] == {"gap_px": 10, "rgb": [0, 0, 0], "at": "middle"}
-    assert BENCHMARK.card.joint != OURS
+    assert BENCHMARK.card.joint != OUR_JOINT

@@ -20,9 +20,9 @@ import pytest
 
 import tools
 from hybrid.config import ServiceOptions
+from hybrid.display.loading import OTHER_BARS, loading_shown_by
 from hybrid.errors import Outage, ToolError, UsageError
 from hybrid.images import ImageStore
-from hybrid.loading import OTHER_BARS, loading_shown_by
 from hybrid.registry import load
 from hybrid.secrets import keep_secret
 from hybrid.serving import supervisor

@@ -15,7 +15,7 @@ from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
 from hybrid.solving.controls import BLANK_TEXT, ORACLE_ANSWER, Control, Perfect, Subject, clip, partners
-from hybrid.tool_args import Args
+from hybrid.tool.args import Args
 from hybrid.types import Kind, Prompt, Question, StoredImage
 
 

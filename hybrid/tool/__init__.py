@@ -12,21 +12,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from hybrid.errors import ToolError
-from hybrid.networks import Network
+from hybrid.tool.networks import Network
 from hybrid.types import Box, Fault, Finding, Json
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from hybrid.tool_args import Args as Args  # noqa: PLC0414 - for who imports it from here
+    from hybrid.tool.args import Args as Args
 else:
 
     def __getattr__(name: str) -> Any:
         """`Args`, made when it is asked for: who only passes tools on does without pydantic."""
         if name != "Args":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from hybrid.tool_args import Args
+        from hybrid.tool.args import Args
 
         return Args
 
@@ -162,7 +162,7 @@ class Provenance:
     """The hub id, or the Python package that brings them."""
     licence: str
     trained_on: tuple[str, ...]
-    """Collections of images, as `hybrid.image_sets` names them; empty where they were not published."""
+    """Collections of images, as `hybrid.tool.image_sets` names them; empty where they were not published."""
     non_commercial: bool = False
 
 

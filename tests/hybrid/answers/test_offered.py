@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.answers import parse
-from hybrid.offered import draw, offered
+from hybrid.answers.offered import draw, offered
 from hybrid.types import Box, Given, Kind, Prompt
 
 PROMPTS = st.builds(

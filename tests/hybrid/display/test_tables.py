@@ -9,9 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hybrid.display import NARROW, display_width
-from hybrid.stats import Interval
-from hybrid.tables import (
+from hybrid.display.tables import (
     RENDERERS,
     Column,
     Table,
@@ -29,6 +27,8 @@ from hybrid.tables import (
     signed,
     tokens,
 )
+from hybrid.display.terminal import NARROW, display_width
+from hybrid.stats import Interval
 
 TABLE = Table(
     "BLINK val, accuracy",

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.prior_accuracy import ABOVE_CHANCE, PriorAccuracy, chance
+from hybrid.answers.prior_accuracy import ABOVE_CHANCE, PriorAccuracy, chance
 from hybrid.registry import load
 from hybrid.scoring.published import published
 from hybrid.types import Kind, Prompt

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from hybrid.display import NARROW, display_width, filled, one_line
+from hybrid.display.terminal import NARROW, display_width, filled, one_line
 from hybrid.stats import Interval
 
 Align = Literal["left", "right"]

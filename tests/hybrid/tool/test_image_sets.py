@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.image_sets import CRAWLED, DRAWN_FROM, canonical, crawled, is_known, origins, shared
+from hybrid.tool.image_sets import CRAWLED, DRAWN_FROM, canonical, crawled, is_known, origins, shared
 
 NAMES = st.sampled_from(sorted(DRAWN_FROM))
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.display import NARROW, display_width, filled, folded, pasteable, shape_of
+from hybrid.display.terminal import NARROW, display_width, filled, folded, pasteable, shape_of
 
 WORDS = st.text(alphabet="ab/_-, 名e\u0301", max_size=120)
 
@@ -52,7 +52,7 @@ def test_auto_is_narrow_in_a_narrow_terminal(columns: int, shape: str) -> None:
     """In a real terminal of so many columns."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    code = "import sys; from hybrid.display import shape_of; sys.stderr.write(shape_of('auto'))"
+    code = "import sys; from hybrid.display.terminal import shape_of; sys.stderr.write(shape_of('auto'))"
     environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     with os.fdopen(ours), os.fdopen(theirs, "w") as terminal:
         done = subprocess.run(
