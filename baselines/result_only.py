@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from types import MappingProxyType
 
+from hybrid.config import Limits
 from hybrid.errors import ToolError
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.empty_replies import EMPTY, words_of
 from hybrid.solving.evidence import EVIDENCE, evidence
-from hybrid.solving.solver import Limits, Solver, SolverContext
+from hybrid.solving.solver import Solver, SolverContext
 from hybrid.types import Prompt, Reply
 from tools.rules import SpecialistAnswer, ask_specialists, has_rule, tools_asked
 

@@ -48,7 +48,7 @@ class ClientRow:
 
 @dataclass(frozen=True)
 class ClientPicture:
-    """What a tool may look at."""
+    """The images that a tool may look at."""
 
     url: str
 

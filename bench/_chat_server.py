@@ -59,7 +59,7 @@ class ChatServer:
     """With `/v1` at its end, as clients want it."""
 
     def count(self) -> int:
-        """How many requests were answered so far."""
+        """Requests answered so far."""
         with urllib.request.urlopen(f"{self.url}/count", timeout=30) as reply:  # noqa: S310
             return int(json.load(reply))
 
@@ -83,7 +83,7 @@ def chat_server(latency_s: float) -> Iterator[ChatServer]:
 
 
 def tool_results(body: bytes) -> int:
-    """How many results of tools a request carries."""
+    """Number of tool results that a request carries."""
     return sum(body.count(text) for text in TOOL_RESULT)
 
 

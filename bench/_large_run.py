@@ -18,8 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from hybrid.images import ImageStore, home
+from hybrid.log.attempts import attempt_line
+from hybrid.log.folder import RunFolder
 from hybrid.registry import load
-from hybrid.run_folder import RunFolder, attempt_line
 from hybrid.types import Attempt, Box, Exchange, ImageRef, Json, Kind, Prompt, Question, Reply, Step, StoredImage, Usage
 
 PICTURES = 300
@@ -183,14 +184,13 @@ def write_run(out: Path, count: int, seed: int = 0) -> RunFolder:
                 draw = Draw(question, shown[number % len(shown)], letter, rng.random() < CALLS)
                 exchange = Exchange(_prompt(draw), says(draw))
                 attempt = Attempt(question.id, (exchange,), 2.5, started=STARTED + number)
-                folder.write_trace(name, attempt)
                 lines.append(attempt_line(attempt))
                 if len(lines) == GROUP:
                     journal.append(*lines)
                     lines = []
             journal.append(*lines)
             journal.close()
-            extents[f"{name}/attempts.jsonl"] = folder.measure(f"{name}/attempts.jsonl", None).extent
+            extents[f"{name}/attempts.jsonl"] = folder.measure(f"{name}/attempts.jsonl").extent
         files = {name: asdict(extent) for name, extent in extents.items()}
         tools = {"depth": {"backend": "classical:cues-2", "code": "0" * 12}}
         solvers = {name: {"tools": {} if name == "mllm" else tools} for name in SOLVERS}

@@ -1,4 +1,4 @@
-"""What a finding costs that is in the cache, and how many forward passes a second solver makes.
+"""Measures the cost of a finding that is in the cache, and the forward passes that a second solver makes.
 
     uv run python -m bench.cache [--calls 400] [--flight 16] [--json FILE]
 
@@ -26,13 +26,13 @@ from typing import Any
 import numpy as np
 
 from bench.tool_worker import children, others_cpu_s, photograph
+from hybrid.config import ServiceOptions
+from hybrid.display.tables import Column, Table, as_text
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.isolated import IsolatedTools
-from hybrid.serving.service import ServiceOptions, ToolRunner, ToolService
+from hybrid.serving.service import ToolRunner, ToolService
 from hybrid.solving.controls import Control, Subject
-from hybrid.tables import Column, Table, as_text
 from hybrid.tool import Args, BackendCard, Card, Evidence, Request, Stages, Tool
 from hybrid.types import ImageRef, Kind, Prompt
 
@@ -127,10 +127,10 @@ async def costs(folder: Path, many: int, flight: int) -> list[Cost]:
     store = ImageStore(folder / "images")
     ref = ImageRef("img:1", store.put(photograph(), "bench"))
     rows = []
-    for where, kind in (("worker", IsolatedTools), ("this process", ToolService)):
+    for where, isolated in (("worker", True), ("this process", False)):
         cache = FindingCache(folder / f"findings of {where}", store)
         for findings, each in (("made", flight), ("kept", 1), ("kept", flight)):
-            runner: ToolRunner = kind(store, cache, ServiceOptions("classical"))
+            runner: ToolRunner = ToolService(store, cache, ServiceOptions("classical", isolated=isolated))
             rows.append(Cost(where, findings, each, *await calls(runner, ref, many, each), runner.computed))
             runner.close()
     return rows

@@ -22,11 +22,8 @@ from typing import Final
 from bench._runs import finished
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.cli.run import Bars
-from hybrid.models.base import ModelSettings
-from hybrid.running.config import RunConfig
+from hybrid.config import ModelSettings, RunConfig, ServiceOptions, ToolOutput
 from hybrid.scoring.score import score_run
-from hybrid.serving.service import ServiceOptions
-from hybrid.solving.controls import ToolOutput
 from hybrid.types import Fault
 
 BENCHMARKS: Final = ("blink", "hvsbench", "mvp_bench", "mm_sap", "actiview")
@@ -116,11 +113,11 @@ def ask(
     tasks = {s.id: s.task for each in scored for s in each.scores}
     answered = Counter(s.task for each in scored if each.solver == "specialist" for s in each.scores if s.answer)
     calls: Counter[str] = Counter()
-    for path in (folder.path / "controller" / "traces").glob("*.json"):
-        for exchange in json.loads(path.read_text())["exchanges"]:
-            for step in exchange["reply"]["steps"]:
-                if step["kind"] == "tool":
-                    calls[step["fault"] if step["fault"] in MALFORMED else WELL_FORMED] += 1
+    for attempt in folder.recorded("controller").by_id.values():
+        for exchange in attempt.exchanges:
+            for step in exchange.reply.steps:
+                if step.kind == "tool":
+                    calls[step.fault if step.fault in MALFORMED else WELL_FORMED] += 1
     return AskedQuestion(correct, tasks, answered, calls)
 
 

@@ -1,4 +1,4 @@
-"""What reading the traces of a run costs: findings, and the sections of a comparison that are made of them.
+"""What reading the steps of a run costs: findings, and the sections of a comparison that are made of them.
 
     uv run python -m bench.evidence [--questions 20000] [--json FILE]
 
@@ -23,14 +23,14 @@ from pathlib import Path
 
 from bench._runs import finished
 from hybrid.benchmarks.base import ScoreOptions
-from hybrid.run_folder import RunFolder, attempt_line
-from hybrid.running.config import RunConfig
+from hybrid.config import RunConfig, ServiceOptions
+from hybrid.log.attempts import attempt_line
+from hybrid.log.folder import RunFolder
+from hybrid.log.lines import whole_lines
 from hybrid.scoring import evidence, tool_use
 from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, compare
 from hybrid.scoring.findings import heard
 from hybrid.scoring.score import score_run
-from hybrid.scoring.traces import read_trace
-from hybrid.serving.service import ServiceOptions
 from hybrid.types import Attempt, Question, Reply
 
 TASKS = {
@@ -44,7 +44,7 @@ EACH = 6
 
 @dataclass(frozen=True)
 class EvidenceRow:
-    """Seconds of processor time: reading and judging all traces, then both sections from what is kept."""
+    """Seconds of processor time: reading and judging all attempts, then both sections from what is kept."""
 
     benchmark: str
     questions: int
@@ -81,7 +81,7 @@ def grown(first: RunFolder, out: Path, count: int) -> RunFolder:
     manifest = first.manifest
     identity = {**manifest["identity"], "model": {"model": "bench:copied"}}
     known = {question.id: question for question in first.questions().sound}
-    called = {name: _calls_alone(read_trace(first, "specialist", name)) for name in known}
+    called = {name: _calls_alone(first.recorded("specialist").by_id[name]) for name in known}
     ids = [(name, f"{name}-{number}") for number in range(count // len(known) + 1) for name in known][:count]
     folder.write_manifest({"identity": identity, "solvers": {"mllm": {}, "controller": {}}})
     folder.write_questions(_copies(known, ids))
@@ -89,9 +89,7 @@ def grown(first: RunFolder, out: Path, count: int) -> RunFolder:
         journal = folder.journal(solver)
         for name, new in ids:
             one = replace(called[name], id=new)
-            if solver == "controller":
-                folder.write_trace(solver, one)
-            else:
+            if solver == "mllm":
                 one = _first_option(one)
             journal.append(attempt_line(one))
         journal.close()
@@ -116,11 +114,11 @@ def _first_option(attempt: Attempt) -> Attempt:
 
 
 def measured(benchmark: str, folder: RunFolder) -> EvidenceRow:
-    """What the traces of a run cost."""
+    """What the steps of a run cost."""
     solvers = score_run(folder, ScoreOptions())
     found: Comparison = compare(solvers, ComparisonOptions(pairs=(SolverPair("mllm", "controller"),)))
     controller = next(one for one in solvers if one.solver == "controller")
-    sizes = [path.stat().st_size for path in (folder.path / "controller" / "traces").iterdir()]
+    sizes = [len(line) for line in whole_lines(folder.path / "controller" / "attempts.jsonl")]
     times = [time.process_time()]
     for work in (lambda: heard(controller), lambda: evidence.section(found), lambda: tool_use.section(found)):
         if not work():

@@ -1,4 +1,4 @@
-"""What a question costs in the run loop, side by side with loops that do nothing else.
+"""The cost of a question in the run loop, side by side with loops that do nothing else.
 
     uv run python -m bench.loop [--client hybrid-mllm]... [--questions 1000] [--repeat 5] [--json FILE]
     uv venv INSPECT && uv pip install --python INSPECT/bin/python inspect-ai openai pillow
@@ -99,14 +99,14 @@ def command(
     client: str, url: str, questions: Path, in_flight: int, out: Path, inspect_python: str = sys.executable
 ) -> list[str]:
     """The command line of a client; what it writes goes under `out`."""
-    told = ["--url", url, "--questions", str(questions / "plain"), "--in-flight", str(in_flight)]
+    options = ["--url", url, "--questions", str(questions / "plain"), "--in-flight", str(in_flight)]
     if client in BARE:
-        return [sys.executable, "-m", "bench._bare_clients", client, *told, "--out", str(out / "answers.jsonl")]
+        return [sys.executable, "-m", "bench._bare_clients", client, *options, "--out", str(out / "answers.jsonl")]
     if client == INSPECT:
-        return [inspect_python, "-m", "bench._inspect_client", *told, "--out", str(out / "log")]
-    told = ["--data", str(questions / "blink"), "--model", "openai:mock", "--base-url", url, "--out", str(out / "run")]
-    told += ["--backend", "classical", "--concurrency", str(in_flight), *HYBRID[client]]
-    return [sys.executable, "-m", "hybrid", "run", "blink", *told]
+        return [inspect_python, "-m", "bench._inspect_client", *options, "--out", str(out / "log")]
+    options = ["--data", str(questions / "blink"), "--model", "openai:mock", "--base-url", url]
+    options += ["--out", str(out / "run"), "--backend", "classical", "--concurrency", str(in_flight), *HYBRID[client]]
+    return [sys.executable, "-m", "hybrid", "run", "blink", *options]
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -138,11 +138,11 @@ def resident_mb(root: int) -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def measured(told: Sequence[str], home: Path, log: Path) -> Ended:
+def measured(arguments: Sequence[str], home: Path, log: Path) -> Ended:
     """Run a command to its end. Raises `SystemExit` with the end of its output where it fails."""
     began, started = time.time(), time.monotonic()
     with log.open("wb") as output:
-        process = subprocess.Popen(told, env=environment(home), stdout=output, stderr=output)  # noqa: S603
+        process = subprocess.Popen(arguments, env=environment(home), stdout=output, stderr=output)  # noqa: S603
     peak, over = [0.0], threading.Event()
 
     def watch() -> None:
@@ -157,7 +157,7 @@ def measured(told: Sequence[str], home: Path, log: Path) -> Ended:
     over.set()
     watcher.join()
     if process.returncode:
-        raise SystemExit(f"{' '.join(told)} ended with {process.returncode}:\n{log.read_text()[-3000:]}")
+        raise SystemExit(f"{' '.join(arguments)} ended with {process.returncode}:\n{log.read_text()[-3000:]}")
     return Ended(began, wall, usage.ru_utime + usage.ru_stime, peak[0])
 
 
@@ -165,8 +165,8 @@ def run_client(client: str, questions: Path, in_flight: int, inspect_python: str
     """One run of a client against a server of its own."""
     with tempfile.TemporaryDirectory() as folder, chat_server(LATENCY_S) as server:
         out = Path(folder)
-        told = command(client, server.url, questions, in_flight, out, inspect_python)
-        return measured(told, out / "home", out / "output"), server.log()
+        arguments = command(client, server.url, questions, in_flight, out, inspect_python)
+        return measured(arguments, out / "home", out / "output"), server.log()
 
 
 def row(client: str, count: int, many: tuple[Ended, tuple[Served, ...]], few: Ended) -> LoopRow:

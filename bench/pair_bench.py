@@ -20,13 +20,14 @@ import numpy as np
 
 from bench.light_change import DIFFICULTIES, Difficulty
 from bench.warped_pairs import KINDS, Kind, WarpedPair, photographs, picture, warped_pair
+from hybrid.display.tables import bounds
 from hybrid.samples.seeds import Purpose, generator
 from hybrid.stats import wilson
-from hybrid.tables import bounds
 from hybrid.tool import Tool
 from hybrid.types import Json
 from tools._shared.backends import Learned
-from tools._shared.view_matches import Matches, View, match_views
+from tools._shared.reflection import match_either_hand
+from tools._shared.view_matches import Matches, View
 
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
@@ -68,11 +69,11 @@ class FeatureMatcher:
     """RootSIFT and ORB."""
 
     name = "classical"
-    version = "features-2"
+    version = "features-3"
 
     def match(self, views: tuple[View, View]) -> Matches:
-        """As `match_views`."""
-        return match_views(*views)
+        """As `match_either_hand`."""
+        return match_either_hand(*views)
 
 
 class NetworkMatcher:
@@ -88,7 +89,7 @@ class NetworkMatcher:
             raise SystemExit(f"{tool.card.name} has no learned backend")
         backend.setup(device, weights)
         self._model = backend.model
-        self.version = str(self._model.version)
+        self.version = f"either hand, {self._model.version}"
 
     def match(self, views: tuple[View, View]) -> Matches:
         """As the backend's three stages."""
@@ -121,7 +122,9 @@ class MatchStore:
         path = None if self.folder is None else self.folder / f"{digest.hexdigest()}.npz"
         if path is not None and path.is_file():
             with np.load(path) as kept:
-                matches = Matches(kept["first"], kept["second"], kept["scores"], str(kept["matcher"]))
+                matches = Matches(
+                    kept["first"], kept["second"], kept["scores"], str(kept["matcher"]), bool(kept["mirrored"])
+                )
                 return Matched(matches, float(kept["seconds"]))
         started = time.perf_counter()
         found = matcher.match(views)
@@ -134,6 +137,7 @@ class MatchStore:
                 second=found.second,
                 scores=found.scores,
                 matcher=np.array(found.matcher),
+                mirrored=found.mirrored,
                 seconds=seconds,
             )
         return Matched(found, seconds)

@@ -1,4 +1,4 @@
-"""What it costs to begin: processor and wall time until the first request, or of a command that asks nothing.
+"""The cost of starting: processor and wall time until the first request, or of a command that asks nothing.
 
     python -m bench.startup [--case mllm]... [--repeat 5] [--json FILE]
 
@@ -83,7 +83,7 @@ class Places:
 
     @property
     def run(self) -> Path:
-        """What `replay` leaves."""
+        """The files that `replay` leaves."""
         return self.root / "run"
 
     def prepare(self) -> None:

@@ -1,4 +1,4 @@
-"""What the worker process of the tools costs: CPU and latency of a call, against the same in the process of the run.
+"""Measures the worker process of the tools: CPU and latency of a call, against a call in the process of the run.
 
     uv run python -m bench.tool_worker [--calls 400] [--flight 16]
 
@@ -15,17 +15,17 @@ import io
 import os
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
+from hybrid.config import ServiceOptions
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.isolated import IsolatedTools
-from hybrid.serving.service import ServiceOptions, ToolRunner, ToolService
+from hybrid.serving.service import ToolRunner, ToolService
 from hybrid.tool import Tool
 from hybrid.types import ImageRef
 
@@ -102,7 +102,7 @@ async def compare(folder: Path, calls: int, flight: int) -> None:
     ref = ImageRef("img:1", store.put(photo, "bench"))
     options = ServiceOptions("classical")
     here = ToolService(store, FindingCache(folder / "here", store), options)
-    there = IsolatedTools(store, FindingCache(folder / "there", store), options)
+    there = ToolService(store, FindingCache(folder / "there", store), replace(options, isolated=True))
     wall, cpu, memory = await start(there, ref)
     print(f"JPEG of {len(photo) / 1000:.0f} kB; start of a worker {wall:.2f} s, {cpu:.2f} s of CPU, {memory:.0f} MB")
     print("findings  in flight  where         latency ms  CPU ms  of which in the run")

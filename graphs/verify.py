@@ -11,11 +11,12 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from graphs._model_and_specialist import ModelAndSpecialist, Proposal
+from hybrid.config import Limits
 from hybrid.messages import shortened
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.empty_replies import words_of
 from hybrid.solving.evidence import EVIDENCE, evidence
-from hybrid.solving.solver import Limits, SolverContext
+from hybrid.solving.solver import SolverContext
 from hybrid.types import Prompt
 from tools.rules import SpecialistAnswer, has_rule
 

@@ -8,17 +8,15 @@ it.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import io
 import os
-import uuid
-from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from hybrid.errors import DataError
-from hybrid.small_files import read_small
+from hybrid.log.files import read_small, write_atomic
 from hybrid.types import MAX_PIXELS, SHA256, StoredImage
 
 if TYPE_CHECKING:
@@ -70,85 +68,6 @@ def home() -> Path:
     if chosen := os.environ.get("HYBRID_HOME"):
         return Path(chosen)
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "hybrid"
-
-
-def write_atomic(path: Path, data: bytes | Iterable[bytes], *, durable: bool = False) -> None:
-    """Write a file so that a reader, or a crash of the process, never sees half of it.
-
-    A device, a pipe or an open file of this process (`/dev/stdout`) is written to and stays what it is. Any other link
-    is replaced: where it leads may be precious, and whoever put it there need not be the user.
-
-    Args:
-        path: the file; folders above it are made. It is readable as the umask lets files be.
-        data: all of its bytes, or parts of them in order.
-        durable: whether it must also outlive a power cut: file and folders are on disk when this returns. Everything
-            that can be computed again does without.
-
-    Raises:
-        OSError: it cannot be written (a full disk, a read-only folder); `path` is as it was and nothing else is left.
-    """
-    try:
-        if _stays(path):
-            with path.open("wb") as file:
-                file.writelines(_parts(data))
-            return
-        made = _make_folder(path.parent)
-        _replace(path, data, durable=durable)
-        if durable:
-            for folder in (path.parent, *(new.parent for new in made)):
-                sync_folder(folder)
-    except OSError as error:
-        # Writing to a full disk names no file, and the name of the temporary one tells nobody anything.
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
-
-
-def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on disk: a file that was renamed into it is there after a power cut."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    except OSError as error:
-        # Some network file systems know no such thing for folders.
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
-            raise
-    finally:
-        os.close(handle)
-
-
-def _make_folder(folder: Path) -> list[Path]:
-    """Make a folder and those above it. Returns those that were not there."""
-    if folder.is_dir():
-        return []
-    absent = [place for place in (folder, *folder.parents) if not place.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
-    return absent
-
-
-def _stays(path: Path) -> bool:
-    """Whether it is something that a file must not take the place of."""
-    if path.is_symlink() and os.readlink(path).startswith("/proc/self/fd/"):
-        return True
-    return path.exists() and not path.is_file() and not path.is_dir()
-
-
-def _parts(data: bytes | Iterable[bytes]) -> Iterable[bytes]:
-    return [data] if isinstance(data, bytes) else data
-
-
-def _replace(path: Path, data: bytes | Iterable[bytes], *, durable: bool) -> None:
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}")
-    # Not tempfile.mkstemp: its files are for their owner alone, and a store is shared with a group.
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.writelines(_parts(data))
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 class ImageStore:
@@ -347,3 +266,18 @@ def _open(data: bytes, where: str) -> Image.Image:
     if picture.width * picture.height > MAX_PIXELS:
         raise DataError(f"{where}: {picture.width} x {picture.height} pixels exceed the limit of {MAX_PIXELS:,}")
     return picture
+
+
+@dataclass(frozen=True)
+class Joint:
+    """How several pictures become one (`--images concat`): side by side, left to right, none of them scaled."""
+
+    gap_px: int = 12
+    rgb: tuple[int, int, int] = (255, 255, 255)
+    """Colour of the gap, and of the area beside a picture that is lower than another one."""
+    at: Literal["top", "middle"] = "top"
+    """Vertical place of a picture that is lower than another one."""
+
+
+OUR_JOINT = Joint()
+"""Ours; a benchmark whose paper joins pictures otherwise has its own."""

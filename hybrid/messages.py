@@ -2,8 +2,8 @@
 
     user_message(["Which one?", image])  ->  UserMessage(("Which one?", ImagePart(image)))
 
-Bytes enter a message only at a model's door (`hybrid.models`), so graph state and traces stay small. What a provider
-wants back with its own replies and nobody else reads (signed thoughts) travels as `AssistantMessage.native`.
+Bytes enter a message only at a model's door (`hybrid.models`), so graph state and traces stay small. What only a
+provider reads of its own replies (signed thoughts) travels as `AssistantMessage.native`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
+from hybrid.config import Show
 from hybrid.types import Finding, ImageRef, Json, StoredImage
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -26,9 +27,6 @@ _HALVES = re.compile("[\ud800-\udfff]")
 
 SHOWN_CHARACTERS = 20_000
 """Longest text of a tool, or of an earlier reply, that a model is shown."""
-
-Show = Literal["text", "image", "both"]
-"""What of a tool's finding a model sees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ Part = str | ImagePart
 
 @dataclass(frozen=True, slots=True)
 class SystemMessage:
-    """What a model is told before the conversation begins."""
+    """Instructions before the conversation begins."""
 
     role: ClassVar[Role] = "system"
     text: str
@@ -53,7 +51,7 @@ class SystemMessage:
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """What the user says, texts and images in order."""
+    """A turn of the user: texts and images in order."""
 
     role: ClassVar[Role] = "user"
     parts: tuple[Part, ...]
@@ -114,7 +112,7 @@ class SentImage:
 
 @dataclass(frozen=True, slots=True)
 class AssistantMessage:
-    """What a model says: text, calls of tools, and what its provider tells about the reply."""
+    """A turn of the model: text, calls of tools, and its provider's metadata of the reply."""
 
     role: ClassVar[Role] = "assistant"
     text: str = ""
@@ -133,7 +131,7 @@ class AssistantMessage:
     likelihood: Mapping[str, float] | None = None
     """Probability of each option, 0..1, of a choice that was scored and not asked for."""
     native: Json = None
-    """The reply in the form in which its provider's client takes it back; nobody else reads it."""
+    """The reply in the form in which its provider's client takes it back; no other code reads it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +186,10 @@ def readable(message: AssistantMessage) -> AssistantMessage:
         name = whole_text(call.name)[:MAX_NAME]
         wrong = _unusable(call.args)
         if wrong is None:
-            calls.append(ToolCall(call.id, name, _whole(call.args)))
+            calls.append(ToolCall(call.id, name, whole_value(call.args)))
         else:
             invalid.append(InvalidCall(call.id, name, "", wrong))
-    text, native = whole_text(message.text), _whole(message.native)
+    text, native = whole_text(message.text), whole_value(message.native)
     changed = (text, native, tuple(calls), tuple(invalid))
     if changed == (message.text, message.native, message.calls, message.invalid):
         return message
@@ -200,17 +198,17 @@ def readable(message: AssistantMessage) -> AssistantMessage:
 
 def whole_text(text: str) -> str:
     """The text with U+FFFD for every half of a surrogate pair, which no encoding of text can hold."""
-    return text.encode("utf-8", "replace").decode() if _HALVES.search(text) else text
+    return _HALVES.sub("\ufffd", text)
 
 
-def _whole(value: Any) -> Any:
-    """The same lists, mappings and numbers with every text whole."""
+def whole_value(value: Any) -> Any:
+    """The value with every text in it whole."""
     if isinstance(value, str):
         return whole_text(value)
     if isinstance(value, list):
-        return [_whole(item) for item in value]
+        return [whole_value(item) for item in value]
     if isinstance(value, dict):
-        return {whole_text(key) if isinstance(key, str) else key: _whole(item) for key, item in value.items()}
+        return {whole_text(key) if isinstance(key, str) else key: whole_value(item) for key, item in value.items()}
     return value
 
 

@@ -1,4 +1,4 @@
-"""How a prompt is put into words: whether to reason first, and the one format line of each kind.
+"""The words around a prompt: whether to reason first, and the one format line of each kind.
 
 Text that data carries is used verbatim. A format line is the same for every solver and can be left out
 (`--format-line off`); under `--protocol official` it always is, because the papers' own code adds nothing to what the
@@ -12,12 +12,10 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
+from hybrid.config import Reasoning
 from hybrid.types import Kind, Prompt
 
-Reasoning = Literal["first", "none"]
-"""Whether a model is asked to reason before it answers, or to answer at once."""
 REASONING: Mapping[Reasoning, str] = {
     "first": "Reason step by step in writing first, then give your answer.",
     "none": "Give your answer at once, without writing down any reasoning.",

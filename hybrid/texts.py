@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 
 from hybrid.errors import DataError, UsageError
+from hybrid.log.files import read_small
 from hybrid.registry import names
-from hybrid.small_files import read_small
 
 
 @cache

@@ -17,6 +17,7 @@ is charged from then on.
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +26,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from hybrid.config import QUEUE_S
 from hybrid.errors import Outage, ToolError
 from hybrid.types import Fault
 
@@ -33,8 +35,6 @@ Clock = Callable[[], float]
 
 R = TypeVar("R")
 
-QUEUE_S = 3600.0
-"""How long a call may wait for its turn: far above any queue of ours that moves."""
 FREE_LOAD_S = 30.0
 """How long the first run of a tool is loading: above what libraries take on a busy machine. What goes on for longer is
 a tool that is slow, or hangs, and its question pays."""
@@ -50,8 +50,6 @@ class CallTime:
     """Seconds that the call has run so far."""
     cached: bool = False
     """Whether what it gave was kept from an earlier call."""
-    number: int | None = None
-    """The number of the call in a worker process; None where calls have none."""
 
     @property
     def rest(self) -> float | None:
@@ -94,22 +92,27 @@ class Stopwatch:
         self._lock = threading.Lock()
         self._ran = self._share = self._rate = self._free = 0.0
         self._since: float | None = None
-        self.callers: set[int] = set()
-        """The numbers of the calls that have asked for the work, where calls have numbers."""
-        self.cached = False
-        """Whether what it gives was kept from an earlier call."""
+        self.waiting = 0
+        """How many callers wait for the work."""
 
-    def start(self, rate: float = 1.0, free_s: float = 0.0) -> None:
-        """The work runs from now on, and a second of it is charged as so much, the first ones as nothing."""
+    def start(self, rate: float = 1.0, free_s: float = 0.0, at: float | None = None) -> None:
+        """The work runs from now on, or from `at`; a second of it is charged as so much, the first ones as nothing."""
         with self._lock:
-            self._since, self._rate, self._free = self._clock(), rate, free_s
+            self._since, self._rate, self._free = self._clock() if at is None else at, rate, free_s
         self._tell()
 
-    def stop(self) -> None:
-        """The work waits again, or is done."""
+    def stop(self, at: float | None = None) -> None:
+        """The work waits again, or is done, since `at` or now."""
         with self._lock:
-            passed = self._passed()
+            passed = self._passed(at)
             self._ran, self._share, self._since = self._ran + passed, self._share + self._charged(passed), None
+        self._tell()
+
+    def show(self, elapsed: ElapsedTime) -> None:
+        """Go on from what a watch in another process shows."""
+        with self._lock:
+            self._ran, self._share, self._rate, self._free = elapsed.ran, elapsed.share, elapsed.rate, elapsed.free
+            self._since = self._clock() if elapsed.runs else None
         self._tell()
 
     def read(self) -> ElapsedTime:
@@ -123,8 +126,8 @@ class Stopwatch:
     def _charged(self, passed: float) -> float:
         return max(0.0, passed - self._free) * self._rate
 
-    def _passed(self) -> float:
-        return 0.0 if self._since is None else self._clock() - self._since
+    def _passed(self, at: float | None = None) -> float:
+        return 0.0 if self._since is None else (self._clock() if at is None else at) - self._since
 
     @property
     def changed(self) -> asyncio.Future[None]:
@@ -132,6 +135,10 @@ class Stopwatch:
         return self._changed
 
     def _tell(self) -> None:
+        with suppress(RuntimeError):
+            if asyncio.get_running_loop() is self._loop:
+                self._next()
+                return
         # The loop may have ended before the work did: then nobody waits.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._next)
@@ -168,23 +175,28 @@ async def finished(
         ToolError: it runs longer than the question has left, or than any work may; or what the work raises.
         Outage: it was stopped before it ran, or waited too long for its turn.
     """
-    charged, waits_since = watch.read().share, clock()
+    charged, waits_since, ran = watch.read().share, clock(), watch.read().ran
+    limited = spent.left is not None or timeouts.running_s < math.inf
+    watch.waiting += 1
     try:
         while not work.done():
             now, moment = watch.read(), clock()
             # Calls of one question that run side by side add to the same time.
             spent.busy, charged = spent.busy + now.share - charged, now.share
-            if now.runs:
-                waits_since, timeout = moment, _until_late(name, now, spent, timeouts)
+            if now.runs or now.ran > ran:
+                waits_since, ran = moment, now.ran
+            if now.runs and limited:
+                timeout = _until_late(name, now, spent, timeouts)
             else:
                 timeout = _until_turn(name, moment - waits_since, timeouts.queue_s)
-            either: set[asyncio.Future[Any]] = {work, watch.changed}
+            # To be woken at each start and stop costs more than many a request.
+            either: set[asyncio.Future[Any]] = {work, watch.changed} if limited else {work}
             await asyncio.wait(either, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
     finally:
+        watch.waiting -= 1
         spent.busy += watch.read().share - charged
     if work.cancelled():
         raise Outage(f"{name} was stopped before it ran")
-    spent.cached = watch.cached
     return work.result()
 
 

@@ -5,7 +5,7 @@
     made.blank       # the controller with blank tools
     made.shuffled    # the controller with findings about other questions
 
-Everything is written as `hybrid run` writes it: manifest, questions, attempts, traces, errors. The controller of the
+Everything is written as `hybrid run` writes it: manifest, questions, attempts. The controller of the
 real run mostly adopts what the specialist found, the one with blank tools mostly answers as the MLLM alone. The
 specialist abstains on some questions, the MLLM's reply cannot be read now and then, and `failed` questions were not
 finished. Tools mostly say what the specialist's rules read; some questions are answered without a call, after a call of
@@ -20,7 +20,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from hybrid.benchmarks.base import Abstain
-from hybrid.run_folder import QUESTIONS, RunFolder, attempt_line, attempts_of, error_line
+from hybrid.log.attempts import Unfinished, attempt_line
+from hybrid.log.codec import to_json
+from hybrid.log.folder import QUESTIONS, RunFolder, attempts_of
 from hybrid.scoring.score import Scored
 from hybrid.types import (
     Attempt,
@@ -162,13 +164,10 @@ def write_run(
             for second, question in enumerate(questions):
                 reply = ask(question)
                 if reply is None:
-                    errors = folder.errors(name)
-                    errors.append(error_line(question.id, "the model did not answer"))
-                    errors.close()
+                    journal.append(to_json(Unfinished, Unfinished(question.id, "the model did not answer")))
                     continue
                 attempt = Attempt(question.id, (Exchange(_prompt(question), reply),), 0.5, started=float(second))
                 journal.append(attempt_line(attempt))
-                folder.write_trace(name, attempt)
             journal.close()
         labels: list[Json] = [] if tool_output == "real" else [f"tool output {tool_output}"]
         identity: dict[str, Json] = {
@@ -183,7 +182,7 @@ def write_run(
             **({"samples": samples} if samples > 1 else {}),
         }
         parts = (QUESTIONS, *map(attempts_of, solvers))
-        files: dict[str, Json] = {part: asdict(folder.measure(part, None).extent) for part in parts}
+        files: dict[str, Json] = {part: asdict(folder.measure(part).extent) for part in parts}
         named: dict[str, Json] = {name: {} for name in solvers}
         folder.write_manifest({"identity": identity, "labels": labels, "solvers": named, "files": files})
     return folder

@@ -17,10 +17,10 @@ import hybrid.benchmarks
 from hybrid.benchmarks.base import Benchmark
 from hybrid.errors import DataError, HybridError
 from hybrid.images import decode, inspect
-from hybrid.json_lines import json_lines
+from hybrid.log.folder import RunFolder
+from hybrid.log.lines import json_lines
 from hybrid.models.replay import read_folder
 from hybrid.registry import load, names
-from hybrid.run_folder import RunFolder
 from hybrid.scoring.readings import read_readings
 from hybrid.solving.trust import read_trust
 from hybrid.texts import read_texts
@@ -28,7 +28,7 @@ from hybrid.texts import read_texts
 FOLDER = Path(tempfile.mkdtemp(prefix="fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))  # noqa: S108
 BENCHMARKS: tuple[Benchmark, ...] = tuple(load("hybrid.benchmarks", name) for name in names("hybrid.benchmarks"))
 OURS = Path(hybrid.benchmarks.__path__[0]) / "blink" / "texts.toml"
-MANIFEST = b'{"format": 1, "identity": {}, "labels": [], "solvers": {"mllm": {}}, "environment": {}, "notices": []}\n'
+MANIFEST = b'{"format": 2, "identity": {}, "labels": [], "solvers": {"mllm": {}}, "environment": {}, "notices": []}\n'
 
 
 def _written(name: str, data: bytes) -> Path:

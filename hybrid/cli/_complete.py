@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from hybrid.manifest import MANIFEST
+from hybrid.log.manifest import MANIFEST
 from hybrid.registry import names, solver_names
 
 RUNS = Path("runs")

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hybrid.errors import UsageError
-from hybrid.manifest import MANIFEST, read_manifest
+from hybrid.log.files import read_small
+from hybrid.log.manifest import MANIFEST, read_manifest
 from hybrid.secrets import REDACTED
-from hybrid.small_files import read_small
 from hybrid.types import Json
 
 OPTIONS = "options"

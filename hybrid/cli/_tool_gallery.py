@@ -19,9 +19,9 @@ from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import max_seconds_option
 from hybrid.cli._tool_cache import open_cache
 from hybrid.cli._tool_path import tool_path_option
+from hybrid.config.pairs import pairs
+from hybrid.display.notes import is_quiet
 from hybrid.errors import HybridError, UsageError
-from hybrid.notes import is_quiet
-from hybrid.pairs import pairs
 
 if TYPE_CHECKING:
     from hybrid.serving.service import ToolRunner
@@ -134,9 +134,9 @@ def gallery(
       hybrid tools gallery photos -o gallery
       hybrid tools gallery photos -o gallery --args 'detection={"names": ["dog"]}'
     """
-    from hybrid.images import write_atomic
-    from hybrid.serving.isolated import IsolatedTools
-    from hybrid.serving.service import ServiceOptions
+    from hybrid.config import ServiceOptions
+    from hybrid.log.files import write_atomic
+    from hybrid.serving.service import ToolService
 
     # A pipe would be waited for.
     there = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())
@@ -146,7 +146,7 @@ def gallery(
     chosen, left_out = choose(pairs("--args", written))
     kept = open_cache()
     options = ServiceOptions(backend, timeout_s=max_seconds, pictures="png", isolated=True)
-    service = IsolatedTools(kept.store, kept, options)
+    service = ToolService(kept.store, kept, options)
     out.mkdir(parents=True, exist_ok=True)
     try:
         sections = asyncio.run(_sections(Studio(service, out), chosen, files))
@@ -235,7 +235,7 @@ def _read(studio: Studio, path: Path) -> ImageRef:
 def _input(studio: Studio, ref: ImageRef, number: int) -> Shown:
     from PIL import Image
 
-    from hybrid.images import write_atomic
+    from hybrid.log.files import write_atomic
 
     name = f"{number:03d}.jpg"
     data = io.BytesIO()
@@ -260,7 +260,7 @@ async def _one(studio: Studio, one: Chosen, refs: Sequence[ImageRef], stem: str)
 
 def _saved(studio: Studio, finding: Finding, stem: str) -> tuple[str, ...]:
     """The files of a finding's first pictures."""
-    from hybrid.images import write_atomic
+    from hybrid.log.files import write_atomic
 
     shown = finding.images[:MOST_PICTURES]
     names = [f"{stem}.png" if len(shown) == 1 else f"{stem}-{place}.png" for place in range(1, len(shown) + 1)]

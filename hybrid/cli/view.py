@@ -25,8 +25,8 @@ def command(run: Path, port: int, title: str, opened: bool) -> int:
     Example:
       hybrid view runs/blink-gpt-4o-1a2b3c4d5e --open
     """
+    from hybrid.log.folder import RunFolder
     from hybrid.report.live import LiveSite, PageServer
-    from hybrid.run_folder import RunFolder
     from hybrid.running.signals import SIGNALS
     from hybrid.secrets import redact
 

@@ -28,7 +28,7 @@ from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written,
 from hybrid.images import ImageStore, home
 from hybrid.scoring.predictions.base import first
 from hybrid.scoring.score import Scored
-from hybrid.scoring.traces import calls_of, read_trace
+from hybrid.scoring.traces import calls_of
 from hybrid.types import Attempt, Exchange, ImageRef, Question, Score, Step, StoredImage, Usage
 from hybrid.version import __version__
 
@@ -89,7 +89,7 @@ class Inspect(Exporter):
 
 
 def _name(log: Any) -> str:
-    """What Inspect would call a log: its time, task and id, so that its viewer lists it."""
+    """The name of a log in Inspect's pattern (time, task and id), so that its viewer lists it."""
     return f"{log.eval.created[:19].replace(':', '-')}+00-00_{log.eval.task.replace('_', '-')}_{log.eval.task_id}.eval"
 
 
@@ -101,11 +101,10 @@ class _Making:
     solver: str
     store: ImageStore | None
     """Where images are read from; None leaves them out."""
-    untraced: list[str] = field(default_factory=list)
 
     @property
     def model(self) -> str:
-        """What Inspect calls the model: `provider/name`."""
+        """The model as Inspect writes it: `provider/name`."""
         model = self.run.mllm_of(self.solver)
         return f"none/{self.solver}" if model is None else model.replace(":", "/", 1)
 
@@ -159,10 +158,6 @@ class _Making:
         from inspect_ai.model import ChatCompletionChoice, ModelOutput
         from inspect_ai.scorer import Score as InspectScore
 
-        try:
-            attempt = read_trace(self.run.folder, self.solver, question.id)
-        except DataError:
-            self.untraced.append(question.id)
         conversation = _Conversation(self.model, self.store, f"{self.solver}/{question.id}")
         messages = [message for exchange in attempt.exchanges for message in conversation.of(exchange)]
         usage = sum((exchange.reply.usage for exchange in attempt.exchanges), Usage())
@@ -199,13 +194,10 @@ class _Making:
         )
 
     def notes(self, scored: Scored) -> Iterator[str]:
-        """What the log leaves out."""
+        """Sentences on what the log leaves out."""
         lost = [score.id for score in scored.scores if score.outcome.failed]
         if lost:
-            yield f"left out: {len(lost)} questions that nobody answered: {first(lost)}"
-        if self.untraced:
-            lost = self.untraced
-            yield f"{len(lost)} questions have no trace: their tool calls are left out ({first(lost)})"
+            yield f"left out: {len(lost)} questions without an answer: {first(lost)}"
         if self.store is None:
             yield "images are left out: a line with their sha256 stands in their place"
 
@@ -249,7 +241,7 @@ class _Conversation:
             yield self.assistant(exchange.reply.text, [])
 
     def assistant(self, text: str, calls: Sequence[Any]) -> Any:
-        """What the model said, and which tools it called."""
+        """The reply of the model with its tool calls."""
         from inspect_ai.model import ChatMessageAssistant
 
         return ChatMessageAssistant(content=text, tool_calls=list(calls) or None, model=self.model, id=self.id())
@@ -261,7 +253,7 @@ class _Conversation:
         return ToolCall(id=f"call-{next(self.numbers)}", function=tool, arguments=dict(args))
 
     def tool(self, step: Step, call: str) -> Any:
-        """What a tool said."""
+        """The finding of a tool as text."""
         from inspect_ai.model import ChatMessageTool
         from inspect_ai.tool import ToolCallError
 
@@ -304,8 +296,8 @@ class _Conversation:
 
 def _called(step: Step) -> Sequence[Mapping[str, Any]]:
     """The tool calls that the model wrote in a step."""
-    found = step.data.get("tool_calls")
-    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list | tuple) else []
+    calls = step.data.get("tool_calls")
+    return [one for one in calls if isinstance(one, Mapping)] if isinstance(calls, list | tuple) else []
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

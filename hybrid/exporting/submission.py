@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hybrid.errors import UsageError
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written
-from hybrid.images import write_atomic
+from hybrid.log.files import write_atomic
 from hybrid.scoring.score import write_submission
 
 

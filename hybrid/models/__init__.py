@@ -11,9 +11,10 @@ import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hybrid.config import ModelSettings
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
-from hybrid.models.base import CallKey, ChatModel, ModelRefused, ModelSettings, parse_model_args
+from hybrid.models.base import CallKey, ChatModel, ModelRefused
 from hybrid.models.providers import PROVIDERS
 from hybrid.models.remembered import remembering
 
@@ -24,10 +25,7 @@ __all__ = [
     "CallKey",
     "ChatModel",
     "ModelRefused",
-    "ModelSettings",
     "open_model",
-    "own_frame",
-    "parse_model_args",
     "remembering",
 ]
 
@@ -41,7 +39,7 @@ def open_model(name: str, settings: ModelSettings, store: ImageStore, client: Ba
         name: `provider:model`, `hf:DIR_OR_ID`, `replay:DIR` or `embedded`.
         settings: how it is called.
         store: where the images lie that messages refer to.
-        client: the LangChain model itself, where Python code hands one in; `name` is then only what it is called.
+        client: the LangChain model itself, where Python code hands one in; `name` is then a label.
 
     Raises:
         UsageError: an unknown provider, an option it does not take, a missing key, package or folder.
@@ -54,28 +52,22 @@ def open_model(name: str, settings: ModelSettings, store: ImageStore, client: Ba
         raise UsageError(f"--model {name!r}: write {word}:{'DIR' if word in ('hf', 'replay') else 'MODEL'}")
     if word == "embedded" and colon:
         raise UsageError(f"--model {name!r}: the embedded model has no variants; write embedded")
-    model = _make(word, name, rest, settings, store) if client is None else _handed_in(client, name, settings, store)
-    if settings.tool_calling != "text":
-        return model
-    from hybrid.models.text_protocol import TextProtocol
+    if client is not None:
+        from hybrid.models.caller import Caller
+        from hybrid.models.langchain.client import LangChainClient
 
-    return TextProtocol(model)
+        return Caller(LangChainClient(name, settings, store, client), settings)
+    return _make(word, name, rest, settings, store)
 
 
 def _langchain_knows(word: str, model: str) -> bool:
-    from hybrid.models.langchain_client import client_named
+    from hybrid.models.langchain.chat_models import chat_model_named
 
-    return client_named(word, model) is not None
-
-
-def _handed_in(client: BaseChatModel, name: str, settings: ModelSettings, store: ImageStore) -> ChatModel:
-    from hybrid.models.langchain_chat import LangChainChat
-
-    return LangChainChat(name, settings, store, client=client)
+    return chat_model_named(word, model) is not None
 
 
 def _unknown(name: str) -> UsageError:
-    """What is said of a name without a provider that there is, with what was probably meant."""
+    """The error for a name without a known provider, with the name that was probably meant."""
     word, _, rest = name.partition(":")
     said = word.lower()
     front, slash, back = name.partition("/")
@@ -97,11 +89,6 @@ def _unknown(name: str) -> UsageError:
     )
 
 
-def own_frame(name: str | None) -> str:
-    """The coordinate system a model writes in by default (`hybrid/solving/coordinates.py`)."""
-    return "fractions" if name == "embedded" else "pixels"
-
-
 def _make(word: str, name: str, rest: str, settings: ModelSettings, store: ImageStore) -> ChatModel:
     if word == "replay":
         _refuse_options(word, settings)
@@ -113,17 +100,19 @@ def _make(word: str, name: str, rest: str, settings: ModelSettings, store: Image
 
         return EmbeddedModel(settings, store)
     if word == "hf":
-        from hybrid.models.huggingface import HuggingFaceChat
+        from hybrid.models.in_process.chat import HuggingFaceChat
 
         return HuggingFaceChat(name, settings, store)
+    from hybrid.models.caller import Caller
+
     if word == "openai":
-        from hybrid.models.openai_chat import OpenAIChat, speaks
+        from hybrid.models.chat_completions.client import ChatCompletionsClient, speaks
 
         if speaks(settings):
-            return OpenAIChat(name, settings, store)
-    from hybrid.models.langchain_chat import LangChainChat
+            return Caller(ChatCompletionsClient(name, settings, store), settings)
+    from hybrid.models.langchain.client import LangChainClient
 
-    return LangChainChat(name, settings, store)
+    return Caller(LangChainClient(name, settings, store), settings)
 
 
 def _refuse_options(word: str, settings: ModelSettings) -> None:

@@ -1,10 +1,10 @@
-"""A circuit breaker: while the model's server is away nobody sends, one request at a time tries, and then all go on.
+"""A circuit breaker: while the model's server is away only one request at a time is sent, to find out if it is back.
 
     turn = await circuit.turn(call.question)     # waits while the server is away
     try:
         reply = await request()
     except SomeError as error:
-        circuit.failed(turn, error)              # or: raise circuit.refused(turn, failure, error)
+        circuit.failed(turn, read_failure(error))    # or: raise circuit.refused(turn, read_failure(error))
     else:
         circuit.worked(turn)
     finally:
@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 
 from hybrid.errors import HybridError, Outage, ServerDown
 from hybrid.models.base import ModelRefused
-from hybrid.models.failures import Failure, is_page, not_reached, retry_after_s, status_of, summary
+from hybrid.models.failures import FailedRequest, Failure
 from hybrid.timing import Clock, waiting
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -43,9 +43,9 @@ CHECK = {
     Failure.IMAGES: "it takes no images: choose a model that does, or say --images none",
     Failure.TOOLS: "it takes no tools: say --tool-calling text, or ask solvers that call none",
 }
-"""What to do about a rejection that holds for every question."""
+"""Advice on rejections that hold for every question."""
 UNMET = "Check that the server runs, and that --base-url is its address; then run it again to go on."
-"""What to do where no connection was ever made."""
+"""Advice where no connection was ever made."""
 LONGEST_PAUSE_S = 60.0
 """As long as a `Retry-After` is waited for before the next request tries."""
 
@@ -64,15 +64,15 @@ class CircuitLimits:
     """Before the first request that tries; doubled up to `cap_s`, times 0.5 to 1.5."""
     cap_s: float = 4.0
     probes: int = 3
-    """How many requests try at least before it gives up."""
+    """Requests that try, at least, before it gives up."""
     away_s: float = 90.0
-    """How long it tries: a server that is started again loads its weights for a minute."""
+    """Seconds for which it tries: a server that is restarted loads its weights for a minute."""
     unmet_s: float = 10.0
-    """The same where nobody has ever answered and no connection is made: a server that was never there."""
+    """Seconds for which it tries where no connection was ever made: a server that was never there."""
     pages: int = 4
     """Pages for a browser in a row, and nothing else so far, before the run is stopped."""
     busy_s: float = 600.0
-    """The same where the server says 429: quotas are counted by the minute."""
+    """Seconds for which it tries where the server says 429: quotas are counted by the minute."""
 
 
 @dataclass(slots=True)
@@ -81,7 +81,7 @@ class Turn:
 
     question: str
     openings: int
-    """How often the circuit had opened when the request was sent."""
+    """Number of times that the circuit had opened when the request was sent."""
     successes: int
     probe: bool
     """Whether the circuit is open, and this request finds out if the server is back."""
@@ -90,11 +90,11 @@ class Turn:
 
 @dataclass(slots=True)
 class _Row:
-    """What has failed or was refused since the last success."""
+    """Failures and refusals since the last success."""
 
     failures: int = 0
     pages: int = 0
-    """How many of the failures were pages for a browser."""
+    """Failures that were pages for a browser."""
     since: float | None = None
     """When the first of them failed."""
     away_from: float | None = None
@@ -195,7 +195,7 @@ class Circuit:
                 return
 
     def worked(self, turn: Turn) -> None:
-        """The server has answered: everybody goes on."""
+        """The server has answered: all waiting calls go on."""
         self._settle(turn)
         self._successes += 1
         self._row = _Row()
@@ -220,7 +220,7 @@ class Circuit:
         self._out -= not turn.settled
         turn.settled = True
 
-    def failed(self, turn: Turn, error: Exception, *, last: bool = False) -> None:
+    def failed(self, turn: Turn, failed: FailedRequest, *, last: bool = False) -> None:
         """No reply, for a reason that may pass.
 
         A call that is alone, and at its `last` try, opens the circuit where the server says that it cannot answer: it
@@ -229,67 +229,67 @@ class Circuit:
         Raises:
             ServerDown: the server has been away for too long.
             ModelRefused: what answers is no model.
-            Outage: the same as the first where only few questions have failed, which may be the reason themselves.
+            Outage: it has, but only few questions have failed, which may themselves be the reason.
         """
         self._settle(turn)
         self._check()
         row, limits = self._row, self._limits
         row.failures += 1
-        row.pages += is_page(error)
+        row.pages += failed.is_page
         if not self._successes and limits.pages <= row.pages == row.failures:
             what = f"a page for a browser answers, no model; {CHECK[Failure.ADDRESS]}"
-            self._end(ModelRefused(f"--model {self._name}: {what}: {summary(error)}"))
+            self._end(ModelRefused(f"--model {self._name}: {what}: {failed.text}"))
             self._check()
         row.since = self._clock() if row.since is None else row.since
         row.failed_questions.add(turn.question)
         if self._open:
             if turn.probe and self._is_open_since(turn.openings):
                 self._probes += 1
-                self._tried(error)
+                self._tried(failed)
             return
-        # Who cannot even connect need not ask others, but one stray failure among many does not stop all.
-        enough = min(limits.failures, self._out + 1) if not_reached(error) else limits.failures
+        # A call that cannot even connect need not wait for others, but one stray failure among many stops nothing.
+        enough = min(limits.failures, self._out + 1) if not failed.reached else limits.failures
         alone = last and self._out == 0 and self._successes == turn.successes
-        if row.failures >= enough or (alone and status_of(error) in ABOUT_ITSELF):
-            self._open_up(error)
+        if row.failures >= enough or (alone and failed.status in ABOUT_ITSELF):
+            self._open_up(failed)
 
-    def _open_up(self, error: Exception) -> None:
+    def _open_up(self, failed: FailedRequest) -> None:
         now = self._clock()
         self._open, self._probing = True, False
         self._openings += 1
         self._probes, self._pause_s = 0, self._limits.pause_s
         self._row.away_from = now if self._row.away_from is None else self._row.away_from
-        self._plan(now, error)
+        self._plan(now, failed)
 
-    def _tried(self, error: Exception) -> None:
+    def _tried(self, failed: FailedRequest) -> None:
         """A request has found the server still away."""
         now, limits = self._clock(), self._limits
         assert self._row.away_from is not None  # noqa: S101 - it is open
-        if self._probes >= limits.probes and now - self._row.away_from >= self._patience_s(error):
-            self._give_up(error, now)
+        if self._probes >= limits.probes and now - self._row.away_from >= self._patience_s(failed):
+            self._give_up(failed, now)
         self._pause_s = min(self._pause_s * 2, limits.cap_s)
-        self._plan(now, error)
+        self._plan(now, failed)
         self._pass_on()
 
-    def _patience_s(self, error: Exception) -> float:
-        if not_reached(error) and not self._successes:
+    def _patience_s(self, failed: FailedRequest) -> float:
+        if not failed.reached and not self._successes:
             return min(self._limits.unmet_s, self._limits.away_s)
-        return self._limits.busy_s if status_of(error) == TOO_MANY_REQUESTS else self._limits.away_s
+        return self._limits.busy_s if failed.status == TOO_MANY_REQUESTS else self._limits.away_s
 
-    def _plan(self, now: float, error: Exception) -> None:
+    def _plan(self, now: float, failed: FailedRequest) -> None:
         """When the next request tries: after the pause, and at the end of the patience at the latest."""
         pause = self._pause_s * (0.5 + self._jitter.random())
-        self._next_probe = now + max(pause, min(retry_after_s(error) or 0.0, LONGEST_PAUSE_S))
-        ends = (now if self._row.away_from is None else self._row.away_from) + self._patience_s(error)
+        self._next_probe = now + max(pause, min(failed.retry_after_s or 0.0, LONGEST_PAUSE_S))
+        ends = (now if self._row.away_from is None else self._row.away_from) + self._patience_s(failed)
         if now < ends:
             self._next_probe = min(self._next_probe, ends)
 
-    def _give_up(self, error: Exception, now: float) -> None:
+    def _give_up(self, failed: FailedRequest, now: float) -> None:
         row = self._row
         seconds = now - (now if row.since is None else row.since)
-        what = f"{self._name}: no reply for {seconds:.0f} s and {row.failures} requests, the last: {summary(error)}"
-        if not_reached(error) or len(row.failed_questions) >= self._limits.refusals:
-            if not_reached(error) and not self._successes:
+        what = f"{self._name}: no reply for {seconds:.0f} s and {row.failures} requests, the last: {failed.text}"
+        if not failed.reached or len(row.failed_questions) >= self._limits.refusals:
+            if not failed.reached and not self._successes:
                 self._end(ServerDown(f"{what}. {UNMET}"))
                 self._check()
             self._end(ServerDown(what))
@@ -304,30 +304,30 @@ class Circuit:
         self._over = error
         self._close(False)
 
-    def refused(self, turn: Turn, failure: Failure, error: Exception) -> HybridError:
-        """What to raise about a request that the server does not take.
+    def refused(self, turn: Turn, failed: FailedRequest) -> HybridError:
+        """The error to raise about a request that the server does not take.
 
         `ModelRefused` where no call can succeed: a key or model that is rejected before anything has worked, or
         refusals of so many questions in a row. Otherwise an `Outage` of this question.
         """
         self._settle(turn)
-        row, limits, words = self._row, self._limits, summary(error)
+        row, limits, kind, words = self._row, self._limits, failed.kind, failed.text
         if self._over is None:
             # It answers, whatever it says.
             row.failures, row.pages, row.since, row.away_from = 0, 0, None, None
             row.failed_questions.clear()
             self._close(False)
-            row.wrong_keys += failure is Failure.KEY
-            if failure is not Failure.KEY:
+            row.wrong_keys += kind is Failure.KEY
+            if kind is not Failure.KEY:
                 row.refusals += 1
                 row.refused_questions.add(turn.question)
-            if failure in CHECK and not self._successes:
-                self._end(ModelRefused(f"--model {self._name}: rejected by the provider; {CHECK[failure]}: {words}"))
+            if kind in CHECK and not self._successes:
+                self._end(ModelRefused(f"--model {self._name}: rejected by the provider; {CHECK[kind]}: {words}"))
             elif row.wrong_keys >= limits.wrong_keys:
                 said = f"rejected by the provider {row.wrong_keys} times in a row; {CHECK[Failure.KEY]}: {words}"
                 self._end(ModelRefused(f"--model {self._name}: {said}"))
             elif self._all_refused():
-                check = f"; {CHECK[failure]}" if failure in CHECK else ""
+                check = f"; {CHECK[kind]}" if kind in CHECK else ""
                 said = f"--model {self._name}: the last {row.refusals} requests were all refused{check}: {words}"
                 self._end(ModelRefused(said))
         if self._over is not None:
@@ -342,9 +342,9 @@ class Circuit:
         """Whether the circuit is open, or has opened since the request was sent: its failure says nothing of it."""
         return self._open or self._openings != turn.openings
 
-    def in_doubt(self, turn: Turn, error: Exception) -> bool:
+    def in_doubt(self, turn: Turn, failed: FailedRequest) -> bool:
         """Whether a moment may show that the server is away: others are out, and none has worked since this was sent.
 
-        Who could not even connect may be the first to notice, whatever the others were still told.
+        A call that could not even connect may be the first to notice, whatever replies the others still got.
         """
-        return not_reached(error) or (self._out > 0 and self._successes == turn.successes)
+        return not failed.reached or (self._out > 0 and self._successes == turn.successes)

@@ -1,4 +1,4 @@
-"""What of a model's settings and environment is secret: registered by value when the model is opened.
+"""The secrets in a model's settings and environment, registered by value when the model is opened.
 
     keep_credentials(settings, base_url)     # from now on `hybrid.secrets.redact` takes all of it out
     shown = redacted(facts)                  # the same for JSON
@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from hybrid.models.base import ModelSettings
+from hybrid.config import ModelSettings
 from hybrid.secrets import keep_secret, redact
 
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "openai_proxy")
@@ -29,31 +29,31 @@ _NAME = re.compile(
 _PLACEHOLDERS = frozenset(
     {"ollama", "openai", "lm-studio", "not-needed", "not-used", "no-key", "no-key-required", "placeholder", "unused"}
 )
-"""What the manuals of local servers tell people to set as a key: to redact these words would spoil every text."""
+"""Keys that the manuals of local servers suggest: to redact these words would spoil every text."""
 _TOKEN = re.compile(r"(?=[^A-Za-z]*[A-Za-z])(?=[^0-9]*[0-9])[A-Za-z0-9_.~+=%-]{20,}")
-"""What looks like a token wherever it stands: long, of letters and digits, no words and no name of a model."""
+"""The look of a token, wherever it stands: long, of letters and digits, no words and no name of a model."""
 
 
 def keep_credentials(settings: ModelSettings, base_url: str | None, key: str | None = None) -> None:
     """Register every secret that a model is opened with, and those of the environment."""
-    found = [value for name, value in os.environ.items() if names_a_secret(name)]
-    found += [secret for name in PROXIES for secret in _of_proxy(name)]
-    found += [*_of_address(base_url or ""), *_of_values(settings.extra), *([key] if key else [])]
-    keep_secret(*(value for value in found if value.lower() not in _PLACEHOLDERS))
+    secrets = [value for name, value in os.environ.items() if names_a_secret(name)]
+    secrets += [secret for name in PROXIES for secret in _of_proxy(name)]
+    secrets += [*_of_address(base_url or ""), *_of_values(settings.extra), *([key] if key else [])]
+    keep_secret(*(value for value in secrets if value.lower() not in _PLACEHOLDERS))
 
 
 def keep_words(words: Sequence[str]) -> None:
     """Register the secrets of a command line: what stands after a name that says so, and the users of addresses."""
-    found: list[str] = []
+    secrets: list[str] = []
     for option, word in zip(("", *words), words, strict=False):
         name, equals, value = word.partition("=")
         if equals and names_a_secret(_as_key(name)):
-            found += [value, value.rpartition(" ")[2]]
+            secrets += [value, value.rpartition(" ")[2]]
         elif not equals and option.startswith("--") and names_a_secret(_as_key(option)):
-            found.append(word)
+            secrets.append(word)
         if "://" in word:
-            found += _of_user(value if equals else word)
-    keep_secret(*(value for value in found if value.lower() not in _PLACEHOLDERS))
+            secrets += _of_user(value if equals else word)
+    keep_secret(*(value for value in secrets if value.lower() not in _PLACEHOLDERS))
 
 
 def keep_address(address: str) -> None:

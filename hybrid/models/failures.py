@@ -1,7 +1,10 @@
-"""What a failed request means: worth another try, a wrong key, a configuration that cannot work, a refusal.
+"""The meaning of a failed request: try again, wrong key, impossible configuration, refusal by a content filter.
 
-The clients of the providers raise types of their own; what they share
-(an HTTP status, a JSON body, the names of their connection errors) is read here without importing any of them.
+    failed = read_failure(error)      # once for each exception; nothing else looks into it
+    failed.kind, failed.retry_after_s
+
+The providers' clients raise types of their own. What these have in common (an HTTP status, a JSON body, the names of
+connection errors) is read here without importing any of them.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -20,7 +23,7 @@ from hybrid.secrets import redact
 
 
 class Failure(Enum):
-    """What to do about a failed request."""
+    """The kinds of failure, by what can be done about them."""
 
     RETRY = "retry"
     """Time-outs, connection errors, 408, 409, 425, 429, 5xx and replies that cannot be read."""
@@ -45,6 +48,23 @@ class Failure(Enum):
     """Anything else: not about the provider."""
 
 
+@dataclass(frozen=True, slots=True)
+class FailedRequest:
+    """One request that got no reply."""
+
+    kind: Failure
+    text: str
+    """One line: the type of the exception, its message and the body of the response; secrets redacted."""
+    status: int | None = None
+    """HTTP status, where the server answered."""
+    retry_after_s: float | None = None
+    """Seconds that the server asks to be left alone for."""
+    reached: bool = True
+    """False where no connection was made, so that nothing about the question can be the reason."""
+    is_page: bool = False
+    """Whether an HTML page came without an error status: this address may not be a model's at all."""
+
+
 class StatusError(Exception):
     """A server answered with an HTTP status of 300 or above; `body` is JSON where it is JSON, else text."""
 
@@ -63,7 +83,7 @@ def redirected(status_code: int, url: str, location: str | None) -> StatusError:
 
 
 class UnreadableReplyError(ValueError):
-    """A server said 200 and something that is no reply."""
+    """The server answered 200 with a body that is no reply."""
 
 
 _RETRY_STATUS = frozenset({408, 409, 425, 429})
@@ -117,7 +137,23 @@ LONGEST = 20_000
 """Characters of an error that are looked at: a server may answer with megabytes."""
 
 
+def read_failure(error: BaseException) -> FailedRequest:
+    """Everything that retries and the circuit breaker need to know about an exception of a provider's client."""
+    chain = tuple(_chain(error))
+    status = _status(chain)
+    said = summary(error, 2000)
+    return FailedRequest(
+        _kind(error, chain, status, said),
+        summary(error),
+        status,
+        _retry_after_s(chain),
+        reached=not any(_named(link, _NOT_REACHED_NAMES) for link in chain),
+        is_page=(status or 0) < 400 and _PAGE.search(said) is not None,
+    )
+
+
 def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The exception and its causes."""
     current: BaseException | None = error
     seen: set[int] = set()
     while current is not None and id(current) not in seen:
@@ -126,9 +162,9 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
 
 
-def status_of(error: BaseException) -> int | None:
-    """The HTTP status behind an exception: the first `status_code` or `code` of its chain that is one."""
-    for link in _chain(error):
+def _status(chain: Sequence[BaseException]) -> int | None:
+    """The first `status_code` or `code` that is an HTTP status."""
+    for link in chain:
         for name in ("status_code", "code"):
             value = getattr(link, name, None)
             if isinstance(value, int) and not isinstance(value, bool) and 100 <= value <= 599:
@@ -136,9 +172,9 @@ def status_of(error: BaseException) -> int | None:
     return None
 
 
-def code_of(error: BaseException) -> str:
-    """The provider's own word for the error (`insufficient_quota`), or an empty string."""
-    for link in _chain(error):
+def _code(chain: Sequence[BaseException]) -> str:
+    """The provider's own code of the error (`insufficient_quota`), or an empty string."""
+    for link in chain:
         for value in (getattr(link, "code", None), _body_code(getattr(link, "body", None))):
             if isinstance(value, str):
                 return value
@@ -152,17 +188,14 @@ def _body_code(body: Any) -> Any:
     return inner.get("code") if isinstance(inner, Mapping) else None
 
 
-def classify(error: BaseException) -> Failure:
-    """What an exception from a provider's client means."""
-    status = status_of(error)
-    code = code_of(error)
-    said = summary(error, 2000)
+def _kind(error: BaseException, chain: Sequence[BaseException], status: int | None, said: str) -> Failure:
+    code = _code(chain)
     if code in _KEY_CODES or any(words in said for words in _KEY_WORDS):
         return Failure.KEY
     if status is None:
-        return _without_status(error)
-    if (lacking := _lacking(said)) is not None and status >= 400:
-        return lacking
+        return _kind_without_status(error, chain)
+    if status >= 400 and (missing := _missing_ability(said)) is not None:
+        return missing
     if status in _RETRY_STATUS or status >= 500:
         return Failure.RETRY
     if status == 401:
@@ -170,7 +203,7 @@ def classify(error: BaseException) -> Failure:
     if 300 <= status < 400:
         return Failure.REDIRECT
     if status < 400:
-        # The reply itself was accepted by the server, so what failed is reading it.
+        # The server accepted the request, so reading its reply has failed.
         return Failure.RETRY
     if code in _CONFIGURATION_CODES or _CONFIGURATION_WORDS.search(said):
         return Failure.CONFIGURATION
@@ -180,44 +213,29 @@ def classify(error: BaseException) -> Failure:
     return Failure.POLICY if policy else Failure.REQUEST
 
 
-def _lacking(said: str) -> Failure | None:
-    """What the model or its server cannot take, by the words of those who say so."""
+def _missing_ability(said: str) -> Failure | None:
+    """Whether the server's words mean that its model takes no tools or no images."""
     if _TOOL_WORDS.search(said):
         return Failure.TOOLS
     return Failure.IMAGES if _IMAGE_WORDS.search(said) else None
 
 
-def is_page(error: BaseException) -> bool:
-    """Whether a page for a browser came, and no error status with it: what answers may be no model at all."""
-    return (status_of(error) or 0) < 400 and _PAGE.search(summary(error, 2000)) is not None
-
-
-def _without_status(error: BaseException) -> Failure:
+def _kind_without_status(error: BaseException, chain: Sequence[BaseException]) -> Failure:
     if "unexpected keyword argument" in str(error)[:LONGEST]:
         return Failure.CONFIGURATION
     # A 200 whose JSON has another shape than the client expects ends in one of these, by where it looks first.
     unreadable = isinstance(error, ValueError | TypeError | KeyError | IndexError | AttributeError)
-    return Failure.RETRY if unreadable or _is_connection(error) else Failure.BUG
-
-
-def _is_connection(error: BaseException) -> bool:
-    return any(
-        isinstance(link, TimeoutError | ConnectionError) or _named(link, _CONNECTION_NAMES) for link in _chain(error)
-    )
-
-
-def not_reached(error: BaseException) -> bool:
-    """Whether no connection to the server was made, so that nothing about the question can be the reason."""
-    return any(_named(link, _NOT_REACHED_NAMES) for link in _chain(error))
+    lost = any(isinstance(link, TimeoutError | ConnectionError) or _named(link, _CONNECTION_NAMES) for link in chain)
+    return Failure.RETRY if unreadable or lost else Failure.BUG
 
 
 def _named(error: BaseException, names: frozenset[str]) -> bool:
     return any(base.__name__ in names for base in type(error).__mro__)
 
 
-def retry_after_s(error: BaseException) -> float | None:
-    """Seconds that a `Retry-After` header asks for; None without one (dates are not read)."""
-    for link in _chain(error):
+def _retry_after_s(chain: Sequence[BaseException]) -> float | None:
+    """Seconds of a `Retry-After` header; None without one (dates are not read)."""
+    for link in chain:
         headers = getattr(getattr(link, "response", link), "headers", None)
         value = headers.get("retry-after") if isinstance(headers, Mapping) else None
         if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value.strip()):
@@ -226,9 +244,9 @@ def retry_after_s(error: BaseException) -> float | None:
 
 
 def summary(error: BaseException, limit: int = 300) -> str:
-    """One line about an exception: its type, its message and, where that says less, the body of the response.
+    """One line about an exception: its type, its message and, where the message lacks it, the body of the response.
 
-    Secrets are redacted before the line is cut, so that no half of one is left.
+    Secrets are redacted before the text is cut to `limit` characters, so that no half of one is left.
     """
     text = _line(str(error))
     body = _line(_body_text(error))

@@ -1,26 +1,17 @@
-"""The providers' quirks in one table, and the options of a run in the words of each client.
+"""The providers' quirks: one row each, and the tokens that each counts for an image.
 
-An option that a provider does not have is refused with `UsageError`
-naming both, never dropped, with two exceptions that the manifest shows by their absence: the default temperature 0,
-which models that take none go without, and the seed of the run, which is about more than the model.
+A provider that LangChain's `init_chat_model` knows needs no row: it is asked by the options of its class
+(`langchain/chat_models.py`). A row adds the names of its keys, its own options, and connections that are its own
+(`langchain/pools.py`).
 """
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from importlib.metadata import version
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Literal
-from urllib.parse import urlsplit, urlunsplit
 
-from hybrid.errors import UsageError
-from hybrid.models.base import ModelSettings
-from hybrid.models.credentials import keep_credentials, redacted
-from hybrid.models.tokens import ImageTokens, anthropic_image_tokens, google_image_tokens, openai_image_tokens
-from hybrid.repeats import seed_of_repetition
-from hybrid.secrets import redact
 from hybrid.types import Json
 
 _PHOTO = frozenset({"image/jpeg", "image/png"})
@@ -28,9 +19,55 @@ WEB = _PHOTO | {"image/webp", "image/gif"}
 """Media types that every browser shows."""
 
 
+ImageTokens = Callable[[str, int, int, str | None], int | None]
+"""From a model's name, the width and height of an image in pixels (each at least 1) and OpenAI's detail."""
+
+
+# OpenAI: base tokens and tokens per 512-pixel tile. The longest matching prefix of the model's name decides; the
+# models marked None count patches by a rule of their own.
+_OPENAI_TILES: dict[str, tuple[int, int] | None] = {
+    "gpt-4o": (85, 170),
+    "gpt-4o-mini": (2833, 5667),
+    "gpt-4.1": (85, 170),
+    "gpt-4.1-mini": None,
+    "gpt-4.1-nano": None,
+}
+
+
+# The formulas are those of the providers' documentation as it stood in 2025 (OpenAI "Images and vision", Anthropic
+# "Vision", Google "Understand and count tokens"). Models whose rule is not among them give None, not a guess.
+
+
+def openai_image_tokens(model: str, width: int, height: int, detail: str | None) -> int | None:
+    """Base tokens, and tokens for each tile of 512 pixels after scaling; the base alone at detail `low`."""
+    matching = [prefix for prefix in _OPENAI_TILES if model == prefix or model.startswith(prefix + "-")]
+    cost = _OPENAI_TILES[max(matching, key=len)] if matching else None
+    if cost is None:
+        return None
+    base, per_tile = cost
+    if detail == "low":
+        return base
+    fit = min(1.0, 2048 / max(width, height))
+    fit *= min(1.0, 768 / (min(width, height) * fit))
+    return base + per_tile * math.ceil(width * fit / 512) * math.ceil(height * fit / 512)
+
+
+def anthropic_image_tokens(model: str, width: int, height: int, detail: str | None) -> int:
+    """One token in 750 pixels after scaling."""
+    fit = min(1.0, 1568 / max(width, height), math.sqrt(1_150_000 / (width * height)))
+    return math.ceil(width * fit * height * fit / 750)
+
+
+def google_image_tokens(model: str, width: int, height: int, detail: str | None) -> int:
+    """258 where both sides are at most 384 pixels, else for each tile of 768."""
+    if max(width, height) <= 384:
+        return 258
+    return 258 * math.ceil(width / 768) * math.ceil(height / 768)
+
+
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """One row of the table: how LangChain's client of this provider wants to be spoken to."""
+    """One row: the quirks of a provider and of its client in LangChain."""
 
     name: str
     """The word before the colon, here and in `init_chat_model`."""
@@ -39,6 +76,10 @@ class Provider:
     begins: tuple[str, ...] = ()
     """How names of its models begin: where a name is given without a provider, this one is meant."""
     url_env: tuple[str, ...] = ()
+    other_env: tuple[str, ...] = ()
+    """Environment variables that its client reads besides."""
+    apis: tuple[str, ...] = ()
+    """Values of `--model-arg api`, the first by default; none where there is one API only."""
     images: frozenset[str] = _PHOTO
     """Media types sent as they are; others are converted."""
     images_as_urls: bool = False
@@ -51,16 +92,20 @@ class Provider:
     """Options that the client passes on only when they come with a call, not with its construction."""
     efforts: tuple[str, ...] = ()
     effort_option: str = "reasoning_effort"
+    effort_none: Json = "none"
+    """The value of the option that stands for the effort `none`."""
+    effort_excludes_temperature: bool = False
     seed_option: str | None = "seed"
     """None where the provider takes no seed; OpenAI's responses API takes none either."""
     max_tokens_option: str = "max_tokens"
     timeout_option: str | None = "timeout"
     no_retries: Mapping[str, Json] | None = None
-    """What turns the client's own retries off: `hybrid.models.sending` alone retries."""
+    """Options that turn the client's own retries off: `hybrid.models.caller` alone retries."""
     pool_option: str | None = None
-    """The option that takes a client of httpx; None where there is none, or the package has another way."""
+    """The option that takes a client of httpx; None where there is none, or the package has another way
+    (`langchain/pools.py`)."""
     cache: Literal["marks", "key"] | None = None
-    """What a request says of what may be cached; None where the provider does all by itself."""
+    """How a request says which of its parts may be cached (`prompt_cache.py`); None where the provider decides."""
     keeps_tools: bool = False
     """Whether a history with tool calls is only taken with tools declared (then with the choice "none")."""
     no_temperature: str | None = None
@@ -75,23 +120,23 @@ class Provider:
         return f"langchain-{word}", word
 
 
-_OPENAI = Provider(
-    name="openai",
-    key_env=("OPENAI_API_KEY",),
-    begins=("gpt-", "o1", "o3", "o4", "chatgpt"),
-    url_env=("OPENAI_BASE_URL", "OPENAI_API_BASE"),
-    images=WEB,
-    details=("low", "high", "auto", "original"),
-    efforts=("none", "minimal", "low", "medium", "high", "xhigh"),
-    no_retries={"max_retries": 0},
-    no_temperature=r"o\d|gpt-5(?!.*chat)",
-    pool_option="http_async_client",
-    cache="key",
-    image_tokens=openai_image_tokens,
-)
-
 _ROWS = (
-    _OPENAI,
+    Provider(
+        name="openai",
+        key_env=("OPENAI_API_KEY",),
+        begins=("gpt-", "o1", "o3", "o4", "chatgpt"),
+        url_env=("OPENAI_BASE_URL", "OPENAI_API_BASE"),
+        other_env=("OPENAI_ORG_ID", "OPENAI_ORGANIZATION", "OPENAI_PROJECT_ID"),
+        apis=("chat", "responses"),
+        images=WEB,
+        details=("low", "high", "auto", "original"),
+        efforts=("none", "minimal", "low", "medium", "high", "xhigh"),
+        no_retries={"max_retries": 0},
+        no_temperature=r"o\d|gpt-5(?!.*chat)",
+        pool_option="http_async_client",
+        cache="key",
+        image_tokens=openai_image_tokens,
+    ),
     Provider(
         name="anthropic",
         key_env=("ANTHROPIC_API_KEY",),
@@ -99,6 +144,7 @@ _ROWS = (
         url_env=("ANTHROPIC_BASE_URL", "ANTHROPIC_API_URL"),
         images=WEB,
         efforts=("low", "medium", "high", "xhigh", "max"),
+        effort_excludes_temperature=True,
         seed_option=None,
         no_retries={"max_retries": 0},
         cache="marks",
@@ -127,202 +173,16 @@ _ROWS = (
         url_env=("OLLAMA_HOST",),
         efforts=("none", "low", "medium", "high"),
         effort_option="reasoning",
+        effort_none=False,
         max_tokens_option="num_predict",
         timeout_option=None,
     ),
 )
 PROVIDERS: Mapping[str, Provider] = {row.name: row for row in _ROWS}
 
-_SECRET = re.compile(r"key|token$|secret|password|credential|header", re.IGNORECASE)
-_RESERVED = frozenset({"model", "model_name", "base_url", "seed", "timeout", "max_retries", "max_tokens", "tools"})
 
-
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """Where requests go. `key` is None where none is needed; it is never shown or written."""
-
-    base_url: str | None
-    key: str | None
-
-    def __repr__(self) -> str:
-        """Without the key: a representation ends in logs."""
-        return f"Connection(base_url={self.shown!r})"
-
-    @property
-    def shown(self) -> str | None:
-        """The address without user, password, query and tokens in its path, as it goes into the manifest."""
-        if self.base_url is None:
-            return None
-        parts = urlsplit(self.base_url)
-        return redact(urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")))
-
-    def metadata(self, settings: ModelSettings) -> dict[str, Json]:
-        """How a server is reached: nothing of it belongs to what a model is, and a run may go on with another."""
-        return {"base_url": self.shown, "timeout_s": settings.timeout_s, "retries": settings.retries}
-
-
-def connection(provider: Provider, settings: ModelSettings) -> Connection:
-    """Address and key from the options and the environment; whatever is secret among them is registered as such.
-
-    Raises:
-        UsageError: no key in the environment, for the provider's own service.
-    """
-    base_url = settings.base_url or _first(provider.url_env)
-    key = _first(provider.key_env)
-    keep_credentials(settings, base_url, key)
-    if provider.key_env and key is None:
-        if base_url is None:
-            names = " or ".join(provider.key_env)
-            raise UsageError(f"--model {provider.name}:...: set {names} in the environment, or give --base-url")
-        # Local servers look at no key, but the clients insist on one.
-        key = "EMPTY"
-    return Connection(base_url, key)
-
-
-def facts_of(
-    name: str, settings: ModelSettings, sent: Mapping[str, Json], packages: Sequence[str], *, caches: bool
-) -> Mapping[str, Json]:
-    """What a model behind a server is: name, options as sent, image rules and versions; neither key nor address.
-
-    `caches` says whether its provider lets requests say what it keeps.
-    """
-    facts: dict[str, Json] = redacted(
-        {
-            "model": name,
-            "options": dict(sent),
-            "image_detail": settings.image_detail,
-            "max_pixels": settings.max_pixels,
-            "keep_images": settings.keep_images,
-            **({"prompt_cache": settings.prompt_cache} if caches else {}),
-            "tool_calling": "native",
-            "versions": {package: version(package) for package in packages},
-        }
-    )
-    return facts
-
-
-def _first(names: tuple[str, ...]) -> str | None:
-    return next((value for name in names if (value := os.environ.get(name))), None)
-
-
-def options(provider: Provider, model: str, settings: ModelSettings) -> dict[str, Json]:
-    """The client's keyword arguments without address, key and limits: what is sent, as it is in the manifest.
-
-    Raises:
-        UsageError: an option or value that this provider (or this model) does not take.
-    """
-    if provider.cache is None and not settings.prompt_cache:
-        raise UsageError(f"--model-arg prompt_cache=off: {provider.name} decides itself what it keeps")
-    chosen: dict[str, Json] = {}
-    if settings.max_tokens is not None:
-        chosen[provider.max_tokens_option] = settings.max_tokens
-    responses = _api(provider, settings) == "responses"
-    if settings.seed is not None and provider.seed_option and not responses:
-        chosen[provider.seed_option] = settings.seed
-    chosen |= _temperature(provider, model, settings)
-    chosen |= _effort(provider, settings)
-    chosen |= _detail(provider, settings)
-    if provider is _OPENAI:
-        chosen["use_responses_api"] = responses
-    return chosen | _extra(provider, settings)
-
-
-def options_of_repetition(given: Mapping[str, Json], number: int) -> Mapping[str, Json]:
-    """The options of `options` for the calls of a solver's repetition: a server says the same to one seed again."""
-    seed = given.get("seed")
-    if number == 1 or not isinstance(seed, int):
-        return given
-    return {**given, "seed": seed_of_repetition(seed, number)}
-
-
-def client_limits(provider: Provider, settings: ModelSettings) -> dict[str, Json]:
-    """The client's keyword arguments that limit one request: its timeout, and no retries of its own."""
-    timeout = {provider.timeout_option: settings.timeout_s} if provider.timeout_option else {}
-    return {**(provider.no_retries or {}), **timeout}
-
-
-def _api(provider: Provider, settings: ModelSettings) -> str:
-    api = settings.extra.get("api", "chat")
-    if provider is not _OPENAI and "api" in settings.extra:
-        raise UsageError(f"--model-arg api={api}: {provider.name} has one API only")
-    if api not in ("chat", "responses"):
-        raise UsageError(f"--model-arg api={api}: choose chat or responses")
-    return str(api)
-
-
-SAMPLING_TEMPERATURE = 1.0
-"""At which a model is asked several times: its own distribution."""
 IN_PROCESS = frozenset({"hf", "embedded"})
 """Providers whose every call has a seed of its own, made of the run's and of what is asked."""
-
-
-def for_samples(settings: ModelSettings, name: str, *, temperature_told: bool) -> ModelSettings:
-    """The settings with which a model `provider:name` is asked several times for independent replies.
-
-    The temperature is 1 where none was told and the model takes one; a model that takes none is asked without. The
-    run's seed is not sent to a server, which would say the same to each request with one seed.
-    """
-    spec, _, model = name.partition(":")
-    provider = PROVIDERS.get(spec)
-    seed = settings.seed if spec in IN_PROCESS else None
-    if temperature_told:
-        return replace(settings, seed=seed)
-    asked = replace(settings, seed=seed, temperature=SAMPLING_TEMPERATURE)
-    if provider is None:
-        return asked
-    try:
-        _temperature(provider, model, asked)
-    except UsageError:
-        return replace(asked, temperature=None)
-    return asked
-
-
-def _temperature(provider: Provider, model: str, settings: ModelSettings) -> dict[str, Json]:
-    if settings.temperature is None:
-        return {}
-    if provider.no_temperature and re.match(provider.no_temperature, model):
-        if settings.temperature:
-            raise UsageError(f"--model-arg temperature={settings.temperature}: {model} takes no temperature")
-        return {}
-    if provider.name == "anthropic" and settings.reasoning_effort is not None:
-        if settings.temperature:
-            raise UsageError("--model-arg temperature: anthropic takes none together with --reasoning-effort")
-        return {}
-    return {"temperature": settings.temperature}
-
-
-def _effort(provider: Provider, settings: ModelSettings) -> dict[str, Json]:
-    effort = settings.reasoning_effort
-    if effort is None:
-        return {}
-    if effort not in provider.efforts:
-        raise UsageError(f"--reasoning-effort {effort}: {provider.name} takes {', '.join(provider.efforts)}")
-    if provider.name == "ollama" and effort == "none":
-        return {provider.effort_option: False}
-    return {provider.effort_option: effort}
-
-
-def _detail(provider: Provider, settings: ModelSettings) -> dict[str, Json]:
-    detail = settings.image_detail
-    if detail is None:
-        return {}
-    if not provider.details:
-        raise UsageError(f"--image-detail {detail}: {provider.name} has no such option; --max-pixels limits the size")
-    if detail not in provider.details:
-        raise UsageError(f"--image-detail {detail}: {provider.name} takes {', '.join(provider.details)}")
-    if provider.detail_option is None:
-        return {}
-    return {provider.detail_option: f"MEDIA_RESOLUTION_{detail.upper()}"}
-
-
-def _extra(provider: Provider, settings: ModelSettings) -> dict[str, Json]:
-    extra = {key: value for key, value in settings.extra.items() if key != "api"}
-    for key in extra:
-        if key in _RESERVED:
-            raise UsageError(f"--model-arg {key}: this has an option of its own")
-        if _SECRET.search(key):
-            raise UsageError(f"--model-arg {key}: secrets belong in the environment, this would be written down")
-    return extra
 
 
 def image_tokens(provider: str, model: str, width: int, height: int, detail: str | None = None) -> int | None:

@@ -15,7 +15,6 @@ from typing import Any
 
 from hybrid.messages import AssistantMessage, InvalidCall, Message, SentImage, TokenUsage, ToolCall
 from hybrid.models.base import CallKey, ChatModel, Likelihoods, Listener, ReplyLog
-from hybrid.models.text_protocol import TextProtocol
 from hybrid.models.toolspec import ToolsOffered
 from hybrid.tool import Tool
 from hybrid.types import Json, StoredImage
@@ -26,11 +25,10 @@ FREE = frozenset({"replay"})
 
 def remembering(model: ChatModel, log: ReplyLog) -> ChatModel:
     """The model with every reply kept in the log as soon as it is there, and no reply asked for that is in it."""
-    innermost = model.inner if isinstance(model, TextProtocol) else model
-    if innermost.provider in FREE:
+    if model.provider in FREE:
         return model
-    if isinstance(innermost, Listener):
-        innermost.listen(log)
+    if isinstance(model, Listener):
+        model.listen(log)
         return model
     return RememberedLikelihoods(model, model, log) if isinstance(model, Likelihoods) else RememberedModel(model, log)
 
@@ -63,19 +61,14 @@ class RememberedModel:
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         """The message that the log holds for this call and these messages, else the inner model's, which is kept."""
-        sha256 = self._sha256(messages, tools)
-        if (said := self._log.said(call, sha256)) is not None and (kept := _read(said)) is not None:
+        sha256 = conversation_sha256(messages, self._tools_offered.specs(tools))
+        if (said := self._log.said(call, sha256)) is not None and (kept := message_from_json(said)) is not None:
             return kept
         reply = await self._inner.chat(messages, tools, call)
         # A full disk is no reason to throw a paid reply away: it is met again, and told, where answers are written.
         with suppress(OSError):
-            self._log.keep(call, sha256, _written(reply))
+            self._log.keep(call, sha256, message_json(reply))
         return reply
-
-    def _sha256(self, messages: Sequence[Message], tools: Sequence[Tool]) -> str:
-        shown = [[message.role, _shown(message)] for message in messages]
-        text = json.dumps([shown, self._tools_offered.specs(tools)], sort_keys=True, default=str)
-        return hashlib.sha256(text.encode()).hexdigest()
 
     async def close(self) -> None:
         """Close the inner model."""
@@ -83,7 +76,7 @@ class RememberedModel:
 
 
 class RememberedLikelihoods(RememberedModel):
-    """The same of a model that scores options; what it scores costs nothing and is not kept."""
+    """A `RememberedModel` that scores options too; scores cost nothing and are not kept."""
 
     def __init__(self, inner: ChatModel, scorer: Likelihoods, log: ReplyLog) -> None:
         super().__init__(inner, log)
@@ -94,20 +87,28 @@ class RememberedLikelihoods(RememberedModel):
         return await self._scorer.likelihood(messages, options)
 
 
+def conversation_sha256(messages: Sequence[Message], schemas: Sequence[Mapping[str, Any]]) -> str:
+    """Hex sha256 of a conversation as the model is shown it, and of the schemas of the tools offered."""
+    shown = [[message.role, _shown(message)] for message in messages]
+    text = json.dumps([shown, schemas], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def _shown(message: Message) -> Any:
-    """What of a message a model is shown; what a provider draws anew each time (ids of its own) is not in it."""
+    """A message as the model is shown it, without what its provider draws anew each time (ids of its own)."""
     if isinstance(message, AssistantMessage):
         return [message.text, [asdict(call) for call in message.calls], [asdict(call) for call in message.invalid]]
     return asdict(message)
 
 
-def _written(reply: AssistantMessage) -> bytes:
+def message_json(reply: AssistantMessage) -> bytes:
+    """A message as JSON; `message_from_json` gives it back."""
     # ASCII: half a character in a reply, which UTF-8 cannot write, is kept like any other.
     return json.dumps(asdict(reply), default=str).encode("ascii")
 
 
-def _read(said: bytes) -> AssistantMessage | None:
-    """The message, or None where the log does not hold one: then the model is asked again."""
+def message_from_json(said: bytes) -> AssistantMessage | None:
+    """The message, or None where the bytes hold none."""
     try:
         return _message(json.loads(said))
     except (ValueError, RecursionError, TypeError, KeyError):

@@ -4,7 +4,7 @@ Run: `hybrid run blink --model replay:DIR`. Three layouts are read, and one more
 
 - `*.json`, outputs that a benchmark published in a layout of its own (`Benchmark.recordings`);
 - `*.jsonl`, one call a line: `{"id", "ask", "call", "text"}` and, optionally, `prompt_sha256` or `prompt` (the text);
-- `RUN/SOLVER` of a run of our own: the model's steps in `traces/` with their prompts; asks with tools are left out.
+- `RUN/SOLVER` of a run of our own: the model's steps of its attempts with their prompts; asks with tools are left out.
 
 A recording that gives only an id answers the first call of the first ask of exactly that id, never a variant of it.
 """
@@ -18,14 +18,15 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from hybrid.errors import DataError, NotRecorded, UsageError
-from hybrid.json_lines import json_lines
+from hybrid.log.files import read_small
+from hybrid.log.lines import json_lines
 from hybrid.messages import AssistantMessage, Message
 from hybrid.models.base import CallKey, prompt_sha256
 from hybrid.registry import load, names
-from hybrid.small_files import read_small
 from hybrid.tool import Tool
 from hybrid.types import Json
 
+ATTEMPTS = "attempts.jsonl"
 MOST_BYTES = 512 * 2**20
 """Of one file of recordings, which is read whole."""
 Place = tuple[str, int, int]
@@ -100,28 +101,30 @@ def _line(row: dict[str, Any], where: str) -> Recording:
     return Recording((row["id"], place[0], place[1]), row["text"], where, sha)
 
 
-def read_trace(path: Path, data: bytes) -> Iterator[Recording]:
-    """The trace of one question of a run: the model's steps of each ask, in order, with the hash of its prompt."""
-    from hybrid.codecs import codec
-    from hybrid.types import Attempt
+def read_attempts(path: Path, data: bytes) -> Iterator[Recording]:
+    """The attempts of a run: the model's steps of each ask, in order, with the hash of its prompt."""
+    from hybrid.log.folder import RunFolder
 
-    try:
-        attempt: Attempt = codec(Attempt).validate_json(data)
-    except ValueError as error:
-        raise DataError(f"{path}: not the trace of a question ({error})") from error
-    for ask, exchange in enumerate(attempt.exchanges):
-        steps = [step for step in exchange.reply.steps if step.kind == "model"]
-        if any(step.data.get("tool_calls") or step.fault for step in steps):
-            continue
-        sha = prompt_sha256(exchange.prompt.text)
-        for call, step in enumerate(steps):
-            yield Recording((attempt.id, ask, call), step.text, f"{path}: exchange {ask}, call {call}", sha)
+    del data
+    run, solver = path.absolute().parents[1], path.absolute().parent.name
+    recorded = RunFolder(run).recorded(solver)
+    if recorded.damage:
+        raise DataError(recorded.damage[0])
+    for attempt in recorded.by_id.values():
+        for ask, exchange in enumerate(attempt.exchanges):
+            steps = [step for step in exchange.reply.steps if step.kind == "model"]
+            if any(step.data.get("tool_calls") or step.fault for step in steps):
+                continue
+            sha = prompt_sha256(exchange.prompt.text)
+            for call, step in enumerate(steps):
+                where = f"{path}: {attempt.id}, exchange {ask}, call {call}"
+                yield Recording((attempt.id, ask, call), step.text, where, sha)
 
 
 def readers(folder: Path) -> list[tuple[Path, Reader]]:
     """The files of a folder that hold recordings, sorted, each with what reads it; anything else is left alone."""
-    if (folder / "attempts.jsonl").is_file():
-        return [(path, read_trace) for path in sorted(folder.glob("traces/*.json"))]
+    if (folder / ATTEMPTS).is_file():
+        return [(folder / ATTEMPTS, read_attempts)]
     by_suffix: dict[str, Reader] = {".json": read_published, ".jsonl": read_lines}
     return [(path, by_suffix[path.suffix]) for path in sorted(folder.iterdir()) if path.suffix in by_suffix]
 
@@ -136,20 +139,20 @@ def read_folder(folder: Path) -> tuple[dict[Place, Recording], dict[str, str]]:
     """
     if not folder.is_dir():
         raise UsageError(f"--model replay:{folder}: no such folder")
-    found: dict[Place, Recording] = {}
+    recordings: dict[Place, Recording] = {}
     hashes: dict[str, str] = {}
     for path, reader in readers(folder):
         data = read_small(path, MOST_BYTES)
         hashes[path.relative_to(folder).as_posix()] = hashlib.sha256(data).hexdigest()
         for recording in reader(path, data):
-            earlier = found.setdefault(recording.place, recording)
+            earlier = recordings.setdefault(recording.place, recording)
             if earlier is not recording:
                 raise DataError(f"{recording.where}: {_called(recording.place)} stands already in {earlier.where}")
-    if not found:
+    if not recordings:
         inside = sorted(path.name for path in folder.iterdir() if path.is_dir())
         hint = f"; it holds the folders {', '.join(inside)}: name one of them" if inside else ""
         raise UsageError(f"--model replay:{folder}: no recordings (*.json, *.jsonl) in it{hint}")
-    return found, hashes
+    return recordings, hashes
 
 
 def _called(place: Place) -> str:

@@ -1,5 +1,7 @@
 """Tool calls for models that have none of their own: asked for, and read, as text.
 
+    reply = with_calls(await model.chat(as_text(messages, tools), (), call), call)
+
 `--tool-calling text` chooses it. The tools are described at the end of the system message, or before the question where
 there is none, so that the question stays next to what is asked of the answer, and all questions begin alike. A call is
 one fenced block, and results come back as user messages:
@@ -29,10 +31,9 @@ from hybrid.messages import (
     images_of,
     parts_of,
 )
-from hybrid.models.base import CallKey, ChatModel
+from hybrid.models.base import CallKey
 from hybrid.models.toolspec import COORDINATES, IMAGE, IMAGES, spec
 from hybrid.tool import Tool
-from hybrid.types import Json
 
 _KEYS = frozenset({"tool", "images", "args"})
 
@@ -145,7 +146,7 @@ def _call(block: str, identity: str) -> ToolCall | InvalidCall | None:
 
 
 def _wrong(value: Mapping[str, Any]) -> str | None:
-    """What is wrong with a block that names a tool, or None."""
+    """The reason why a block that names a tool is no call, or None."""
     if extra := sorted(value.keys() - _KEYS):
         return f"unknown keys {', '.join(extra)}; a call has tool, images and args"
     images, args = value.get("images", []), value.get("args", {})
@@ -180,11 +181,11 @@ def _introduced(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Mess
     """The messages with the tools described in the first of them, in front of a question."""
     if not tools or not messages:
         return list(messages)
-    first, told = messages[0], describe(tools)
+    first, described = messages[0], describe(tools)
     if isinstance(first, SystemMessage):
-        return [SystemMessage(f"{first.text}\n\n{told}"), *messages[1:]]
+        return [SystemMessage(f"{first.text}\n\n{described}"), *messages[1:]]
     # Not every chat template takes a system message that was not there.
-    return [UserMessage((told, *parts_of(first))), *messages[1:]]
+    return [UserMessage((described, *parts_of(first))), *messages[1:]]
 
 
 def _result(message: ToolMessage) -> list[Part]:
@@ -193,7 +194,7 @@ def _result(message: ToolMessage) -> list[Part]:
 
 
 def _spoken(message: AssistantMessage) -> str:
-    """What the model wrote, with its calls as blocks again."""
+    """The text of a reply, with its calls as blocks again."""
     blocks = [message.text] if message.text else []
     for call in message.calls:
         args = {key: value for key, value in call.args.items() if key not in (IMAGE, IMAGES)}
@@ -210,42 +211,3 @@ def with_calls(reply: AssistantMessage, call: CallKey) -> AssistantMessage:
     if not calls and not invalid:
         return reply
     return replace(reply, text=text, calls=calls, invalid=invalid)
-
-
-class TextProtocol:
-    """A `ChatModel` around another that is never told of tools: calls are written and read as text."""
-
-    def __init__(self, inner: ChatModel) -> None:
-        self._inner = inner
-
-    @property
-    def inner(self) -> ChatModel:
-        """The model that is never told of tools."""
-        return self._inner
-
-    @property
-    def name(self) -> str:
-        """The inner model's name."""
-        return self._inner.name
-
-    @property
-    def provider(self) -> str:
-        """The inner model's provider."""
-        return self._inner.provider
-
-    def metadata(self) -> Mapping[str, Json]:
-        """The inner model's facts, and that tools are called by text."""
-        return {**self._inner.metadata(), "tool_calling": "text"}
-
-    def connection(self) -> Mapping[str, Json]:
-        """How the inner model's server is reached."""
-        return self._inner.connection()
-
-    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
-        """The inner model's message, its blocks turned into calls when `tools` are offered. Raises what it raises."""
-        reply = await self._inner.chat(as_text(messages, tools), (), call)
-        return with_calls(reply, call) if tools else reply
-
-    async def close(self) -> None:
-        """Close the inner model."""
-        await self._inner.close()

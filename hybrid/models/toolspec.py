@@ -9,7 +9,7 @@ passes on:
   keywords. Those of an array count its items. How long a text may be, or a list that may be empty, is told when one is
   too long.
 - Coordinates (`x`, `y`, `x0`, ...) are bare numbers that belong together: their frame, like the names of images, is
-  said once for all tools in the system text of whoever offers them.
+  said once for all tools in the system text that offers them.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ class ToolsOffered:
     def specs(self, tools: Sequence[Tool]) -> list[dict[str, Any]]:
         """`spec` of each; the list is not to be changed. Raises `DataError` as `spec`."""
         key = tuple(id(tool) for tool in tools)
-        found = self._made.get(key)
-        if found is None:
+        made = self._made.get(key)
+        if made is None:
             # The tools are held as well, so that no other object gets the identity of one of them.
-            found = self._made[key] = (tuple(tools), [spec(tool) for tool in tools])
-        return found[1]
+            made = self._made[key] = (tuple(tools), [spec(tool) for tool in tools])
+        return made[1]
 
 
 def _images(tool: Tool) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def _bounds(node: Mapping[str, Any]) -> list[str]:
     """Limits of a number, or of the number of items, in words."""
     low, high = node.get("minimum", node.get("minItems")), node.get("maximum", node.get("maxItems"))
     if "items" in node and not low:
-        # As with a text: who would reach the end of such a list is told when it is too long.
+        # As with a text: a list that is too long is answered when it comes.
         return []
     edges = {"exclusiveMinimum": "above", "exclusiveMaximum": "below"}
     if all(key in node for key in edges):

@@ -1,7 +1,6 @@
-"""What was run, and what must be known of every number: the head of a benchmark's page.
+"""What was run: the head of a benchmark's page.
 
 facts(solvers)          # Fact("model", "openai:gpt-4o (temperature 0.0)"), ...
-warnings(solvers)       # labels, failures, damage
 """
 
 from __future__ import annotations
@@ -10,14 +9,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from hybrid.codecs import codec
-from hybrid.manifest import whole_lines
+from hybrid.errors import DataError
+from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.report.payload import Fact, SolverCard
-from hybrid.run_folder import ATTEMPTS, RunFolder
 from hybrid.scoring.groups import control, role
 from hybrid.scoring.score import Scored
-from hybrid.types import Attempt
 
 HASHES = ("weights_sha256", "configuration_sha256")
 """What tells a model's files apart from others of its name, and tells a reader nothing."""
@@ -31,26 +28,6 @@ def card(scored: Scored) -> SolverCard:
     # The model of a run is not asked by the solvers that need none.
     model = scored.model if kind in ("hybrid", "mllm") else None
     return SolverCard(scored.solver, kind, model, control(scored), len(scored.scores), scored.failed, scored.open)
-
-
-def warnings(solvers: Sequence[Scored]) -> tuple[str, ...]:
-    """What must be known of every number: labels, what failed or is open, what is wrong with the runs."""
-    labels: dict[str, list[str]] = {}
-    for one in solvers:
-        for label in one.labels:
-            labels.setdefault(label, []).append(one.solver)
-    every = len(solvers)
-    found = [label if len(of) == every else f"{', '.join(of)}: {label}" for label, of in labels.items()]
-    for one in solvers:
-        if one.failed:
-            found.append(
-                f"{one.solver}: {one.failed} of {len(one.scores)} questions failed; they are missing, not wrong"
-            )
-        if one.open:
-            found.append(f"{one.solver}: {one.open} questions are not asked yet and left out")
-        if one.reasons:
-            found.append(f"{one.solver}: {len(one.reasons)} answers cannot be scored")
-    return tuple(dict.fromkeys((*found, *(line for one in solvers for line in one.damage))))
 
 
 def facts(solvers: Sequence[Scored]) -> tuple[Fact, ...]:
@@ -148,16 +125,10 @@ def _asked_when(folder: RunFolder, solvers: Sequence[str]) -> str:
 
 
 def _first_and_last(folder: RunFolder, solver: str) -> list[float]:
-    first = last = None
-    for line in whole_lines(folder.path / solver / ATTEMPTS):
-        first = first or line
-        last = line
-    found = []
-    for each in (first, last):
-        try:
-            attempt: Attempt | None = codec(Attempt).validate_json(each) if each else None
-        except ValueError:
-            continue
-        if attempt is not None and attempt.started is not None:
-            found.append(attempt.started)
-    return found
+    attempts = folder.recorded(solver).without_steps
+    ids = tuple(attempts)
+    try:
+        started = [attempts[identity].started for identity in (*ids[:1], *ids[-1:])]
+    except DataError:
+        return []
+    return [time for time in started if time is not None]

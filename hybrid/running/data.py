@@ -11,9 +11,10 @@ from pathlib import Path
 from hybrid.benchmarks.base import Benchmark, BenchmarkCard, Source
 from hybrid.errors import DataError, UsageError, did_you_mean
 from hybrid.images import ImageStore, home
-from hybrid.question_lines import AnyQuestion, Questions, QuestionSpool
+from hybrid.log.folder import RunFolder
+from hybrid.log.manifest import difference
+from hybrid.log.questions import AnyQuestion, Questions, QuestionSpool
 from hybrid.registry import load, names
-from hybrid.run_folder import RunFolder, difference
 from hybrid.running.hub import fetch, is_hub
 from hybrid.serving.sources import ours
 from hybrid.types import Json, Question

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from hybrid.manifest import Invocation
+from hybrid.log.manifest import Invocation
 from hybrid.models.credentials import keep_words
 from hybrid.secrets import redact
 

@@ -1,13 +1,14 @@
-"""What models said to questions that are not finished, kept as soon as it is said: `RUN/replies.jsonl`.
+"""`RUN/replies.jsonl`: replies of models to unfinished questions, and captions, each kept as soon as it is there.
 
-    log = RunReplies(path, finished)            # by solver: what was said to a finished question is not needed any more
+    log = RunReplies(path, finished)            # by solver: replies to finished questions are not needed any more
     log.keep(call, request_sha256, reply)       # in any thread; a kill after the return does not lose it
     log.said(call, request_sha256)              # in the next run: the same bytes
-    log.close(finished)                         # removes the file where nothing in it belongs to an open question
+    log.close(finished)                         # removes the file where nothing in it is needed any more
 
-A line is {solver, question, ask, call, request_sha256, text or base64}: `text` where the reply is UTF-8. Replies are
-given back byte for byte, so one that holds a secret is not kept at all rather than kept with a hole: after a kill that
-call is made again.
+A line of a reply is {solver, question, ask, call, request_sha256, text or base64}: `text` where the reply is UTF-8.
+Replies are given back byte for byte, so one that holds a secret is not kept at all rather than kept with a hole: after
+a kill that call is made again. A line of a caption is {image, prompt, captioner, text}; it stays, as a run that is
+extended shows an image by the same words.
 """
 
 from __future__ import annotations
@@ -15,16 +16,17 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from hybrid.images import write_atomic
-from hybrid.journal import Journal
-from hybrid.manifest import whole_lines
+from hybrid.log.files import write_atomic
+from hybrid.log.journal import Journal
+from hybrid.log.lines import whole_lines
 from hybrid.models.base import CallKey
 from hybrid.secrets import redact_bytes
+from hybrid.solving.captions import CAPTION_CALL, Caption
 
 REPLIES = "replies.jsonl"
 
@@ -47,20 +49,17 @@ class _Said(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """One line of the file."""
-
+class _Reply:
     said: _Said
     reply: bytes
-    line: bytes
 
 
 class RunReplies:
-    """The replies of a run, on disk. At most one process may have it open; its methods are safe in any thread.
+    """The replies and captions of a run. At most one process may have them open; the methods are safe in any thread.
 
     Args:
         path: the file.
-        finished: questions that are finished; what was said to them is left out, and taken out of the file.
+        finished: questions that are finished; replies to them are left out, and taken out of the file.
 
     Raises:
         OSError: the file cannot be read or written.
@@ -68,9 +67,12 @@ class RunReplies:
 
     def __init__(self, path: Path, finished: Finished) -> None:
         self._path = path
-        self._known = {kept.said: kept.reply for kept in _compacted(path, finished)}
+        needed = _compacted(path, finished)
+        self._known = {kept.said: kept.reply for kept in needed if isinstance(kept, _Reply)}
+        self.captions = tuple(kept for kept in needed if isinstance(kept, Caption))
+        """The captions of earlier commands."""
         self._open: dict[str, set[str]] = {}
-        """By solver the questions to which something is in the file."""
+        """By solver the questions to which there is a reply in the file."""
         for said in self._known:
             self._open.setdefault(said.solver, set()).add(said.question)
         self._journal = Journal(path, durable=False)
@@ -88,8 +90,8 @@ class RunReplies:
             yield key, said.request_sha256, reply
 
     def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
-        """Keep a reply, unless it holds a secret. Raises `OSError` when it cannot be written."""
-        if redact_bytes(reply) != reply:
+        """Keep a reply, unless it holds a secret or becomes a caption. Raises `OSError` where it cannot be written."""
+        if call.question == CAPTION_CALL or redact_bytes(reply) != reply:
             return
         # Before the line is there: a file without anything open is removed.
         self._open.setdefault(call.solver, set()).add(call.question)
@@ -99,32 +101,54 @@ class RunReplies:
             self.failed = self.failed or error
             raise
 
+    def keep_caption(self, caption: Caption) -> None:
+        """Keep a caption. Raises `OSError` when it cannot be written."""
+        self._journal.append(json.dumps(asdict(caption)).encode())
+        # Answers that are on disk for good were given by its words.
+        self._journal.sync()
+
     def close(self, finished: Finished | None = None) -> None:
-        """Let go of the file, and remove it where it holds nothing of an open question (None: not asked)."""
+        """Let go of the file. Where no reply in it is needed any more (None: not asked) at most captions stay."""
         self._journal.close()
-        if finished is not None and all(ids <= set(finished(solver)) for solver, ids in self._open.items()):
+        if finished is None or any(not ids <= set(finished(solver)) for solver, ids in self._open.items()):
+            return
+        if not _compacted(self._path, finished):
             self._path.unlink()
 
 
-def _compacted(path: Path, finished: Finished) -> list[_Kept]:
+def read_captions(path: Path) -> Iterator[Caption]:
+    """The captions in a file of replies. Raises `OSError` where it cannot be read."""
+    return (kept for _, kept in _read(path) if isinstance(kept, Caption))
+
+
+def _compacted(path: Path, finished: Finished) -> list[_Reply | Caption]:
     """What is needed of the file, which is written anew where it holds more."""
     ids = cache(finished)
-    needed = [kept for kept in _read(path) if kept.said.question not in ids(kept.said.solver)]
-    if path.exists() and sum(len(kept.line) for kept in needed) != path.stat().st_size:
-        write_atomic(path, b"".join(kept.line for kept in needed))
-    return needed
+    needed = [
+        (line, kept)
+        for line, kept in _read(path)
+        if isinstance(kept, Caption) or kept.said.question not in ids(kept.said.solver)
+    ]
+    if path.exists() and sum(len(line) for line, _ in needed) != path.stat().st_size:
+        write_atomic(path, b"".join(line for line, _ in needed))
+    return [kept for _, kept in needed]
 
 
-def _read(path: Path) -> Iterator[_Kept]:
-    """Every reply of the file. A line that is none costs one call, which is made again."""
+def _read(path: Path) -> Iterator[tuple[bytes, _Reply | Caption]]:
+    """Every line of the file with what it holds. A line that holds neither costs one call, which is made again."""
     for line in whole_lines(path):
         try:
             row = json.loads(line)
+            if "image" in row:
+                values = [row[name] for name in Caption.__dataclass_fields__]
+                if all(isinstance(value, str) for value in values):
+                    yield line, Caption(*values)
+                continue
             said = _Said(*(row[name] for name in _Said._fields))
             reply = row["text"].encode() if "text" in row else base64.b64decode(row["base64"], validate=True)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             continue
-        yield _Kept(said, reply, line)
+        yield line, _Reply(said, reply)
 
 
 def _line(said: _Said, reply: bytes) -> bytes:

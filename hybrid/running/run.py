@@ -16,22 +16,23 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import dataclass, field, replace
 
 from hybrid.errors import HybridError, Outage, ServerDown, UsageError, WeightsError
+from hybrid.log.attempts import Recorder, Unfinished
+from hybrid.log.files import writing
+from hybrid.log.folder import LOG, attempts_of
 from hybrid.messages import user_message
 from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.remembered import remembering
 from hybrid.registry import plugin
-from hybrid.run_folder import LOG, writing
 from hybrid.running.engine import Engine, Opener, Tell, here
-from hybrid.running.ledger import FRAME_PROBE, Ledger, Standing, close_folder, open_folder
 from hybrid.running.progress import Progress
-from hybrid.running.recorder import Recorder
 from hybrid.running.replies import REPLIES, RunReplies
 from hybrid.running.resolve import ResolvedRun
 from hybrid.running.run_log import run_log
 from hybrid.running.sight import check_sight
+from hybrid.running.state import FRAME_PROBE, RunState, SolverProgress, close_folder, open_folder
 from hybrid.secrets import redact
 from hybrid.solving.budgets import RunBudgetSpent
-from hybrid.solving.captions import CAPTIONS, CaptionBook, captioner_sha256
+from hybrid.solving.captions import RunCaptions, captioner_sha256
 from hybrid.solving.coordinates import PROBE_TEXT, CoordinateSystem, frame_named, probe_target, read_probe
 from hybrid.solving.solver import Solver
 from hybrid.tracing import GROUP, RunBegun
@@ -102,20 +103,16 @@ async def carry_out(
     try:
         with run.folder.locked(), ExitStack() as opened:
             with writing(run.folder.path):
-                ledger = open_folder(run, tell)
+                state = open_folder(run, tell)
                 # Into a folder that is refused nothing is written.
                 opened.enter_context(_logged(run))
                 opened.enter_context(_traced(run))
-                replies = RunReplies(run.folder.path / REPLIES, ledger.finished)
-                captions = _captions(run)
+                replies = RunReplies(run.folder.path / REPLIES, state.finished)
             try:
                 asking = _remembering(run, replies)
-                asking = replace(asking, resources=replace(asking.resources, captions=captions))
-                return await _ask_all(asking, ledger, replies, _Watched(progress, watch), tell, opener)
+                return await _ask_all(asking, state, replies, _Watched(progress, watch), tell, opener)
             finally:
-                if captions is not None:
-                    captions.close()
-                close_folder(run, ledger, replies, tell)
+                close_folder(run, state, replies, tell)
     finally:
         run.service.close()
         for model in (run.resources.model, run.resources.captioner):
@@ -152,31 +149,27 @@ def _on_stderr(line: str) -> None:
     sys.stderr.write(f"{redact(line)}\n")
 
 
-def _captions(run: ResolvedRun) -> CaptionBook | None:
-    """Where the captions of the run lie; None where no solver is shown any."""
-    if run.captioner is None:
-        return None
-    return CaptionBook(run.folder.path / CAPTIONS, captioner_sha256(run.captioner))
-
-
 def _remembering(run: ResolvedRun, replies: RunReplies) -> ResolvedRun:
-    """The run with a model that keeps what it says, and does not say it twice."""
-    model = run.resources.model
-    if model is None:
-        return run
-    return replace(run, resources=replace(run.resources, model=remembering(model, replies)))
+    """The run with a model, and a cache of captions, that keep what is said and do not ask for it twice."""
+    resources = run.resources
+    if resources.model is not None:
+        resources = replace(resources, model=remembering(resources.model, replies))
+    if run.captioner is not None:
+        captions = RunCaptions(captioner_sha256(run.captioner), replies.captions, replies.keep_caption)
+        resources = replace(resources, captions=captions)
+    return replace(run, resources=resources)
 
 
 async def _ask_all(
-    run: ResolvedRun, ledger: Ledger, replies: RunReplies, watched: _Watched, tell: Tell, opener: Opener
+    run: ResolvedRun, state: RunState, replies: RunReplies, watched: _Watched, tell: Tell, opener: Opener
 ) -> RunEnd:
     stopped: HybridError | None = None
     if run.config.engine == "local":
         for name, solver in run.solvers.items():
-            if run.questions.without(ledger.solvers[name].finished):
+            if run.questions.without(state.solvers[name].finished):
                 solver.warm()
     try:
-        await check_sight(run, ledger)
+        await check_sight(run, state)
         run = await _with_frame(run)
     except (Outage, ModelRefused) as error:
         stopped = error
@@ -186,7 +179,7 @@ async def _ask_all(
         for name, solver in run.solvers.items():
             if _ends_solver(stopped, solver):
                 continue
-            asking = _Asking(run, name, solver, engine, ledger.solvers[name], replies, watched)
+            asking = _Asking(run, name, solver, engine, state.solvers[name], replies, watched)
             await asking.ask_all()
             failures += asking.failures
             answered += asking.answered
@@ -221,7 +214,7 @@ class _Asking:
     name: str
     solver: Solver
     engine: Engine
-    standing: Standing
+    progress: SolverProgress
     replies: RunReplies
     watched: _Watched
     answered: int = 0
@@ -232,12 +225,12 @@ class _Asking:
 
     async def ask_all(self) -> None:
         """Ask what is open."""
-        waiting = self.run.questions.without(self.standing.finished)
+        waiting = self.run.questions.without(self.progress.finished)
         total = len(self.run.sound)
         before = total - len(waiting)
         self.watched.progress(self.name, before, total)
         with writing(self.run.folder.path):
-            recorder = Recorder(self.run.folder, self.name, self.standing.measure)
+            recorder = Recorder(self.run.folder.path / attempts_of(self.name), self.progress.measure)
 
         async def one(question: Question) -> None:
             if await self._is_finished(question, recorder):
@@ -262,13 +255,13 @@ class _Asking:
             await self._not_finished(question, error, recorder)
             return False
         try:
-            await recorder.finished(attempt)
+            await recorder.write(attempt)
         except OSError as error:
             self._cannot_be_written(error)
         except Exception as error:
             await self._not_finished(question, error, recorder)
         else:
-            self.standing.finished.add(question.id)
+            self.progress.finished.add(question.id)
             self._tell(self.so_far.with_attempt(attempt))
             return True
         return False
@@ -289,7 +282,7 @@ class _Asking:
         self._tell(self.so_far.with_failure())
         log.info("%s (%s) was not finished: %s", question.id, self.name, _describe(cause))
         try:
-            await recorder.failed(question.id, "".join(traceback.format_exception(error)))
+            await recorder.write(Unfinished(question.id, "".join(traceback.format_exception(error))))
         except OSError as full:
             self._cannot_be_written(full)
 

@@ -1,6 +1,6 @@
 """Whether the model behind a server sees at all: a server may take images and give none to its model.
 
-    await check_sight(run, ledger)       # once a run, before its questions; the manifest keeps what was found
+    await check_sight(run, state)       # once a run, before its questions; the manifest keeps what was found
 
 The model is shown a number in a picture. One that reads it sees; so does one whose input grows with the picture,
 however badly it reads. Only where neither holds is it blind, and then it is no MLLM that is measured. Models in this
@@ -16,12 +16,12 @@ from dataclasses import asdict, dataclass
 from typing import Final, Literal
 
 from hybrid.errors import NotRecorded, Outage, UsageError
-from hybrid.manifest import MANIFEST
+from hybrid.log.manifest import MANIFEST
 from hybrid.messages import AssistantMessage, user_message
 from hybrid.models.base import CallKey, ChatModel
 from hybrid.models.prices import cost_usd
-from hybrid.running.ledger import SIGHT_PROBE, Ledger
 from hybrid.running.resolve import ResolvedRun
+from hybrid.running.state import SIGHT_PROBE, RunState
 from hybrid.solving.solver import Solver
 from hybrid.types import ImageRef, Usage
 
@@ -55,7 +55,7 @@ def to_be_asked(run: ResolvedRun, solver: Solver) -> bool:
     return solver.needs_model and shows and model is not None and bool(model.connection())
 
 
-async def check_sight(run: ResolvedRun, ledger: Ledger) -> None:
+async def check_sight(run: ResolvedRun, state: RunState) -> None:
     """Ask the model once, where a solver with open questions shows it images; label a run whose model is blind.
 
     Where no reply comes it is left to the questions.
@@ -64,7 +64,7 @@ async def check_sight(run: ResolvedRun, ledger: Ledger) -> None:
         UsageError: the model is blind, and `--allow blind` was not given.
         ModelRefused: the configuration cannot work.
     """
-    waiting = (run.questions.without(ledger.solvers[name].finished) for name in _showing(run))
+    waiting = (run.questions.without(state.solvers[name].finished) for name in _showing(run))
     model = run.resources.model
     if model is None or not any(waiting):
         return
@@ -135,7 +135,7 @@ async def _said(
             model_calls=1,
             input_tokens=told.input_tokens if told else 0,
             output_tokens=told.output_tokens if told else 0,
-            cost_usd=cost_usd(told, run.resources.price),
+            cost_usd=cost_usd(told, run.config.model_settings.price),
         )
     finally:
         meter.end(used)

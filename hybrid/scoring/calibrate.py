@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
-from hybrid.codecs import to_json
 from hybrid.errors import UsageError
+from hybrid.log.codec import to_json
+from hybrid.log.files import write_redacted, writing
+from hybrid.log.folder import RunFolder
 from hybrid.registry import load
-from hybrid.run_folder import RunFolder, write_redacted, writing
 from hybrid.scoring.score import refuse_hidden
 from hybrid.scoring.tally import recorded_of, tally
 from hybrid.solving.answer_confidence import AnswerConfidence, fit
@@ -74,7 +75,7 @@ def cases(folder: RunFolder) -> tuple[CountedAnswer, ...]:
     for solver in folder.solvers():
         alone = tally(folder, benchmark, solver, questions, AS_TABLES).scores if solver == MODEL_SOLVER else ()
         scores = {score.id: score for score in alone}
-        for attempt in recorded_of(folder, solver, questions).attempts:
+        for attempt in recorded_of(folder, solver, questions).by_id.values():
             question = questions.by_id[attempt.id]
             if not isinstance(question, Question):
                 continue

@@ -2,13 +2,13 @@
 
     heard(scored)["val_Jigsaw_1"].finding          # "right"
 
-For every question that a solver answered its trace is read, and the rule that the specialist alone follows
+For every question that a solver answered its steps are read, and the rule that the specialist alone follows
 (`tools/rules/`) is run once more on what the tools said there. No tool runs: a call of the rule is answered with the
 finding of a recorded call that asked the same (`as_asked`), the last one where there are several, and a call that
 nobody made has nothing to say. What the rule then answers is scored like any reply. Where a solver ran the rule itself
-and wrote its testimony into the trace, that is taken. `docs/evidence.md` says what this can and cannot tell.
+and its steps hold the testimony, that is taken. `docs/evidence.md` says what this can and cannot tell.
 
-What was made of a trace is kept in memory as long as the file is the same, so that several sections, and pages that
+What was made of a line is kept in memory as long as the line is the same, so that several sections, and pages that
 are refreshed, read it once.
 """
 
@@ -22,16 +22,19 @@ from functools import cache, lru_cache
 from typing import Any, Literal, TypeVar
 
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark
+from hybrid.config import Limits
 from hybrid.errors import DataError, NoBackend, NotRecorded, ToolError, UsageError
+from hybrid.log.attempts import Recorded
 from hybrid.messages import AssistantMessage, Message
 from hybrid.prompts import Wording
 from hybrid.registry import load, names
+from hybrid.scoring.groups import is_imported
 from hybrid.scoring.score import Scored
 from hybrid.scoring.tally import where_raised
-from hybrid.scoring.traces import NoTrace, TracedCall, calls_of, read_trace
+from hybrid.scoring.traces import TracedCall, calls_of
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
-from hybrid.solving.solver import CallTool, Limits, Log, Meter, SolverContext
+from hybrid.solving.solver import CallTool, Log, Meter, SolverContext
 from hybrid.solving.trust import Trust
 from hybrid.tool import Tool
 from hybrid.types import Attempt, Box, Exchange, Fault, Finding, Json, Outcome, Prompt, Question, Reply
@@ -87,11 +90,12 @@ class Heard:
 def heard(scored: Scored) -> Mapping[str, Heard]:
     """What was heard in every question that a solver answered and that did not fail, by id.
 
-    A trace that is missing or damaged is `unread`, and costs its question only. Empty for a solver without a run.
+    Without steps (predictions that were imported) it is `unread`. Empty for a solver without a run.
     """
     if scored.folder is None:
         return {}
     benchmark: Benchmark = load("hybrid.benchmarks", scored.benchmark)
+    recorded = None if is_imported(scored) else scored.folder.recorded(scored.recorded)
     kept = _kept(str(scored.folder.path.resolve()), scored.recorded)
 
     async def all_of() -> dict[str, Heard]:
@@ -99,12 +103,15 @@ def heard(scored: Scored) -> Mapping[str, Heard]:
         for score in scored.scores:
             if score.outcome.failed:
                 continue
-            stamp, before = _stamp(scored, score.id), kept.get(score.id)
+            if recorded is None or score.id not in recorded.by_id:
+                found[score.id] = Heard((), False, "unread", unread=NO_TRACE)
+                continue
+            stamp, before = hash(recorded.line(score.id)), kept.get(score.id)
             if before is None or before[0] != stamp:
                 question = scored.questions[score.id]
                 # What was never asked has failed.
                 assert isinstance(question, Question)  # noqa: S101
-                before = kept[score.id] = (stamp, await _heard(scored, benchmark, question))
+                before = kept[score.id] = (stamp, await _heard(recorded, benchmark, question))
             found[score.id] = before[1]
         return found
 
@@ -122,27 +129,15 @@ def _finished(work: Coroutine[Any, Any, T]) -> T:
 
 
 @lru_cache(maxsize=64)
-def _kept(run: str, solver: str) -> dict[str, tuple[tuple[int, ...], Heard]]:
-    """What was made of the traces of a solver of a run, by id, with what told the file apart from another version."""
+def _kept(run: str, solver: str) -> dict[str, tuple[int, Heard]]:
+    """What was made of the lines of a solver of a run, by id, with the hash of the line."""
     del run, solver
     return {}
 
 
-def _stamp(scored: Scored, question_id: str) -> tuple[int, ...]:
-    assert scored.folder is not None  # noqa: S101 - `heard` has looked
+async def _heard(recorded: Recorded, benchmark: Benchmark, question: Question) -> Heard:
     try:
-        found = scored.folder.trace_path(scored.recorded, question_id).stat()
-    except OSError:
-        return ()
-    return (found.st_ino, found.st_mtime_ns, found.st_size)
-
-
-async def _heard(scored: Scored, benchmark: Benchmark, question: Question) -> Heard:
-    assert scored.folder is not None  # noqa: S101 - `heard` has looked
-    try:
-        attempt = read_trace(scored.folder, scored.recorded, question.id)
-    except NoTrace:
-        return Heard((), False, "unread", unread=NO_TRACE)
+        attempt = recorded.by_id[question.id]
     except DataError:
         return Heard((), False, "unread", unread=DAMAGED)
     try:
@@ -153,7 +148,7 @@ async def _heard(scored: Scored, benchmark: Benchmark, question: Question) -> He
 
 
 async def hear(benchmark: Benchmark, question: Question, attempt: Attempt) -> Heard:
-    """What the findings of one attempt, as its trace has them, say about its question.
+    """What the findings of one attempt, as its steps have them, say about its question.
 
     Asks of another kind than the question (ActiView's for parts of a picture) keep the reply that the conversation
     went on with; every ask of its own kind is answered by the rule, each from what was found in that ask: the model

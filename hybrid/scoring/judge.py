@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hybrid.answers import parse
 from hybrid.answers.base import bare, normalise
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
-from hybrid.codecs import to_json
 from hybrid.errors import DataError, HybridError, ServerDown, UsageError
-from hybrid.journal import Journal
+from hybrid.log.codec import to_json
+from hybrid.log.files import write_redacted, writing
+from hybrid.log.folder import RunFolder
+from hybrid.log.journal import Journal
+from hybrid.log.manifest import difference
 from hybrid.messages import user_message
 from hybrid.models.base import CallKey, ChatModel, prompt_sha256
 from hybrid.registry import load
-from hybrid.run_folder import RunFolder, difference, write_redacted, writing
 from hybrid.scoring.readings import VERDICTS, ReplyReading, can_be_judged, read_readings, reply_sha256, unread
 from hybrid.scoring.score import chosen
 from hybrid.scoring.tally import tally
@@ -80,7 +82,7 @@ async def judge_run(
         asked = folder.questions()
         for solver in chosen(folder, solvers):
             made = tally(folder, benchmark, solver, asked, options)
-            wanted = unread_replies(made.scores, folder.attempts(solver), options)
+            wanted = unread_replies(made.scores, folder.recorded(solver).without_steps.values(), options)
             judged = await _judge_solver(folder, solver, model, wanted, concurrency)
             found.append(replace(judged, failed=(*made.damage, *judged.failed)))
     return tuple(found)
@@ -138,7 +140,7 @@ async def _ask_all(model: ChatModel, waiting: Sequence[UnreadReply], path: Path,
 
 
 def unread_replies(
-    scores: Sequence[Score], attempts: Sequence[Attempt], options: ScoreOptions
+    scores: Sequence[Score], attempts: Iterable[Attempt], options: ScoreOptions
 ) -> tuple[UnreadReply, ...]:
     """The replies that a judge must read: those of questions that are unparsed, as far as our parser cannot read them.
 

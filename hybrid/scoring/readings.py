@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hybrid.answers import parse
 from hybrid.errors import DataError
-from hybrid.run_folder import read_lines
+from hybrid.log.folder import read_lines
 from hybrid.types import Attempt, Exchange, Kind, Outcome
 
 VERDICTS = "verdicts.jsonl"

@@ -22,11 +22,13 @@ from typing import Any, Literal
 
 from hybrid.answers.letters import parse_letter
 from hybrid.benchmarks.base import Abstain, Benchmark, Prediction, ScoreOptions, accuracy
-from hybrid.codecs import codec
 from hybrid.errors import UsageError
+from hybrid.log.attempts import attempt_line
+from hybrid.log.codec import codec
+from hybrid.log.files import write_redacted, writing
+from hybrid.log.folder import QUESTIONS, RunFolder, attempts_of
 from hybrid.registry import load
 from hybrid.rotation import rotation_metrics
-from hybrid.run_folder import QUESTIONS, RunFolder, attempt_line, attempts_of, write_redacted, writing
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.predictions.base import Joined, Origin
 from hybrid.scoring.predictions.mounted import join_predictions
@@ -333,7 +335,7 @@ def _judged(
     """The same with metrics `judged.*`, in which unreadable replies count as the judge read them."""
     known = scored.questions
     unparsed = {score.id for score in scored.scores if score.outcome is Outcome.UNPARSED}
-    attempts = folder.recorded(scored.solver).by_id
+    attempts = folder.recorded(scored.solver).without_steps
     heard = {name: with_readings(attempts[name], readings) for name in attempts if name in unparsed}
     asked = {name: question for name in heard if isinstance(question := known[name], Question)}
     judged: dict[Abstain, Counted] = {}
@@ -478,7 +480,7 @@ def import_run(
             journal.append(*map(attempt_line, _replies(found.pairs, field).attempts.values()))
             journal.close()
             parts = (QUESTIONS, attempts_of(name))
-            files = {part: asdict(folder.measure(part, None).extent) for part in parts}
+            files = {part: asdict(folder.measure(part).extent) for part in parts}
             folder.write_manifest({"identity": identity, **facts, "files": files})
     return folder
 
@@ -488,7 +490,7 @@ def write_submission(folder: RunFolder, solver: str) -> Path:
     benchmark: Benchmark = load("hybrid.benchmarks", folder.manifest["identity"]["benchmark"])
     questions = folder.questions()
     answers: dict[str, str | None] = {question.id: None for question in questions.sound}
-    for attempt in recorded_of(folder, solver, questions).attempts:
+    for attempt in recorded_of(folder, solver, questions).without_steps.values():
         question = questions.by_id[attempt.id]
         assert isinstance(question, Question)  # noqa: S101 - a broken row is never asked
         answers[attempt.id] = parse_letter(attempt.exchanges[-1].reply.text, question.choices).value

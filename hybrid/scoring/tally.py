@@ -3,7 +3,7 @@
     tally(folder, benchmark, "mllm", folder.questions(), ScoreOptions())
 
 Scores on disk hold while all that they were made from is the same: replies, questions, the scorer's code and words,
-protocol and rule (`scores.json` next to them, see `hybrid/run_folder.py`). Where something differs, is missing or is
+protocol and rule (`scores.json` next to them). Where something differs, is missing or is
 damaged, the replies are scored and both files written again. What a judge read is no part of them.
 
 A folder that cannot be written is scored all the same. Where answers were recorded and are lost, every question without
@@ -20,23 +20,14 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from hybrid.benchmarks.base import Abstain, Benchmark, Parse, ScoreOptions
-from hybrid.codecs import codec, to_json
+from hybrid.benchmarks.base import Abstain, Benchmark, ScoreOptions
+from hybrid.config import Parse
 from hybrid.errors import DataError, UsageError
-from hybrid.manifest import SEAL, seal_of
-from hybrid.question_lines import Questions
-from hybrid.run_folder import (
-    ATTEMPTS,
-    ERRORS,
-    QUESTIONS,
-    SCORES,
-    SCORES_BASIS,
-    Recorded,
-    RunFolder,
-    attempts_of,
-    read_lines,
-    write_sealed,
-)
+from hybrid.log.attempts import Recorded
+from hybrid.log.codec import codec, to_json
+from hybrid.log.folder import ATTEMPTS, QUESTIONS, SCORES, SCORES_BASIS, RunFolder, attempts_of, read_lines
+from hybrid.log.manifest import SEAL, seal_of, write_sealed
+from hybrid.log.questions import Questions
 from hybrid.secrets import redact
 from hybrid.serving.sources import ours
 from hybrid.texts import text_hash
@@ -133,8 +124,8 @@ def tally(
     stored = folder.manifest["identity"].get("imported", {}).get("field") == "stored"
     recorded = recorded_of(folder, solver, asked)
     lost = [identity for identity in asked.by_id if identity not in recorded.by_id] if recorded.damage else ()
-    failed = folder.failed(solver).union(lost)
-    replies = Replies(asked, recorded.by_id, failed, stored)
+    failed = {*recorded.unfinished, *lost}
+    replies = Replies(asked, recorded.without_steps, failed, stored)
     made = replace(tally_replies(benchmark, replies, options), damage=recorded.damage)
     if not keep:
         return made
@@ -281,11 +272,10 @@ def _code(benchmark: str) -> str:
 
 def _basis(folder: RunFolder, benchmark: Benchmark, solver: str, asked: Questions, options: ScoreOptions) -> _Basis:
     identity = json.dumps(folder.manifest["identity"], sort_keys=True).encode()
-    files = (folder.path / solver / ATTEMPTS, folder.path / solver / ERRORS)
     inputs = {
         "identity": hashlib.sha256(identity).hexdigest(),
         QUESTIONS: asked.extent.sha256 if asked.extent else "",
-        **{path.name: _sha256(path) for path in files},
+        ATTEMPTS: _sha256(folder.path / solver / ATTEMPTS),
     }
     before = folder.extent(attempts_of(solver))
     inputs[f"{ATTEMPTS} as the manifest has it"] = before.sha256 if before else ""

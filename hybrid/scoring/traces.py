@@ -1,9 +1,7 @@
-"""The trace of a question, read back: every model and tool call of it.
+"""The tool calls of an ask, read back from its steps.
 
-    attempt = read_trace(folder, "controller", "val_Jigsaw_1")
-    calls_of(attempt.exchanges[0])
-
-A trace is one JSON file a question. One that is not there, or that cannot be read, is an error of this question alone.
+attempt = folder.recorded("controller").by_id["val_Jigsaw_1"]
+calls_of(attempt.exchanges[0])
 """
 
 from __future__ import annotations
@@ -11,20 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hybrid.codecs import codec
-from hybrid.errors import DataError
-from hybrid.manifest import first_error
-from hybrid.run_folder import RunFolder
-from hybrid.types import Attempt, Exchange, Fault, Finding, Json, Step
-
-
-class NoTrace(DataError):
-    """There is no trace of a question."""
+from hybrid.types import Exchange, Fault, Finding, Json, Step
 
 
 @dataclass(frozen=True, slots=True)
 class TracedCall:
-    """A tool call as the trace has it: images and arguments as the tool got them; no finding after a fault."""
+    """A tool call as the attempt has it: images and arguments as the tool got them; no finding after a fault."""
 
     tool: str
     images: tuple[str, ...]
@@ -32,27 +22,6 @@ class TracedCall:
     seconds: float
     fault: Fault | None
     finding: Finding | None
-
-
-def read_trace(folder: RunFolder, solver: str, question_id: str) -> Attempt:
-    """Everything that happened in an attempt.
-
-    Raises:
-        NoTrace: there is none.
-        DataError: it cannot be read, or it is of another question.
-    """
-    path = folder.trace_path(solver, question_id)
-    try:
-        attempt: Attempt = codec(Attempt).validate_json(path.read_bytes())
-    except FileNotFoundError:
-        raise NoTrace(f"{path}: there is no such trace") from None
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
-    except ValueError as error:
-        raise DataError(f"{path}: not a trace ({first_error(error)})") from error
-    if attempt.id != question_id:
-        raise DataError(f"{path}: it is the trace of {attempt.id!r}, not of {question_id!r}")
-    return attempt
 
 
 def calls_of(exchange: Exchange) -> tuple[TracedCall, ...]:

@@ -16,42 +16,41 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
+from hybrid.config import ServiceOptions
 from hybrid.errors import ToolError, UsageError
 from hybrid.images import ImageStore, home
 from hybrid.registry import place_of
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.channel import Described, DescribedBackend, DescribedCheck
-from hybrid.serving.isolated import IsolatedTools
-from hybrid.serving.service import ServiceOptions
+from hybrid.serving.protocol import BackendDescription, CheckDescription, ToolDescription
+from hybrid.serving.supervisor import WorkerExecutor
 from hybrid.tool import BackendCard, Card, KnownAnswer, Need, Tool
-from hybrid.tool_args import args_of_schema
+from hybrid.tool.args import args_of_schema
 
 
 class Describer:
     """Describes tools by name, each once; its worker process starts with the first and is there until `close`."""
 
     def __init__(self, options: ServiceOptions | None = None) -> None:
-        store = ImageStore(home() / "images")
-        self._runner = IsolatedTools(store, FindingCache(None, store), options or ServiceOptions())
+        self._worker = WorkerExecutor(FindingCache(None, ImageStore(home() / "images")), options or ServiceOptions())
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="describe", daemon=True)
         self._thread.start()
         self._lock = threading.Lock()
-        self._found: dict[str, Tool | UsageError] = {}
+        self._tools: dict[str, Tool | UsageError] = {}
 
     def __call__(self, name: str) -> Tool:
         """The tool, with its `code`. Raises `UsageError`, the same each time, where it cannot be imported."""
         with self._lock:
-            if name not in self._found:
-                self._found[name] = self._asked(name)
-        found = self._found[name]
-        if isinstance(found, UsageError):
-            raise found
-        return found
+            if name not in self._tools:
+                self._tools[name] = self._ask(name)
+        tool = self._tools[name]
+        if isinstance(tool, UsageError):
+            raise tool
+        return tool
 
-    def _asked(self, name: str) -> Tool | UsageError:
+    def _ask(self, name: str) -> Tool | UsageError:
         try:
-            return tool_of(asyncio.run_coroutine_threadsafe(self._runner.describe(name), self._loop).result())
+            return tool_of(asyncio.run_coroutine_threadsafe(self._worker.describe(name), self._loop).result())
         except UsageError as error:
             return error
         except ToolError as error:
@@ -61,38 +60,40 @@ class Describer:
         """End the worker process."""
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        self._runner.close()
+        self._worker.close()
         self._loop.close()
 
 
-def tool_of(said: Described) -> Tool:
+def tool_of(description: ToolDescription) -> Tool:
     """The tool that was described."""
     card = Card(
-        name=said.tool,
-        summary=said.summary,
-        limits=said.limits,
-        backends=tuple(map(_backend_of, said.backends)),
-        images=said.images,
-        needs=_needs_of(said.needs),
-        measured=said.measured,
+        name=description.tool,
+        summary=description.summary,
+        limits=description.limits,
+        backends=tuple(map(_backend_of, description.backends)),
+        images=description.images,
+        needs=_needs_of(description.needs),
+        measured=description.measured,
     )
-    checks = tuple(KnownAnswer(check.name, _elsewhere, check.series) for check in said.checks)
-    return Tool(card, args_of_schema(said.schema, partial(_completed, said.schema)), checks, code=said.code)
+    checks = tuple(KnownAnswer(check.name, _elsewhere, check.series) for check in description.checks)
+    return Tool(
+        card, args_of_schema(description.schema, partial(_completed, description.schema)), checks, code=description.code
+    )
 
 
-def _backend_of(said: DescribedBackend) -> BackendCard:
+def _backend_of(description: BackendDescription) -> BackendCard:
     return BackendCard(
-        name=said.name,
-        version=said.version,
+        name=description.name,
+        version=description.version,
         make=_elsewhere,
-        summary=said.summary,
-        weights=said.weights,
-        provenances=said.provenances,
-        reliability=said.reliability,
-        batch=said.batch,
-        learned_tolerance=said.learned_tolerance,
-        needs=_needs_of(said.needs),
-        package=said.package,
+        summary=description.summary,
+        weights=description.weights,
+        provenances=description.provenances,
+        reliability=description.reliability,
+        batch=description.batch,
+        learned_tolerance=description.learned_tolerance,
+        needs=_needs_of(description.needs),
+        package=description.package,
     )
 
 
@@ -112,26 +113,26 @@ def _completed(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str,
     return {**{name: field["default"] for name, field in fields.items() if "default" in field}, **given}
 
 
-def description_of(call: int, tool: Tool, code: str) -> Described:
-    """What a worker says of a tool that it has imported; `code` is the hash of its code."""
+def description_of(number: int, tool: Tool, code: str) -> ToolDescription:
+    """The description of a tool that this process has imported; `code` is the hash of its code."""
     card = tool.card
-    return Described(
-        call=call,
+    return ToolDescription(
+        number=number,
         tool=card.name,
         summary=card.summary,
         limits=card.limits,
         measured=card.measured,
-        backends=tuple(map(_told, card.backends)),
+        backends=tuple(map(_backend_description, card.backends)),
         images=card.images,
         needs=tuple(need.tool for need in card.needs),
-        checks=tuple(DescribedCheck(check.name, check.series) for check in tool.checks),
+        checks=tuple(CheckDescription(check.name, check.series) for check in tool.checks),
         schema=tool.args.model_json_schema(),
         code=code,
     )
 
 
-def _told(card: BackendCard) -> DescribedBackend:
-    return DescribedBackend(
+def _backend_description(card: BackendCard) -> BackendDescription:
+    return BackendDescription(
         name=card.name,
         version=card.version,
         summary=card.summary,

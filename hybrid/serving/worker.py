@@ -1,9 +1,9 @@
-"""The worker process of a run's tools: a `ToolService` that is asked over a socket and can be killed.
+"""The worker process of a run's tools: runs a `Pipeline` for requests that arrive over a socket, and can be killed.
 
     python -P -m hybrid.serving.worker FD
 
-FD is one end of a socket pair (`hybrid/serving/channel.py`). The process ends with the other side; an interrupt from
-the terminal is the other side's to answer. What a tool prints goes to stderr.
+FD is one end of a socket pair (`hybrid/serving/channel.py`). The process ends with the other side, which also handles
+an interrupt from the terminal. What a tool prints goes to stderr.
 """
 
 from __future__ import annotations
@@ -18,39 +18,39 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from hybrid.errors import HybridError, ToolError, UsageError
+from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.registry import load, look_in
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.channel import (
-    Alive,
-    Answered,
-    Asked,
-    Began,
-    Describe,
-    Described,
-    Ended,
-    Failed,
-    Loaded,
-    Noticed,
-    Setup,
-    ThreadChannel,
-    Up,
-)
+from hybrid.serving.channel import ThreadChannel
 from hybrid.serving.described import description_of
-from hybrid.serving.loader import Answering
-from hybrid.serving.service import IMPORT, ToolService
+from hybrid.serving.executor import ToolCall, failure_of
+from hybrid.serving.pipeline import IMPORT, Pipeline
+from hybrid.serving.protocol import (
+    DescribeRequest,
+    Heartbeat,
+    JobEnd,
+    JobStart,
+    LoadRequest,
+    LoadResponse,
+    NeedRequest,
+    NeedResponse,
+    Request,
+    Response,
+    Setup,
+    ToolRequest,
+    ToolResponse,
+    WorkerReady,
+)
 from hybrid.serving.sources import code_of
 from hybrid.serving.stages import tool_errors
-from hybrid.timing import CallTime
 from hybrid.tool import Tool
-from hybrid.types import Fault, Finding
 
 SIGNS = 8
 """Signs of life within the time that a worker may be silent."""
@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def _become_a_worker() -> None:
-    """What a process should be that may crash, hang or be killed at any time."""
+    """Prepare a process that may crash, hang or be killed at any time."""
     import resource
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -93,7 +93,7 @@ def _become_a_worker() -> None:
 
 
 def _load_libraries() -> None:
-    """What every request needs: else the first one would seem to take as long as that."""
+    """Import what every request needs: else the first one would seem to take as long as that."""
     import cv2
     from PIL import Image
 
@@ -102,130 +102,118 @@ def _load_libraries() -> None:
 
 
 def _end_with(sock: socket.socket) -> None:
-    """End when the other side is gone: whatever still runs, nobody will hear of it."""
+    """End when the other side is gone, whatever still runs."""
     poll = select.poll()
     poll.register(sock, 0)
     poll.poll()
     os._exit(0)
 
 
-class _Reports:
-    """Says of every job that it begins and ends, from the thread that does it: a tool may stop all others."""
+class JobReports:
+    """Reports each job when it begins and ends, from the thread that does it: a tool may stop all others."""
 
     def __init__(self, channel: ThreadChannel) -> None:
         self._channel = channel
         self._numbers = itertools.count(1)
 
     @contextmanager
-    def job(self, tool: str, stage: str, calls: Iterable[int], rate: float) -> Iterator[None]:
-        """Around a job: see `hybrid.serving.service.ReportJob`."""
-        number = next(self._numbers)
-        self._channel.send(Began(number, tool, stage, tuple(calls), rate, time.monotonic()))
+    def timed(self, tool: str, stage: str, requests: Sequence[int], first: bool) -> Iterator[None]:
+        """The `Timed` of a pipeline whose tokens are the numbers of requests."""
+        job = next(self._numbers)
+        self._channel.send(JobStart(job, tool, stage, tuple(requests), first, time.monotonic()))
         try:
             yield
         finally:
-            self._channel.send(Ended(number))
+            self._channel.send(JobEnd(job, time.monotonic()))
 
 
 async def _serve(sock: socket.socket, channel: ThreadChannel, setup: Setup) -> None:
-    store = ImageStore(setup.images)
-    reports = _Reports(channel)
-    # How long anything may run is for the other side to say, which can end it.
-    options = replace(setup.options, timeout_s=float("inf"))
-    cache = FindingCache(setup.findings, store)
-    service = ToolService(store, cache, options, report_job=reports.job, refused=setup.refused)
-    desk = _Desk(channel, service, reports)
+    reports = JobReports(channel)
+    cache = FindingCache(setup.findings, ImageStore(setup.images))
+    desk = Desk(channel, Pipeline(cache, setup.options, reports.timed), reports)
 
     def listen() -> None:
         try:
             for message in channel.waiting():
-                if isinstance(message, Asked | Describe):
-                    desk.take(message)
+                if not isinstance(message, Setup):
+                    desk.take(cast("Request", message))
         except EOFError:
             os._exit(0)
 
     asyncio.get_running_loop().add_reader(sock, listen)
-    channel.send(Up())
+    channel.send(WorkerReady())
     while True:
         await asyncio.sleep(setup.options.silence_s / SIGNS)
-        channel.send(Alive())
+        channel.send(Heartbeat())
 
 
-class _Desk:
-    """Answers calls, each in a task of its own."""
+class Desk:
+    """Answers requests, each in a task of its own."""
 
-    def __init__(self, channel: ThreadChannel, service: ToolService, reports: _Reports) -> None:
-        self._channel, self._service, self._reports = channel, service, reports
+    def __init__(self, channel: ThreadChannel, pipeline: Pipeline[int], reports: JobReports) -> None:
+        self._channel, self._pipeline, self._reports = channel, pipeline, reports
         self._tools: dict[str, Tool] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._noticed = 0
-        self._loaded: dict[str, Answering] = {}
 
-    def take(self, asked: Asked | Describe) -> None:
-        """Begin to answer a call."""
-        task = asyncio.create_task(self._answer(asked))
+    def take(self, request: Request) -> None:
+        """Begin to answer a request."""
+        task = asyncio.create_task(self._answer(request))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _answer(self, asked: Asked | Describe) -> None:
-        spent = CallTime(asked.left if isinstance(asked, Asked) else None, number=asked.call)
+    async def _answer(self, request: Request) -> None:
         try:
-            if isinstance(asked, Describe):
-                self._channel.send(await asyncio.to_thread(self._described, asked))
-                return
-            finding = await self._find(asked, spent)
-            self._say_news()
-            self._channel.send(Answered(asked.call, finding, spent.busy, self._service.computed, spent.cached))
+            response = replace(await self._response(request), notices=self._new_notices())
         except Exception as error:
-            self._say_news()
-            self._channel.send(_failed(asked.call, error, spent.busy))
+            self._channel.send(failure_of(request.number, error, self._new_notices()))
+        else:
+            self._channel.send(response)
 
-    async def _find(self, asked: Asked, spent: CallTime) -> Finding:
-        if asked.tool not in self._tools:
+    async def _response(self, request: Request) -> Response:
+        number, pipeline = request.number, self._pipeline
+        if isinstance(request, DescribeRequest):
+            return await asyncio.to_thread(self._described, request)
+        if request.tool not in self._tools:
             # Its import is code of its own, which may take long or never end.
-            self._tools[asked.tool] = await asyncio.to_thread(self._import, asked)
-        tool = self._tools[asked.tool]
-        with tool_errors():
-            args = tool.parse(asked.args)
-        return await self._service.call(tool, args, asked.images, asked.seed, spent)
+            self._tools[request.tool] = await asyncio.to_thread(self._import, request)
+        tool = self._tools[request.tool]
+        match request:
+            case LoadRequest():
+                return LoadResponse(number, await pipeline.load(tool, number))
+            case NeedRequest(backend=backend, place=place, findings=findings):
+                with tool_errors():
+                    args = tool.parse(request.args)
+                return NeedResponse(number, await pipeline.need_args(tool, backend, place, args, findings, number))
+            case ToolRequest():
+                with tool_errors():
+                    args = tool.parse(request.args)
+                decides = (request.args, request.images, request.needs, request.seed, request.key)
+                call = ToolCall(tool, request.answering, args, *decides)
+                return ToolResponse(number, *await pipeline.find(call, number))
 
-    def _import(self, asked: Asked) -> Tool:
-        with self._imports(asked):
+    def _import(self, request: Request) -> Tool:
+        with self._imports(request):
             try:
-                return cast(Tool, load("tools", asked.tool))
+                return cast(Tool, load("tools", request.tool))
             except UsageError as error:
                 # What its own modules raise is the tool's error, and none of the run.
                 raise (error.__cause__ or error) from None
 
-    def _described(self, asked: Describe) -> Described:
-        with self._imports(asked):
-            tool: Tool = load("tools", asked.tool)
-            return description_of(asked.call, tool, code_of(tool))
+    def _described(self, request: DescribeRequest) -> Response:
+        with self._imports(request):
+            tool: Tool = load("tools", request.tool)
+            return description_of(request.number, tool, code_of(tool))
 
     @contextmanager
-    def _imports(self, asked: Asked | Describe) -> Iterator[None]:
-        with self._reports.job(asked.tool, IMPORT, (asked.call,), 0.0), tool_errors():
+    def _imports(self, request: Request) -> Iterator[None]:
+        with self._reports.timed(request.tool, IMPORT, (request.number,), True), tool_errors():
             yield
 
-    def _say_news(self) -> None:
-        """What is to be known before the answer: notices for the user, and which backends answer."""
-        new = self._service.notices[self._noticed :]
+    def _new_notices(self) -> tuple[str, ...]:
+        new = tuple(self._pipeline.notices[self._noticed :])
         self._noticed += len(new)
-        for line in new:
-            self._channel.send(Noticed(line))
-        for tool, answering in self._service.loader.answering.items():
-            if self._loaded.get(tool) != answering:
-                self._loaded[tool] = answering
-                self._channel.send(Loaded(tool, answering))
-
-
-def _failed(call: int, error: Exception, busy: float) -> Failed:
-    fault = error.fault if isinstance(error, ToolError) else Fault.TOOL_ERROR
-    known = isinstance(error, HybridError)
-    words = str(error) if known else f"{type(error).__name__}: {error}"
-    trace = getattr(error, "trace", "").encode("utf-8", "replace").decode()
-    told = words.encode("utf-8", "replace").decode()
-    return Failed(call, type(error).__name__ if known else "", told, fault, busy, trace)
+        return new
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""A worker process as the run sees it: started, spoken to, looked at, killed.
+"""A worker process as the run sees it: start it, send it messages, read its memory, kill it.
 
     process = WorkerProcess(setup, on_message, on_end)      # in an event loop
-    process.send(Asked(...))
+    process.send(LoadRequest(1, "depth"))
     process.kill()                                          # at once, with every process that it has started
 
-`on_end` gets how the process ended when nobody has killed it: `exit code 3`, `signal SIGSEGV`.
+`on_end` gets how the process ended when it ended by itself: `exit code 3`, `signal SIGSEGV`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from hybrid.loading import OTHER_BARS
+from hybrid.display.loading import OTHER_BARS
 from hybrid.secrets import redact
-from hybrid.serving.channel import LoopChannel, Message, Setup, ToWorker
+from hybrid.serving.channel import LoopChannel
+from hybrid.serving.protocol import Message, Setup, ToWorker
 
 POLL_S = 0.02
 MOST_POLLS = 100
@@ -56,11 +57,11 @@ class WorkerProcess:
         self._gone = False
 
     def send(self, message: ToWorker) -> None:
-        """Say something; a worker that has ended does not hear it."""
+        """Send a message; a worker that has ended does not get it."""
         self._channel.send(message)
 
     def resident_bytes(self) -> int | None:
-        """Its memory; None where the system does not tell. Linux tells, other systems where psutil is installed."""
+        """Its resident memory in bytes; None where the system does not say (other than Linux without psutil)."""
         if sys.platform == "linux":
             try:
                 pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
@@ -110,7 +111,7 @@ class WorkerProcess:
         # Others of its group may live on.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._on_end(_told(self._process.returncode))
+        self._on_end(_ending(self._process.returncode))
 
 
 def _started(sock: socket.socket) -> subprocess.Popen[bytes]:
@@ -135,7 +136,7 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in own.items() if name.startswith("HF_") or redact(value) == value}
 
 
-def _told(code: int) -> str:
+def _ending(code: int) -> str:
     if code >= 0:
         return f"exit code {code}"
     try:

@@ -1,4 +1,4 @@
-"""Budgets of a whole run, besides those of a question (`ctx.Limits`): calls, tokens, seconds and dollars.
+"""Budgets of a whole run, besides those of a question (`Limits`): calls, tokens, seconds and dollars.
 
 When one is spent the questions in flight end unrecorded, no further one is begun, and the same command with a larger
 budget goes on from there.
@@ -7,9 +7,11 @@ budget goes on from there.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from hybrid.config import RunLimits
 from hybrid.errors import Outage
+from hybrid.timing import CallTime
 from hybrid.types import Usage
 
 
@@ -17,19 +19,9 @@ class RunBudgetSpent(Outage):
     """The run's budget is spent: this question stays open."""
 
 
-@dataclass(frozen=True)
-class RunLimits:
-    """Limits of one command, counted from its start; None is no limit. They are no part of a run's identity."""
-
-    model_calls: int | None = None
-    tokens: int | None = None
-    seconds: float | None = None
-    cost_usd: float | None = None
-
-
 @dataclass
 class RunMeter:
-    """What this command has spent so far, over all questions and solvers."""
+    """The spending of this command so far, over all questions and solvers."""
 
     limits: RunLimits = field(default_factory=RunLimits)
     used: Usage = field(default_factory=Usage)
@@ -60,3 +52,11 @@ class RunMeter:
         """Count what a call that started has used; nothing for one that failed."""
         self.pending -= 1
         self.used = self.used + used
+
+
+def timed(used: Usage, spent: CallTime, wall_s: float, at_least_s: float = 0.0) -> Usage:
+    """Usage with the time of a call that took `wall_s` seconds from outside; what did not run was waiting.
+
+    At least `at_least_s` seconds are charged as running time.
+    """
+    return replace(used, seconds=max(spent.busy, at_least_s), queued_seconds=max(0.0, wall_s - spent.busy))

@@ -1,4 +1,4 @@
-"""What a solver says of itself for `--dry-run`: how an ask of it can go, in calls, tools offered and findings shown."""
+"""A solver's estimate of its own calls for `--dry-run`: model calls, tools offered and findings shown in an ask."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ class CallPath:
     calls: int = 0
     """Model calls."""
     offered: int = 0
-    """Those of the calls that carry the menu of tools."""
+    """Those of the calls that offer the tools."""
     findings: int = 0
     """Findings that the model has been shown when it answers; they come in evenly from the second call on."""
     says: str = ""
-    """What every call says besides the prompt."""
+    """Text of every call besides the prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallEstimate:
-    """How an ask can go: the shortest course, the usual one, the longest.
+    """The ways in which an ask can go: the shortest path, the usual one, the longest.
 
-    `share`, 0..1, is how many asks are assumed to take the usual course; the others take the shortest. `assumes` says
-    so in words where it is an assumption and not certain.
+    `share`, 0..1, is the share of asks that is assumed to take the usual path; the others take the shortest. `assumes`
+    says so in words where it is an assumption and not certain.
     """
 
     low: CallPath
@@ -35,5 +35,5 @@ class CallEstimate:
 
 
 def certain(call_path: CallPath) -> CallEstimate:
-    """The outlook of an ask that can go in one way only."""
+    """The estimate of an ask that can go in one way only."""
     return CallEstimate(call_path, call_path, call_path)

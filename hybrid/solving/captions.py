@@ -1,13 +1,13 @@
 """Descriptions of images, which a model is given instead of the images: each made once in a run and then kept.
 
-    book = CaptionBook(RUN / CAPTIONS, captioner_sha256)
-    caption = await described(image, ask_captioner, book, log)
+    cache = RunCaptions(captioner_sha256(model), known, keep)
+    caption = await described(image, ask_captioner, cache, model.name, log)
 
-A caption is asked for with the image and `CAPTION` alone: whoever describes sees no question, no choice and no name of
-the image, so the same image has the same caption in every question. It is kept by the sha256 of the image, that of the
-words and that of what the describing model is (`ChatModel.facts`), in `RUN/captions.jsonl`, and a run that goes on
-reads it there. Several asks that want one caption at the same time make one call: one asks, the others wait, and where
-that call fails the next one asks. Who waits is not charged: neither the call nor its time is of that question.
+A caption is asked for with the image and `CAPTION` alone, without question, choices or the name of the image, so the
+same image has the same caption in every question. It is kept by the sha256 of the image, of the words and of the
+describing model (`ChatModel.metadata`), and a run that goes on reads it again. Several asks that want one caption at
+the same time make one call: one asks, the others wait, and where that call fails the next one asks. A wait is not
+charged to a question.
 
 Source: "Caption + LLM", Fu et al., ECCV 2024, section 4.3: "task-agnostic dense image captions" that describe the image
 and its visual prompts.
@@ -19,14 +19,10 @@ import asyncio
 import hashlib
 import json
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from threading import Lock
 from typing import Protocol
 
-from hybrid.journal import Journal
-from hybrid.manifest import whole_lines
 from hybrid.messages import user_message
 from hybrid.models.base import ChatModel
 from hybrid.secrets import redact
@@ -39,7 +35,6 @@ CAPTION = (
     "colours, sizes, texts, and every mark drawn on it (circles, boxes, letters) with its place."
 )
 """The words of the request; the paper does not print its own."""
-CAPTIONS = "captions.jsonl"
 CAPTION_CALL = "caption"
 """Stands for a question in the call by which an image is described."""
 
@@ -57,8 +52,26 @@ def captions_fact(model: ChatModel) -> dict[str, Json]:
 _WORDS_SHA256 = hashlib.sha256(CAPTION.encode()).hexdigest()
 
 
-class CaptionShelf(Protocol):
-    """Where the captions of a run lie."""
+@dataclass(frozen=True)
+class Caption:
+    """The description of an image."""
+
+    image: str
+    """sha256 of the image."""
+    prompt: str
+    """sha256 of the words by which it was asked for."""
+    captioner: str
+    """`captioner_sha256` of the model."""
+    text: str
+
+
+def captions_by(captioner: str, kept: Iterable[Caption]) -> dict[str, str]:
+    """By sha256 of the image the captions that this model gave to these words."""
+    return {one.image: one.text for one in kept if (one.prompt, one.captioner) == (_WORDS_SHA256, captioner)}
+
+
+class CaptionCache(Protocol):
+    """The captions of a run."""
 
     async def take(self, image: StoredImage) -> str | None:
         """The caption of an image; None where the caller is the one to make it, and then to keep it or give it up."""
@@ -80,28 +93,26 @@ class _Making:
     waiting: deque[asyncio.Future[str | None]] = field(default_factory=deque)
 
 
-class CaptionBook:
-    """The captions of one describing model. Used in one event loop; at most one process may have its file open.
+class RunCaptions:
+    """The captions of one describing model. Used in one event loop.
 
     Args:
-        path: the file; None to keep captions in memory only.
         captioner: `captioner_sha256` of the model.
-
-    Raises:
-        OSError: the file cannot be read or written.
+        kept: captions of earlier commands, of other models too.
+        keep: called in a thread with each new one, before any ask is given it; None to keep captions in memory only.
+            Raises `OSError` where it cannot be written.
     """
 
-    def __init__(self, path: Path | None = None, captioner: str = "") -> None:
+    def __init__(
+        self, captioner: str = "", kept: Iterable[Caption] = (), keep: Callable[[Caption], None] | None = None
+    ) -> None:
         self._captioner = captioner
-        self._known: dict[str, str] = {} if path is None else dict(read_captions(path, captioner))
+        self._known = captions_by(captioner, kept)
+        self._keep = keep
         self._making: dict[str, _Making] = {}
-        self._path = path
-        self._journal: Journal | None = None
-        self._writing = Lock()
-        self._closed = False
 
     async def take(self, image: StoredImage) -> str | None:
-        """See `CaptionShelf`."""
+        """See `CaptionCache`."""
         known = self._known.get(image.sha256)
         if known is not None:
             return known
@@ -120,10 +131,10 @@ class CaptionBook:
             raise
 
     async def keep(self, image: StoredImage, caption: str) -> str:
-        """See `CaptionShelf`."""
+        """See `CaptionCache`."""
         kept = redact(caption)
-        if self._path is not None:
-            await asyncio.to_thread(self._write, image, kept)
+        if self._keep is not None:
+            await asyncio.to_thread(self._keep, Caption(image.sha256, _WORDS_SHA256, self._captioner, kept))
         self._known[image.sha256] = kept
         if (making := self._making.pop(image.sha256, None)) is not None:
             for turn in making.waiting:
@@ -132,7 +143,7 @@ class CaptionBook:
         return kept
 
     async def give_up(self, image: StoredImage) -> None:
-        """See `CaptionShelf`."""
+        """See `CaptionCache`."""
         making = self._making[image.sha256]
         while making.waiting:
             turn = making.waiting.popleft()
@@ -141,59 +152,27 @@ class CaptionBook:
                 return
         del self._making[image.sha256]
 
-    def close(self) -> None:
-        """Let go of the file; what a thread still wants to write is not written."""
-        with self._writing:
-            self._closed = True
-            if self._journal is not None:
-                self._journal.close()
 
-    def _write(self, image: StoredImage, caption: str) -> None:
-        assert self._path is not None  # noqa: S101 - asked by `keep`
-        row = {"image": image.sha256, "prompt": _WORDS_SHA256, "captioner": self._captioner, "text": caption}
-        with self._writing:
-            if self._closed:
-                return
-            if self._journal is None:
-                self._journal = Journal(self._path)
-            self._journal.append(json.dumps(row).encode())
-
-
-def read_captions(path: Path, captioner: str) -> Iterator[tuple[str, str]]:
-    """The sha256 of every image that this model has described with these words, and its caption.
-
-    A line that is no caption costs one call, which is made again. Raises `OSError` where the file cannot be read.
-    """
-    for line in whole_lines(path):
-        try:
-            row = json.loads(line)
-            image, prompt, by, text = (row[name] for name in ("image", "prompt", "captioner", "text"))
-        except (ValueError, KeyError, TypeError, RecursionError):
-            continue
-        if (prompt, by) == (_WORDS_SHA256, captioner) and isinstance(image, str) and isinstance(text, str):
-            yield image, text
-
-
-async def described(image: ImageRef, ask: AskModel, shelf: CaptionShelf, by: str, log: Log) -> str:
+async def described(image: ImageRef, ask: AskModel, cache: CaptionCache, by: str, log: Log) -> str:
     """The caption of an image, made now or kept from before, with a step that says which.
 
     Args:
         image: what is described; its name is not told.
         ask: sends a conversation to the describing model and counts what that takes.
-        shelf: where captions are kept.
+        cache: where captions are kept.
         by: the name of the model, for the step.
         log: takes the steps.
 
     Raises what `ask` raises, and `OSError` where a caption cannot be kept.
     """
-    known = await shelf.take(image.image)
+    known = await cache.take(image.image)
     made = known is None
     if known is None:
         try:
             words = await words_of(ask, [user_message([CAPTION, image], labelled=False)], log)
-            known = await shelf.keep(image.image, words.strip())
+            known = await cache.keep(image.image, words.strip())
         except BaseException:
-            await shelf.give_up(image.image)
+            await cache.give_up(image.image)
             raise
     data: Mapping[str, Json] = {"image": image.name, "sha256": image.image.sha256, "by": by, "made": made}
     log.note(Step("rule", "caption", known, data=data))

@@ -64,11 +64,11 @@ class CoordinateSystem:
     def to_pixels(
         self, args: Mapping[str, Json], image_registry: ImageRegistry, images: Sequence[str]
     ) -> dict[str, Json]:
-        """The same arguments with every point and box in pixels of the original image.
+        """The arguments with every point and box in pixels of the original image.
 
         A number is across or down as its field's name says, in the frames with y first too. Coordinates belong to the
         first image of the call, or to the one that the point's own `image` (from 1) names. What is no number is left
-        for the tool's own check. A name that the album does not hold is left to the call.
+        for the tool's own check, and an image that the registry does not hold to the call.
 
         Raises `ToolError` for a coordinate that is not finite, or beyond any image.
         """
@@ -79,7 +79,7 @@ class CoordinateSystem:
 
     def _convert(self, node: Json, sizes: Sequence[tuple[int, int] | None]) -> Json:
         if isinstance(node, Mapping):
-            found = {key: self._convert(value, sizes) for key, value in node.items()}
+            converted = {key: self._convert(value, sizes) for key, value in node.items()}
             number = node.get("image")
             place = number - 1 if isinstance(number, int) and 1 <= number <= len(sizes) else 0
             size = sizes[place] if sizes else None
@@ -87,8 +87,8 @@ class CoordinateSystem:
                 for x_key, y_key in POINT_KEYS:
                     x, y = node.get(x_key), node.get(y_key)
                     if _is_number(x) and _is_number(y):
-                        found[x_key], found[y_key] = self._named(_finite(x, x_key), _finite(y, y_key), size)
-            return found
+                        converted[x_key], converted[y_key] = self._named(_finite(x, x_key), _finite(y, y_key), size)
+            return converted
         if isinstance(node, list | tuple):
             return [self._convert(item, sizes) for item in node]
         return node

@@ -1,6 +1,6 @@
-"""An empty reply of an MLLM, treated alike by every solver: asked once more with the same words, then it is what it is.
+"""An empty reply of an MLLM, treated alike by every solver: the model is asked once more, and the second reply counts.
 
-    text = await words_of(kit.model, [kit.message(prompt)], kit.log)
+    text = await words_of(ctx.model, [ctx.message(prompt)], ctx.log)
 
 Each empty reply is a step with `Fault.EMPTY_REPLY`. The empty message itself is not sent back: some providers refuse a
 conversation that holds one. A reply that the provider refused to give is no empty one, and is not asked for again.
@@ -19,9 +19,9 @@ EMPTY = "Your reply was empty. Answer the question."
 
 
 async def words_of(model: AskModel, messages: Sequence[Message], log: Log) -> str:
-    """What the model says to a conversation without tools; empty where it said nothing twice, or refused.
+    """The text of the model's reply to a conversation without tools; empty where two replies were, or it refused.
 
-    A recorded model that has no second reply has said what it said. Raises what the model raises.
+    Of a recorded model without a second reply the first counts. Raises what the model raises.
     """
     reply = await model(messages)
     if not is_empty(reply, log):

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 
 from hybrid.answers import Answer, parse
 from hybrid.answers.comparing import as_json, path_distance
+from hybrid.answers.prior_accuracy import chance
 from hybrid.errors import BudgetSpent
-from hybrid.prior_accuracy import chance
 from hybrid.solving.solver import Log
 from hybrid.types import Fault, Json, Kind, Prompt, Reply, Scanpath, Step
 
@@ -70,22 +70,22 @@ async def voted(prompt: Prompt, samples: int, once: Once, log: Log) -> Vote:
     if samples == 1 or prompt.kind is Kind.FREE:
         return Vote(await once())
     before = len(log.steps)
-    found: list[Sample] = []
+    drawn: list[Sample] = []
     for number in range(samples):
         try:
             reply = await once()
         except BudgetSpent as error:
-            if not found:
+            if not drawn:
                 raise
             log.note(Step("rule", "budget", f"{error}: {number} of {samples} samples", fault=Fault.BUDGET))
             break
         sample = Sample(reply, parse(reply.text, prompt.kind, prompt.choices))
-        found.append(sample)
+        drawn.append(sample)
         log.note(Step("rule", SAMPLE, reply.text, data=_sample_json(number, sample)))
     refused = sum(step.fault is Fault.REFUSAL for step in log.steps[before:])
-    facts: dict[str, Json] = {"asked": samples, "samples": len(found), "refused": refused}
-    vote, told = _medoid(found) if prompt.kind is Kind.SCANPATH else _majority(found, chance(prompt))
-    log.note(Step("rule", VOTE, str(told.pop("text")), data={**facts, **told, CONFIDENCE: vote.confidence}))
+    counts: dict[str, Json] = {"asked": samples, "samples": len(drawn), "refused": refused}
+    vote, data = _medoid(drawn) if prompt.kind is Kind.SCANPATH else _majority(drawn, chance(prompt))
+    log.note(Step("rule", VOTE, str(data.pop("text")), data={**counts, **data, CONFIDENCE: vote.confidence}))
     return vote
 
 
@@ -106,26 +106,26 @@ def _majority(samples: Sequence[Sample], guess: float) -> tuple[Vote, dict[str, 
     """
     # A counter keeps the order in which its keys came, and `max` takes the first of equals.
     votes = Counter(sample.ballot for sample in samples if sample.ballot is not None)
-    told: dict[str, Json] = {"readable": votes.total(), "votes": dict(votes), "entropy_bits": entropy_bits(votes)}
+    data: dict[str, Json] = {"readable": votes.total(), "votes": dict(votes), "entropy_bits": entropy_bits(votes)}
     if not votes:
-        return Vote(samples[0].reply), {**told, "text": "no sample can be read"}
+        return Vote(samples[0].reply), {**data, "text": "no sample can be read"}
     winner = max(votes, key=lambda ballot: votes[ballot])
     elected = next(sample for sample in samples if sample.ballot == winner)
     share = (votes[winner] + guess) / (votes.total() + 1)
     text = f"{votes[winner]} of {votes.total()} readable samples say {winner}"
-    return Vote(elected.reply, share), {**told, "text": text}
+    return Vote(elected.reply, share), {**data, "text": text}
 
 
 def _medoid(samples: Sequence[Sample]) -> tuple[Vote, dict[str, Json]]:
     """The scanpath with the least mean distance to the others, of equally near ones the first."""
     paths = [(sample, value) for sample in samples if isinstance(value := sample.answer.value, Scanpath)]
-    told: dict[str, Json] = {"readable": len(paths)}
+    data: dict[str, Json] = {"readable": len(paths)}
     if not paths:
-        return Vote(samples[0].reply), {**told, "text": "no sample can be read"}
+        return Vote(samples[0].reply), {**data, "text": "no sample can be read"}
     means = [sum(path_distance(path, other) for _, other in paths) / max(1, len(paths) - 1) for _, path in paths]
     place = means.index(min(means))
     text = f"of {len(paths)} scanpaths the one nearest to the others, {means[place]:.3f} from them on average"
-    return Vote(paths[place][0].reply), {**told, "mean_distance_0_1": means[place], "text": text}
+    return Vote(paths[place][0].reply), {**data, "mean_distance_0_1": means[place], "text": text}
 
 
 def entropy_bits(votes: Mapping[str, int]) -> float:
@@ -138,6 +138,6 @@ def confidence_in(steps: Sequence[Step]) -> float | None:
     """The confidence of the last vote among an ask's steps; None where there was none."""
     for step in reversed(steps):
         if step.kind == "rule" and step.name == VOTE:
-            told = step.data.get(CONFIDENCE)
-            return float(told) if isinstance(told, int | float) else None
+            confidence = step.data.get(CONFIDENCE)
+            return float(confidence) if isinstance(confidence, int | float) else None
     return None

@@ -1,94 +1,75 @@
-"""One question and one solver: builds the kit of each ask and keeps what happened.
+"""One question and one solver: makes the context of each ask and keeps its steps.
 
     session = Session(question, solver, resources)
     exchanges = await benchmark.dialogue(question.asked(), session.ask)
 
 The identity of the question stays in here, and its target does not even come in: of a question a session keeps id, unit
 and images. Every model and tool call goes through a wrapper that checks the budget, counts what was used and writes a
-step; a solver cannot forget to. What a kit holds of a wrapper is a bare handle, so that nothing that can be reached
-from a kit (attributes, containers, closures) leads to an id, a recording or another question.
+step; a solver cannot forget to. A context holds bare handles of the wrappers, so that nothing that can be reached from
+it (attributes, containers, closures) leads to an id, a recording or another question.
 """
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, cast
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
+from hybrid.answers.prior_accuracy import PriorAccuracy
+from hybrid.config import Price, RunConfig
 from hybrid.errors import BudgetSpent, HybridError, NotRecorded, ToolError
-from hybrid.joining import OURS, Joint
-from hybrid.messages import AssistantMessage, Message, Show, TokenUsage, readable
-from hybrid.models.base import CallKey, ChatModel, Likelihoods, prompt_sha256
-from hybrid.models.prices import Price, cost_usd
-from hybrid.prior_accuracy import PriorAccuracy
+from hybrid.images import OUR_JOINT, Joint
+from hybrid.models.base import CallKey, ChatModel, prompt_sha256
 from hybrid.prompts import Wording
-from hybrid.registry import load, loaded, names
 from hybrid.repeats import seed_of_repetition
+from hybrid.solving.ask_model import ModelCalls
 from hybrid.solving.budgets import RunMeter
-from hybrid.solving.captions import CAPTION_CALL, CaptionBook, CaptionShelf, described
+from hybrid.solving.call_tool import ToolCalls
+from hybrid.solving.captions import CAPTION_CALL, CaptionCache, RunCaptions, described
 from hybrid.solving.context import NOTHING, SuppliedTexts
 from hybrid.solving.controls import Control, Subject
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_forms import Parts, shown_parts
 from hybrid.solving.image_registry import ImageRegistry
 from hybrid.solving.self_consistency import voted
-from hybrid.solving.solver import ImageForm, Limits, Log, Meter, Solver, SolverContext
+from hybrid.solving.solver import Log, Meter, Solver, SolverContext
 from hybrid.solving.trust import Trust, TrustFile
-from hybrid.timing import CallTime, Clock, counted
+from hybrid.timing import Clock
 from hybrid.tool import Tool
-from hybrid.tracing import ModelCallBegun, ModelReplied, ToolAnswered, ToolCallBegun, span
-from hybrid.types import LETTERS, Fault, Finding, ImageRef, Json, Kind, Outcome, Prompt, Question, Reply, Step, Usage
-
-TIMER_S = 1e-6
-"""More than what sums of seconds are rounded by."""
-
-AnswerForm = Literal["text", "likelihood"]
-"""Whether a choice is answered in words, or as the option that the model finds most likely."""
+from hybrid.types import LETTERS, ImageRef, Kind, Outcome, Prompt, Question, Reply, Step, Usage
 
 
 @dataclass(frozen=True)
 class Resources:
-    """What every ask of a run shares."""
+    """The configuration of a run and what was resolved from it, shared by all of its asks."""
 
+    config: RunConfig
     model: ChatModel | None
     control: Control
-    tools_offered: tuple[Tool, ...]
-    wording: Wording
-    limits: Limits
+    tools_offered: tuple[Tool, ...] = ()
     trust: TrustFile | None = None
-    price: Price | None = None
-    seed: int = 0
-    show: Show = "both"
     frame: CoordinateSystem = field(default_factory=CoordinateSystem)
-    images: ImageForm = "separate"
-    image_labels: bool = True
-    joint: Joint = OURS
+    joint: Joint = OUR_JOINT
     """How pictures are joined where they are shown as one."""
     captioner: ChatModel | None = None
-    """Who describes images where they are shown as captions; the model itself where it is None."""
-    caption_price: Price | None = None
-    captions: CaptionShelf | None = None
+    """The model that describes images where they are shown as captions; `model` where it is None."""
+    captions: CaptionCache | None = None
     """Where captions are kept; for one ask alone where it is None."""
     context: SuppliedTexts = NOTHING
-    """What is shown beside the images."""
-    answer: AnswerForm = "text"
-    samples: int = 1
-    """How often an MLLM is asked, and its answers vote."""
+    """Texts that are shown beside the images."""
     prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
-    """What the benchmark's card says of MLLMs and of a guess."""
+    """Accuracy of MLLMs and of a guess by the benchmark's card."""
     run_meter: RunMeter = field(default_factory=RunMeter)
     clock: Clock = time.monotonic
-    """What model and tool calls are timed with."""
+    """Times model and tool calls."""
 
-
-logger = logging.getLogger(__name__)
-traces = logging.getLogger(f"{__name__}.traces")
-"""Of defects of tools: `--debug` shows them."""
+    @property
+    def wording(self) -> Wording:
+        """The lines that a prompt ends with."""
+        return Wording(self.config.sends_format_line, self.config.reasoning)
 
 
 def seed_of(*parts: object) -> int:
@@ -102,7 +83,7 @@ ENDS: Mapping[type[HybridError], Outcome] = {
     BudgetSpent: Outcome.BUDGET,
     ToolError: Outcome.TOOL_FAULT,
 }
-"""What an error says of the ask that it ends."""
+"""The outcome of an ask that an error of this type ends."""
 
 
 class Session:
@@ -118,7 +99,7 @@ class Session:
         self._solver = solver
         self._shared = resources
         self._asks = 0
-        self.meter = Meter(resources.limits)
+        self.meter = Meter(resources.config.limits)
 
     async def ask(self, prompt: Prompt) -> Reply:
         """Put one prompt to the solver. Raises `Outage`; every other end is an outcome of the reply."""
@@ -147,7 +128,7 @@ class Session:
         return CallKey(self._subject.id, number, 0, prompt_sha256(prompt.text), self._name)
 
     async def _reply(self, prompt: Prompt, number: int, log: Log) -> Reply:
-        """The solver's reply, or the one elected where it is asked several times, each time with a kit of its own."""
+        """The solver's reply, or the one elected where it is asked several times, each time in a context of its own."""
         key = self._key(prompt, number)
         shown = await self._shown(prompt, log) if self._solver.needs_model else prompt.parts
         if self._solver.samples_itself or not self._solver.needs_model:
@@ -162,47 +143,57 @@ class Session:
             finally:
                 key = _following(ctx)
 
-        return (await voted(prompt, self._shared.samples, once, log)).reply
+        return (await voted(prompt, self._shared.config.samples, once, log)).reply
 
     @property
     def _labels(self) -> bool:
         """Whether the model is shown each image under its name."""
-        return self._shared.image_labels or self._solver.names_images
+        return self._shared.config.image_labels or self._solver.names_images
 
     async def _shown(self, prompt: Prompt, log: Log) -> Parts:
-        """What the model is shown of a prompt: its images in the form chosen, and the text supplied beside them."""
+        """The prompt as the model is shown it: its images in the form chosen, and the text supplied beside them."""
         shared = self._shared
         captioner = shared.captioner or shared.model
-        shelf, name = shared.captions or CaptionBook(), captioner.name if captioner is not None else ""
-        describing = replace(shared, model=captioner, answer="text")
-        if shared.captioner is not None:
-            describing = replace(describing, price=shared.caption_price)
+        cache, name = shared.captions or RunCaptions(), captioner.name if captioner is not None else ""
+        settings = shared.config.model_settings if shared.captioner is None else shared.config.captioner_settings
 
         async def describe(image: ImageRef) -> str:
             calls = Log()
-            ask = _AskModel(describing, self.meter, calls, CallKey(CAPTION_CALL), prompt)
+            ask = self._model_calls(captioner, settings.price, calls, CallKey(CAPTION_CALL))
             try:
-                return await described(image, ask, shelf, name, calls)
+                return await described(image, ask, cache, name, calls)
             finally:
                 # The caption's own step says what the model said; what remains are empty replies, refusals, timeouts.
                 for step in calls.steps:
                     if step.kind != "model" or step.fault is not None:
                         log.note(step)
 
-        form, store = self._solver.images or shared.images, shared.control.service.store
+        form, store = self._solver.images or shared.config.images, shared.control.service.store
         shown = await shown_parts(prompt, form, describe, store, labelled=self._labels, joint=shared.joint)
         if self._beside is None:
             return shown
         log.note(Step("rule", "supplied text", self._beside))
         return (*shown, self._beside)
 
+    def _model_calls(
+        self, model: ChatModel | None, price: Price | None, log: Log, key: CallKey, options: tuple[str, ...] = ()
+    ) -> ModelCalls:
+        shared = self._shared
+        return ModelCalls(
+            model, key, price, options, self.meter, shared.run_meter, log, shared.clock, shared.control.warm
+        )
+
     def _context(self, prompt: Prompt, shown: Parts, key: CallKey, log: Log) -> SolverContext:
         subject, shared = self._subject, self._shared
         image_registry = ImageRegistry((*prompt.images, *prompt.derived))
-        model = _AskModel(shared, self.meter, log, key, prompt)
+        by_likelihood = shared.config.answer == "likelihood" and prompt.kind is Kind.CHOICE
+        options = tuple(LETTERS[: len(prompt.choices)]) if by_likelihood else ()
+        model = self._model_calls(shared.model, shared.config.model_settings.price, log, key, options)
+        offered, seed = shared.tools_offered, shared.config.seed
+        tools = ToolCalls(shared.control, offered, seed, self.meter, log, image_registry, subject, prompt, shared.clock)
         return SolverContext(
             model=_handle(model),
-            tool=_handle(_CallTool(shared, self.meter, log, image_registry, subject, prompt)),
+            tool=_handle(tools),
             tools_offered=shared.tools_offered,
             wording=shared.wording,
             shown=shown,
@@ -210,32 +201,32 @@ class Session:
             meter=self.meter,
             log=log,
             frame=shared.frame,
-            show=shared.show,
+            show=shared.config.show,
             trust=shared.trust.for_question(subject.unit) if shared.trust else Trust(),
             seed=seed_of(
-                seed_of_repetition(shared.seed, key.repetition),
+                seed_of_repetition(shared.config.seed, key.repetition),
                 key.ask,
                 prompt.text,
                 *(image.image.sha256 for image in prompt.images),
             ),
             labels=self._labels,
-            samples=shared.samples,
+            samples=shared.config.samples,
             prior_accuracy=shared.prior_accuracy,
         )
 
 
 class _Handle:
-    """What a solver holds of the kit's model or tools: an object without attributes."""
+    """A solver's handle on its model or tools: an object without attributes."""
 
     async def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return await _BEHIND[self](*args, **kwargs)
 
 
-_BEHIND: WeakKeyDictionary[_Handle, _AskModel | _CallTool] = WeakKeyDictionary()
-"""The wrappers behind the handles, as long as somebody holds these."""
+_BEHIND: WeakKeyDictionary[_Handle, ModelCalls | ToolCalls] = WeakKeyDictionary()
+"""The wrappers behind the handles, as long as these are referenced."""
 
 
-def _handle(call: _AskModel | _CallTool) -> Any:
+def _handle(call: ModelCalls | ToolCalls) -> Any:
     """A new handle to a wrapper, to be called as the wrapper is."""
     handle = _Handle()
     _BEHIND[handle] = call
@@ -243,189 +234,10 @@ def _handle(call: _AskModel | _CallTool) -> Any:
 
 
 def _following(ctx: SolverContext) -> CallKey:
-    """The key of the next call after those that were made with a kit."""
+    """The key of the next call after those that were made in a context."""
     asked = _BEHIND[cast("_Handle", ctx.model)]
-    assert isinstance(asked, _AskModel)  # noqa: S101 - `_context` put it there
+    assert isinstance(asked, ModelCalls)  # noqa: S101 - `_context` put it there
     return asked.key
-
-
-@dataclass
-class _AskModel:
-    """The kit's model: budget, identity of the call, usage and trace."""
-
-    _shared: Resources
-    _meter: Meter
-    _log: Log
-    key: CallKey
-    """Of the next call."""
-    _prompt: Prompt
-
-    async def __call__(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> AssistantMessage:
-        model = self._shared.model
-        if model is None:
-            raise NotRecorded("this run has no model")
-        self._meter.check()
-        self._shared.run_meter.begin()
-        if tools:
-            self._shared.control.warm()
-        key, self.key = self.key, self.key.following()
-        with span(ModelCallBegun(model.name, model.provider, messages)) as ended:
-            replied = await self._counted(model, messages, tools, key)
-            ended(replied)
-        self._note(model.name, replied.message, replied.used.seconds)
-        return replied.message
-
-    async def _counted(
-        self, model: ChatModel, messages: Sequence[Message], tools: Sequence[Tool], key: CallKey
-    ) -> ModelReplied:
-        """The message and what it took, which is counted however the call ends."""
-        left, at_least = self._meter.seconds_left(), 0.0
-        spent, used, started = CallTime(left), Usage(), self._shared.clock()
-        try:
-            async with counted(spent, self._shared.clock) as limit:
-                message = readable(await self._reply(model, messages, tools, key))
-            used = self._used(message)
-        except TimeoutError:
-            # A timeout of the model's own connection is no end of the budget, and nobody's answer.
-            if not limit.expired():
-                raise
-            # The call was made, and the provider may charge for it; how many tokens it took nobody knows.
-            used = Usage(model_calls=1)
-            # A timer can end a hair before the budget does, which is spent all the same.
-            at_least = (left or 0.0) + TIMER_S
-            self._log.note(Step("model", model.name, "", spent.busy, Fault.TIMEOUT))
-            raise BudgetSpent("the question's budget of seconds ended during a model call") from None
-        finally:
-            used = _timed(used, spent, self._shared.clock() - started, at_least)
-            self._shared.run_meter.end(used)
-            self._meter.used = self._meter.used + used
-        return ModelReplied(message, used)
-
-    async def _reply(
-        self, model: ChatModel, messages: Sequence[Message], tools: Sequence[Tool], key: CallKey
-    ) -> AssistantMessage:
-        prompt = self._prompt
-        if self._shared.answer == "likelihood" and prompt.kind is Kind.CHOICE and not tools:
-            assert isinstance(model, Likelihoods)  # noqa: S101 - `prepare` has refused every other model
-            return await model.likelihood(messages, tuple(LETTERS[: len(prompt.choices)]))
-        return await model.chat(messages, tools, key)
-
-    def _used(self, message: AssistantMessage) -> Usage:
-        told = message.usage or TokenUsage(0, 0)
-        cost = cost_usd(message.usage, self._shared.price)
-        return Usage(
-            model_calls=1,
-            input_tokens=told.input_tokens,
-            output_tokens=told.output_tokens,
-            reasoning_tokens=told.reasoning_tokens,
-            cost_usd=cost,
-            cached_tokens=told.cached_tokens or 0,
-        )
-
-    def _note(self, name: str, message: AssistantMessage, seconds: float) -> None:
-        facts: dict[str, Json] = {}
-        if message.calls:
-            facts["tool_calls"] = [{"tool": call.name, "args": call.args} for call in message.calls]
-        if message.likelihood is not None:
-            facts["likelihood"] = message.likelihood
-        if message.images_sent is not None:
-            facts["images_sent"] = [image.json() for image in message.images_sent]
-        if message.attempts is not None and message.attempts > 1:
-            facts["retries"] = message.attempts - 1
-        self._log.note(Step("model", name, message.text, seconds, data=facts))
-
-
-@dataclass
-class _CallTool:
-    """The kit's tools: budget, arguments, images by name, the control in force, and the trace."""
-
-    _shared: Resources
-    _meter: Meter
-    _log: Log
-    _image_registry: ImageRegistry
-    _subject: Subject
-    _prompt: Prompt
-    _last: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the last call has been written down."""
-
-    def __post_init__(self) -> None:
-        self._last.set()
-
-    async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
-        self._meter.take_tool_call()
-        # Calls that run side by side are written down, and their pictures named, in the order of the calls.
-        before, self._last = self._last, asyncio.Event()
-        done, started = self._last, self._shared.clock()
-        spent, faults = CallTime(self._meter.seconds_left()), 0
-        call: dict[str, Json] = {"images": list(images), "args": dict(args)}
-        try:
-            with span(ToolCallBegun(name, images, args)) as ended:
-                found = await self._find(name, images, args, spent)
-                ended(ToolAnswered(found, self._refs(images), spent.cached))
-            await before.wait()
-            named = tuple(self._image_registry.add(image, image.parent or images[0]) for image in found.images)
-            told: dict[str, Json] = {"data": found.data, "confidence": found.confidence}
-            told |= {"backend": found.backend, "version": found.version}
-            self._log.note(Step("tool", name, found.text, spent.busy, None, {**call, **told}, named))
-            return replace(found, images=named)
-        except ToolError as error:
-            faults = int(error.fault in LOST)
-            await before.wait()
-            self._log.note(Step("tool", name, str(error), spent.busy, error.fault, call))
-            logger.info("%s: tool %s: %s (%s)", self._subject.id, name, error, error.fault)
-            if error.trace:
-                traces.info("%s: tool %s\n%s", self._subject.id, name, error.trace.rstrip())
-            raise
-        finally:
-            used = _timed(Usage(tool_faults=faults), spent, self._shared.clock() - started)
-            self._meter.used = self._meter.used + used
-            done.set()
-
-    def _refs(self, images: Sequence[str]) -> tuple[ImageRef, ...]:
-        return tuple(self._image_registry.get(image) for image in images)
-
-    async def _find(self, name: str, images: Sequence[str], args: Mapping[str, Json], spent: CallTime) -> Finding:
-        refs = self._refs(images)
-        # What is offered need be no file of tools/.
-        tool = next((one for one in self._shared.tools_offered if one.card.name == name), None) or loaded_tool(name)
-        if tool is None:
-            # The first use of a tool imports it, and every other question would wait for that.
-            tool = await asyncio.to_thread(find_tool, name)
-        parsed = tool.parse(args)
-        if spent.rest is not None and spent.rest <= 0:
-            raise ToolError(f"{name}: the question's budget of seconds is spent", Fault.TIMEOUT)
-        control, seed = self._shared.control, self._shared.seed
-        return await control.find(tool, parsed, refs, self._subject, self._prompt, seed, spent)
-
-
-LOST = (Fault.TOOL_ERROR, Fault.TIMEOUT)
-"""Faults after which a question is answered without the tool; the others are wrong calls of the solver's own, or of a
-tool that has no weights here."""
-
-
-def loaded_tool(name: str) -> Tool | None:
-    """The tool of that name where its module has been imported, without a look at the disk; else None."""
-    found = loaded("tools", name)
-    return found if isinstance(found, Tool) else None
-
-
-def find_tool(name: str) -> Tool:
-    """The tool of that name. Raises `ToolError` where there is none, with those there are, or it has no sound code."""
-    known = names("tools")
-    if name not in known:
-        raise ToolError(f"there is no tool {name!r}; the tools are: {', '.join(known)}", Fault.UNKNOWN_TOOL)
-    try:
-        tool: Tool = load("tools", name)
-    except Exception as error:
-        # Whatever a tool's own modules do when they are imported costs what the tool would have said, and no more.
-        own = error.__cause__ or error
-        raise ToolError(f"{name} cannot be imported: {type(own).__name__}: {own}") from error
-    return tool
-
-
-def _timed(used: Usage, spent: CallTime, wall_s: float, at_least_s: float = 0.0) -> Usage:
-    """Usage with the time of a call that took so long from outside: what did not run was waiting."""
-    return replace(used, seconds=max(spent.busy, at_least_s), queued_seconds=max(0.0, wall_s - spent.busy))
 
 
 COUNTS = tuple(each.name for each in fields(Usage) if each.name != "cost_usd")

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from hybrid.codecs import codec, to_json
 from hybrid.errors import DataError, UsageError
-from hybrid.small_files import read_small
+from hybrid.log.codec import codec, to_json
+from hybrid.log.files import read_small
 from hybrid.solving.answer_confidence import AS_CLAIMED, AnswerConfidence, Recalibration, log_odds, probability
 from hybrid.tool import Bin, Tool
 from hybrid.types import Json

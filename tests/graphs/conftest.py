@@ -14,18 +14,18 @@ from typing import Any
 import pytest
 
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
+from hybrid.config import ModelSettings, ServiceOptions
 from hybrid.images import ImageStore
-from hybrid.models.base import ModelSettings
+from hybrid.models.caller import Caller
 from hybrid.models.failures import Backoff
-from hybrid.models.langchain_chat import LangChainChat
-from hybrid.prompts import Wording
+from hybrid.models.langchain.client import LangChainClient
 from hybrid.registry import load, load_solver
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
-from hybrid.solving.session import Resources, Session
-from hybrid.solving.solver import Limits
+from hybrid.solving.session import Session
 from hybrid.types import Exchange, Fault, ImageRef, Prompt, Question, Reply, Score
+from tests.fakes import resources
 
 HANGS_S = 60
 """No ask of these tests may take longer, whatever the server does."""
@@ -150,16 +150,15 @@ class Asker:
         """One ask; `changes` are fields of `Resources`. Fails the test when it takes too long."""
         self.adversary.queue = list(replies)
         settings = ModelSettings(base_url=self.adversary.url, retries=retries, timeout_s=HANGS_S)
-        model = LangChainChat("openai:scripted", settings, self.service.store, Backoff(base_s=0.01))
+        client = LangChainClient("openai:scripted", settings, self.service.store)
+        model = Caller(client, settings, backoff=Backoff(base_s=0.01))
         tools: Sequence[str] = changes.pop("tools", ("crop", "depth", "jigsaw", "markers"))
         given: dict[str, Any] = {
             "control": Control(self.service),
             "tools_offered": tuple(load("tools", name) for name in tools),
-            "wording": Wording(),
-            "limits": Limits(),
             **changes,
         }
-        self.session = Session(self.question, load_solver(solver), Resources(model, **given))
+        self.session = Session(self.question, load_solver(solver), resources(model, **given))
         try:
             async with asyncio.timeout(HANGS_S):
                 return await self.session.ask(self.prompt)

@@ -20,9 +20,9 @@ from click.testing import CliRunner
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink.sample import write
 from hybrid.cli.compare import command
+from hybrid.config import ModelSettings, RunConfig, ServiceOptions, ToolOutput
 from hybrid.messages import AssistantMessage, Message, ToolCall, images_of
-from hybrid.models.base import CallKey, ModelSettings
-from hybrid.running.config import RunConfig
+from hybrid.models.base import CallKey
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import execute
 from hybrid.scoring.compare import compare, unique
@@ -30,8 +30,6 @@ from hybrid.scoring.reports import ComparisonReport
 from hybrid.scoring.result import Result
 from hybrid.scoring.score import Scored, score_run
 from hybrid.scoring.sections.differences import SECTION
-from hybrid.serving.service import ServiceOptions
-from hybrid.solving.controls import ToolOutput
 from hybrid.tool import Tool
 from hybrid.types import Json
 
@@ -166,13 +164,13 @@ def test_a_shuffled_finding_speaks_of_another_questions_images(runs: dict[str, R
 
 
 def steps(plan: ResolvedRun) -> list[dict[str, Any]]:
-    """What the traces keep of every tool call."""
+    """What the attempts keep of every tool call."""
     found = []
-    for path in sorted((plan.folder.path / "controller" / "traces").glob("*.json")):
-        trace = json.loads(path.read_text())
-        told = [step for exchange in trace["exchanges"] for step in exchange["reply"]["steps"]]
-        found += [{"id": trace["id"], "text": s["text"], **s["data"]} for s in told if s["kind"] == "tool"]
-    return found
+    for line in (plan.folder.path / "controller" / "attempts.jsonl").read_text().splitlines():
+        attempt = json.loads(line)
+        told = [step for steps in attempt["steps"] for step in steps]
+        found += [{"id": attempt["id"], "text": s["text"], **s["data"]} for s in told if s["kind"] == "tool"]
+    return sorted(found, key=lambda step: str(step["id"]))
 
 
 def finding_texts(plan: ResolvedRun) -> dict[str, str]:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from baselines.result_only import SOLVER
+from hybrid.config import Limits
 from hybrid.solving.controls import Control
-from hybrid.solving.solver import Limits
 from hybrid.types import Fault, Kind, Outcome, Prompt
 from tests.graphs.test_verify import parts
 

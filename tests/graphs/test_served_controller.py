@@ -12,13 +12,10 @@ from typing import Any
 import pytest
 
 import hybrid
-from hybrid.codecs import codec
-from hybrid.models import ModelSettings
-from hybrid.running.config import RunConfig
+from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from hybrid.serving.service import ServiceOptions
-from hybrid.types import Attempt, Outcome, Reply
+from hybrid.types import Outcome, Reply
 
 CHECKPOINT = Path(hybrid.__file__).parent / "models" / "embedded" / "checkpoint"
 
@@ -53,9 +50,7 @@ async def asked(model: str, settings: ModelSettings, out: Path) -> Reply:
     async with asyncio.timeout(300):
         assert await execute(run, lambda *_: None) == ()
     (question,) = run.sound
-    path = run.folder.trace_path("controller", question.id)
-    trace: Attempt = codec(Attempt).validate_json(path.read_bytes())
-    (exchange,) = trace.exchanges
+    (exchange,) = run.folder.recorded("controller").by_id[question.id].exchanges
     return exchange.reply
 
 

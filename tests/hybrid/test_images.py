@@ -22,7 +22,8 @@ from pydantic import TypeAdapter
 
 from hybrid import images
 from hybrid.errors import DataError
-from hybrid.images import MAX_PIXELS, ImageStore, decode, encode, has_rotation, home, inspect, write_atomic
+from hybrid.images import MAX_PIXELS, ImageStore, decode, encode, has_rotation, home, inspect
+from hybrid.log.files import write_atomic
 from hybrid.types import StoredImage
 
 
@@ -433,7 +434,7 @@ def test_a_full_disk_leaves_what_was_there_and_names_the_file(tmp_path: Path) ->
     target.write_bytes(b"before")
     code = (
         "import resource, signal, sys, pathlib\n"
-        "from hybrid.images import write_atomic\n"
+        "from hybrid.log.files import write_atomic\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         "try: write_atomic(pathlib.Path(sys.argv[1]), b'x' * 100_000, durable=len(sys.argv) > 2)\n"

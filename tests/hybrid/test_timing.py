@@ -4,7 +4,6 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.config import ServiceOptions
 from hybrid.errors import Outage, ToolError
 from hybrid.images import ImageStore
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.timing import FREE_LOAD_S, CallTime, Stopwatch, Timeouts, counted, finished, running, waiting
 from hybrid.tool import Need, Tool
 from hybrid.types import Fault, Finding
@@ -155,10 +155,8 @@ async def test_what_does_not_get_its_turn_is_an_outage(fakes: Any, service: Make
     gate = threading.Event()
     backend = fakes.CountingBackend(takes=lambda: gate.wait(60))
     one, tool = service(time.monotonic, queue_s=0.01), fakes.counter(backend)
-    while one.loader.get("counter") is None:
-        # Loading may take longer than this service waits; it goes on.
-        with suppress(Outage):
-            await one.ready(tool)
+    # Loading may take longer than this service waits.
+    await one.executor.load(tool, Stopwatch(time.monotonic))
     first = asyncio.create_task(asked(fakes, one, tool, [CallTime()]))
     while not backend.batches:
         await asyncio.sleep(0)

@@ -37,7 +37,7 @@ class Runs(NamedTuple):
     scores: Mapping[str, Mapping[str, JsonObject]]
     questions: Mapping[str, JsonObject]
     folders: Mapping[str, Path]
-    """By solver where its attempts, scores and traces lie."""
+    """By solver where its attempts and scores lie."""
 
     @property
     def first(self) -> tuple[str, ...]:
@@ -58,8 +58,12 @@ class Runs(NamedTuple):
         return str(manifest["identity"]["model"]["model"])
 
     def attempts(self, solver: str) -> list[JsonObject]:
-        """The lines of a solver's attempts."""
-        return lines(self.folders[solver] / "attempts.jsonl")
+        """A solver's finished questions, with the steps of each ask in its reply."""
+        finished = [row for row in lines(self.folders[solver] / "attempts.jsonl") if "exchanges" in row]
+        for row in finished:
+            for exchange, steps in zip(row["exchanges"], row["steps"], strict=True):
+                exchange["reply"]["steps"] = steps
+        return finished
 
 
 def solver_folders(paths: Sequence[Path]) -> dict[str, Path]:
@@ -76,13 +80,6 @@ def read_runs(benchmark: str, folders: Mapping[str, Path]) -> Runs:
     scores = {name: {row["id"]: row for row in lines(own / "scores.jsonl")} for name, own in folders.items()}
     first = next(iter(folders.values())).parent
     return Runs(benchmark, scores, {row["id"]: row for row in lines(first / "questions.jsonl")}, folders)
-
-
-def lose_traces(solver: Path) -> None:
-    """One trace of a solver is gone, and another one cut off."""
-    gone, cut = sorted((solver / "traces").glob("*.json"))[10:12]
-    gone.unlink()
-    cut.write_text(cut.read_text()[:40])
 
 
 def lines(path: Path) -> list[JsonObject]:

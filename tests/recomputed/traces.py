@@ -1,6 +1,5 @@
-"""The sections on tools once more, from the traces: what findings say by three plain rules, and calls counted."""
+"""The sections on tools once more: what the findings in an attempt come to by three plain rules, and calls counted."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -25,15 +24,12 @@ HYBRID, ALONE = "controller", "mllm"
 CALLERS = ("controller", "controller [blank]", "controller [shuffled]", "specialist")
 
 
-def calls(runs: Runs, solver: str, identity: str) -> list[JsonObject] | str:
-    """The tool calls of a question, or why they are not known."""
-    try:
-        trace = json.loads((runs.folders[solver] / "traces" / f"{identity}.json").read_text())
-    except FileNotFoundError:
-        return "there is no trace"
-    except ValueError:
-        return "the trace cannot be read"
-    return [step for each in trace["exchanges"] for step in each["reply"]["steps"] if step["kind"] == "tool"]
+def calls(runs: Runs, solver: str) -> dict[str, list[JsonObject]]:
+    """By id the tool calls of each question."""
+    return {
+        row["id"]: [step for each in row["exchanges"] for step in each["reply"]["steps"] if step["kind"] == "tool"]
+        for row in runs.attempts(solver)
+    }
 
 
 def found_answer(question: JsonObject, made: Sequence[JsonObject]) -> str | None:
@@ -64,17 +60,15 @@ class Case(NamedTuple):
 
 
 def cases(runs: Runs) -> list[Case]:
-    found = []
+    found, called = [], calls(runs, HYBRID)
     for identity, row in runs.scores[HYBRID].items():
         before = runs.scores[ALONE][identity]
         if failed(row) or failed(before):
             continue
         alone, hybrid = before["correct"] == 1, row["correct"] == 1
-        made, question = calls(runs, HYBRID, identity), runs.questions[identity]
-        answer = None if isinstance(made, str) else found_answer(question, made)
-        if isinstance(made, str):
-            finding = name = "unread"
-        elif answer is not None:
+        made, question = called[identity], runs.questions[identity]
+        answer = found_answer(question, made)
+        if answer is not None:
             finding = "right" if answer == key(question) else "wrong"
             name = CLASS[alone, finding, hybrid]
         else:
@@ -123,25 +117,14 @@ def evidence(runs: Runs) -> Iterator[JsonObject]:
                 yield result("evidence", f"{rate} rate", "fraction", None, **of, n=0)
     lost = [i for i, row in runs.scores[HYBRID].items() if failed(row) or failed(runs.scores[ALONE][i])]
     yield result("evidence", "left out: failed", "questions", len(lost), **both, ids=lost)
-    for why, ids in _unread(runs, HYBRID).items():
-        yield result("evidence", f"why unread: {why}", "questions", len(ids), **both, ids=ids)
-
-
-def _unread(runs: Runs, solver: str) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for identity, row in runs.scores[solver].items():
-        if not failed(row) and isinstance(why := calls(runs, solver, identity), str):
-            found.setdefault(why, []).append(identity)
-    return found
 
 
 def tool_use(runs: Runs) -> Iterator[JsonObject]:
     """Calls, faults and right answers by solver, tool and task."""
     for solver in CALLERS:
+        called = calls(runs, solver)
         made = {
-            i: [(_tool(call), call) for call in found]
-            for i, row in runs.scores[solver].items()
-            if not failed(row) and not isinstance(found := calls(runs, solver, i), str)
+            i: [(_tool(call), call) for call in called[i]] for i, row in runs.scores[solver].items() if not failed(row)
         }
         tools = sorted({tool for own in made.values() for tool, _ in own})
         tasks = sorted({runs.scores[solver][i]["task"] for i in made})
@@ -150,8 +133,6 @@ def tool_use(runs: Runs) -> Iterator[JsonObject]:
                 inside = {i: own for i, own in made.items() if task in ("", runs.scores[solver][i]["task"])}
                 if not tool or any(name == tool for own in inside.values() for name, _ in own):
                     yield from _used(runs, solver, tool, task, inside)
-        if lost := [i for ids in _unread(runs, solver).values() for i in ids]:
-            yield result("tool_use", "without a readable trace", "questions", len(lost), a=solver, ids=lost)
 
 
 def _tool(call: JsonObject) -> str:

@@ -10,7 +10,7 @@ import pytest
 from faulty_server import Fault, FaultyServer, always, only
 from runs import MODEL, Ended, Files, Process
 
-from hybrid.run_folder import RunFolder
+from hybrid.log.folder import RunFolder
 
 COUNT = 4
 TOOLS = ("crop", "jigsaw", "depth")
@@ -70,12 +70,11 @@ def test_a_model_that_is_offered_no_tool_is_told_of_none(
     with FaultyServer() as server:
         assert hybrid(*told(data, server.url, tmp_path / "out", "--vary", "crop")).code == 0
         assert [seen.request.offers_tools for seen in server.seen].count(False) == COUNT
-    traces = sorted((tmp_path / "out" / "none" / "controller" / "traces").glob("*.json"))
-    for path in traces:
-        (exchange,) = json.loads(path.read_text())["exchanges"]
-        (step,) = exchange["reply"]["steps"]
+    lines = (tmp_path / "out" / "none" / "controller" / "attempts.jsonl").read_text().splitlines()
+    for line in lines:
+        ((step,),) = json.loads(line)["steps"]
         assert (step["kind"], step.get("fault")) == ("model", None)
-    assert len(traces) == COUNT
+    assert len(lines) == COUNT
 
 
 def test_the_table_is_printed_again_without_a_model(data: Path, tmp_path: Path, hybrid: Callable[..., Ended]) -> None:

@@ -90,8 +90,8 @@ def checkout(tmp_path: Path, questions: Callable[[int], Path]) -> Iterator[Check
 def test_only_tools_in_use_keep_a_run_from_going_on(checkout: Checkout) -> None:
     first = checkout.ask(1)
     assert first.returncode == 0, first.stderr
-    trace = next((checkout.run.path / "controller" / "traces").iterdir()).read_text()
-    assert "bright." in trace, "the tool from outside has answered"
+    answered = (checkout.run.path / "controller" / "attempts.jsonl").read_text()
+    assert "bright." in answered, "the tool from outside has answered"
 
     # In the checkout and outside: tools come, change and go.
     write(checkout.own, "gray")

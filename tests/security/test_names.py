@@ -13,17 +13,17 @@ from typing import Any
 
 import pytest
 
+from hybrid.config import ServiceOptions
 from hybrid.errors import HybridError, ToolError
 from hybrid.images import ImageStore
 from hybrid.messages import finding_parts, images_of, user_message
-from hybrid.models.render import ImageEncoder, ImageRules, arrange
+from hybrid.models.images import ImageEncoder, ImageRules, arrange
 from hybrid.models.toolspec import spec
 from hybrid.registry import load, names
-from hybrid.run_folder import RunFolder
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
+from hybrid.solving.call_tool import find_tool
 from hybrid.solving.image_registry import ImageRegistry
-from hybrid.solving.session import find_tool
 from hybrid.types import Fault, Finding, ImageRef, StoredImage
 
 CANARY = "canary-zq81"
@@ -177,35 +177,6 @@ def test_what_a_tool_reads_in_a_picture_is_text(store: ImageStore, fakes: Any, t
         pictures = [ImageEncoder(store, ImageRules()).encoded(shown.image) for shown in images_of(messages)]
     assert len(pictures) == 1
     assert [one for one in seen if CANARY in one] == []
-
-
-IDS = (
-    *HOSTILE,
-    "..",
-    ".",
-    "a/b",
-    "a\\b",
-    "con",
-    "x" * 5000,
-    "é" * 300,
-    "a\nb",
-    "-rf",
-    ".hidden",
-    "\ud800",
-    "a" * 100,
-)
-
-
-def test_names_of_questions_stay_names_of_files_in_the_folder_of_traces(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path / "run")
-    paths = {identity: folder.trace_path("mllm", identity) for identity in IDS}
-    for path in paths.values():
-        assert path.parent == tmp_path / "run" / "mllm" / "traces"
-        assert path.resolve().parent == path.parent.resolve()
-        assert not path.name.startswith(".")
-        assert len(path.name.encode()) <= 200
-        assert path.name.isascii()
-    assert len(set(paths.values())) == len(IDS)
 
 
 def test_a_reference_holds_no_path() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hybrid.errors import WeightsError
-from hybrid.models._transformers import load as load_vlm
+from hybrid.models.in_process.generation import load as load_vlm
 from hybrid.weights import find_weights, look_through
 
 

@@ -356,6 +356,17 @@ def test_a_wall_that_outvotes_the_object_does_not_decide_for_it() -> None:
     assert np.hypot(best.x - 260, best.y - 155) < 2
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_point_is_found_in_the_mirrored_picture_which_is_named(seed: int) -> None:
+    made = flat_pair("medium", 0, seed)
+    images = made.images[0], np.ascontiguousarray(made.images[1][:, ::-1])
+    evidence = ask(images, CorrespondenceArgs(point=PointArg(x=made.facts.ref[0], y=made.facts.ref[1])))
+    x, y = project(np.array(made.facts.homography), *made.facts.ref)
+    found = evidence.data["transferred_px"]
+    assert np.hypot(found["x"] - (images[1].shape[1] - 1 - x), found["y"] - y) < 4
+    assert "Image 2 shows the scene as in a mirror." in evidence.text
+
+
 def test_few_or_no_matches_say_nothing() -> None:
     none = Matches(np.zeros((3, 2)), np.zeros((3, 2)), np.zeros(3), "exact")
     assert transfers((1.0, 1.0), none, ((30, 40), (30, 40))) == []

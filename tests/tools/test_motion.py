@@ -216,7 +216,17 @@ def test_a_picture_beside_itself_changed_is_unsure(change: str) -> None:
         first, second = (picture, picture[:, ::-1]) if change == "mirror" else (picture[:, :-60], picture[:, 60:])
         evidence = ask(np.ascontiguousarray(first), np.ascontiguousarray(second))
         assert (evidence.data["moved"], evidence.data["mainly"]) == (None, []), index
-        assert evidence.data["degenerate"] is not None
+        assert evidence.data["degenerate"] in (("mirror",) if change == "mirror" else ("shift", "plane", "turn"))
+
+
+@pytest.mark.parametrize("index", range(6))
+def test_a_view_that_is_mirrored_is_named_and_unsure(index: int) -> None:
+    first, second = item("Multi-view_Reasoning", index, 41).images
+    for views in ((first, np.ascontiguousarray(second[:, ::-1])), (np.ascontiguousarray(first[:, ::-1]), second)):
+        evidence = ask(*views)
+        assert (evidence.data["moved"], evidence.data["mainly"], evidence.confidence) == (None, [], 0.5)
+        assert evidence.data["degenerate"] == "mirror"
+        assert "as in a mirror" in evidence.text
 
 
 def test_the_criterion_takes_the_homography_of_a_flat_scene_and_the_essential_matrix_of_a_deep_one() -> None:

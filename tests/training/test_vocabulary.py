@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.models._transformers import split_calls
 from hybrid.models.embedded import CHECKPOINT
+from hybrid.models.in_process.generation import split_calls
 from training.lessons import rendered
 from training.vocabulary import ASSISTANT, END, tokenizer
 

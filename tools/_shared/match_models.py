@@ -22,6 +22,7 @@ from tools._shared import local_features, loftr
 from tools._shared.backends import Learned
 from tools._shared.matching_package import converted, package_folder
 from tools._shared.prepared_pair import PairNetwork, PreparedPair, Views
+from tools._shared.reflection import believed_hands
 from tools._shared.transformers_matchers import TransformersMatcher
 from tools._shared.view_matches import Matches
 
@@ -97,14 +98,23 @@ class MatchModel:
     def predict(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
         """Matches of each pair of views, in pixels of the original pictures; EfficientLoFTR sees several at once.
 
+        A pair of which few matches fit one geometry is matched again with its second view mirrored: `reflection.py`.
+
         Raises:
             ToolError: the network returned no finite number.
         """
+
+        def match_views(views: Sequence[Views]) -> list[Matches]:
+            return self._match([self.prepare(pair) for pair in views])
+
+        return believed_hands([pair.views for pair in pairs], self._match(pairs), match_views)
+
+    def _match(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
         import torch
 
         with torch.inference_mode():
-            found = self.network.match(pairs)
-        return [_on_originals(pair, matches) for pair, matches in zip(pairs, found, strict=True)]
+            matches = self.network.match(pairs)
+        return [_on_originals(pair, one) for pair, one in zip(pairs, matches, strict=True)]
 
 
 def _on_originals(pair: PreparedPair, found: Matches) -> Matches:

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hybrid.errors import WeightsError, install_extra
-from hybrid.images import home, write_atomic
+from hybrid.images import home
+from hybrid.log.files import write_atomic
 from tools._shared.checkpoint import first_line
 from tools._shared.local_features import MODEL_TYPE
 

@@ -60,12 +60,17 @@ def from_frame(points: Points, size: tuple[int, int]) -> Points:
 
 @dataclass(frozen=True, eq=False)
 class Matches:
-    """Point k of `first` (N, 2) is point k of `second` (N, 2), pixels of each whole picture; `scores` (N,) in 0..1."""
+    """Point k of `first` (N, 2) is point k of `second` (N, 2), pixels of each whole picture; `scores` (N,) in 0..1.
+
+    `mirrored` says that the second picture was matched with left and right exchanged (`reflection.py`); `second` holds
+    pixels of the picture as it is all the same.
+    """
 
     first: Points
     second: Points
     scores: npt.NDArray[np.float64]
     matcher: str
+    mirrored: bool = False
 
     def __len__(self) -> int:
         return len(self.first)

@@ -3,9 +3,10 @@
     hybrid tools run motion early.jpg late.jpg
 
 Matches give the essential matrix (`two_views.py`); the second camera's centre lies on the side it moved to. Where one
-homography explains them as well (`flat.py`), or they lie as in a mirror, the answer is unsure, and `degenerate` says
-why. The focal length is a guess: several are tried. The learned backend finds the matches with a network, the
-weight-free one with RootSIFT and ORB. `bench/motion.py` prints what both score, and how often degenerate pairs mislead.
+homography explains them as well (`flat.py`), or one image shows the scene as in a mirror (`_shared/reflection.py`), the
+answer is unsure, and `degenerate` says why. The focal length is a guess: several are tried. The learned backend finds
+the matches with a network, the weight-free one with RootSIFT and ORB. `bench/motion.py` prints what both score, and how
+often degenerate pairs mislead.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from tools._shared.match_models import DEFAULT_WEIGHTS, LearnedPairs
 from tools._shared.matching_package import PACKAGE
 from tools._shared.pair_picture import dot_colours, draw_view, thinned
 from tools._shared.provenance import MATCHERS
-from tools._shared.view_matches import FRAME_PX, Matches, View, match_views, view_of
+from tools._shared.reflection import match_either_hand
+from tools._shared.view_matches import FRAME_PX, Matches, View, view_of
 from tools.motion.checks import CHECKS
 from tools.motion.two_views import Motion, best_motion
 
@@ -38,7 +40,7 @@ FOCAL_RATIOS = (0.8, 1.1, 1.5)
 STILL = 1.0
 """Median shift of matches below which the camera did not move, in 640ths (`FRAME_PX`) of the long side."""
 TURN_ONLY = 1.5
-"""What a turn on the spot may leave over (median, as `STILL`): less than this is no parallax."""
+"""Parallax, the median shift left over by a turn on the spot (as `STILL`), below which there is none."""
 SIDEWAYS = 0.1
 """Share of the motion that goes sideways below which it is neither left nor right."""
 MAINLY = 0.5
@@ -127,7 +129,7 @@ REASONS: Mapping[Degeneracy, str] = {
 
 def degeneracy(motion: Motion) -> Degeneracy | None:
     """The geometry, if any, from which no direction of the camera follows."""
-    found: tuple[tuple[Degeneracy, bool], ...] = (
+    criteria: tuple[tuple[Degeneracy, bool], ...] = (
         ("mirror", motion.mirrored),
         ("no motion", motion.shift < STILL),
         (motion.map_kind, motion.flat and motion.map_kind != "plane"),
@@ -135,7 +137,7 @@ def degeneracy(motion: Motion) -> Degeneracy | None:
         ("plane", motion.flat or motion.off_plane < FEWEST_OFF_PLANE),
         ("behind", motion.in_front_0_1 < LEAST_IN_FRONT),
     )
-    return next((name for name, holds in found if holds), None)
+    return next((name for name, holds in criteria if holds), None)
 
 
 def _direction(motion: Motion, axis: int) -> Direction:
@@ -244,7 +246,7 @@ class FeatureMotion(WeightFree[MotionArgs]):
     def answer(self, request: Request[MotionArgs]) -> Evidence:
         """The evidence of a request."""
         views = views_of(request)
-        return solve(request, views, match_views(*views))
+        return solve(request, views, match_either_hand(*views))
 
 
 class LearnedMotion(LearnedPairs[MotionArgs]):
@@ -254,7 +256,7 @@ class LearnedMotion(LearnedPairs[MotionArgs]):
         super().__init__("motion", LEARNED_VERSION, views_of, solve)
 
 
-LEARNED_VERSION = "motion-3"
+LEARNED_VERSION = "motion-4"
 RELIABILITY = (
     Bin(0.6, 2, 2),
     Bin(0.65, 3, 3),
@@ -303,7 +305,7 @@ TOOL = Tool(
             ),
             BackendCard(
                 name="classical",
-                version="epipolar-3",
+                version="epipolar-4",
                 make=FeatureMotion,
                 summary="RootSIFT and ORB, essential matrix (MAGSAC++) against a homography by GRIC; no weights.",
                 reliability=RELIABILITY,

@@ -9,7 +9,7 @@ fitted beside it (`flat.py`). Camera frame: x right, y down, z forward.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -37,7 +37,7 @@ class Motion:
 
     `off_plane` counts the inliers that one homography of all matches does not explain: they alone tell where the camera
     went. `flat` says that the homography is the better model (`flat_wins`), `map_kind` how it looks, and `mirrored`
-    that the inliers lie in the second view as in a mirror.
+    that the second view shows the scene as in a mirror: it was matched so, or the inliers lie so.
     """
 
     rotation: Array
@@ -76,14 +76,15 @@ def best_motion(
         return None
     here, there = _centred(matches.first, first), _centred(matches.second, second)
     mapping = flat_map(here, there)
-    found = [_motion(here, there, mapping, ratio) for ratio in focal_ratios]
-    return max((one for one in found if one is not None), key=lambda one: one.inliers * one.in_front_0_1, default=None)
+    motions = [_motion(here, there, mapping, ratio) for ratio in focal_ratios]
+    best = max((one for one in motions if one), key=lambda one: one.inliers * one.in_front_0_1, default=None)
+    return replace(best, mirrored=True) if best and matches.mirrored else best
 
 
 def relative_motion(
     matches: Matches, first: tuple[int, int], second: tuple[int, int], focal_ratio: float
 ) -> Motion | None:
-    """As `best_motion` under one focal length."""
+    """The motion under one focal length, as `best_motion`."""
     return best_motion(matches, first, second, (focal_ratio,))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hybrid.errors import UsageError
-from hybrid.images import write_atomic
+from hybrid.log.files import write_atomic
 
 if TYPE_CHECKING:
     import pyarrow as pa

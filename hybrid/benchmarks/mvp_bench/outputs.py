@@ -13,7 +13,7 @@ from hybrid.benchmarks.base import PredictedRow
 from hybrid.benchmarks.mvp_bench.data import Line, image_of, variant
 from hybrid.benchmarks.mvp_bench.parse import read_options
 from hybrid.errors import DataError
-from hybrid.json_lines import json_lines
+from hybrid.log.lines import json_lines
 
 ROTATED = "mcq_"
 """Prefix of the file that holds a model's replies to the rotations."""

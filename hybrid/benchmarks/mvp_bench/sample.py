@@ -17,7 +17,7 @@ import numpy as np
 
 from hybrid.benchmarks._shared.samples import check_request
 from hybrid.benchmarks.mvp_bench.sample_pairs import EDITS, ImagePair, pair, spare_colours
-from hybrid.images import write_atomic
+from hybrid.log.files import write_atomic
 from hybrid.samples.item import jpeg, until
 from hybrid.samples.layouts import SHAPES, Name
 from hybrid.samples.seeds import Purpose, generator

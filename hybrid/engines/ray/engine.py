@@ -12,36 +12,38 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import ray
 from ray.exceptions import RayError, RayTaskError
 
+from hybrid.config import RunLimits
 from hybrid.engines.ray.cluster import ClusterDown, Sizes, code, connected, environment_of, loads_weights, sizes
+from hybrid.engines.ray.crew import Crew, Hand, first_line
 from hybrid.engines.ray.images import Shelf, keep, lacking, of_attempt
 from hybrid.engines.ray.messages import (
-    Asked,
-    Called,
-    CaptionLeft,
-    Failed,
-    Finished,
+    CaptionAbandoned,
+    CaptionOffer,
+    CaptionQuery,
     FromWorker,
-    KeepCaption,
-    Noticed,
+    ImagesQuery,
+    ModelCallEnd,
+    ModelCallQuery,
+    ModelReply,
+    Notice,
     Place,
+    Query,
+    QuestionFailure,
+    QuestionRequest,
+    QuestionResponse,
     Ready,
-    Said,
+    ToolActorsQuery,
     ToolSetup,
-    WantCall,
-    WantCaption,
-    Wanted,
-    WantImages,
-    WantTools,
-    Wish,
+    WorkerQuery,
     WorkerSetup,
 )
 from hybrid.engines.ray.tools import MOST_RETRIES, ToolActor
@@ -52,8 +54,8 @@ from hybrid.running.engine import Engine, Tell
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun
 from hybrid.serving.sources import code_of
-from hybrid.solving.budgets import RunBudgetSpent, RunLimits, RunMeter
-from hybrid.solving.captions import CaptionBook, CaptionShelf
+from hybrid.solving.budgets import RunBudgetSpent, RunMeter
+from hybrid.solving.captions import CaptionCache, RunCaptions
 from hybrid.types import Attempt, Question, StoredImage, Usage
 
 if TYPE_CHECKING:
@@ -61,8 +63,6 @@ if TYPE_CHECKING:
 
 MOST_LOSSES = 3
 """Workers that a question may lose before it is left open."""
-MOST_STARTS = 3
-"""Workers in a row that end before they can be asked."""
 START_S = 600.0
 """How long an actor may take to find a place and to start."""
 OTHERS_S = 120.0
@@ -100,80 +100,6 @@ def _sizes(run: ResolvedRun) -> Sizes:
     )
 
 
-@dataclass(eq=False)
-class Hand:
-    """A worker that can be asked, and how many questions it has in flight."""
-
-    actor: ActorHandle[Worker]
-    ready: Ready
-    in_flight: int = 0
-
-
-class Crew:
-    """The workers of a run: started at once, used evenly, each replaced when it is lost.
-
-    Args:
-        hire: starts one worker. What it raises is why it did not start.
-        size: how many there are.
-        most: questions that one has in flight at most.
-    """
-
-    def __init__(self, hire: Callable[[], Awaitable[Hand]], size: int, most: int) -> None:
-        self.hands: list[Hand] = []
-        self._hire = hire
-        self._most = most
-        self._failed = 0
-        self._dead: ClusterDown | None = None
-        self._changed = asyncio.Event()
-        self._starting = {asyncio.create_task(self._start()) for _ in range(size)}
-
-    async def take(self) -> Hand:
-        """The worker with the fewest questions, as soon as one can take another. Raises `ClusterDown`."""
-        while True:
-            if self._dead is not None:
-                raise self._dead
-            free = [hand for hand in self.hands if hand.in_flight < self._most]
-            if free:
-                chosen = min(free, key=lambda hand: hand.in_flight)
-                chosen.in_flight += 1
-                return chosen
-            self._changed.clear()
-            await self._changed.wait()
-
-    def give_back(self, hand: Hand) -> None:
-        """A question of the worker has ended."""
-        hand.in_flight -= 1
-        self._changed.set()
-
-    def lose(self, hand: Hand) -> bool:
-        """The worker is lost, and another takes its place; whether that was not known."""
-        if hand not in self.hands:
-            return False
-        self.hands.remove(hand)
-        self._starting.add(asyncio.create_task(self._start()))
-        return True
-
-    def close(self) -> None:
-        """Start no more."""
-        for task in self._starting:
-            task.cancel()
-
-    async def _start(self) -> None:
-        while self._dead is None:
-            try:
-                self.hands.append(await self._hire())
-            except ClusterDown as error:
-                self._dead = error
-            except Exception as error:
-                self._failed += 1
-                if self._failed >= MOST_STARTS:
-                    self._dead = ClusterDown(f"no worker can be started: {_first_line(error)}")
-            else:
-                self._failed = 0
-                break
-        self._changed.set()
-
-
 class RayEngine:
     """Asks the questions of a run by workers of the cluster that this process is connected to."""
 
@@ -187,9 +113,9 @@ class RayEngine:
         self.shelf = Shelf(run.service.store)
         """The images that workers elsewhere have wanted."""
         self._numbers = itertools.count()
-        self._said: dict[Key, list[Said]] = {}
+        self._said: dict[Key, list[ModelReply]] = {}
         for call, sha256, reply in replies.earlier():
-            self._said.setdefault((call.solver, call.question), []).append(Said(call, sha256, reply))
+            self._said.setdefault((call.solver, call.question), []).append(ModelReply(call, sha256, reply))
         self._crew: Crew | None = None
         self._tools: asyncio.Task[tuple[ActorHandle[ToolActor], ...]] | None = None
         self._actors: list[ActorHandle[Any]] = []
@@ -234,33 +160,33 @@ class RayEngine:
     async def _ask(self, hand: Hand, question: Question, solver: str) -> Attempt:
         run, key = self._run, (solver, question.id)
         control = run.resources.control
-        asked = Asked(
+        asked = QuestionRequest(
             next(self._numbers),
             question if control.mode == "oracle" else question.asked(),
             solver,
             control.partners.get(question.id),
             tuple(self._said.get(key, ())),
         )
-        calls, captions = _Calls(self._meter), _Captions(run.resources.captions or CaptionBook())
-        end: Finished | Failed | None = None
+        calls, captions = _Calls(self._meter), _Captions(run.resources.captions or RunCaptions())
+        end: QuestionResponse | QuestionFailure | None = None
         try:
             async for ref in hand.actor.ask.options(num_returns="streaming").remote(asked):
                 message: FromWorker = await ref
                 match message:
-                    case Finished() | Failed():
+                    case QuestionResponse() | QuestionFailure():
                         end = message
-                    case Wanted(number=number, what=what):
+                    case WorkerQuery(number=number, what=what):
                         hand.actor.answer.remote(asked.number, number, await self._answer(what, calls, captions))
-                    case CaptionLeft(image=image):
+                    case CaptionAbandoned(image=image):
                         await captions.leave(image)
-                    case Called(used=used):
+                    case ModelCallEnd(used=used):
                         calls.end(used)
                     case _:
                         self._hear(key, message)
         finally:
             calls.close()
             await captions.close()
-        if isinstance(end, Failed):
+        if isinstance(end, QuestionFailure):
             raise end.error
         if end is None:
             raise Outage("its worker ended without an answer")
@@ -268,8 +194,8 @@ class RayEngine:
         self._said.pop(key, None)
         return end.attempt
 
-    def _hear(self, key: Key, message: Said | Noticed) -> None:
-        if isinstance(message, Said):
+    def _hear(self, key: Key, message: ModelReply | Notice) -> None:
+        if isinstance(message, ModelReply):
             self._said.setdefault(key, []).append(message)
             # A full disk is met again, and told, where answers are written.
             with suppress(OSError):
@@ -277,17 +203,17 @@ class RayEngine:
         elif message.line not in self._run.service.notices:
             self._run.service.notices.append(message.line)
 
-    async def _answer(self, what: Wish, calls: _Calls, captions: _Captions) -> Any:
+    async def _answer(self, what: Query, calls: _Calls, captions: _Captions) -> Any:
         match what:
-            case WantImages(sha256s=sha256s):
+            case ImagesQuery(sha256s=sha256s):
                 return self.shelf.refs(sha256s)
-            case WantCall():
+            case ModelCallQuery():
                 return calls.begin()
-            case WantCaption(image=image):
+            case CaptionQuery(image=image):
                 return await captions.take(image)
-            case KeepCaption(image=image, caption=caption):
+            case CaptionOffer(image=image, caption=caption):
                 return await captions.keep(image, caption)
-            case WantTools():
+            case ToolActorsQuery():
                 if self._tools is None:
                     self._tools = asyncio.create_task(self._start_tools())
                 return await asyncio.shield(self._tools)
@@ -314,10 +240,10 @@ class RayEngine:
         run = self._run
         setup = WorkerSetup(
             place=self._place,
-            config=replace(run.config, out=None),
             benchmark=run.benchmark,
             resources=replace(
                 run.resources,
+                config=replace(run.config, out=None),
                 model=None,
                 captioner=None,
                 captions=None,
@@ -358,7 +284,7 @@ class RayEngine:
         nodes = sum(node["Alive"] for node in ray.nodes())  # type: ignore[no-untyped-call]
         backends = run.tools.backends
         codes = {name: code_of(load("tools", name)) for name in backends if module_of("tools", name) != f"tools.{name}"}
-        setup = ToolSetup(self._place, options, run.config.cache, backends, -(-size.tools // nodes), codes)
+        setup = ToolSetup(self._place, options, backends, -(-size.tools // nodes), codes)
         kind: Any = ray.remote(ToolActor).options(
             num_cpus=1, num_gpus=size.tool_gpus, max_restarts=-1, max_task_retries=MOST_RETRIES, max_concurrency=1000
         )
@@ -372,35 +298,35 @@ class RayEngine:
             ray.kill(starts[task])
         errors = [error for task in done if (error := task.exception()) is not None]
         if errors:
-            raise ClusterDown(f"the tools cannot be started: {_first_line(errors[0])}")
+            raise ClusterDown(f"the tools cannot be started: {first_line(errors[0])}")
         return tuple(starts[task] for task in done)
 
 
 class _Captions:
     """The captions that one question wants: what it was to make and did not is left to the next one."""
 
-    def __init__(self, shelf: CaptionShelf) -> None:
-        self._shelf = shelf
+    def __init__(self, cache: CaptionCache) -> None:
+        self._cache = cache
         self._making: set[StoredImage] = set()
 
     async def take(self, image: StoredImage) -> str | None:
-        """See `CaptionShelf`."""
-        caption = await self._shelf.take(image)
+        """See `CaptionCache`."""
+        caption = await self._cache.take(image)
         if caption is None:
             self._making.add(image)
         return caption
 
     async def keep(self, image: StoredImage, caption: str) -> str:
-        """See `CaptionShelf`."""
-        kept = await self._shelf.keep(image, caption)
+        """See `CaptionCache`."""
+        kept = await self._cache.keep(image, caption)
         self._making.discard(image)
         return kept
 
     async def leave(self, image: StoredImage) -> None:
-        """See `CaptionShelf.give_up`."""
+        """See `CaptionCache`."""
         if image in self._making:
             self._making.discard(image)
-            await self._shelf.give_up(image)
+            await self._cache.give_up(image)
 
     async def close(self) -> None:
         """The question has ended, or its worker is lost."""
@@ -438,7 +364,3 @@ class _Calls:
 
 async def _awaited(ref: Any) -> Any:
     return await ref
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0]

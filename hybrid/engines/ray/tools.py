@@ -1,45 +1,49 @@
-"""Specialists for all workers: an actor that runs them, and the `ToolRunner` by which a question reaches it.
+"""Specialists for all workers: an actor that runs them, and the `Executor` by which the tool service of a worker asks.
 
-The actor itself runs no tool. As a run on one machine does, it has them in a process of their own (`IsolatedTools`), so
-that the same rules say which call is to blame for a hang or a crash; and so nothing that a tool does ends the actor. An
-actor that is lost was lost with its node: Ray starts it again elsewhere and asks again what it was asked.
+The actor itself runs no tool. As a run on one machine does, it has them in a process of their own (`WorkerExecutor`),
+so that the same rules say which request is the culprit of a hang or a crash; and so nothing that a tool does ends the
+actor. An actor that is lost was lost with its node: Ray starts it again elsewhere and sends its requests again.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
+import time
+import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextvars import ContextVar
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ray.exceptions import RayError, RayTaskError
 
-from hybrid.engines.ray.cluster import ClusterDown, other_program
+from hybrid.config.memory import memory_to_use
+from hybrid.engines.ray.cluster import other_program
 from hybrid.engines.ray.images import Shelf, bytes_of, keep, lacking, take
 from hybrid.engines.ray.line import Line
 from hybrid.engines.ray.messages import (
-    Failed,
-    Found,
-    Lacking,
-    Noticed,
+    ImagesLacking,
+    ImagesQuery,
+    Notice,
     Ready,
-    ToolAsked,
+    TimedResponse,
+    ToolActorsQuery,
     ToolSetup,
-    WantImages,
-    WantTools,
 )
 from hybrid.engines.ray.node import here, move_to
-from hybrid.errors import Outage, UsageError
+from hybrid.errors import Outage, ServerDown, UsageError
 from hybrid.images import ImageStore, home
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.isolated import IsolatedTools
-from hybrid.serving.memory import memory_to_use
-from hybrid.serving.service import ServiceOptions, ToolRunner, ToolService
+from hybrid.serving.executor import RemoteExecutor, error_of, failure_of
+from hybrid.serving.pipeline import on_disk
+from hybrid.serving.protocol import Failure, Request, Response, ToolRequest, ToolResponse
 from hybrid.serving.sources import code_of
-from hybrid.timing import CallTime
-from hybrid.tool import Args, Tool
-from hybrid.types import Finding, ImageRef
+from hybrid.serving.supervisor import WorkerExecutor
+from hybrid.timing import ElapsedTime, Stopwatch
+from hybrid.tool import Tool
+from hybrid.types import Finding
 from hybrid.weights import backends_in_use
 
 if TYPE_CHECKING:
@@ -47,7 +51,11 @@ if TYPE_CHECKING:
     from ray.actor import ActorHandle
 
 MOST_RETRIES = 3
-"""How often a call is asked again when its actor is lost."""
+"""How often a request is sent again when its actor is lost."""
+LOOK_S = 1.0
+"""How often a worker asks how long a request has run that has no response yet."""
+NOTHING = ElapsedTime(0.0, 0.0, runs=False, rate=0.0)
+LINE: ContextVar[Line] = ContextVar("line of the question under way")
 
 
 class ToolActor:
@@ -56,40 +64,48 @@ class ToolActor:
     def __init__(self, setup: ToolSetup) -> None:
         move_to(setup.place.folder)
         self._store = ImageStore(home() / "images")
-        findings = FindingCache(home() / "findings" if setup.cache else None, self._store)
         options = replace(setup.options, process_bytes=memory_to_use() * 4 // 5 // setup.neighbours)
-        kind = IsolatedTools if options.isolated else ToolService
-        self._runner: ToolRunner = kind(self._store, findings, options)
-        self._told = 0
+        # Findings are kept where they are asked for.
+        self._executor = WorkerExecutor(FindingCache(None, self._store), options)
+        self._watches: dict[str, Stopwatch] = {}
         self._refusal = other_program(setup.place.code, here(), setup.place.tools) or other_tools(setup, here())
 
     async def ready(self) -> Ready:
-        """That it can be asked, or why it must not be."""
+        """Whether it can be asked, or why it must not be."""
         return Ready(os.getpid(), here(), self._refusal)
 
-    async def find(self, asked: ToolAsked, refs: Mapping[str, ObjectRef[bytes]]) -> Found | Lacking | Failed:
-        """The finding of a call, for which these images are at hand if the store lacks them."""
+    async def ask(
+        self, request: Request, token: str, refs: Mapping[str, ObjectRef[bytes]]
+    ) -> TimedResponse | ImagesLacking:
+        """The outcome of a request, for which these images are at hand if the store lacks them."""
         if self._refusal is not None:
-            return Failed(ClusterDown(self._refusal))
-        spent = CallTime(asked.left)
+            return TimedResponse(failure_of(request.number, ServerDown(self._refusal)), NOTHING)
+        watch = self._watches[token] = Stopwatch(time.monotonic)
+        watch.waiting = 1
+        outcome: Response | Failure
         try:
             await take(self._store, refs)
-            if wanted := lacking(self._store, (ref.image.sha256 for ref in asked.images)):
-                return Lacking(wanted)
-            tool: Tool = load("tools", asked.tool)
-            finding = await self._runner.call(tool, tool.parse(asked.args), asked.images, asked.seed, spent)
+            images = request.images if isinstance(request, ToolRequest) else ()
+            if wanted := lacking(self._store, (ref.image.sha256 for ref in images)):
+                return ImagesLacking(wanted)
+            outcome = await self._executor.ask(request, watch)
         except Exception as error:
-            return Failed.of(error, spent.busy)
-        return Found(finding, spent.busy, self._new_notices())
+            outcome = failure_of(request.number, error)
+        finally:
+            del self._watches[token]
+        return TimedResponse(outcome, watch.read())
+
+    async def look(self, token: str, awaited: bool) -> ElapsedTime | None:
+        """How long a request has run; None where it has ended. `awaited` says whether a caller still waits."""
+        watch = self._watches.get(token)
+        if watch is None:
+            return None
+        watch.waiting = int(awaited)
+        return watch.read()
 
     async def images(self, sha256s: Sequence[str]) -> dict[str, bytes]:
         """Pictures that its tools made."""
         return bytes_of(self._store, sha256s)
-
-    def _new_notices(self) -> tuple[str, ...]:
-        new = tuple(self._runner.notices[self._told :])
-        self._told += len(new)
-        return new
 
 
 def other_tools(setup: ToolSetup, node: str) -> str | None:
@@ -112,75 +128,87 @@ def other_tools(setup: ToolSetup, node: str) -> str | None:
     return None
 
 
-@dataclass(frozen=True)
-class Lender:
-    """What the questions of a worker need to reach tools: its store, and what it has put for others."""
+class ActorExecutor(RemoteExecutor):
+    """Runs tools in the tool actors of the cluster. All requests about one image go to one actor.
 
-    store: ImageStore
-    shelf: Shelf
-    options: ServiceOptions
+    Args:
+        cache: findings and images of the worker's node.
+        shelf: what the worker has put for others.
+    """
 
+    def __init__(self, cache: FindingCache, shelf: Shelf) -> None:
+        super().__init__()
+        self._cache, self._store, self._shelf = cache, cache.store, shelf
+        self._worker = uuid.uuid4().hex
 
-class SharedTools:
-    """The tools as one question reaches them: a `ToolRunner`. All calls of a question go to one actor."""
-
-    def __init__(self, lender: Lender, line: Line, place: int) -> None:
-        self.store = lender.store
-        self.cache = FindingCache(None, lender.store)
-        self.options = lender.options
-        self.computed = 0
-        self.notices: list[str] = []
-        self._shelf = lender.shelf
-        self._line = line
-        self._place = place
-
-    async def call(
-        self, tool: Tool, args: Args, images: Sequence[ImageRef], seed: int = 0, spent: CallTime | None = None
-    ) -> Finding:
-        """Find out: as `ToolService.call`.
+    async def ask(self, request: Request, watch: Stopwatch) -> Response:
+        """As `RemoteExecutor.ask`.
 
         Raises:
             Outage: besides, the actor was lost more than `MOST_RETRIES` times.
         """
-        spent = spent or CallTime()
-        actors: tuple[ActorHandle[ToolActor], ...] = await self._line.want(WantTools())
-        actor = actors[self._place % len(actors)]
-        asked = ToolAsked(tool.card.name, args.model_dump(mode="json"), tuple(images), seed, spent.rest)
+        actors: tuple[ActorHandle[ToolActor], ...] = await LINE.get().want(ToolActorsQuery())
+        first = request.images[0].image.sha256 if isinstance(request, ToolRequest) and request.images else "0"
+        actor = actors[int(first[:8], 16) % len(actors)]
         try:
-            return await self._found(actor, asked, spent)
+            answer = await self._answer(actor, request, watch, {})
+            if isinstance(answer, ImagesLacking):
+                answer = await self._answer(actor, request, watch, await self._lend(answer.sha256s))
+            if isinstance(answer, ImagesLacking):
+                raise Outage(f"{request.tool}: no store has the image {answer.sha256s[0][:12]}")
+            watch.show(answer.elapsed)
+            for line in answer.outcome.notices:
+                LINE.get().tell(Notice(line))
+            if isinstance(answer.outcome, Failure):
+                raise error_of(answer.outcome)
+            if isinstance(answer.outcome, ToolResponse):
+                await self._fetch(actor, answer.outcome.finding)
+                if isinstance(request, ToolRequest) and request.answering == answer.outcome.answering:
+                    await asyncio.to_thread(self._keep, request.key, answer.outcome.finding)
         except RayTaskError:
             raise
         except RayError as error:
-            raise Outage(f"{tool.card.name}: the actor that runs the tools was lost: {type(error).__name__}") from error
-
-    async def _found(self, actor: ActorHandle[ToolActor], asked: ToolAsked, spent: CallTime) -> Finding:
-        refs: Mapping[str, ObjectRef[bytes]] = {}
-        answer: Any = await actor.find.remote(asked, refs)
-        if isinstance(answer, Lacking):
-            answer = await actor.find.remote(asked, await self._lend(answer.sha256s))
-        if isinstance(answer, Lacking):
-            raise Outage(f"{asked.tool}: no store has the image {answer.sha256s[0][:12]}")
-        spent.busy += answer.busy
-        if isinstance(answer, Failed):
-            raise answer.error
-        for line in answer.notices:
-            self._line.tell(Noticed(line))
-        await self._fetch(actor, answer.finding)
-        return answer.finding
-
-    async def _lend(self, sha256s: tuple[str, ...]) -> dict[str, ObjectRef[bytes]]:
-        """The images as objects: those of the run, which are put once for all, and what was made since."""
-        refs: dict[str, ObjectRef[bytes]] = await self._line.want(WantImages(sha256s))
-        return {**self._shelf.refs(one for one in sha256s if one not in refs), **refs}
-
-    async def _fetch(self, actor: ActorHandle[ToolActor], finding: Finding) -> None:
-        """Take the pictures of a finding where the actor's store is not this one."""
-        if wanted := lacking(self.store, (ref.image.sha256 for ref in finding.images)):
-            for sha256, data in (await actor.images.remote(wanted)).items():
-                keep(self.store, sha256, data)
+            raise Outage(f"{request.tool}: the actor that runs the tools was lost: {type(error).__name__}") from error
+        return answer.outcome
 
     def warm(self) -> None:
         """Nothing: the actors of the cluster are there before the first question."""
 
     def close(self) -> None:
         """Nothing is held."""
+
+    async def _answer(
+        self,
+        actor: ActorHandle[ToolActor],
+        request: Request,
+        watch: Stopwatch,
+        refs: Mapping[str, ObjectRef[bytes]],
+    ) -> TimedResponse | ImagesLacking:
+        """The answer of the actor; until it is there, the watch shows what its own watch does."""
+        token = f"{self._worker}/{request.number}"
+        answer = asyncio.ensure_future(_awaited(actor.ask.remote(request, token, refs)))
+        while not answer.done():
+            await asyncio.wait({answer}, timeout=LOOK_S)
+            if not answer.done() and (elapsed := await actor.look.remote(token, watch.waiting > 0)) is not None:
+                watch.show(elapsed)
+        return answer.result()
+
+    def _keep(self, key: str, finding: Finding) -> None:
+        with on_disk("written"):
+            self._cache.put(key, finding)
+
+    async def _lend(self, sha256s: tuple[str, ...]) -> dict[str, ObjectRef[bytes]]:
+        """The images as objects: those of the run, which are put once for all, and what was made since."""
+        refs: dict[str, ObjectRef[bytes]] = await LINE.get().want(ImagesQuery(sha256s))
+        return {**self._shelf.refs(one for one in sha256s if one not in refs), **refs}
+
+    async def _fetch(self, actor: ActorHandle[ToolActor], finding: Finding) -> None:
+        """Take the pictures of a finding where the actor's store is not this one."""
+        if wanted := lacking(self._store, (ref.image.sha256 for ref in finding.images)):
+            for sha256, data in (await actor.images.remote(wanted)).items():
+                keep(self._store, sha256, data)
+
+
+async def _awaited(ref: Any) -> TimedResponse | ImagesLacking:
+    answer: TimedResponse | ImagesLacking = await ref
+    return answer

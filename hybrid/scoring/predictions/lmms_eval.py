@@ -16,7 +16,7 @@ from typing import Any
 
 from hybrid.benchmarks.base import PredictedRow
 from hybrid.errors import DataError
-from hybrid.json_lines import json_lines
+from hybrid.log.lines import json_lines
 from hybrid.scoring.predictions.base import Recognised, letter_of
 
 IDS = ("idx", "id", "question_id")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hybrid.errors import ToolError
-from hybrid.run_folder import LOG
+from hybrid.log.folder import LOG
 from hybrid.running.run_log import run_log, shown
 from hybrid.secrets import keep_secret
 from hybrid.serving.stages import tool_errors

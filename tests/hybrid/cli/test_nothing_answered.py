@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from hybrid.run_folder import RunFolder, error_line
+from hybrid.log.attempts import Unfinished
+from hybrid.log.codec import to_json
+from hybrid.log.folder import RunFolder
 
 Command = Callable[..., Any]
 
@@ -21,8 +23,8 @@ def silent(command: Command, blink: tuple[str, ...], tmp_path: Path) -> Path:
     (run / "mllm" / "attempts.jsonl").write_bytes(b"")
     del manifest["files"]["mllm/attempts.jsonl"]
     folder.write_manifest(manifest)
-    journal = folder.errors("mllm")
-    journal.append(*(error_line(one.id, "HTTP 401: no such key") for one in folder.questions()))
+    journal = folder.journal("mllm")
+    journal.append(*(to_json(Unfinished, Unfinished(one.id, "HTTP 401: no such key")) for one in folder.questions()))
     journal.close()
     return run
 

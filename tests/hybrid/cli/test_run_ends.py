@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from hybrid.benchmarks.blink import Blink
-from hybrid.run_folder import RunFolder
+from hybrid.log.folder import RunFolder
 from hybrid.running.sight import PROBE_NUMBER, PROBE_TEXT
 
 Command = Callable[..., Any]

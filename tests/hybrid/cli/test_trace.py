@@ -17,7 +17,7 @@ pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="the extra 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from hybrid.cli._config_file import OPTIONS
-from hybrid.run_folder import LOG
+from hybrid.log.folder import LOG
 from hybrid.secrets import redact
 
 Command = Callable[..., Any]

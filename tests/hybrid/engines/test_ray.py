@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from hybrid.config import ModelSettings, RunConfig, RunLimits, ServiceOptions
+
 pytest.importorskip("ray", reason="the extra `ray` is not installed")
 
 import ray
@@ -24,18 +26,16 @@ from ray.cluster_utils import Cluster
 
 from bench._chat_server import answer_body, framed, offers_tools, read_request, sight, tool_call, tool_results
 from hybrid.benchmarks.base import ScoreOptions
-from hybrid.engines.ray.engine import Hand, RayEngine, on_ray
+from hybrid.engines.ray.crew import Hand
+from hybrid.engines.ray.engine import RayEngine, on_ray
 from hybrid.engines.ray.images import lacking
-from hybrid.models.base import ModelRefused, ModelSettings
-from hybrid.running.config import RunConfig
+from hybrid.models.base import ModelRefused
 from hybrid.running.engine import Engine, Tell
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, carry_out
 from hybrid.running.signals import Interrupted, until_signal
 from hybrid.scoring.score import Scored, score_run
-from hybrid.serving.service import ServiceOptions
-from hybrid.solving.budgets import RunLimits
 from hybrid.types import Attempt
 
 OPTIONS = ScoreOptions()
@@ -284,8 +284,8 @@ async def test_scores_attempts_and_pictures_are_those_of_this_process(
     assert expected == {}
     usages = [exchange.reply.usage for one in run.folder.attempts("controller") for exchange in one.exchanges]
     assert [(usage.model_calls, usage.tool_calls) for usage in usages] == [(2, 1)] * 5
-    traces = [path.read_text() for path in (run.folder.path / "specialist" / "traces").iterdir()]
-    made = {sha256 for trace in traces for sha256 in re.findall(r'"sha256": ?"([0-9a-f]{64})"', trace)}
+    recorded = (run.folder.path / "specialist" / "attempts.jsonl").read_text()
+    made = set(re.findall(r'"sha256": ?"([0-9a-f]{64})"', recorded))
     shown = {image.sha256 for question in run.sound for image in question.images}
     # Each picture that a tool made is in the store of the run, though no tool ran here but for two questions.
     assert made - shown
@@ -338,11 +338,10 @@ async def test_a_worker_killed_half_way_costs_what_it_had_in_flight(
     assert sorted(descriptions.values()) == [1] * 12
     assert len(server.cats()) == 12 + in_flight
     assert [line for line in watched.told if "was lost (ActorDiedError)" in line and f"({in_flight})" in line]
-    assert not (run.folder.path / "replies.jsonl").exists()
     # A description that is known costs no call of the budget.
     meter = run.resources.run_meter
     assert (meter.used.model_calls, meter.pending) == (1 + 12 + 12 + in_flight, 0)
-    kept = (run.folder.path / "captions.jsonl").read_text().splitlines()
+    kept = (run.folder.path / "replies.jsonl").read_text().splitlines()
     assert len({json.loads(line)["image"] for line in kept}) == len(kept) == 12
     # An image is put once, however many workers and nodes want it, and arrives as it was.
     shown = {question.images[0].sha256 for question in run.sound}

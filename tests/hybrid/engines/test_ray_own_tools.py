@@ -130,6 +130,6 @@ def test_workers_find_tools_of_ones_own(lies: Any, tmp_path: Path, fakes: Any, u
     command = [sys.executable, "-m", "hybrid", *map(str, words)]
     done = subprocess.run(command, cwd=tmp_path, env=told, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
-    traces = [path.read_text() for path in (tmp_path / "run" / "controller" / "traces").iterdir()]
-    assert len(traces) == 2
-    assert all("The red channel is at 0." in trace for trace in traces)
+    attempts = (tmp_path / "run" / "controller" / "attempts.jsonl").read_text().splitlines()
+    assert len(attempts) == 2
+    assert all("The red channel is at 0." in line for line in attempts)

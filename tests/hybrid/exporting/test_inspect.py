@@ -13,7 +13,7 @@ import pytest
 from hybrid.errors import UsageError
 from hybrid.exporting.base import ExportedRun, ExportOptions
 from hybrid.exporting.inspect import ATTACHMENT, EXPORTER
-from hybrid.scoring.traces import calls_of, read_trace
+from hybrid.scoring.traces import calls_of
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is of the extra inspect")
 
@@ -72,7 +72,7 @@ def test_a_log_reads_back_with_scores_calls_and_usage(traced: Path, tmp_path: Pa
     questions = run.folder.questions().by_id
     assert [sample.id for sample in log.samples] == list(questions)
     for sample, score in zip(log.samples, own.scores, strict=True):
-        attempt = read_trace(run.folder, "specialist", sample.id)
+        attempt = run.folder.recorded("specialist").by_id[sample.id]
         calls = [call for exchange in attempt.exchanges for call in calls_of(exchange)]
         assert calls
         asked = [call for message in sample.messages for call in getattr(message, "tool_calls", None) or ()]
@@ -94,7 +94,7 @@ def test_images_are_attached_once_and_whole(traced: Path, tmp_path: Path) -> Non
         contents = [part for one in sample.messages if isinstance(one.content, list) for part in one.content]
         used = [part.image.removeprefix(ATTACHMENT) for part in contents if part.type == "image"]
         assert set(used) == set(sample.attachments)
-        exchanges = read_trace(run.folder, "specialist", sample.id).exchanges
+        exchanges = run.folder.recorded("specialist").by_id[sample.id].exchanges
         shown = [ref for one in exchanges for ref in one.prompt.images]
         shown += [ref for one in exchanges for step in one.reply.steps if step.kind == "tool" for ref in step.images]
         uris = [sample.attachments[name].partition(",") for name in used]
@@ -128,19 +128,6 @@ def test_what_cannot_be_written_is_one_line(traced: Path, tmp_path: Path, monkey
     with pytest.raises(UsageError, match=r"specialist/val_.* is not in the store .* --images none"):
         EXPORTER.export(run, tmp_path / "a.eval", ExportOptions())
     assert not list(tmp_path.glob("a.*"))
-
-
-def test_a_question_without_trace_keeps_its_reply(made_up_runs: Any, tmp_path: Path) -> None:
-    made = made_up_runs.write(tmp_path, "blink", size=2)
-    run = ExportedRun.at(made.real / "controller")
-    shutil.rmtree(made.real / "controller" / "traces")
-    written = EXPORTER.export(run, tmp_path / "a.eval", ExportOptions("none"))
-    assert written.notes[0].startswith("6 questions have no trace: their tool calls are left out (")
-    log = read_eval_log(str(tmp_path / "a.eval"))
-    attempts = run.folder.recorded("controller").by_id
-    assert {one.id: one.output.completion for one in log.samples} == {
-        name: attempts[name].exchanges[-1].reply.text for name in attempts
-    }
 
 
 @pytest.mark.slow

@@ -17,8 +17,8 @@ from hybrid.exporting import vlmevalkit
 from hybrid.exporting.base import ExportedRun, ExportOptions
 from hybrid.exporting.lmms_eval import EXPORTER as LMMS_EVAL
 from hybrid.exporting.vlmevalkit import EXPORTER as VLMEVALKIT
+from hybrid.log.folder import RunFolder
 from hybrid.registry import load, names
-from hybrid.run_folder import RunFolder
 from hybrid.scoring.predictions import vlmevalkit as reader
 from hybrid.scoring.score import Scored, score_predictions
 from hybrid.types import Outcome, Score
@@ -130,7 +130,7 @@ def test_a_failed_question_is_left_out_and_said(made_up_runs: Any, tmp_path: Pat
     found = reader.read(tmp_path / "s.tsv")
     assert found is not None
     assert len(found.rows) == 13
-    assert written.notes[0].startswith("left out: 2 questions that nobody answered: ")
+    assert written.notes[0].startswith("left out: 2 questions without an answer: ")
 
 
 def test_several_solvers_want_a_name(made_up_runs: Any, tmp_path: Path) -> None:

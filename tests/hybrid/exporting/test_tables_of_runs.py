@@ -13,7 +13,7 @@ from hybrid.exporting.base import ExportedRun, ExportOptions
 from hybrid.exporting.parquet import COLUMNS
 from hybrid.exporting.parquet import EXPORTER as PARQUET
 from hybrid.exporting.submission import EXPORTER as SUBMISSION
-from hybrid.run_folder import RunFolder
+from hybrid.log.folder import RunFolder
 
 
 def table_of(path: Path, out: Path) -> Any:

@@ -4,15 +4,20 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hybrid.config import ModelSettings
 from hybrid.errors import HybridError, Outage, ServerDown
+from hybrid.images import ImageStore
+from hybrid.messages import AssistantMessage
 from hybrid.models import CallKey, ModelRefused
+from hybrid.models.caller import Caller, ChatRequest, Keep
 from hybrid.models.circuit import Circuit
 from hybrid.models.failures import StatusError, UnreadableReplyError
-from hybrid.models.sending import Sender
+from hybrid.models.images import ImageEncoder, ImageRules
 from hybrid.timing import CallTime, counted
 
 
@@ -39,24 +44,39 @@ class World:
     retries: int = 3
     requests: list[tuple[float, str]] = field(default_factory=list)
     ends: dict[str, str] = field(default_factory=dict)
-    circuit: Circuit | None = None
+    name: str = "openai:m"
+    images: ImageEncoder = field(default_factory=lambda: ImageEncoder(ImageStore(Path("unused")), ImageRules()))
 
     def __post_init__(self) -> None:
-        self.circuit = Circuit("openai:m", clock=lambda: asyncio.get_running_loop().time())
-        self.sender = Sender("openai:m", self.retries, self.circuit)
+        circuit = Circuit(self.name, clock=lambda: asyncio.get_running_loop().time())
+        self.model = Caller(self, ModelSettings(retries=self.retries), circuit)
+
+    def metadata(self) -> dict[str, Any]:
+        return {}
+
+    def connection(self) -> dict[str, Any]:
+        return {}
+
+    def request(self, messages: Any, tools: Any, call: CallKey) -> ChatRequest[None]:
+        return ChatRequest(call, None, "", ())
+
+    async def send(self, request: ChatRequest[None], keep: Keep) -> AssistantMessage:
+        loop, question = asyncio.get_running_loop(), request.call.question
+        self.requests.append((loop.time(), question))
+        error = self.says(question, loop.time())
+        await asyncio.sleep(0.0 if isinstance(error, ConnectionRefusedError) else self.latency_s)
+        if error is not None:
+            raise error
+        return AssistantMessage("said")
+
+    def read(self, reply: bytes, call: CallKey) -> AssistantMessage:
+        return AssistantMessage(reply.decode())
+
+    async def close(self) -> None:
+        """Nothing is held open."""
 
     async def ask(self, question: str) -> str:
-        loop = asyncio.get_running_loop()
-
-        async def request() -> str:
-            self.requests.append((loop.time(), question))
-            error = self.says(question, loop.time())
-            await asyncio.sleep(0.0 if isinstance(error, ConnectionRefusedError) else self.latency_s)
-            if error is not None:
-                raise error
-            return "said"
-
-        return (await self.sender.send(request, CallKey(question)))[0]
+        return (await self.model.chat([], (), CallKey(question))).text
 
     async def run(self, questions: int, concurrency: int) -> float:
         """Ask them all; what stops a run stops this one. Returns the seconds that it took."""

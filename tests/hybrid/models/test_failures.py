@@ -8,14 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.config import ModelSettings
 from hybrid.errors import Outage
 from hybrid.images import ImageStore
 from hybrid.messages import user_message
-from hybrid.models import CallKey, ModelRefused, ModelSettings
+from hybrid.models import CallKey, ModelRefused
+from hybrid.models.caller import Caller
+from hybrid.models.chat_completions.client import ChatCompletionsClient
 from hybrid.models.circuit import Circuit, CircuitLimits
-from hybrid.models.failures import Backoff, Failure, StatusError, classify, summary
-from hybrid.models.langchain_chat import LangChainChat
-from hybrid.models.openai_chat import OpenAIChat
+from hybrid.models.failures import Backoff, Failure, StatusError, read_failure, summary
+from hybrid.models.langchain.client import LangChainClient
 from hybrid.secrets import keep_secret
 
 GOOD: dict[str, Any] = {
@@ -44,15 +46,15 @@ QUICK = Backoff(base_s=0.01, cap_s=0.05)
 ALL = pytest.mark.parametrize("name", GOOD)
 
 
-def model(name: str, recorder: Any, store: ImageStore, **settings: Any) -> LangChainChat | OpenAIChat:
+def model(name: str, recorder: Any, store: ImageStore, **settings: Any) -> Caller[Any]:
     url = f"{recorder.url}/v1" if name.startswith("openai") else recorder.url
     chosen = ModelSettings(**{"base_url": url, "timeout_s": 10.0, **settings})
     circuit = Circuit(name, CircuitLimits(pause_s=0.01, cap_s=0.02, away_s=0.05))
-    kind = OpenAIChat if name.startswith("openai") else LangChainChat
-    return kind(name, chosen, store, QUICK, circuit)
+    client: Any = ChatCompletionsClient if name.startswith("openai") else LangChainClient
+    return Caller(client(name, chosen, store), chosen, circuit, QUICK)
 
 
-async def ask(chat: LangChainChat | OpenAIChat) -> Any:
+async def ask(chat: Caller[Any]) -> Any:
     try:
         return await chat.chat([user_message(["Which?"])], (), CallKey("q"))
     finally:
@@ -220,7 +222,9 @@ async def test_a_server_that_is_not_there_is_an_outage(name: str, store: ImageSt
 
 async def test_retry_after_is_waited_for(recorder: Any, answer: Any, store: ImageStore) -> None:
     recorder.says(answer({"error": {"message": "slow"}}, 429, {"retry-after": "1"}), GOOD["openai:m"])
-    chat = OpenAIChat("openai:m", ModelSettings(base_url=f"{recorder.url}/v1"), store, Backoff(base_s=0.001, cap_s=0.4))
+    settings = ModelSettings(base_url=f"{recorder.url}/v1")
+    client = ChatCompletionsClient("openai:m", settings, store)
+    chat = Caller(client, settings, backoff=Backoff(base_s=0.001, cap_s=0.4))
     started = time.monotonic()
     await ask(chat)
     assert time.monotonic() - started >= 0.4
@@ -236,9 +240,9 @@ def test_pauses_are_repeatable_bounded_and_as_long_as_asked(question: str, attem
 
 
 def test_what_is_not_about_the_provider_is_not_retried() -> None:
-    assert classify(AssertionError("ours")) is Failure.BUG
-    assert classify(RuntimeError("ours")) is Failure.BUG
-    assert classify(TypeError("f() got an unexpected keyword argument 'seed'")) is Failure.CONFIGURATION
+    assert read_failure(AssertionError("ours")).kind is Failure.BUG
+    assert read_failure(RuntimeError("ours")).kind is Failure.BUG
+    assert read_failure(TypeError("f() got an unexpected keyword argument 'seed'")).kind is Failure.CONFIGURATION
     assert summary(RuntimeError("a\n b")) == "RuntimeError: a b"
     assert summary(RuntimeError()) == "RuntimeError"
 
@@ -248,7 +252,7 @@ def test_every_status_means_something(status: int) -> None:
     class Refused(Exception):
         status_code = status
 
-    failure = classify(Refused("no"))
+    failure = read_failure(Refused("no")).kind
     assert (failure is Failure.RETRY) == (status >= 500 or status in {408, 409, 425, 429})
     assert (failure is Failure.KEY) == (status == 401)
     assert (failure is Failure.REQUEST) == (400 <= status < 500 and status not in {401, 408, 409, 425, 429})
@@ -274,7 +278,7 @@ def test_every_status_means_something(status: int) -> None:
     ],
 )
 def test_words_and_status_together(status: int, body: Any, failure: Failure) -> None:
-    assert classify(StatusError(status, body)) is failure
+    assert read_failure(StatusError(status, body)).kind is failure
 
 
 def test_the_summary_of_a_huge_error_is_quick_and_cut_after_redaction() -> None:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from hybrid.config import ModelSettings
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
-from hybrid.models import ModelSettings, open_model
-from hybrid.models.text_protocol import TextProtocol
+from hybrid.models import open_model
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,6 @@ def test_every_kind_opens_by_its_name(store: ImageStore, tmp_path: Path) -> None
 
 def test_text_tool_calling_wraps_any_model(store: ImageStore) -> None:
     model = open_model("openai:m", ModelSettings(base_url="http://127.0.0.1:9", tool_calling="text"), store)
-    assert isinstance(model, TextProtocol)
     assert model.metadata()["tool_calling"] == "text"
 
 

@@ -3,12 +3,15 @@ from typing import Any
 
 import pytest
 
+from hybrid.config import ModelSettings
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.messages import user_message
-from hybrid.models import CallKey, ModelSettings, open_model
-from hybrid.models.langchain_chat import LangChainChat
-from hybrid.models.providers import PROVIDERS, connection, for_samples, options
+from hybrid.models import CallKey, open_model
+from hybrid.models.caller import Caller
+from hybrid.models.langchain.client import LangChainClient
+from hybrid.models.options import connection, for_samples, options
+from hybrid.models.providers import PROVIDERS
 
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY")
 URLS = ("OPENAI_BASE_URL", "OPENAI_API_BASE", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_URL", "OLLAMA_HOST")
@@ -122,7 +125,8 @@ def test_an_option_that_is_not_taken_is_refused(provider: str, settings: dict[st
 async def test_an_unknown_model_arg_is_refused_before_anything_is_sent(
     name: str, recorder: Any, store: ImageStore
 ) -> None:
-    chat = LangChainChat(name, ModelSettings(base_url=recorder.url, extra={"colour": 1}, retries=0), store)
+    settings = ModelSettings(base_url=recorder.url, extra={"colour": 1}, retries=0)
+    chat = Caller(LangChainClient(name, settings, store), settings)
     try:
         with pytest.raises(UsageError, match="--model-arg colour"):
             await chat.chat([user_message(["q"])], (), CallKey("q"))

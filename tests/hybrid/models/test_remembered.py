@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hybrid.config import ModelSettings
 from hybrid.errors import Outage
 from hybrid.images import ImageStore
 from hybrid.messages import (
@@ -18,10 +19,9 @@ from hybrid.messages import (
     ToolMessage,
     user_message,
 )
-from hybrid.models import CallKey, ModelSettings, open_model, remembering
+from hybrid.models import CallKey, open_model, remembering
 from hybrid.models.base import Likelihoods
 from hybrid.models.remembered import RememberedModel
-from hybrid.models.text_protocol import TextProtocol
 from hybrid.tool import Tool
 from hybrid.types import StoredImage
 
@@ -148,15 +148,9 @@ async def test_likelihoods_stay_available() -> None:
 
 def test_a_listener_keeps_its_own_replies() -> None:
     log = Pages()
-    for wrap in (lambda model: model, TextProtocol):
-        inner: Any = Listening()
-        model = wrap(inner)
-        assert remembering(model, log) is model
-        assert inner.log is log
-
-
-def test_text_calls_are_remembered_around_the_protocol(fakes: Any) -> None:
-    assert isinstance(remembering(TextProtocol(fakes.QueueModel([])), Pages()), RememberedModel)
+    model: Any = Listening()
+    assert remembering(model, log) is model
+    assert model.log is log
 
 
 def test_recordings_are_not_kept(store: ImageStore, tmp_path: Path, fakes: Any) -> None:

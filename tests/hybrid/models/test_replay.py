@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.config import ModelSettings
 from hybrid.errors import DataError, NotRecorded, UsageError
 from hybrid.images import ImageStore
-from hybrid.models import CallKey, ChatModel, ModelSettings, open_model
+from hybrid.log.attempts import attempt_line
+from hybrid.log.folder import RunFolder
+from hybrid.models import CallKey, ChatModel, open_model
 from hybrid.models.base import prompt_sha256
 from hybrid.models.replay import read_lines
-from hybrid.run_folder import RunFolder
 from hybrid.tool import Tool
 from hybrid.types import Attempt, Exchange, Json, Kind, Prompt, Reply, Step
 
@@ -174,9 +176,8 @@ async def test_a_run_of_our_own_replays_by_ask_and_call_with_its_prompts(tmp_pat
     run = RunFolder(tmp_path)
     attempt = Attempt("q#s2", exchanges, 1.0)
     journal = run.journal("mllm")
-    journal.append(b"{}")
+    journal.append(b'{"id":"q9","error":"away"}', attempt_line(attempt))
     journal.close()
-    run.write_trace("mllm", attempt)
     model = replay(tmp_path / "mllm")
     assert model.metadata()["recordings"] == 2
     first = prompt_sha256("first")
@@ -186,8 +187,9 @@ async def test_a_run_of_our_own_replays_by_ask_and_call_with_its_prompts(tmp_pat
         await said(model, CallKey("q#s2", 0, 0, prompt_sha256("other")))
     with pytest.raises(NotRecorded, match="no recording"):
         await said(model, CallKey("q#s2", 1, 1, prompt_sha256("second")))
-    (tmp_path / "mllm" / "traces" / "bad.json").write_text("{}")
-    with pytest.raises(DataError, match=r"bad\.json: not the trace"):
+    with (tmp_path / "mllm" / "attempts.jsonl").open("a") as file:
+        file.write("{}\n")
+    with pytest.raises(DataError, match=r"attempts\.jsonl, line 3: not an Attempt"):
         replay(tmp_path / "mllm")
 
 

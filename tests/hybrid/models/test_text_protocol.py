@@ -6,6 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.config import ModelSettings
+from hybrid.images import ImageStore
 from hybrid.messages import (
     AssistantMessage,
     ImagePart,
@@ -18,7 +20,9 @@ from hybrid.messages import (
     user_message,
 )
 from hybrid.models import CallKey
-from hybrid.models.text_protocol import TextProtocol, as_text, describe, parse
+from hybrid.models.caller import Caller, ChatRequest, Keep
+from hybrid.models.images import ImageEncoder, ImageRules
+from hybrid.models.text_protocol import as_text, describe, parse
 from hybrid.models.toolspec import spec
 from hybrid.registry import load
 from hybrid.registry import names as known
@@ -27,36 +31,48 @@ from hybrid.types import ImageRef, Json
 
 
 class Queue:
-    """A `ChatModel` that says what it was given, in order, and keeps what it was asked."""
+    """A `ChatClient` that says what it was given, in order, and keeps what it was asked."""
 
     name = "queue:test"
-    provider = "queue"
 
-    def __init__(self, *texts: str) -> None:
+    def __init__(self, store: ImageStore, *texts: str) -> None:
+        self.images = ImageEncoder(store, ImageRules())
         self.texts = list(texts)
         self.asked: list[tuple[Sequence[Message], Sequence[Tool]]] = []
-        self.closed = False
 
     def metadata(self) -> Mapping[str, Json]:
-        return {"model": self.name}
+        return {"model": self.name, "tool_calling": "native"}
 
     def connection(self) -> Mapping[str, Json]:
         return {}
 
-    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
+    def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[None]:
         self.asked.append((messages, tools))
+        return ChatRequest(call, None, "", ())
+
+    async def send(self, request: ChatRequest[None], keep: Keep) -> AssistantMessage:
         return AssistantMessage(self.texts.pop(0))
 
+    def read(self, reply: bytes, call: CallKey) -> AssistantMessage:
+        return AssistantMessage(reply.decode())
+
     async def close(self) -> None:
-        self.closed = True
+        """Nothing is held open."""
+
+
+def text_model(queue: Queue) -> Caller[None]:
+    return Caller(queue, ModelSettings(tool_calling="text"))
 
 
 CALL = '```json\n{"tool": "crop", "images": ["img:1"], "args": {"zoom": 3}}\n```'
 
 
-async def test_a_conversation_with_a_call_and_its_result(crop_tool: Tool, image: Callable[..., ImageRef]) -> None:
-    inner = Queue(f"I look closer.\n{CALL}\n", "Answer: (A)")
-    model = TextProtocol(inner)
+async def test_a_conversation_with_a_call_and_its_result(
+    store: ImageStore, crop_tool: Tool, image: Callable[..., ImageRef]
+) -> None:
+    inner = Queue(store, f"I look closer.\n{CALL}\n", "Answer: (A)")
+    model = text_model(inner)
+    assert model.metadata()["tool_calling"] == "text"
     opening = user_message(["Which?", image("img:1", 1)])
     reply = await model.chat([opening], (crop_tool,), CallKey("q"))
     assert reply.text == "I look closer."
@@ -68,28 +84,19 @@ async def test_a_conversation_with_a_call_and_its_result(crop_tool: Tool, image:
     (first, tools), (second, _) = inner.asked
     assert tools == ()
     assert first[0].text.startswith("You can call tools")
-    assert first[0].text.endswith("\nWhich?")
+    assert first[0].text.endswith("\nWhich?\nimg:1:")
     assert [message.role for message in second] == ["user", "assistant", "user"]
     assert parse(second[1].text)[1][0].args == {"images": ["img:1"], "zoom": 3}
-    assert second[2].text == "Result of crop:\ncut"
+    assert second[2].text == "Result of crop:\ncut\nimg:1.1:"
     assert [ref.name for ref in images_of(second)] == ["img:1", "img:1.1"]
 
 
-async def test_without_tools_nothing_is_described_or_parsed() -> None:
-    inner = Queue(CALL)
-    reply = await TextProtocol(inner).chat([user_message(["Which?"])], (), CallKey("q"))
+async def test_without_tools_nothing_is_described_or_parsed(store: ImageStore) -> None:
+    inner = Queue(store, CALL)
+    reply = await text_model(inner).chat([user_message(["Which?"])], (), CallKey("q"))
     assert reply.text == CALL
     assert not reply.calls
     assert inner.asked[0][0][0].text == "Which?"
-
-
-async def test_it_is_the_inner_model_but_for_the_protocol() -> None:
-    inner = Queue()
-    model = TextProtocol(inner)
-    await model.close()
-    assert inner.closed
-    assert (model.name, model.provider) == ("queue:test", "queue")
-    assert model.metadata() == {"model": "queue:test", "tool_calling": "text"}
 
 
 def test_a_batch_of_results_is_one_message_and_errors_say_so(crop_tool: Tool, image: Callable[..., ImageRef]) -> None:

@@ -13,8 +13,8 @@ import pytest
 
 from bench._large_run import write_run
 from hybrid.errors import UsageError
+from hybrid.log.folder import RunFolder
 from hybrid.report.live import KEPT, LiveSite, PageServer
-from hybrid.run_folder import RunFolder
 
 COUNT = 14
 

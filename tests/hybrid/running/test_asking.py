@@ -9,15 +9,14 @@ from typing import Any
 import pytest
 
 from hybrid.benchmarks.blink import BENCHMARK
+from hybrid.config import ModelSettings, RunConfig
 from hybrid.errors import Outage, UsageError
-from hybrid.joining import OURS
-from hybrid.models import ModelSettings
+from hybrid.images import OUR_JOINT
+from hybrid.log.folder import RunFolder
 from hybrid.prompts import FORMAT_LINES, REASONED, REASONING, Wording
-from hybrid.run_folder import RunFolder
-from hybrid.running.config import RunConfig
+from hybrid.running.replies import REPLIES
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import carry_out, execute
-from hybrid.solving.captions import CAPTIONS
 from hybrid.types import Kind, Prompt
 
 KEYED = "http://user:a-secret-pass-word-1@127.0.0.1:9/v1?key=another-secret-2"
@@ -43,7 +42,7 @@ def with_models(run: ResolvedRun, model: Any, captioner: Any = None) -> Resolved
     """The run with these models, under the facts of its own."""
     for fake, own in ((model, run.resources.model), (captioner, run.resources.captioner)):
         if fake is not None and own is not None:
-            fake.facts = own.facts
+            fake.metadata = own.metadata
     return replace(run, resources=replace(run.resources, model=model, captioner=captioner))
 
 
@@ -60,7 +59,7 @@ def test_captions_are_kept_and_a_run_that_goes_on_asks_for_none_twice(second: Ru
     run = with_models(prepare(second), fakes.QueueModel(["Answer: (A)"]), captioner)
     assert (end := go(run)).failures == ()
     assert end.answered == 1
-    kept = [json.loads(line) for line in (run.folder.path / CAPTIONS).read_text().splitlines()]
+    kept = [json.loads(line) for line in (run.folder.path / REPLIES).read_text().splitlines()]
     assert [row["text"] for row in kept] == ["cat 1", "cat 2", "cat 3"]
     assert {row["image"] for row in kept} == {question.images[0].sha256 for question in run.sound}
     usages = [one.exchanges[0].reply.usage.model_calls for one in run.folder.attempts("caption")]
@@ -97,18 +96,17 @@ def test_without_a_second_model_the_own_one_describes_and_keeps(config: RunConfi
     assert run.captioner is run.resources.model
     assert "captioner" not in run.identity
     model = fakes.QueueModel(["cat 1", "Answer: (A)", "cat 2", "Answer: (A)", "cat 3", "Answer: (A)"])
-    run = with_models(replace(run, config=replace(config, concurrency=1)), model)
+    run = with_models(replace(run, resources=replace(run.resources, config=replace(config, concurrency=1))), model)
     assert go(run).answered == 3
-    assert len((run.folder.path / CAPTIONS).read_text().splitlines()) == 3
-    # Nothing that was said is left over.
-    assert not (run.folder.path / "replies.jsonl").exists()
+    kept = (run.folder.path / REPLIES).read_text().splitlines()
+    assert sorted(json.loads(line)["text"] for line in kept) == ["cat 1", "cat 2", "cat 3"]
 
 
 def test_no_solver_that_shows_captions_makes_no_file(config: RunConfig, fakes: Any) -> None:
     run = prepare(replace(config, solvers=("mllm",)))
     assert run.captioner is None
     go(with_models(run, fakes.QueueModel(["Answer: (A)"] * 3)))
-    assert not (run.folder.path / CAPTIONS).exists()
+    assert not (run.folder.path / REPLIES).exists()
     assert "captions" not in run.folder.manifest["solvers"]["mllm"]
 
 
@@ -135,7 +133,7 @@ def test_supplied_texts_are_named_by_hash_and_counted(config: RunConfig, tmp_pat
         prepare(replace(plain, context=path))
     run = prepare(replace(plain, context=path, context_missing="without"))
     model = fakes.QueueModel(["Answer: (A)"] * 3)
-    run = with_models(replace(run, config=replace(run.config, concurrency=1)), model)
+    run = with_models(replace(run, resources=replace(run.resources, config=replace(run.config, concurrency=1))), model)
     assert go(run).answered == 3
     assert [f"text {n}" in messages[0].text for n, (messages, _, _) in enumerate(model.calls, 1)] == [True, True, False]
     manifest = run.folder.manifest
@@ -201,4 +199,4 @@ def test_pictures_are_joined_as_the_card_says_and_the_manifest_too(
     assert (pixels[:24, 106:] == 0).all()
     assert pixels[24:72, 106:154].any()
     assert run.folder.manifest["solvers"]["mllm"]["joint"] == {"gap_px": 10, "rgb": [0, 0, 0], "at": "middle"}
-    assert BENCHMARK.card.joint != OURS
+    assert BENCHMARK.card.joint != OUR_JOINT

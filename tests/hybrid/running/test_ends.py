@@ -12,20 +12,19 @@ from typing import Any
 import pytest
 
 from hybrid.benchmarks.base import ScoreOptions
+from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import HybridError, Outage, ServerDown, ToolError, UsageError, WeightsError
+from hybrid.log.attempts import Recorder, Unfinished
+from hybrid.log.folder import RunFolder
 from hybrid.messages import AssistantMessage, Message, TokenUsage
 from hybrid.models.base import CallKey, ChatModel, ModelRefused, ReplyLog
-from hybrid.run_folder import RunFolder
-from hybrid.running.config import RunConfig
 from hybrid.running.engine import attempt_question
-from hybrid.running.ledger import SIGHT_PROBE
-from hybrid.running.recorder import Recorder
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, UnfinishedQuestion, carry_out, execute
+from hybrid.running.state import SIGHT_PROBE
 from hybrid.scoring.score import score_run
 from hybrid.secrets import keep_secret
-from hybrid.serving.service import ServiceOptions
-from hybrid.solving.session import find_tool
+from hybrid.solving.call_tool import find_tool
 from hybrid.tool import Tool
 from hybrid.types import Attempt, Exchange, Fault, Json, Kind, Prompt, Reply
 
@@ -72,7 +71,7 @@ async def test_what_ends_a_run_leaves_open_what_it_does_not_finish(
     end = await ended(run)
     assert end == RunEnd((), 2, error)
     assert finished(run) == ["val_Jigsaw_1", "val_Jigsaw_2"]
-    assert not (run.folder.path / "mllm" / "errors.jsonl").exists()
+    assert dict(run.folder.recorded("mllm").unfinished) == {}
     assert await ended(prepare(config)) == RunEnd((), 4)
 
 
@@ -108,9 +107,9 @@ async def test_any_error_costs_its_own_question(config: RunConfig, fakes: Any, e
     run = failing(config, fakes, val_Jigsaw_2=error)
     end = await ended(run)
     assert end == RunEnd((UnfinishedQuestion("mllm", "val_Jigsaw_2", told),), 5)
-    (row,) = fakes.lines(run.folder.path / "mllm" / "errors.jsonl")
-    assert row["id"] == "val_Jigsaw_2"
-    assert f'{Path("tests") / "fakes.py"}", line ' in row["error"]
+    ((identity, why),) = run.folder.recorded("mllm").unfinished.items()
+    assert identity == "val_Jigsaw_2"
+    assert f'{Path("tests") / "fakes.py"}", line ' in why
 
 
 async def test_an_error_says_no_secret(config: RunConfig, fakes: Any) -> None:
@@ -118,7 +117,7 @@ async def test_an_error_says_no_secret(config: RunConfig, fakes: Any) -> None:
     run = failing(config, fakes, val_Jigsaw_2=Outage("401: sk-ends-secret is wrong"))
     end = await ended(run)
     assert end.failures[0].error == "401: [redacted] is wrong"
-    assert b"sk-ends-secret" not in (run.folder.path / "mllm" / "errors.jsonl").read_bytes()
+    assert b"sk-ends-secret" not in (run.folder.path / "mllm" / "attempts.jsonl").read_bytes()
 
 
 COUNTED = TokenUsage(7, 2)
@@ -242,14 +241,15 @@ def attempt(identity: str) -> Attempt:
 
 
 async def test_what_waits_for_the_disk_is_written_together(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
-    recorder = Recorder(folder, "mllm")
-    await asyncio.gather(*(recorder.finished(attempt(f"q{number}")) for number in range(64)))
-    await asyncio.gather(*(recorder.failed(f"f{number}", "no") for number in range(64)))
+    recorder = Recorder(tmp_path / "mllm" / "attempts.jsonl")
+    await asyncio.gather(
+        *(recorder.write(attempt(f"q{number}")) for number in range(64)),
+        *(recorder.write(Unfinished(f"f{number}", "no")) for number in range(64)),
+    )
     await recorder.close()
-    assert [one.id for one in folder.attempts("mllm")] == [f"q{number}" for number in range(64)]
-    assert len(list((tmp_path / "mllm" / "traces").iterdir())) == 64
-    assert (tmp_path / "mllm" / "errors.jsonl").read_bytes().count(b"\n") == 64
+    recorded = RunFolder(tmp_path).recorded("mllm")
+    assert list(recorded.by_id) == [f"q{number}" for number in range(64)]
+    assert dict(recorded.unfinished) == {f"f{number}": "no" for number in range(64)}
 
 
 async def test_a_question_is_finished_when_its_line_is_on_disk(config: RunConfig) -> None:
@@ -267,9 +267,9 @@ async def test_a_question_is_finished_when_its_line_is_on_disk(config: RunConfig
 
 
 async def test_an_attempt_that_has_no_form_costs_nobody_else(tmp_path: Path) -> None:
-    recorder = Recorder(RunFolder(tmp_path), "mllm")
+    recorder = Recorder(tmp_path / "mllm" / "attempts.jsonl")
     odd = replace(attempt("odd"), exchanges=(object(),))  # type: ignore[arg-type]
-    ends = await asyncio.gather(*map(recorder.finished, (attempt("q1"), odd, attempt("q2"))), return_exceptions=True)
+    ends = await asyncio.gather(*map(recorder.write, (attempt("q1"), odd, attempt("q2"))), return_exceptions=True)
     await recorder.close()
     assert [end is None for end in ends] == [True, False, True]
     assert [one.id for one in RunFolder(tmp_path).attempts("mllm")] == ["q1", "q2"]
@@ -277,11 +277,11 @@ async def test_an_attempt_that_has_no_form_costs_nobody_else(tmp_path: Path) -> 
 
 async def test_thousands_of_errors_take_a_moment(tmp_path: Path) -> None:
     """They took 188 s when the file was opened and read for each."""
-    recorder = Recorder(RunFolder(tmp_path), "mllm")
+    recorder = Recorder(tmp_path / "mllm" / "attempts.jsonl")
     text = "Traceback\n" * 400
     began = time.monotonic()
     for start in range(0, 4000, 64):
-        await asyncio.gather(*(recorder.failed(f"q{start + number}", text) for number in range(64)))
+        await asyncio.gather(*(recorder.write(Unfinished(f"q{start + number}", text)) for number in range(64)))
     await recorder.close()
     assert time.monotonic() - began < 20
 

@@ -9,24 +9,23 @@ import pytest
 
 from graphs.controller import SOLVER as CONTROLLER
 from graphs.verify import SOLVER as VERIFY
+from hybrid.config import Limits, ModelSettings, Price, RunConfig, ServiceOptions
 from hybrid.messages import AssistantMessage, Message, TokenUsage, ToolCall, images_of, parts_of
-from hybrid.models.base import CallKey, ModelSettings
-from hybrid.models.prices import Price
+from hybrid.models.base import CallKey
+from hybrid.models.images import arrange
 from hybrid.models.providers import image_tokens
-from hybrid.models.render import arrange
 from hybrid.models.text_protocol import describe
 from hybrid.models.tokens import text_tokens, tools_json
 from hybrid.prompts import REASONING
 from hybrid.registry import load
-from hybrid.running.config import RunConfig
 from hybrid.running.estimate import SolverEstimate, Spent, estimate
+from hybrid.running.replies import REPLIES, RunReplies
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from hybrid.serving.service import ServiceOptions
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
-from hybrid.solving.captions import CAPTIONS, CaptionBook, captioner_sha256
+from hybrid.solving.captions import RunCaptions, captioner_sha256
 from hybrid.solving.context import BESIDE
-from hybrid.solving.solver import Limits, Solver, SolverContext
+from hybrid.solving.solver import Solver, SolverContext
 from hybrid.tool import Tool
 from hybrid.types import Json, Kind, Prompt, Reply
 
@@ -112,10 +111,11 @@ async def test_captions_are_counted_once_and_on_their_own(config: RunConfig, tmp
     assert report.captions.expected.calls == 1
     assert report.as_json()["captions"]["images"] == 1  # type: ignore[call-overload,index]
     assert "(captions)" in report.as_text()
-    book = CaptionBook(run.folder.path / CAPTIONS, captioner_sha256(run.captioner))  # type: ignore[arg-type]
-    await book.take(run.sound[0].images[0])
-    await book.keep(run.sound[0].images[0], "a cat")
-    book.close()
+    replies = RunReplies(run.folder.path / REPLIES, lambda _: ())
+    captions = RunCaptions(captioner_sha256(run.captioner), keep=replies.keep_caption)  # type: ignore[arg-type]
+    await captions.take(run.sound[0].images[0])
+    await captions.keep(run.sound[0].images[0], "a cat")
+    replies.close()
     report = await estimate(run)
     assert report.captions is not None
     assert report.captions.expected.calls == 0

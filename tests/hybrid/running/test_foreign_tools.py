@@ -16,17 +16,14 @@ pytest.importorskip("mcp")
 
 from mcp.types import LATEST_PROTOCOL_VERSION
 
+from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ToolCall, images_of
-from hybrid.models import ModelSettings
 from hybrid.report.collect import collect_run
-from hybrid.running.config import RunConfig
 from hybrid.running.estimate import estimate
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, carry_out
-from hybrid.scoring.traces import read_trace
-from hybrid.serving.service import ServiceOptions
 from hybrid.solving.controls import BLANK_TEXT
 from hybrid.types import Fault, Step
 from tests.hybrid.integrations.served import (
@@ -88,7 +85,7 @@ def planned(tmp_path: Path, fakes: Any) -> Planned:
         run = prepare(replace(config, **changes))
         model = fakes.QueueModel(list(replies), name="openai:words")
         assert run.resources.model is not None
-        model.facts = run.resources.model.facts
+        model.metadata = run.resources.model.metadata
         return replace(run, resources=replace(run.resources, model=model))
 
     return plan
@@ -99,8 +96,8 @@ def carried_out(run: ResolvedRun) -> RunEnd:
 
 
 def steps(run: ResolvedRun) -> list[Step]:
-    """The tool calls of the trace."""
-    attempts = [read_trace(run.folder, "controller", attempt.id) for attempt in run.folder.attempts("controller")]
+    """The tool calls of all questions."""
+    attempts = run.folder.attempts("controller")
     return [
         step for one in attempts for exchange in one.exchanges for step in exchange.reply.steps if step.kind == "tool"
     ]
@@ -200,7 +197,7 @@ def test_the_menu_without_names_has_those_that_take_an_image(planned: Planned, s
         ({"mcp_images": {"strange_x": "image"}}, "--mcp-image strange_x: there is no such foreign tool"),
         ({"twice": True}, "there is a server strange already"),
         ({"mcp": ("http:///mcp",)}, "the address names no host"),
-        ({"mcp": ("'",)}, "is no command line"),
+        ({"mcp": ("'",)}, "no command line"),
         ({"mcp": ("x=",)}, "give an address"),
         ({"mcp": (shlex.join(["x=" + sys.executable, "-c", "print('no'); raise SystemExit('why')"]),)}, "it said: why"),
         ({"engine": "ray"}, "not by --engine ray"),

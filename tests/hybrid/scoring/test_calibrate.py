@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
+from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import UsageError
+from hybrid.log.attempts import attempt_line
+from hybrid.log.folder import RunFolder
 from hybrid.registry import load
-from hybrid.run_folder import RunFolder, attempt_line
-from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.scoring.calibrate import CountedAnswer, cases, measured, write_trust
-from hybrid.serving.service import ServiceOptions
 from hybrid.solving.answer_confidence import AS_CLAIMED, AnswerConfidence, fit
 from hybrid.solving.trust import MODEL, Curve, Key, Measured, Measurement, Trust, TrustFile, fold_of, read_trust
 from hybrid.types import Attempt, Exchange, Json, Kind, Prompt, Question, Reply, Step, StoredImage
@@ -280,7 +280,7 @@ async def test_from_a_run_to_a_run_that_trusts_it(tmp_path: Path, fakes: Any) ->
     assert await execute(plan, lambda *_: None) == ()
     for one in plan.folder.attempts("arbiter"):
         question = next(question for question in plan.sound if question.id == one.id)
-        (step,) = one.exchanges[0].reply.steps
+        (step,) = [each for each in one.exchanges[0].reply.steps if each.kind == "rule"]
         trust = judged_by(tmp_path / "trust.json", question)
         assert step.data["mllm"]["worth"] == pytest.approx(
             trust.model_accuracy("Jigsaw", PUBLISHED.accuracy["Jigsaw"]).value

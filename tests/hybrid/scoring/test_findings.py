@@ -1,7 +1,5 @@
-"""What findings say: which recorded calls answer a rule, several asks, damaged traces, and a specialist's own runs."""
+"""What findings say: which recorded calls answer a rule, several asks, odd steps, and a specialist's own runs."""
 
-import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,16 +8,15 @@ from typing import Any
 import pytest
 
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
-from hybrid.errors import DataError
+from hybrid.config import RunConfig, ServiceOptions
+from hybrid.log.attempts import attempt_line
+from hybrid.log.folder import RunFolder
 from hybrid.registry import load
-from hybrid.run_folder import RunFolder, attempt_line
-from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from hybrid.scoring.findings import DAMAGED, GRADED, NO_TRACE, Heard, as_asked, hear, heard, recorded_answer, rules
+from hybrid.scoring.findings import GRADED, NO_TRACE, Heard, as_asked, hear, heard, recorded_answer, rules
 from hybrid.scoring.score import Scored, score_run
-from hybrid.scoring.traces import NoTrace, TracedCall, calls_of, read_trace
-from hybrid.serving.service import ServiceOptions
+from hybrid.scoring.traces import TracedCall, calls_of
 from hybrid.types import (
     Attempt,
     Box,
@@ -320,7 +317,7 @@ async def test_a_rule_that_asks_twice_is_answered_twice() -> None:
 
 
 def made(path: Path, attempts: Sequence[Attempt], solver: str = "controller") -> Scored:
-    """A run of puzzles in which the solver has these attempts, with their traces."""
+    """A run of puzzles in which the solver has these attempts."""
     folder = RunFolder(path)
     identity = {"benchmark": "blink", "split": "val", "data": {"kind": "folder", "sha256": "ab" * 32}}
     folder.write_manifest({"identity": identity, "solvers": {solver: {}}})
@@ -328,44 +325,26 @@ def made(path: Path, attempts: Sequence[Attempt], solver: str = "controller") ->
     journal = folder.journal(solver)
     for one in attempts:
         journal.append(attempt_line(one))
-        folder.write_trace(solver, one)
     journal.close()
     (found,) = score_run(folder, ScoreOptions())
     return found
 
 
-def trace(scored: Scored, identity: str) -> Path:
+def lines(scored: Scored) -> Path:
     assert scored.folder is not None
-    return scored.folder.trace_path(scored.recorded, identity)
+    return scored.folder.path / scored.recorded / "attempts.jsonl"
 
 
-def test_a_damaged_trace_costs_its_own_question(tmp_path: Path) -> None:
-    ids = ("whole", "missing", "cut", "empty", "foreign", "list", "folder", "odd")
-    scored = made(tmp_path, [attempt(A, identity=name) for name in ids])
-    trace(scored, "missing").unlink()
-    trace(scored, "cut").write_bytes(trace(scored, "cut").read_bytes()[:-30])
-    trace(scored, "empty").write_bytes(b"")
-    trace(scored, "foreign").write_bytes(trace(scored, "whole").read_bytes())
-    trace(scored, "list").write_bytes(b'["\xff"]')
-    trace(scored, "folder").unlink()
-    trace(scored, "folder").mkdir()
-    odd = json.loads(trace(scored, "odd").read_text())
-    odd["exchanges"][0]["reply"]["steps"] = [{"kind": "tool", "name": "jigsaw", "text": "", "data": {"images": 3}}]
-    trace(scored, "odd").write_text(json.dumps(odd))
+def test_odd_steps_and_answers_that_are_gone_cost_their_own_question(tmp_path: Path) -> None:
+    odd = call("jigsaw", None, ALL)
+    odd = replace(odd, data={**odd.data, "images": 3})
+    scored = made(tmp_path, [attempt(A, identity="whole"), attempt(odd, identity="odd"), attempt(A, identity="gone")])
+    path = lines(scored)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:2]))
     found = heard(scored)
-    assert {name: one.unread for name, one in found.items()} == {
-        "whole": None,
-        "missing": NO_TRACE,
-        **dict.fromkeys(("cut", "empty", "foreign", "list", "folder"), DAMAGED),
-        "odd": None,
-    }
-    assert {name: one.finding for name, one in found.items() if one.unread is None} == {"whole": "right", "odd": "none"}
-    assert {name for name, one in found.items() if one.no_trace} == set(ids) - {"whole", "odd"}
-    assert scored.folder is not None
-    with pytest.raises(NoTrace, match=r"missing\.json: there is no such trace"):
-        read_trace(scored.folder, "controller", "missing")
-    with pytest.raises(DataError, match="it is the trace of 'whole', not of 'foreign'"):
-        read_trace(scored.folder, "controller", "foreign")
+    assert {name: one.unread for name, one in found.items()} == {"whole": None, "odd": None, "gone": NO_TRACE}
+    assert (found["whole"].finding, found["odd"].finding) == ("right", "none")
+    assert [name for name, one in found.items() if one.no_trace] == ["gone"]
 
 
 def test_a_rule_that_fails_costs_its_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -397,20 +376,20 @@ def test_a_number_beyond_floating_point_decides_nothing(tmp_path: Path) -> None:
     assert [(found[name].finding, found[name].unread) for name in "xy"] == [("none", None), ("right", None)]
 
 
-def test_a_trace_is_read_once_as_long_as_it_is_the_same(tmp_path: Path) -> None:
+def test_an_attempt_is_read_once_as_long_as_it_is_the_same(tmp_path: Path) -> None:
     scored = made(tmp_path, [attempt(A, identity="one"), attempt(B, identity="two")])
     first = heard(scored)
     assert [first[name].finding for name in ("one", "two")] == ["right", "wrong"]
     assert all(heard(scored)[name] is first[name] for name in first)
     assert scored.folder is not None
-    scored.folder.write_trace("controller", attempt(B, B, identity="one"))
-    os.utime(trace(scored, "one"), ns=(1, 1))
+    _, second = lines(scored).read_bytes().splitlines()
+    lines(scored).write_bytes(attempt_line(attempt(B, B, identity="one")) + b"\n" + second + b"\n")
     again = heard(scored)
     assert (again["one"].finding, again["two"]) == ("wrong", first["two"])
     assert again["two"] is first["two"]
 
 
-async def test_traces_are_read_for_a_caller_in_an_event_loop_too(tmp_path: Path) -> None:
+async def test_attempts_are_read_for_a_caller_in_an_event_loop_too(tmp_path: Path) -> None:
     assert heard(made(tmp_path, [attempt(A, identity="one")]))["one"].finding == "right"
 
 
@@ -454,7 +433,7 @@ async def test_on_a_specialists_own_trace_the_rule_gives_its_own_answer(
         for score in scored.scores:
             question = scored.questions[score.id]
             assert isinstance(question, Question)
-            own = read_trace(plan.folder, scored.recorded, score.id)
+            own = plan.folder.recorded(scored.recorded).by_id[score.id]
             found: Heard = await hear(adapter, question, without_specialist_answer(own))
             assert found.answer == score.answer, score.id
             verdict = "none" if score.answer is None else "right" if score.correct == 1.0 else "wrong"

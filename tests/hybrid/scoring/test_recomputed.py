@@ -1,6 +1,6 @@
 """Every row of `hybrid compare --json` once more, from the files of the runs, by code of its own.
 
-What recomputes (`tests/recomputed/`) reads `scores.jsonl`, `questions.jsonl`, attempts and traces and knows neither
+What recomputes (`tests/recomputed/`) reads `scores.jsonl`, `questions.jsonl`, attempts and knows neither
 `hybrid.stats` nor `hybrid.scoring`: sums in plain Python, Student's t from SciPy. A section gets its function in
 `RECOMPUTED`; one without it is noticed.
 """
@@ -20,7 +20,6 @@ from tests.recomputed.runs import (
     Runs,
     accuracy,
     failed,
-    lose_traces,
     metrics,
     read_runs,
     solver_folders,
@@ -43,7 +42,6 @@ def compared(request: pytest.FixtureRequest, made_up_runs: Any, tmp_path_factory
     """The made-up runs of a benchmark next to the one comparison of them."""
     folder = tmp_path_factory.mktemp(request.param)
     made = made_up_runs.write(folder, request.param, size=34, seed=17, failed=1, repeats=3, samples=5)
-    lose_traces(made.real / "controller")
     report = json.loads(json.dumps(compare(*made.paths).as_json()))
     return read_runs(request.param, solver_folders(made.paths)), report
 
@@ -54,7 +52,7 @@ def test_the_runs_have_what_is_recomputed(compared: Compared) -> None:
     outcomes = Counter(row["outcome"] for rows in runs.scores.values() for row in rows.values())
     assert set(outcomes) == {"answered", "abstained", "unparsed", "outage"}
     assert set(runs.first) == {"controller", "mllm", "specialist", "controller [blank]", "controller [shuffled]"}
-    assert {case.name for case in cases(runs)} >= {"unread", "no call", "wrong tool", "no finding", *CLASS.values()}
+    assert {case.name for case in cases(runs)} >= {"no call", "wrong tool", "no finding", *CLASS.values()}
     untested = {row.get("note") for row in report["results"] if row["quantity"] == "difference"} & {*UNTESTED.values()}
     assert untested == ({UNTESTED["failed"]} if runs.benchmark == "blink" else set())
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK
-from hybrid.codecs import codec
+from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import DataError, Outage, UsageError
-from hybrid.run_folder import RunFolder
-from hybrid.running.config import RunConfig
+from hybrid.log.codec import codec
+from hybrid.log.folder import RunFolder
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import execute
 from hybrid.scoring.pairing import Data
@@ -30,7 +30,6 @@ from hybrid.scoring.score import (
     write_submission,
 )
 from hybrid.scoring.tally import wall_seconds
-from hybrid.serving.service import ServiceOptions
 from hybrid.types import Cell, Metric, Outcome, Prompt, Question
 
 OPTIONS = ScoreOptions()
@@ -161,7 +160,7 @@ async def test_an_outage_counts_as_failed_until_it_is_asked_again(tmp_path: Path
 
 async def test_a_half_written_error_does_not_stop_the_scoring(tmp_path: Path, fakes: Any) -> None:
     plan = await ran(tmp_path, fakes, {"val_Jigsaw_1": Outage("away")})
-    with (plan.folder.path / "mllm" / "errors.jsonl").open("ab") as file:
+    with (plan.folder.path / "mllm" / "attempts.jsonl").open("ab") as file:
         file.write(b'{"id": "val_Ji')
     scored = by_name(score_run(plan.folder, OPTIONS, ("mllm",)))["mllm"]
     assert sum(score.outcome is Outcome.OUTAGE for score in scored.scores) == 1

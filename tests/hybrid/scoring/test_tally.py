@@ -9,8 +9,10 @@ import pytest
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK, Blink
+from hybrid.log.attempts import Unfinished, attempt_line
+from hybrid.log.codec import to_json
+from hybrid.log.folder import RunFolder
 from hybrid.registry import load
-from hybrid.run_folder import RunFolder, attempt_line, error_line
 from hybrid.scoring import tally as module
 from hybrid.scoring.calibrate import cases
 from hybrid.scoring.score import Scored, score_run
@@ -66,8 +68,8 @@ def folder(tmp_path: Path, fakes: Any) -> RunFolder:
 
 
 def note_error(folder: RunFolder, question_id: str) -> None:
-    journal = folder.errors("mllm")
-    journal.append(error_line(question_id, "the server is down"))
+    journal = folder.journal("mllm")
+    journal.append(to_json(Unfinished, Unfinished(question_id, "the server is down")))
     journal.close()
 
 

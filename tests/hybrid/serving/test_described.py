@@ -10,14 +10,14 @@ import pytest
 
 import tools
 from hybrid import registry
+from hybrid.config import ServiceOptions
 from hybrid.errors import ToolError, UsageError
 from hybrid.images import ImageStore
 from hybrid.registry import described_by, load, look_also_in
 from hybrid.running.tools_in_use import tools_in_use
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.described import Describer
-from hybrid.serving.isolated import IsolatedTools
-from hybrid.serving.service import ServiceOptions
+from hybrid.serving.service import ToolService
 from hybrid.serving.sources import code_of
 from hybrid.solving.solver import Solver
 from hybrid.types import Fault
@@ -51,6 +51,30 @@ TOOL = Tool(
     (KnownAnswer("one", lambda: None, CheckSeries("ones", 2)),),
 )
 """
+NEEDY = """
+from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Tool
+
+
+class NeedyArgs(Args):
+    number: int
+
+
+class Backend:
+    def setup(self, device, weights):
+        pass
+
+    def run(self, requests):
+        return [Evidence(", ".join(found.text for found in one.needs["sound"]), {}, 0.5) for one in requests]
+
+
+def asked(args, findings):
+    return {"number": args.number + len(findings["markers"])}
+
+
+needs = (Need("markers", lambda args: {}), Need("depth", lambda args: None), Need("sound", lambda args: None, asked))
+CARD = BackendCard("classical", "1", Backend, "asks others", needs=needs)
+TOOL = Tool(Card("needy", "Asks others.", "None.", (CARD,), (1, 3)), NeedyArgs)
+"""
 BROKEN = {
     "hangs": ("import time\ntime.sleep(10000)\n", "did not finish its import within 3 s"),
     "holds": ("import ctypes\nctypes.PyDLL(None).sleep(10000)\n", "no sign of life for 3 s"),
@@ -73,7 +97,7 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     look_also_in([folder], "--tool-path")
     yield folder
     tools.__path__[:] = before
-    for name in ("sound", *BROKEN):
+    for name in ("sound", "needy", *BROKEN):
         sys.modules.pop(f"tools.{name}", None)
     importlib.invalidate_caches()
 
@@ -129,7 +153,7 @@ async def test_a_described_tool_is_asked_in_the_worker_which_checks_its_argument
         tool = load("tools", "sound")
     store = ImageStore(tmp_path / "images")
     cache = FindingCache(tmp_path / "findings", store)
-    runner = IsolatedTools(store, cache, ServiceOptions("classical", isolated=True))
+    runner = ToolService(store, cache, ServiceOptions("classical", isolated=True))
     try:
         refs = fakes.refs(store, 1)
         found = [await runner.call(tool, tool.parse({"number": 3}), refs) for _ in range(2)]
@@ -140,6 +164,25 @@ async def test_a_described_tool_is_asked_in_the_worker_which_checks_its_argument
     assert [one.text for one in found] == ["plain 3"] * 2
     assert runner.computed == 1
     assert error.value.fault is Fault.BAD_ARGUMENTS
+
+
+async def test_what_a_described_tool_needs_is_said_by_its_worker(outside: Path, fakes: Any, tmp_path: Path) -> None:
+    (outside / "needy.py").write_text(NEEDY)
+    importlib.invalidate_caches()
+    store = ImageStore(tmp_path / "images")
+    cache = FindingCache(tmp_path / "findings", store)
+    runner = ToolService(store, cache, ServiceOptions("classical", isolated=True))
+    with described_by(describer):
+        tool = load("tools", "needy")
+        refs = fakes.refs(store, 1, 2)
+        try:
+            found = [await runner.call(tool, tool.parse({"number": 3}), refs) for _ in range(2)]
+        finally:
+            runner.close()
+        assert not {"tools.needy", "tools.sound"} & set(sys.modules), "nothing was imported here"
+    assert [one.text for one in found] == ["plain 5, plain 5"] * 2
+    # Of each of two images the marks and the other tool's finding, and one finding of its own.
+    assert runner.computed == 2 + 2 + 1
 
 
 def test_a_run_goes_on_without_a_tool_that_cannot_be_imported_unless_it_was_named(outside: Path) -> None:

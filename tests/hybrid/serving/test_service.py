@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hybrid.config import ServiceOptions
 from hybrid.errors import DataError, ToolError, WeightsError
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache, key_of
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.executor import ToolCall
+from hybrid.serving.loader import BackendIdentity
+from hybrid.serving.pipeline import Pipeline
+from hybrid.serving.service import ToolService
+from hybrid.timing import Stopwatch
 from hybrid.tool import Args, Need, Tool
 from hybrid.types import Fault, Finding, StoredImage
 
@@ -52,8 +58,8 @@ async def calls(
     fakes: Any, service: ToolService, tool: Tool, numbers: list[int], seed: int = 1
 ) -> list[Finding | BaseException]:
     refs = fakes.refs(service.store, seed)
-    # Whoever asks while the weights load would be ahead of the others.
-    await service.ready(tool)
+    # A call that is made while the weights load would be ahead of the others.
+    await service.executor.load(tool, Stopwatch(time.monotonic))
     asked = (service.call(tool, fakes.NumberArgs(number=number), refs) for number in numbers)
     return list(await asyncio.gather(*asked, return_exceptions=True))
 
@@ -137,6 +143,9 @@ from pathlib import Path
 from hybrid.serving.cache import FindingCache
 from hybrid.images import ImageStore
 from hybrid.registry import load
+from hybrid.serving.executor import ToolCall
+from hybrid.serving.loader import BackendIdentity
+from hybrid.serving.pipeline import Pipeline
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.types import ImageRef
 root = Path(sys.argv[1])
@@ -278,12 +287,14 @@ async def test_what_another_backend_found_in_the_meantime_is_not_kept(
     fakes: Any, service: Make, store: ImageStore, tmp_path: Path
 ) -> None:
     one, weights = service(), tmp_path / "weights"
+    pipeline = one.executor
+    assert isinstance(pipeline, Pipeline)
     weights.mkdir()
 
     def taken_away(_: Args) -> None:
         # As when it is evicted while the tools that it needs are asked, and its weights are gone by then.
-        assert one.loader.loaded == ("counter",)
-        one.loader._loaded.clear()
+        assert pipeline.loader.loaded == ("counter",)
+        pipeline.loader._loaded.clear()
         weights.rmdir()
 
     learned, fallback = fakes.CountingBackend(), fakes.CountingBackend()
@@ -384,3 +395,103 @@ def test_keys_do_not_depend_on_the_order_of_a_mapping() -> None:
     assert key_of("t", {"a": 1, "b": [1, 2]}) == key_of("t", {"b": [1, 2], "a": 1})
     assert key_of("t", {"a": 1, "b": [1, 2]}) != key_of("t", {"a": 1, "b": [2, 1]})
     assert key_of("ab", "c") != key_of("a", "bc")
+
+
+class NotReached:
+    """An executor of another process that answers with what it is given, and counts what it is asked."""
+
+    timeout_s = float("inf")
+
+    def __init__(self, answering: BackendIdentity) -> None:
+        self.notices: list[str] = []
+        self.asked: list[str] = []
+        self._answering = answering
+
+    async def load(self, tool: Tool, watch: Stopwatch) -> BackendIdentity:
+        self.asked.append("load")
+        return self._answering
+
+    async def need_args(self, *_: Any) -> None:
+        self.asked.append("need")
+
+    async def find(self, call: ToolCall, watch: Stopwatch) -> tuple[Finding, BackendIdentity]:
+        self.asked.append("find")
+        raise ToolError("it is asked", Fault.TOOL_ERROR)
+
+    def warm(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("answering", "asked"),
+    [
+        (BackendIdentity("classical", "7", "cpu"), ["load"]),
+        (BackendIdentity("classical", "8", "cpu"), ["load", "find"]),
+        (BackendIdentity("classical", "7", "cuda"), ["load", "find"]),
+        (BackendIdentity("learned", "1", "cpu"), ["load", "find"]),
+    ],
+)
+async def test_of_a_tool_with_weights_the_executor_says_whose_findings_are_looked_up(
+    fakes: Any, service: Make, answering: BackendIdentity, asked: list[str]
+) -> None:
+    plain, network = fakes.CountingBackend(draw=True), fakes.CountingBackend()
+    tool = fakes.counter(network, kind="learned", fallback=plain)
+    made = service(backend="classical")
+    refs, args = fakes.refs(made.store, 1), fakes.NumberArgs(number=4)
+    finding = await made.call(tool, args, refs)
+    executor = NotReached(answering)
+    other = ToolService(made.store, made.cache, ServiceOptions("auto"), executor=executor)
+    for _ in range(2 if asked == ["load"] else 1):
+        if "find" in asked:
+            with pytest.raises(ToolError, match="it is asked"):
+                await other.call(tool, args, refs)
+        else:
+            assert await other.call(tool, args, refs) == finding
+    other.close()
+    assert executor.asked == asked
+    assert other.computed == 0
+
+
+async def test_each_part_of_a_request_is_part_of_its_key(fakes: Any, service: Make, store: ImageStore) -> None:
+    tool = fakes.counter(fakes.CountingBackend(draw=True))
+    ref, another = fakes.refs(store, 1, 2)
+    one, args = service(backend="classical"), fakes.NumberArgs(number=4)
+    finding = await one.call(tool, args, [ref], 3)
+
+    async def is_kept(given: Any = args, images: Any = (ref,), seed: int = 3, **options: Any) -> bool:
+        other = service(backend="classical", **options)
+        found = await other.call(tool, given, images, seed)
+        return other.computed == 0 and found == finding
+
+    assert await is_kept()
+    assert not await is_kept(seed=4)
+    assert not await is_kept(given=fakes.NumberArgs(number=5))
+    assert not await is_kept(images=(another,))
+    assert not await is_kept(pictures="png")
+    assert not await is_kept(keeps=False)
+
+
+async def test_what_a_tool_needs_is_part_of_its_key(fakes: Any, service: Make, store: ImageStore) -> None:
+    refs, args = fakes.refs(store, 1), fakes.NumberArgs()
+    for place, needs in enumerate((Need("markers", lambda _: {}), Need("markers", lambda _: None))):
+        tool = fakes.counter(fakes.CountingBackend(), needs=(needs,))
+        first, second = service(backend="classical"), service(backend="classical")
+        finding = await first.call(tool, args, refs)
+        assert first.computed == (2, 1)[place]
+        assert await second.call(tool, args, refs) == finding
+        assert second.computed == 0
+
+
+@pytest.mark.parametrize("error", [ValueError, SystemExit, KeyboardInterrupt])
+async def test_a_tool_that_fails_over_its_needs_costs_its_own_call(
+    fakes: Any, service: Make, store: ImageStore, error: type[BaseException]
+) -> None:
+    def fail(args: Any) -> None:
+        raise error
+
+    tool = fakes.counter(fakes.CountingBackend(), needs=(Need("markers", fail),))
+    with pytest.raises(ToolError, match=f"the tool failed: {error.__name__}"):
+        await service(backend="classical").call(tool, fakes.NumberArgs(), fakes.refs(store, 1))

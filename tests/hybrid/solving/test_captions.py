@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,28 +12,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baselines.mllm import Mllm
+from hybrid.config import Limits, Price, RunLimits, ServiceOptions
 from hybrid.errors import Outage
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ImagePart, UserMessage
 from hybrid.models.base import CallKey
-from hybrid.models.prices import Price
-from hybrid.prompts import Wording
+from hybrid.running.replies import RunReplies, read_captions
 from hybrid.secrets import keep_secret
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
-from hybrid.solving.budgets import RunLimits, RunMeter
+from hybrid.serving.service import ToolService
+from hybrid.solving.budgets import RunMeter
 from hybrid.solving.captions import (
     CAPTION,
     CAPTION_CALL,
-    CaptionBook,
+    RunCaptions,
     captioner_sha256,
+    captions_by,
     captions_fact,
     described,
-    read_captions,
 )
 from hybrid.solving.controls import Control
-from hybrid.solving.session import Resources, Session
-from hybrid.solving.solver import Limits, Log
+from hybrid.solving.session import Session
+from hybrid.solving.solver import Log
 from hybrid.types import Fault, ImageRef, Kind, Outcome, Prompt, Reply, StoredImage
 
 SHA = "a" * 64
@@ -44,7 +44,7 @@ def image(number: int) -> StoredImage:
 
 
 async def test_one_asks_and_the_others_wait_for_it() -> None:
-    book = CaptionBook()
+    book = RunCaptions()
     assert await book.take(image(1)) is None
     waiting = [asyncio.create_task(book.take(image(1))) for _ in range(3)]
     await asyncio.sleep(0)
@@ -56,7 +56,7 @@ async def test_one_asks_and_the_others_wait_for_it() -> None:
 
 
 async def test_where_one_fails_the_next_one_asks() -> None:
-    book = CaptionBook()
+    book = RunCaptions()
     assert await book.take(image(1)) is None
     first, second, third = (asyncio.create_task(book.take(image(1))) for _ in range(3))
     await asyncio.sleep(0)
@@ -72,7 +72,7 @@ async def test_where_one_fails_the_next_one_asks() -> None:
 
 
 async def test_a_turn_that_comes_as_it_is_cancelled_goes_to_the_next() -> None:
-    book = CaptionBook()
+    book = RunCaptions()
     assert await book.take(image(1)) is None
     first, second = (asyncio.create_task(book.take(image(1))) for _ in range(2))
     await asyncio.sleep(0)
@@ -83,75 +83,111 @@ async def test_a_turn_that_comes_as_it_is_cancelled_goes_to_the_next() -> None:
     assert await second is None
 
 
+@dataclass
+class Opened:
+    """The captions of a run, as a command that goes on has them."""
+
+    path: Path
+    captioner: str = SHA
+
+    def __post_init__(self) -> None:
+        self.replies = RunReplies(self.path, lambda _: ())
+        self.captions = RunCaptions(self.captioner, self.replies.captions, self.replies.keep_caption)
+
+    def close(self) -> None:
+        self.replies.close(lambda _: ())
+
+
+def on_disk(path: Path) -> dict[str, str]:
+    return captions_by(SHA, read_captions(path))
+
+
 async def test_what_is_kept_is_read_by_the_next_run_of_the_same_captioner(tmp_path: Path) -> None:
-    path = tmp_path / "captions.jsonl"
-    book = CaptionBook(path, SHA)
-    assert await book.take(image(1)) is None
+    path = tmp_path / "replies.jsonl"
+    first = Opened(path)
+    assert await first.captions.take(image(1)) is None
+    first.close()
     assert not path.exists()
-    await book.keep(image(1), "a cat")
-    book.close()
-    assert await CaptionBook(path, SHA).take(image(1)) == "a cat"
-    assert await CaptionBook(path, "b" * 64).take(image(1)) is None
+    first = Opened(path)
+    await first.captions.keep(image(1), "a cat")
+    first.close()
+    assert await Opened(path).captions.take(image(1)) == "a cat"
+    assert await Opened(path, "b" * 64).captions.take(image(1)) is None
 
 
 async def test_many_at_once_are_all_written_as_whole_lines(tmp_path: Path) -> None:
-    path = tmp_path / "captions.jsonl"
-    book = CaptionBook(path, SHA)
-    numbers = range(20)
+    path = tmp_path / "replies.jsonl"
+    opened, numbers = Opened(path), range(20)
+    book = opened.captions
     assert [await book.take(image(number)) for number in numbers] == [None] * 20
     await asyncio.gather(*(book.keep(image(number), f"picture {number}") for number in numbers))
-    book.close()
-    assert dict(read_captions(path, SHA)) == {image(number).sha256: f"picture {number}" for number in numbers}
+    opened.close()
+    assert on_disk(path) == {image(number).sha256: f"picture {number}" for number in numbers}
     # After the end nothing is written: its place may be another file's.
-    await book.keep(image(99), "too late")
-    assert image(99).sha256 not in dict(read_captions(path, SHA))
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        await book.keep(image(99), "too late")
+    assert image(99).sha256 not in on_disk(path)
 
 
 async def test_a_line_that_is_none_costs_a_call_and_no_more(tmp_path: Path) -> None:
-    path = tmp_path / "captions.jsonl"
-    book = CaptionBook(path, SHA)
+    path = tmp_path / "replies.jsonl"
+    opened = Opened(path)
     for number in (1, 2):
-        await book.take(image(number))
-        await book.keep(image(number), f"picture {number}")
-    book.close()
+        await opened.captions.take(image(number))
+        await opened.captions.keep(image(number), f"picture {number}")
+    opened.close()
     lines = path.read_bytes().splitlines(keepends=True)
     other = json.loads(lines[1]) | {"prompt": "other words"}
     path.write_bytes(
         b"".join([b"[]\n", b"{\n", b'{"image": 1}\n', lines[0], json.dumps(other).encode() + b"\n", b'{"im'])
     )
-    assert dict(read_captions(path, SHA)) == {image(1).sha256: "picture 1"}
-    again = CaptionBook(path, SHA)
-    assert await again.take(image(2)) is None
-    await again.keep(image(2), "picture 2")
+    assert on_disk(path) == {image(1).sha256: "picture 1"}
+    again = Opened(path)
+    assert await again.captions.take(image(2)) is None
+    await again.captions.keep(image(2), "picture 2")
     again.close()
-    assert dict(read_captions(path, SHA)) == {image(1).sha256: "picture 1", image(2).sha256: "picture 2"}
+    assert on_disk(path) == {image(1).sha256: "picture 1", image(2).sha256: "picture 2"}
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.text(st.characters(codec="utf-8"))), max_size=8))
 def test_captions_come_back_as_they_were(tmp_path_factory: Any, said: list[tuple[int, str]]) -> None:
-    path = tmp_path_factory.mktemp("captions") / "captions.jsonl"
+    path = tmp_path_factory.mktemp("captions") / "replies.jsonl"
 
     async def write() -> dict[str, str]:
-        book = CaptionBook(path, SHA)
+        opened = Opened(path)
         for number, text in said:
-            if await book.take(image(number)) is None:
-                await book.keep(image(number), text)
-        book.close()
-        return {image(number).sha256: await book.take(image(number)) or "" for number, _ in said}
+            if await opened.captions.take(image(number)) is None:
+                await opened.captions.keep(image(number), text)
+        opened.close()
+        return {image(number).sha256: await opened.captions.take(image(number)) or "" for number, _ in said}
 
     kept = asyncio.run(write())
-    assert dict(read_captions(path, SHA)) == kept
+    assert on_disk(path) == kept
 
 
 async def test_no_secret_is_kept_or_shown(tmp_path: Path) -> None:
     keep_secret("sk-very-secret-value")
-    book = CaptionBook(tmp_path / "captions.jsonl", SHA)
-    await book.take(image(1))
-    shown = await book.keep(image(1), "a sign: sk-very-secret-value")
+    opened = Opened(tmp_path / "replies.jsonl")
+    await opened.captions.take(image(1))
+    shown = await opened.captions.keep(image(1), "a sign: sk-very-secret-value")
     assert "sk-very-secret-value" not in shown
-    assert await book.take(image(1)) == shown
-    book.close()
-    assert b"sk-very" not in (tmp_path / "captions.jsonl").read_bytes()
+    assert await opened.captions.take(image(1)) == shown
+    opened.close()
+    assert b"sk-very" not in (tmp_path / "replies.jsonl").read_bytes()
+
+
+async def test_a_caption_is_written_once_and_stays_when_all_is_finished(tmp_path: Path) -> None:
+    path = tmp_path / "replies.jsonl"
+    opened = Opened(path)
+    await opened.captions.take(image(1))
+    opened.replies.keep(CallKey(CAPTION_CALL), "request", b"a cat")
+    opened.replies.keep(CallKey("q1", solver="mllm"), "request", b"(A)")
+    await opened.captions.keep(image(1), "a cat")
+    opened.replies.close({"mllm": {"q1"}}.__getitem__)
+    assert path.read_bytes().count(b"a cat") == 1
+    RunReplies(path, {"mllm": {"q1"}}.__getitem__).close()
+    assert b"(A)" not in path.read_bytes()
+    assert on_disk(path) == {image(1).sha256: "a cat"}
 
 
 def test_the_captioner_is_what_its_facts_say(fakes: Any) -> None:
@@ -162,7 +198,7 @@ def test_the_captioner_is_what_its_facts_say(fakes: Any) -> None:
 
 
 async def test_a_failure_leaves_the_image_to_the_next_one(fakes: Any) -> None:
-    book, log = CaptionBook(), Log()
+    book, log = RunCaptions(), Log()
 
     async def fails(messages: Any, tools: Any = ()) -> AssistantMessage:
         raise Outage("nobody there")
@@ -193,15 +229,11 @@ def ask(service: ToolService, fakes: Any) -> Ask:
     refs = fakes.refs(service.store, 1, 2)
 
     async def one(number: int = 1, **changes: Any) -> Reply:
-        options: dict[str, Any] = {
-            "control": Control(service),
-            "tools_offered": (),
-            "wording": Wording(),
-            "limits": Limits(),
-        }
         question = fakes.question(f"q{number}", images=tuple(ref.image for ref in refs))
         prompt = Prompt((question.text, *refs), Kind.CHOICE, question.choices)
-        return await Session(question, Mllm("caption"), Resources(**{**options, **changes})).ask(prompt)
+        return await Session(
+            question, Mllm("caption"), fakes.resources(**{"control": Control(service), **changes})
+        ).ask(prompt)
 
     return one
 
@@ -242,7 +274,7 @@ async def test_the_captioner_sees_the_image_and_fixed_words_alone(ask: Ask, fake
 async def test_an_image_is_described_once_for_all_questions_at_once(ask: Ask, fakes: Any) -> None:
     gate = asyncio.Event()
     captioner = fakes.QueueModel(["a cat", "a dog"], speaks=gate.wait)
-    shared: dict[str, Any] = {"captioner": captioner, "captions": CaptionBook()}
+    shared: dict[str, Any] = {"captioner": captioner, "captions": RunCaptions()}
     asks = [asyncio.create_task(ask(n, model=fakes.QueueModel(["Answer: (A)"]), **shared)) for n in range(4)]
     while not captioner.calls:
         await asyncio.sleep(0)
@@ -260,7 +292,7 @@ async def test_samples_share_the_captions(ask: Ask, fakes: Any) -> None:
 
 
 async def test_an_outage_of_the_captioner_costs_the_question(ask: Ask, fakes: Any) -> None:
-    shared: dict[str, Any] = {"captions": CaptionBook(), "model": fakes.QueueModel(["Answer: (A)"])}
+    shared: dict[str, Any] = {"captions": RunCaptions(), "model": fakes.QueueModel(["Answer: (A)"])}
     with pytest.raises(Outage):
         await ask(captioner=fakes.QueueModel([Outage("away")]), **shared)
     # What was described before is kept, and the rest is asked for again.
@@ -299,7 +331,7 @@ async def test_captions_are_words_where_answers_are_likelihoods(ask: Ask, fakes:
 
 def test_a_reply_without_captions_has_no_caption_step(service: ToolService, fakes: Any) -> None:
     refs = fakes.refs(service.store, 1)
-    shared = Resources(fakes.QueueModel(["Answer: (A)"]), Control(service), (), Wording(), Limits())
+    shared = fakes.resources(fakes.QueueModel(["Answer: (A)"]), Control(service))
     shared = replace(shared, captioner=fakes.QueueModel([]))
     question = fakes.question("q", images=(refs[0].image,))
     prompt = Prompt((question.text, *refs), Kind.CHOICE, question.choices)

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hybrid.errors import ToolError, UsageError
-from hybrid.models.render import fit
+from hybrid.models.images import fit
 from hybrid.registry import load, names
 from hybrid.solving.coordinates import (
     FRAMES,

@@ -82,7 +82,7 @@ def skilled(usual: float, right: int, n: int) -> float:
 
 @pytest.mark.parametrize(("right", "n"), [(0, 0), (30, 50), (37, 50), (47, 50), (10, 50)])
 def test_a_skill_is_the_mean_of_what_is_likely_under_a_tight_and_a_loose_prior(right: int, n: int) -> None:
-    found = measured(Jigsaw=Measurement(right, n, usual=0.6)).prior_accuracy("Jigsaw", 0.6)
+    found = measured(Jigsaw=Measurement(right, n, usual=0.6)).model_accuracy("Jigsaw", 0.6)
     assert found.value == pytest.approx(skilled(0.6, right, n), abs=1e-4)
     assert found.as_json() == {"usual": 0.6, "expected": 0.6, "right": right, "n": n, "accuracy": found.value}
 
@@ -99,19 +99,19 @@ def test_other_routes_move_what_is_expected() -> None:
 
     # Of the distance in one other route a quarter.
     one = measured(Jigsaw=Measurement(100, 120, usual=0.5))
-    found = one.prior_accuracy("Depth", 0.7)
+    found = one.model_accuracy("Depth", 0.7)
     assert found.expected == pytest.approx(probability(log_odds(0.7) + distance(100, 120, 0.5) / 4), abs=1e-4)
     assert found.value == pytest.approx(found.expected)
     assert found.n == 0
     # A second one as expected adds nothing, and the sum is shared: 2 / (2 + 3) of the mean.
     two = measured(Jigsaw=Measurement(100, 120, usual=0.5), Spatial=Measurement(60, 120, usual=0.5))
-    assert two.prior_accuracy("Depth", 0.7).expected == pytest.approx(
+    assert two.model_accuracy("Depth", 0.7).expected == pytest.approx(
         probability(log_odds(0.7) + distance(100, 120, 0.5) / 5), abs=1e-4
     )
     # A tool's measurement is nothing to the model, and what was measured here is no other route.
     tool = Trust({("jigsaw", "classical", "Jigsaw"): Measurement(120, 120)})
-    assert tool.prior_accuracy("Depth", 0.5).expected == 0.5
-    assert one.prior_accuracy("Jigsaw", 0.5).expected == 0.5
+    assert tool.model_accuracy("Depth", 0.5).expected == 0.5
+    assert one.model_accuracy("Jigsaw", 0.5).expected == 0.5
 
 
 @given(st.floats(0.05, 0.95), st.integers(0, 200), st.integers(0, 200), st.integers(0, 200), st.integers(0, 200))
@@ -119,13 +119,13 @@ def test_a_skill_lies_between_what_is_expected_and_what_was_counted(
     usual: float, right: int, wrong: int, also_right: int, also_wrong: int
 ) -> None:
     here, there = Measurement(right, right + wrong), Measurement(also_right, also_right + also_wrong, usual=0.5)
-    found = measured(here=here, there=there).prior_accuracy("here", usual)
+    found = measured(here=here, there=there).model_accuracy("here", usual)
     counted = right / (right + wrong) if right + wrong else found.expected
     assert min(found.expected, counted) - 1e-12 <= found.value <= max(found.expected, counted) + 1e-12
     better = Measurement(also_right + 1, also_right + also_wrong + 1, usual=0.5)
-    assert measured(here=here, there=better).prior_accuracy("here", usual).expected >= found.expected
+    assert measured(here=here, there=better).model_accuracy("here", usual).expected >= found.expected
     more = Measurement(right + 1, right + wrong + 1)
-    assert measured(here=more, there=there).prior_accuracy("here", usual).value >= found.value - 1e-9
+    assert measured(here=more, there=there).model_accuracy("here", usual).value >= found.value - 1e-9
 
 
 def test_a_vote_is_recalibrated_and_a_skill_alone_is_not() -> None:

@@ -13,14 +13,16 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from hybrid.config import BackendChoice
 from hybrid.errors import WeightsError
 from hybrid.registry import load
-from hybrid.serving.loader import BackendChoice, Loader
-from hybrid.tool import Pixels
+from hybrid.serving.loader import Loader
+from hybrid.tool import Pixels, Request
 from hybrid.weights import backends_in_use
 from tools._shared.match_models import DEFAULT_WEIGHTS, MatchModel, open_matcher
 from tools._shared.matching_package import PACKAGE, SETS, WEIGHTS, converted, package_folder
 from tools._shared.view_matches import view_of
+from tools.motion import MotionArgs, solve
 
 ROOT = Path(__file__).parents[3]
 FOLDER = package_folder()
@@ -201,6 +203,19 @@ def test_every_set_of_the_package_matches(extractor: str, kept: Path, hybrid_hom
     away = np.hypot(*(found.first - found.second - (16, 8)).T)
     assert len(found) > 20
     assert np.mean(away < 2) > 0.95
+
+
+@installed
+def test_a_mirror_image_is_matched_as_one_though_half_of_the_picture_is_symmetric(model: MatchModel) -> None:
+    picture = collage(4)
+    picture[:96] = np.concatenate([picture[:96, :128], picture[:96, :128][:, ::-1]], axis=1)
+    views = view_of(picture), view_of(np.ascontiguousarray(picture[:, ::-1]))
+    found, plain = (model.predict([model.prepare((views[0], second))])[0] for second in (views[1], views[0]))
+    assert (found.mirrored, plain.mirrored) == (True, False)
+    away = np.hypot(255 - found.first[:, 0] - found.second[:, 0], found.first[:, 1] - found.second[:, 1])
+    assert np.mean(away < 1) > 0.9
+    motion = solve(Request((picture, picture[:, ::-1]), MotionArgs()), views, found)
+    assert (motion.data["degenerate"], motion.data["moved"], motion.data["mainly"]) == ("mirror", None, [])
 
 
 @installed

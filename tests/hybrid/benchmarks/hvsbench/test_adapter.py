@@ -13,9 +13,9 @@ from hybrid.benchmarks.base import ScoreOptions, Source
 from hybrid.benchmarks.hvsbench import BENCHMARK, CHANCE_COUNT, HVSBench
 from hybrid.benchmarks.hvsbench.metrics import FALLBACK_COUNT
 from hybrid.benchmarks.hvsbench.sample import TASKS, write
-from hybrid.codecs import codec
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore
+from hybrid.log.codec import codec
 from hybrid.running.data import mount, questions
 from hybrid.types import Exchange, Json, Kind, Outcome, Prompt, Question, Reply, Score
 

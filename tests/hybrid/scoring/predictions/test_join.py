@@ -17,7 +17,7 @@ from hybrid.benchmarks.blink import BENCHMARK, TASKS
 from hybrid.benchmarks.mvp_bench import BENCHMARK as MVP
 from hybrid.cli import cli
 from hybrid.errors import DataError, UsageError
-from hybrid.run_folder import RunFolder
+from hybrid.log.folder import RunFolder
 from hybrid.scoring.predictions.base import Recognised
 from hybrid.scoring.predictions.join import join
 from hybrid.scoring.score import import_run, score_predictions, score_run

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.base import ScoreOptions
-from hybrid.run_folder import RunFolder, attempt_line
+from hybrid.log.attempts import attempt_line
+from hybrid.log.folder import RunFolder
 from hybrid.scoring.compare import ComparisonOptions, compare, unique
 from hybrid.scoring.findings import VERDICTS, Called, Heard
 from hybrid.scoring.result import Result
@@ -87,7 +88,6 @@ def run(path: Path, rows: Sequence[tuple[str, Attempt | None, Attempt | None]], 
             one = row[place]
             if isinstance(one, Attempt):
                 journal.append(attempt_line(one))
-                folder.write_trace(solver, one)
         journal.close()
     return score_run(folder, ScoreOptions())
 
@@ -153,16 +153,11 @@ def test_what_is_unread_is_counted_and_named(tmp_path: Path) -> None:
         ("IQ_Test", attempt("d", "w"), attempt("d", "w", (), "IQ_Test")),
     ]
     solvers = run(tmp_path, rows)
-    (tmp_path / "controller" / "traces" / "b.json").unlink()
     made = list(SECTION.rows(compare(solvers)))
-    assert classes(made) == {"unread": ("a", "b"), "correct adoption": ("c",), "no call": ("d",)}
+    assert classes(made) == {"unread": ("a",), "confirmed": ("b",), "correct adoption": ("c",), "no call": ("d",)}
     assert {row.quantity: row.ids for row in made if row.quantity.startswith("why unread")} == {
-        "why unread: there is no trace": ("b",),
         "why unread: there is no rule for 'IQ_Test'": ("a",),
     }
-    use = by_quantity(list(TOOL_USE.rows(compare(solvers))), metric="")
-    assert use["without a readable trace"].ids == ("b",)
-    assert use["calls"].n == 3
 
 
 def test_what_failed_or_one_was_not_asked_is_left_out(tmp_path: Path) -> None:
@@ -191,7 +186,7 @@ def test_there_is_no_row_without_the_mllm_alone_real_tools_or_traces(tmp_path: P
     assert list(TOOL_USE.rows(compare([mllm]))) == []
 
 
-# The classes are a partition, and every number can be made again from the scores and the traces.
+# The classes are a partition, and every number can be made again from the scores and the attempts.
 
 WORDS = st.lists(st.tuples(st.sampled_from("rw?f"), st.sampled_from("rwux-"), st.sampled_from("rw?f")), max_size=12)
 
@@ -216,15 +211,16 @@ def recounted(path: Path) -> Counter[tuple[bool, str, bool]]:
     for solver in ("mllm", "controller"):
         text = (path / solver / "scores.jsonl").read_text().splitlines()
         lines[solver] = {row["id"]: row for row in map(json.loads, text)}
+    attempts = map(json.loads, (path / "controller" / "attempts.jsonl").read_text().splitlines())
+    steps = {row["id"]: row["steps"] for row in attempts}
     found: Counter[tuple[bool, str, bool]] = Counter()
     for name, own in lines["controller"].items():
         other = lines["mllm"][name]
         if "not_recorded" in (own["outcome"], other["outcome"]):
             continue
-        trace = json.loads((path / "controller" / "traces" / f"{name}.json").read_text())
         best = [
             step["data"]["data"]["best"]
-            for step in trace["exchanges"][0]["reply"]["steps"]
+            for step in steps[name][0]
             if step["name"] == "jigsaw" and step["data"]["data"]["best"] is not None
         ]
         finding = ("right" if best[-1] == 0 else "wrong") if best else "none"

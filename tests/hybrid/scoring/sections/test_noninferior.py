@@ -8,8 +8,8 @@ import pytest
 
 from hybrid.benchmarks.base import Abstain, Benchmark
 from hybrid.errors import UsageError
+from hybrid.log.folder import RunFolder
 from hybrid.registry import load
-from hybrid.run_folder import RunFolder
 from hybrid.scoring.compare import ComparisonOptions, SolverPair, compare
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.result import Result

@@ -1,0 +1,254 @@
+"""One solver's `attempts.jsonl`: a line for each question, appended when the question is over.
+
+{"id":"q7","exchanges":[...],"seconds":2.5,"error":null,"started":0.0,"steps":[[...]]}     # finished
+{"id":"q8","error":"Traceback ..."}                                                        # asked, not finished
+
+The steps of every ask stand last, so that a reader that needs none does not parse them, which takes a quarter of the
+time. The first finished line of an id counts, and the last unfinished one where there is no other.
+
+    recorder = Recorder(path, measure)
+    await recorder.write(attempt)                          # on disk when it returns
+    await recorder.write(Unfinished("q8", traceback))
+    await recorder.close()
+
+What comes in while the disk is busy is written together and waits for the disk once. No event loop waits for a disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from hybrid.errors import DataError
+from hybrid.log.codec import codec, first_error, to_json
+from hybrid.log.journal import Journal
+from hybrid.log.lines import Extent, Form, Index, Measure, Records, index_lines
+from hybrid.types import Attempt, Exchange, Reply, Step
+
+Steps = tuple[tuple[Step, ...], ...]
+"""The steps of each ask."""
+STEPS = b',"steps":'
+"""Where the steps begin: quotes in a text are escaped, and no key before them has this name."""
+_WITHOUT_STEPS = {"exchanges": {"__all__": {"reply": {"steps"}}}}
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """A question that was asked and not finished, and why."""
+
+    __pydantic_config__: ClassVar[Any] = {"extra": "forbid"}
+
+    id: str
+    error: str
+
+
+@dataclass(frozen=True)
+class _StepHead:
+    kind: str
+    name: str
+
+
+def attempt_line(attempt: Attempt) -> bytes:
+    """A finished question as a line, without its end."""
+    steps = tuple(exchange.reply.steps for exchange in attempt.exchanges)
+    return to_json(Attempt, attempt, exclude=_WITHOUT_STEPS)[:-1] + STEPS + to_json(Steps, steps) + b"}"
+
+
+def without_steps(line: bytes) -> Attempt:
+    """The attempt of a line, without its steps, which are not read. Raises `ValueError` where it is none."""
+    attempt: Attempt = codec(Attempt).validate_json(_split(line)[0])
+    return attempt
+
+
+def read_attempt(line: bytes) -> Attempt:
+    """The attempt of a line with every step. Raises `ValueError` where it is none."""
+    head, tail = _split(line)
+    attempt: Attempt = codec(Attempt).validate_json(head)
+    steps: Steps = codec(Steps).validate_json(tail)
+    exchanges = tuple(
+        Exchange(exchange.prompt, Reply(exchange.reply.text, exchange.reply.outcome, exchange.reply.usage, own))
+        for exchange, own in zip(attempt.exchanges, steps, strict=True)
+    )
+    return Attempt(attempt.id, exchanges, attempt.seconds, attempt.error, attempt.started)
+
+
+def tools_called(line: bytes) -> tuple[str, ...]:
+    """The tools that were called, each once, in the order of their first call. Raises as `read_attempt`."""
+    steps = _split(line)[1]
+    # Most lines hold no call, and this look takes a tenth of the time of reading one.
+    if b'"tool"' not in steps:
+        return ()
+    heads = codec(tuple[tuple[_StepHead, ...], ...]).validate_json(steps)
+    return tuple(dict.fromkeys(step.name for own in heads for step in own if step.kind == "tool"))
+
+
+def _split(line: bytes) -> tuple[bytes, bytes]:
+    """The attempt without steps, and the steps. Raises `ValueError` for a line without any."""
+    head, found, tail = line.rstrip(b"\n").partition(STEPS)
+    if not found or not tail.endswith(b"}"):
+        raise ValueError("a line without steps")
+    return head + b"}", tail[:-1]
+
+
+def _read(line: bytes) -> Attempt | Unfinished:
+    if STEPS in line:
+        return read_attempt(line)
+    unfinished: Unfinished = codec(Unfinished).validate_json(line)
+    return unfinished
+
+
+FORM = Form(re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),"(exchanges|error)":'), _read, Unfinished)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What is on disk of one solver, each line read when it is asked for; a changed one raises `DataError` then."""
+
+    path: Path
+    index: Index
+    by_id: Mapping[str, Attempt]
+    """The finished questions with every step, in the order in which they were finished."""
+    without_steps: Mapping[str, Attempt]
+    """The same, read in a quarter of the time."""
+    unfinished: Mapping[str, str]
+    """By id why a question was not finished when last asked."""
+    damage: tuple[str, ...]
+    """A line for each thing that is wrong with the file."""
+
+    @property
+    def mendable(self) -> bool:
+        """Whether answers are missing, which can be asked for again."""
+        return bool(self.index.unreadable or self.index.missing)
+
+    def is_current(self) -> bool:
+        """Whether the file is still the one that was read, and as it was then."""
+        return not self.path.exists() if self.index.file is None else self.index.file.is_at(self.path)
+
+    def line(self, identity: str) -> bytes:
+        """The line of a finished question; empty where there is none."""
+        return self.by_id.line(identity) if isinstance(self.by_id, Records) and identity in self.by_id else b""
+
+
+def read_attempts(path: Path, before: Extent | None) -> Recorded:
+    """What is on disk of a solver; `before` is how much of it there was when a command last ended in order."""
+    index = index_lines(path, before, FORM)
+
+    def attempt(line: bytes, *, steps: bool = True) -> Attempt:
+        try:
+            return read_attempt(line) if steps else without_steps(line)
+        except ValueError as error:
+            raise DataError(f"{path}: not an Attempt ({first_error(error)})") from error
+
+    def reason(line: bytes) -> str:
+        try:
+            return str(codec(Unfinished).validate_json(line).error)
+        except ValueError as error:
+            raise DataError(f"{path}: not a reason ({first_error(error)})") from error
+
+    damage = [f"{path}, line {number}: not an Attempt ({first_error(error)})" for number, error in index.unreadable]
+    wrong = index.wrong("lines")
+    # A line that cannot be read is a change as well, and has been named.
+    if wrong and (index.missing or not damage):
+        damage.append(f"{path} {wrong}")
+    return Recorded(
+        path,
+        index,
+        index.records(attempt, errors=False),
+        index.records(lambda line: attempt(line, steps=False), errors=False),
+        index.records(reason, errors=True),
+        tuple(damage),
+    )
+
+
+def is_record(line: bytes) -> bool:
+    """Whether a line can be read."""
+    try:
+        _read(line)
+    except ValueError:
+        return False
+    return True
+
+
+@dataclass(frozen=True, eq=False)
+class _Entry:
+    """A record that is to be written, and the future that ends when it is."""
+
+    record: Attempt | Unfinished
+    written: asyncio.Future[None]
+
+    def end(self, error: Exception | None) -> None:
+        """End the wait, unless it was cancelled."""
+        if self.written.done():
+            return
+        if error is None:
+            self.written.set_result(None)
+        else:
+            self.written.set_exception(error)
+
+
+class Recorder:
+    """The attempts of one solver, open for appending, written in a thread of its own. Used from one event loop.
+
+    Args:
+        path: of `attempts.jsonl`.
+        measure: of the lines that are there; those that are appended are added to it.
+
+    Raises:
+        OSError: the file cannot be opened.
+    """
+
+    def __init__(self, path: Path, measure: Measure | None = None) -> None:
+        self._measure = measure or Measure()
+        self._journal = Journal(path)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"record-{path.parent.name}")
+        self._waiting: list[_Entry] = []
+        self._writing: asyncio.Task[None] | None = None
+
+    async def write(self, record: Attempt | Unfinished) -> None:
+        """Append a record. Raises `OSError` when it cannot be written, or what its conversion to JSON raises."""
+        entry = _Entry(record, asyncio.get_running_loop().create_future())
+        self._waiting.append(entry)
+        if self._writing is None:
+            self._writing = asyncio.create_task(self._write_all())
+        await entry.written
+
+    async def close(self) -> None:
+        """Write what still waits, and close the file."""
+        try:
+            if self._writing is not None:
+                await self._writing
+        finally:
+            self._thread.shutdown()
+            self._journal.close()
+
+    async def _write_all(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._waiting:
+            entries, self._waiting = self._waiting, []
+            ends = await loop.run_in_executor(self._thread, self._append, [entry.record for entry in entries])
+            for entry, end in zip(entries, ends, strict=True):
+                entry.end(end)
+        self._writing = None
+
+    def _append(self, records: Sequence[Attempt | Unfinished]) -> list[Exception | None]:
+        """Append records together; for each the error by which it was not written."""
+        ends: list[Exception | None] = [None] * len(records)
+        lines: dict[int, bytes] = {}
+        for place, record in enumerate(records):
+            try:
+                lines[place] = attempt_line(record) if isinstance(record, Attempt) else to_json(Unfinished, record)
+            # A value that is no JSON costs its own question.
+            except Exception as error:
+                ends[place] = error
+        try:
+            if lines:
+                self._measure.add(self._journal.append(*lines.values()), len(lines))
+        except OSError as error:
+            for place in lines:
+                ends[place] = error
+        return ends

@@ -1,0 +1,224 @@
+"""One run on disk by its folder: `log/__init__.py` says which files there are.
+
+folder = RunFolder.existing(path)
+folder.manifest["identity"], folder.questions(), folder.recorded("mllm").by_id["q7"]
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hybrid.errors import DataError, UsageError
+from hybrid.log.attempts import Recorded, is_record, read_attempts
+from hybrid.log.codec import codec, first_error, to_json
+from hybrid.log.files import write_atomic, write_redacted, writing
+from hybrid.log.journal import Journal
+from hybrid.log.lines import Extent, Measure, whole_lines
+from hybrid.log.manifest import FORMAT, MANIFEST, read_manifest, write_sealed
+from hybrid.log.questions import AnyQuestion, Questions, question_line, read_questions
+from hybrid.secrets import redact_bytes
+from hybrid.types import Attempt, Json, Score
+
+QUESTIONS = "questions.jsonl"
+ATTEMPTS = "attempts.jsonl"
+DAMAGED = "damaged.jsonl"
+SCORES = "scores.jsonl"
+SCORES_BASIS = "scores.json"
+LOCK = ".lock"
+LOG = "log.txt"
+
+
+def read_lines(path: Path, kind: Any) -> Iterator[Any]:
+    """Every record of a file of JSON lines. A last line without its end, left by a crash, is passed over.
+
+    Raises:
+        DataError: another line is not such a record.
+    """
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                yield codec(kind).validate_json(line)
+            except ValueError as error:
+                what = getattr(kind, "__name__", "record")
+                raise DataError(f"{path}, line {number}: not a {what} ({first_error(error)})") from error
+
+
+def runs_near(path: Path) -> str:
+    """What to name instead of a path that is no run: the run that it lies in, or those in it; else nothing."""
+    if (path.parent / MANIFEST).is_file():
+        return f"; the run is {path.parent}"
+    inside = sorted(found.parent for found in path.glob(f"*/{MANIFEST}")) if path.is_dir() else []
+    return f"; it holds runs: name them, such as {inside[0]} (`hybrid runs list {path}` shows all)" if inside else ""
+
+
+class RunFolder:
+    """One run on disk."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._recorded: dict[str, Recorded] = {}
+
+    @classmethod
+    def existing(cls, path: Path) -> RunFolder:
+        """A run that is there. Raises `UsageError` when the folder is none."""
+        folder = cls(path)
+        folder.refuse_unless_run()
+        return folder
+
+    def refuse_unless_run(self) -> None:
+        """Raise `UsageError` where there is no run."""
+        if (self.path / MANIFEST).is_file():
+            return
+        self.refuse_orphans()
+        raise UsageError(f"{self.path} is not a run: it has no {MANIFEST}{runs_near(self.path)}")
+
+    def refuse_orphans(self) -> None:
+        """Raise `UsageError` where answers lie without the manifest that says whose they are."""
+        orphans = sorted(path for path in self.path.glob(f"*/{ATTEMPTS}") if path.stat().st_size)
+        if orphans:
+            names = ", ".join(path.parent.name for path in orphans)
+            raise UsageError(
+                f"{self.path} holds answers of {names} and no {MANIFEST}, so nothing says which model and which "
+                f"configuration gave them: put the manifest back, or move these answers away"
+            )
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """The manifest, read anew. Raises `DataError` when it is not one of ours."""
+        return read_manifest(self.path / MANIFEST)
+
+    def write_manifest(self, content: Mapping[str, Json]) -> None:
+        """Replace the manifest. Raises `OSError`; then the one that was there still is."""
+        text = json.dumps({"format": FORMAT, **content}, ensure_ascii=False)
+        write_sealed(self.path / MANIFEST, text.encode("utf-8", "replace"), durable=True)
+
+    def extent(self, name: str) -> Extent | None:
+        """How much of a file there was when a command last ended in order; None where the manifest does not say."""
+        if not (self.path / MANIFEST).exists():
+            return None
+        known = self.manifest.get("files", {}).get(name)
+        return None if known is None else Extent(**known)
+
+    def measure(self, name: str) -> Measure:
+        """How much of a file of lines there is now."""
+        measure = Measure()
+        for line in whole_lines(self.path / name):
+            measure.add(line)
+        return measure
+
+    def questions(self) -> Questions:
+        """The questions, in the order of the data.
+
+        Raises:
+            DataError: a line is no question, an id appears twice, or questions are missing.
+        """
+        found, wrong = self.readable_questions()
+        if wrong:
+            raise DataError(f"{wrong}; `hybrid run` with the options of this run writes them anew from its data")
+        return found
+
+    def readable_questions(self) -> tuple[Questions, str | None]:
+        """The questions that can be read, and the first thing that is wrong with their file."""
+        return read_questions(self.path / QUESTIONS, self.extent(QUESTIONS))
+
+    def write_questions(self, questions: Iterable[AnyQuestion]) -> Extent:
+        """Replace the questions; how much of them there is."""
+        return self.write_question_lines(map(question_line, questions))
+
+    def write_question_lines(self, lines: Iterable[bytes]) -> Extent:
+        """Replace the questions by these lines; how much of them there is."""
+        measure = Measure()
+
+        def passing() -> Iterator[bytes]:
+            for line in lines:
+                measure.add(line)
+                yield line
+
+        write_atomic(self.path / QUESTIONS, passing(), durable=True)
+        return measure.extent
+
+    def solvers(self) -> tuple[str, ...]:
+        """The solvers that have attempts, in the order in which the manifest lists them."""
+        manifest = self.manifest
+        known = manifest.get("files", {})
+        return tuple(
+            name for name in manifest["solvers"] if (self.path / name / ATTEMPTS).exists() or attempts_of(name) in known
+        )
+
+    def attempts(self, solver: str) -> tuple[Attempt, ...]:
+        """The finished questions of a solver with every step, all in memory."""
+        return tuple(self.recorded(solver).by_id.values())
+
+    def recorded(self, solver: str) -> Recorded:
+        """What is on disk of a solver. A file that is as it was when last read here is not read again."""
+        name = attempts_of(solver)
+        path, before = self.path / name, self.extent(name)
+        known = self._recorded.get(solver)
+        if known is None or known.index.before != before or not known.is_current():
+            known = self._recorded[solver] = read_attempts(path, before)
+        return known
+
+    def finished(self, solver: str) -> frozenset[str]:
+        """The ids of a solver's finished questions."""
+        return frozenset(self.recorded(solver).by_id)
+
+    def set_aside(self, solver: str) -> None:
+        """Move the lines that cannot be read to a file next to them, so that what follows is whole again."""
+        path = self.path / attempts_of(solver)
+        sound: list[bytes] = []
+        unsound: list[bytes] = []
+        for line in whole_lines(path):
+            (sound if is_record(line) else unsound).append(line)
+        journal = Journal(path.with_name(DAMAGED))
+        journal.append(*(line.removesuffix(b"\n") for line in unsound))
+        journal.close()
+        write_redacted(path, b"".join(sound), durable=True)
+
+    def journal(self, solver: str) -> Journal:
+        """The solver's attempts, open for appending."""
+        return Journal(self.path / attempts_of(solver))
+
+    def write_scores(self, solver: str, scores: Iterable[Score]) -> Path:
+        """Replace the solver's scores, sorted by id; where they lie."""
+        path = self.path / solver / SCORES
+        in_order = sorted(scores, key=lambda score: score.id)
+        write_atomic(path, (redact_bytes(to_json(Score, score) + b"\n") for score in in_order))
+        return path
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the run against other processes. Raises `UsageError` when one has it."""
+        with writing(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = (self.path / LOCK).open("w")
+        with lock as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UsageError(f"{self.path} is being written by another process") from None
+            yield
+
+    def is_held(self) -> bool:
+        """Whether a process holds the run, as `locked` does."""
+        try:
+            with (self.path / LOCK).open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
+
+
+def attempts_of(solver: str) -> str:
+    """Where a solver's attempts lie in a run; also what the manifest calls them."""
+    return f"{solver}/{ATTEMPTS}"

@@ -1,0 +1,124 @@
+"""The runs in a folder, each as one frozen record: configuration, progress, state.
+
+    for run in listed([Path("runs")]):
+        run.path, run.model, run.answered, run.n, run.state
+
+Nothing is written or mended. Whether a run is being written is asked of its lock, which is held for that moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from hybrid.errors import HybridError, UsageError
+from hybrid.log.folder import ATTEMPTS, RunFolder
+from hybrid.log.manifest import MANIFEST
+
+State = Literal["finished", "open", "being written", "damaged"]
+DEPTH = 3
+"""So many folders below the one that is given a run is looked for: an ablation or a matrix holds several."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedRun:
+    """One run, as `hybrid runs list` shows it."""
+
+    path: Path
+    benchmark: str | None = None
+    """None, as all that follows down to `date`, where the manifest cannot be read."""
+    model: str | None = None
+    """`provider:model`; None too for a run without a model and for imported predictions."""
+    solvers: Mapping[str, int]
+    """By name how many questions a solver has finished."""
+    answered: int = 0
+    """How many questions every solver has finished."""
+    n: int = 0
+    """How many questions can be asked."""
+    control: str | None = None
+    """What tools returned instead of their findings: `blank`, `shuffled` or `oracle`."""
+    date: datetime
+    """When the last command took it up; of a run that does not say, when its manifest was last written. In UTC."""
+    state: State
+    damage: tuple[str, ...] = ()
+    """A line for each thing that is wrong with its files."""
+
+
+def listed(places: Iterable[Path]) -> tuple[ListedRun, ...]:
+    """The runs in these folders or that they are, the newest first. Raises `UsageError` for what is no folder."""
+    found: dict[Path, ListedRun] = {}
+    for place in places:
+        if not place.is_dir():
+            raise UsageError(f"{place} is no folder")
+        found |= {path.resolve(): _listed(RunFolder(path)) for path in _runs_in(place, DEPTH)}
+    return tuple(sorted(found.values(), key=lambda run: (-run.date.timestamp(), str(run.path))))
+
+
+def _runs_in(place: Path, depth: int) -> Iterator[Path]:
+    """The folders of runs in a folder or that it is; nothing is looked for inside of a run."""
+    if (place / MANIFEST).is_file() or any(place.glob(f"*/{ATTEMPTS}")):
+        yield place
+    elif depth:
+        for inner in sorted(place.iterdir()):
+            if inner.is_dir() and not inner.is_symlink() and not inner.name.startswith("."):
+                yield from _runs_in(inner, depth - 1)
+
+
+def _listed(folder: RunFolder) -> ListedRun:
+    try:
+        folder.refuse_unless_run()
+        manifest = folder.manifest
+        return _described(folder, manifest)
+    except HybridError as error:
+        path = folder.path / MANIFEST
+        date = _written(path if path.exists() else folder.path)
+        return ListedRun(path=folder.path, solvers={}, date=date, state="damaged", damage=(str(error),))
+
+
+def _described(folder: RunFolder, manifest: Mapping[str, Any]) -> ListedRun:
+    identity = manifest["identity"]
+    questions, wrong = folder.readable_questions()
+    recorded = {name: folder.recorded(name) for name in manifest["solvers"]}
+    sound = {question for question in questions.by_id if question not in questions.broken_ids}
+    finished = {name: sound & one.by_id.keys() for name, one in recorded.items()}
+    answered = len(set.intersection(*finished.values())) if finished else 0
+    damage = (*([wrong] if wrong else []), *(line for one in recorded.values() for line in one.damage))
+    model = identity.get("model")
+    control = identity.get("tool_output", "real")
+    return ListedRun(
+        path=folder.path,
+        benchmark=identity["benchmark"],
+        model=model.get("model") if isinstance(model, Mapping) else None,
+        solvers={name: len(ids) for name, ids in finished.items()},
+        answered=answered,
+        n=len(sound),
+        control=None if control == "real" else control,
+        date=_date(folder, manifest),
+        state=_state(folder, damage, whole=answered == len(sound)),
+        damage=damage,
+    )
+
+
+def _state(folder: RunFolder, damage: tuple[str, ...], *, whole: bool) -> State:
+    # A run that is being written may be ahead of its manifest in the middle of a line.
+    if folder.is_held():
+        return "being written"
+    if damage:
+        return "damaged"
+    return "finished" if whole else "open"
+
+
+def _date(folder: RunFolder, manifest: Mapping[str, Any]) -> datetime:
+    commands = manifest.get("commands", ())
+    try:
+        at = datetime.fromisoformat(commands[-1]["at"])
+    except (IndexError, ValueError):
+        return _written(folder.path / MANIFEST)
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def _written(path: Path) -> datetime:
+    return datetime.fromtimestamp(path.stat().st_mtime, UTC)

@@ -1,0 +1,145 @@
+"""The manifest of a run, and the seal of JSON files: the sha256 of their own content.
+
+    content = read_manifest(path)
+    content["identity"]["benchmark"]
+
+`commands` lists the commands that made the run (`Invocation`) in their order. `files` has the extent of each file of
+lines when the last command ended in order: a file that is longer, and begins with just that, grew until a crash; any
+other difference is damage. `sha256` is that of the content (`seal_of`): a manifest that was changed is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from hybrid.errors import DataError
+from hybrid.log.codec import codec, first_error
+from hybrid.log.files import write_atomic
+from hybrid.log.lines import Extent
+from hybrid.secrets import redact_bytes
+
+FORMAT = 2
+MANIFEST = "manifest.json"
+SEAL = "sha256"
+MEND = "put back the one that the run was made with, or give another folder"
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """A command that began or continued a run."""
+
+    at: str
+    """When it took the run's folder up, in UTC: `2026-11-23T14:05:09Z`."""
+    command: str
+    """Its command line, redacted."""
+    commit: str | None = None
+    """Of the project's code, ending in `-dirty` where it was changed; None where the project was no clone."""
+
+
+def is_folder_name(name: str) -> bool:
+    """Whether a name is that of something inside of a folder, and of nothing else."""
+    return bool(name) and name not in (".", "..") and not re.search(r"[/\\\0]", name)
+
+
+@dataclass(frozen=True)
+class _Imported:
+    field: Literal["stored", "text"] | None = None
+
+
+@dataclass(frozen=True)
+class _Identity:
+    """What readers look at; a run has more, and an import less."""
+
+    benchmark: str
+    split: str
+    protocol: Literal["strict", "official"] = "strict"
+    tool_output: str = "real"
+    data: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+    prompts: Mapping[str, Any] | None = None
+    imported: _Imported | None = None
+
+
+@dataclass(frozen=True)
+class _Solver:
+    tools: Mapping[str, Any] = field(default_factory=dict)
+    unchecked_weights: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Sight:
+    verdict: Literal["sees", "blind", "unknown"]
+
+
+@dataclass(frozen=True)
+class _Manifest:
+    identity: _Identity
+    solvers: Mapping[str, _Solver]
+    labels: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+    connection: tuple[Mapping[str, Any], ...] = ()
+    probed_frame: str = "pixels"
+    sight: _Sight | None = None
+    files: Mapping[str, Extent] = field(default_factory=dict)
+    commands: tuple[Invocation, ...] = ()
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """The content of a manifest, without its seal.
+
+    Raises:
+        DataError: it is no manifest, was changed, or is of another format.
+    """
+    try:
+        content = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path} is not JSON ({error}): {MEND}") from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror})") from error
+    if not isinstance(content, dict) or not isinstance(content.get("format"), int):
+        raise DataError(f"{path} is not a manifest: {MEND}")
+    if content["format"] != FORMAT:
+        raise DataError(
+            f"{path} is of format {content['format']} and this version reads format {FORMAT}: "
+            f"run it again with this version, in another folder than {path.parent}"
+        )
+    try:
+        codec(_Manifest).validate_python(content)
+    except ValueError as error:
+        raise DataError(f"{path} is damaged: {first_error(error)}; {MEND}") from error
+    if odd := [name for name in content["solvers"] if not is_folder_name(name)]:
+        raise DataError(f"{path} is damaged: {odd[0]!r} is no name of a solver; {MEND}")
+    if content.pop(SEAL, None) != seal_of(content):
+        raise DataError(f"{path} was changed after it was written (its sha256 is not the one that it names): {MEND}")
+    return content
+
+
+def write_sealed(path: Path, data: bytes, *, durable: bool = False) -> None:
+    """Replace a file that holds a JSON object, without secrets, and with the sha256 of what is in it (`seal_of`)."""
+    content = json.loads(redact_bytes(data))
+    text = json.dumps({**content, SEAL: seal_of(content)}, indent=1, ensure_ascii=False)
+    write_atomic(path, text.encode() + b"\n", durable=durable)
+
+
+def difference(before: Mapping[str, Any], after: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """One line `key: before -> after` for every leaf that two configurations do not share."""
+    lines = []
+    for key in sorted({*before, *after}):
+        old, new, name = before.get(key), after.get(key), f"{prefix}{key}"
+        if isinstance(old, dict) and isinstance(new, dict):
+            lines += difference(old, new, f"{name}.")
+        elif old != new:
+            lines.append(f"{name}: {json.dumps(old)} -> {json.dumps(new)}")
+    return lines
+
+
+def seal_of(content: Mapping[str, Any]) -> str:
+    """The hex sha256 of a JSON object, whatever the order of its keys; one that it names already does not count."""
+    own = {key: value for key, value in content.items() if key != SEAL}
+    return hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,195 @@
+"""The questions of a run on disk: counted and chosen by their ids, and read one at a time.
+
+    asked, wrong = read_questions(RUN / "questions.jsonl", extent)
+    len(asked), asked[0], asked.by_id["q7"], asked.sound, asked.broken
+
+    spool = QuestionSpool(folder)
+    spool.add(question)
+    asked = spool.questions()     # in a file without a name, which is gone with the last object that reads it
+
+Ids, places and which rows are broken are all that memory holds.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Generic, TypeVar, overload
+
+from hybrid.errors import DataError
+from hybrid.log.codec import codec, first_error, to_json
+from hybrid.log.lines import Extent, Form, Index, OpenFile, Places, Records, index_lines
+from hybrid.types import BrokenQuestion, Question
+
+AnyQuestion = Question | BrokenQuestion
+T = TypeVar("T", bound=AnyQuestion)
+
+
+def question_line(question: AnyQuestion) -> bytes:
+    """A question as a line, with its end."""
+    return to_json(type(question), question) + b"\n"
+
+
+def read_question(line: bytes) -> AnyQuestion:
+    """The question of a line. Raises `ValueError` where it is none."""
+    question: AnyQuestion
+    try:
+        question = codec(Question).validate_json(line)
+    except ValueError as error:
+        try:
+            question = codec(BrokenQuestion).validate_json(line)
+        except ValueError:
+            raise error from None
+    return question
+
+
+FORM = Form(
+    re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),"task":"(?:[^"\\]|\\.)*","(images|error)":'), read_question, BrokenQuestion
+)
+
+
+class SomeQuestions(Sequence[T], Generic[T]):
+    """Some questions in order, each read from disk when it is asked for."""
+
+    def __init__(self, by_id: Mapping[str, AnyQuestion], ids: Sequence[str]) -> None:
+        self.by_id = by_id
+        self.ids = ids
+
+    @overload
+    def __getitem__(self, place: int) -> T: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[T, ...]: ...
+    def __getitem__(self, place: int | slice) -> T | tuple[T, ...]:
+        if isinstance(place, slice):
+            return tuple(self._question(name) for name in self.ids[place])
+        return self._question(self.ids[place])
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __iter__(self) -> Iterator[T]:
+        return map(self._question, self.ids)
+
+    def _question(self, name: str) -> T:
+        # The ids were chosen as those of questions of this type.
+        return self.by_id[name]  # type: ignore[return-value]
+
+
+class Questions(SomeQuestions[AnyQuestion]):
+    """All questions of a run or of some data.
+
+    Args:
+        by_id: the questions.
+        broken_ids: ids of the rows that cannot be asked.
+        extent: how much of a file holds just these; None where no file of a run does.
+    """
+
+    def __init__(
+        self, by_id: Mapping[str, AnyQuestion], broken_ids: frozenset[str], extent: Extent | None = None
+    ) -> None:
+        super().__init__(by_id, tuple(by_id))
+        self.extent = extent
+        self.broken_ids = broken_ids
+
+    @cached_property
+    def sound(self) -> Sequence[Question]:
+        """The questions that can be asked."""
+        return self.without(())
+
+    def without(self, finished: frozenset[str] | set[str] | tuple[str, ...]) -> Sequence[Question]:
+        """The questions that can be asked and are not among these."""
+        return SomeQuestions(
+            self.by_id, [name for name in self.ids if name not in self.broken_ids and name not in finished]
+        )
+
+    @property
+    def broken(self) -> tuple[BrokenQuestion, ...]:
+        """The rows that cannot."""
+        rows = (self.by_id[name] for name in self.ids if name in self.broken_ids)
+        return tuple(row for row in rows if isinstance(row, BrokenQuestion))
+
+    def line(self, name: str) -> bytes:
+        """The line of a question, with its end. Raises `KeyError`."""
+        return self.by_id.line(name) if isinstance(self.by_id, Records) else question_line(self.by_id[name])
+
+    def is_file(self, path: Path) -> bool:
+        """Whether these are read from the file `path`, and it is as it was."""
+        return isinstance(self.by_id, Records) and self.by_id.file.is_at(path)
+
+
+def read_questions(path: Path, before: Extent | None) -> tuple[Questions, str | None]:
+    """The questions of a file, and the first thing that is wrong with it.
+
+    `before` is how much of it there was when a command last ended in order.
+    """
+    index = index_lines(path, before, FORM)
+
+    def read(line: bytes) -> AnyQuestion:
+        try:
+            return read_question(line)
+        except ValueError as error:
+            raise DataError(f"{path}: not a Question ({first_error(error)})") from error
+
+    questions = Questions(index.records(read), frozenset(index.errors), index.measure.extent)
+    return questions, _first_wrong(path, index)
+
+
+def _first_wrong(path: Path, index: Index) -> str | None:
+    wrong = {number: f"not a Question ({first_error(error)})" for number, error in index.unreadable}
+    wrong |= {number: f"the id {name!r} appears twice" for number, name in index.repeated}
+    if wrong:
+        number = min(wrong)
+        return f"{path}, line {number}: {wrong[number]}"
+    if lost := index.wrong("questions"):
+        return f"{path} {lost}"
+    if path.exists() and index.measure.extent.bytes != path.stat().st_size:
+        return f"{path} ends in the middle of a line"
+    return None
+
+
+class QuestionSpool:
+    """Takes questions up one after the other.
+
+    Args:
+        folder: where their file lies, which has no name; it is made where it is not there.
+
+    Raises:
+        OSError: it cannot be written there.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by `questions`
+        self._places = Places()
+        self._ranks: list[int] = []
+        self._broken: set[str] = set()
+        self._end = 0
+
+    def add(self, question: AnyQuestion, rank: int = 0) -> bool:
+        """Take a question; whether it is the first of its id. Those of a lower `rank` come before it."""
+        if question.id in self._places.numbers:
+            return False
+        line = question_line(question)
+        self._places.add(question.id, self._end, len(line))
+        self._file.write(line)
+        self._end += len(line)
+        self._ranks.append(rank)
+        if isinstance(question, BrokenQuestion):
+            self._broken.add(question.id)
+        return True
+
+    def questions(self) -> Questions:
+        """All of them; nothing can be added any more."""
+        with self._file as file:
+            file.flush()
+            handle = OpenFile(os.dup(file.fileno()))
+        numbers = dict(sorted(self._places.numbers.items(), key=lambda item: self._ranks[item[1]]))
+        return Questions(Records(handle, self._places, read_question, numbers), frozenset(self._broken))
+
+    def close(self) -> None:
+        """Forget what was taken, where `questions` was never called."""
+        self._file.close()

@@ -1,0 +1,220 @@
+"""A `ChatModel` behind a server: the log of replies, tools as text, retries and the circuit breaker, for any provider.
+
+    model = Caller(ChatCompletionsClient(name, settings, store), settings)
+    message = await model.chat(messages, tools, call)
+
+A provider is a `ChatClient`: it makes a request of messages, sends it once, and reads its reply. Retries of the
+provider's own package are off, so that all providers are retried alike. A failure is charged to the call only while
+the server answers others (`hybrid.models.circuit`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Generic, Protocol, TypeVar
+
+from hybrid.config import ModelSettings
+from hybrid.errors import Outage
+from hybrid.messages import AssistantMessage, Message, SentImage, images_of
+from hybrid.models.base import CallKey, ReplyLog
+from hybrid.models.circuit import Circuit, Sleep
+from hybrid.models.failures import Backoff, Failure, UnreadableReplyError, read_failure
+from hybrid.models.images import ImageEncoder, arrange
+from hybrid.models.text_protocol import as_text, with_calls
+from hybrid.timing import waiting
+from hybrid.tool import Tool
+from hybrid.types import Json
+
+Body = TypeVar("Body")
+
+log = logging.getLogger(__name__)
+
+MOMENT_S = 1.0
+"""Seconds for which a call that has used up its retries waits, at most, for news of the others."""
+
+Keep = Callable[[bytes], None]
+"""Keeps the bytes of a reply, in any thread: a kill of the process after the return does not lose them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest(Generic[Body]):
+    """One request in the form in which its client sends it."""
+
+    call: CallKey
+    body: Body
+    sha256: str
+    """Equal for equal requests; images count by their hashes."""
+    images: tuple[SentImage, ...]
+
+
+class ChatClient(Protocol[Body]):
+    """A provider's wire format and connections."""
+
+    @property
+    def name(self) -> str:
+        """The name as typed by the user, `provider:model`."""
+        ...
+
+    @property
+    def images(self) -> ImageEncoder:
+        """Encodes the images of its requests."""
+        ...
+
+    def metadata(self) -> Mapping[str, Json]:
+        """As `ChatModel.metadata`."""
+        ...
+
+    def connection(self) -> Mapping[str, Json]:
+        """As `ChatModel.connection`."""
+        ...
+
+    def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[Body]:
+        """The request of arranged messages, with `tools` offered. Called in any thread."""
+        ...
+
+    async def send(self, request: ChatRequest[Body], keep: Keep) -> AssistantMessage:
+        """Send once and read the reply, whose bytes `keep` gets as soon as they are there and known to be readable.
+
+        Raises what its package raises, `StatusError` or `UnreadableReplyError` (see `read_failure`).
+        """
+        ...
+
+    def read(self, reply: bytes, call: CallKey) -> AssistantMessage:
+        """The message in bytes that `keep` got. Raises `UnreadableReplyError`."""
+        ...
+
+    async def close(self) -> None:
+        """Close its connections."""
+        ...
+
+
+class Caller(Generic[Body]):
+    """A `ChatModel` and `Listener` over one client; sends at most `settings.retries` more requests after the first."""
+
+    def __init__(
+        self,
+        client: ChatClient[Body],
+        settings: ModelSettings,
+        circuit: Circuit | None = None,
+        backoff: Backoff | None = None,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self.client = client
+        self.name = client.name
+        self.provider = client.name.partition(":")[0]
+        self._settings = settings
+        self._as_text = settings.tool_calling == "text"
+        self._circuit = circuit or Circuit(client.name)
+        self._backoff = backoff or Backoff()
+        self._sleep = sleep
+        self._log: ReplyLog | None = None
+
+    def metadata(self) -> Mapping[str, Json]:
+        """The client's, with the way in which tools are called."""
+        metadata = self.client.metadata()
+        return {**metadata, "tool_calling": "text"} if self._as_text else metadata
+
+    def connection(self) -> Mapping[str, Json]:
+        """Address without secrets, timeout and retries."""
+        return self.client.connection()
+
+    def listen(self, log: ReplyLog) -> None:
+        """Keep every reply in the log from now on, and send no request whose reply it holds."""
+        self._log = log
+
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
+        """The model's message, with the images sent and the number of attempts: 0 for a reply that was in the log.
+
+        Raises:
+            Outage: no usable reply after the retries, or this one request is not taken.
+            ServerDown: the server has been away for too long.
+            ModelRefused: key, model name, quota or option is rejected.
+            DataError: an image is not in the store.
+        """
+        if not self._as_text:
+            return await self._reply(messages, tools, call)
+        reply = await self._reply(as_text(messages, tools), (), call)
+        return with_calls(reply, call) if tools else reply
+
+    async def _reply(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
+        with waiting():
+            request = await self._request(messages, tools, call)
+        reply, attempts = self._kept(request), 0
+        if reply is None:
+            reply, attempts = await self._sent(request)
+        return replace(reply, images_sent=request.images, attempts=attempts)
+
+    async def _request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[Body]:
+        arranged = arrange(messages, self._settings.keep_images)
+        if all(self.client.images.at_once(ref.image) for ref in images_of(arranged)):
+            return self.client.request(arranged, tools, call)
+        # Off the loop: a conversion or a large file would hold up every other call in flight.
+        return await asyncio.to_thread(self.client.request, arranged, tools, call)
+
+    def _kept(self, request: ChatRequest[Body]) -> AssistantMessage | None:
+        reply = self._log.said(request.call, request.sha256) if self._log is not None else None
+        try:
+            return None if reply is None else self.client.read(reply, request.call)
+        except UnreadableReplyError:
+            # Only readable replies are kept: the log is damaged here, and the model is asked again.
+            return None
+
+    def _keep(self, request: ChatRequest[Body]) -> Keep:
+        replies = self._log
+
+        def keep(reply: bytes) -> None:
+            if replies is not None:
+                # A full disk is no reason to throw a paid reply away: writing the answer will meet and report it.
+                with suppress(OSError):
+                    replies.keep(request.call, request.sha256, reply)
+
+        return keep
+
+    async def _sent(self, request: ChatRequest[Body]) -> tuple[AssistantMessage, int]:
+        """The reply and the number of requests that it took."""
+        call, keep = request.call, self._keep(request)
+        sent = charged = 0
+        while True:
+            turn = await self._circuit.turn(call.question)
+            sent += 1
+            try:
+                reply = await self.client.send(request, keep)
+            # Every client has exceptions of its own; one that is not about the provider is raised again.
+            except Exception as error:
+                failed = read_failure(error)
+                if failed.kind is Failure.BUG:
+                    raise
+                if failed.kind is Failure.POLICY:
+                    self._circuit.worked(turn)
+                    return AssistantMessage(refusal=failed.text), sent
+                if failed.kind is not Failure.RETRY:
+                    raise self._circuit.refused(turn, failed) from error
+                log.info("%s: request %d for %s failed: %s", self.name, sent, call.question, failed.text)
+                last = charged == self._settings.retries
+                self._circuit.failed(turn, failed, last=last)
+                given_up = Outage(f"{self.name}: no reply after {sent} attempts: {failed.text}")
+                given_up.__cause__ = error
+                doubtful = self._circuit.in_doubt(turn, failed)
+            else:
+                self._circuit.worked(turn)
+                return reply, sent
+            finally:
+                self._circuit.leave(turn)
+            if last and not (doubtful or self._circuit.is_away(turn)):
+                raise given_up
+            if not self._circuit.is_away(turn):
+                pause = self._backoff.seconds(call, charged, failed.retry_after_s)
+                await self._sleep(min(pause, MOMENT_S) if last else pause)
+            if self._circuit.is_away(turn):
+                continue
+            if last:
+                raise given_up
+            charged += 1
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self.client.close()

@@ -1,0 +1,165 @@
+"""The `ChatClient` of OpenAI's chat completions and of every server that speaks them (vLLM, SGLang, llama.cpp, Ollama).
+
+Replies are kept the moment they are complete, a malformed one is used as far as it can be read, and a call costs a
+tenth of the time of a general client. The responses API, and options that `speaks` does not know, go through LangChain.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
+
+from hybrid.config import ModelSettings
+from hybrid.images import ImageStore
+from hybrid.messages import AssistantMessage, Message, SentImage
+from hybrid.models.base import CallKey
+from hybrid.models.caller import ChatRequest, Keep
+from hybrid.models.chat_completions.codec import PLACE, as_json, message, readable, request_body, wire_messages
+from hybrid.models.chat_completions.wire import Address, Wire, proxy_for
+from hybrid.models.images import ImageEncoder, ImageRules
+from hybrid.models.options import Connection, connection, options, options_of_repetition, server_metadata
+from hybrid.models.prompt_cache import lane
+from hybrid.models.providers import PROVIDERS
+from hybrid.models.toolspec import ToolsOffered
+from hybrid.tool import Tool
+from hybrid.types import ImageRef, Json
+
+OFFICIAL = "https://api.openai.com/v1"
+KNOWN = frozenset(
+    {
+        "api",
+        "default_query",
+        "extra_body",
+        "frequency_penalty",
+        "logit_bias",
+        "presence_penalty",
+        "service_tier",
+        "stop",
+        "store",
+        "top_p",
+        "verbosity",
+    }
+)
+"""Options of `--model-arg` that this client passes on as they are."""
+
+
+def speaks(settings: ModelSettings) -> bool:
+    """Whether this client can be used: the chat API, options it knows, and no proxy of a kind that it does not have."""
+    extra = settings.extra
+    query = extra.get("default_query", {})
+    if extra.get("api", "chat") != "chat" or not extra.keys() <= KNOWN:
+        return False
+    if not isinstance(extra.get("extra_body", {}), dict) or not isinstance(query, dict):
+        return False
+    if any(isinstance(value, dict | list) for value in query.values()):
+        return False
+    proxy = proxy_for(connection(PROVIDERS["openai"], settings).base_url or OFFICIAL)
+    return proxy is None or proxy.startswith(("http://", "https://"))
+
+
+class ChatCompletionsClient:
+    """One model of one server, with the options of a run.
+
+    Raises on construction:
+        UsageError: an option it does not take, or no key in the environment.
+    """
+
+    def __init__(self, name: str, settings: ModelSettings, store: ImageStore) -> None:
+        self.name = name
+        self._model = name.partition(":")[2]
+        self._settings = settings
+        provider = PROVIDERS["openai"]
+        self._connection = connection(provider, settings)
+        self._options = options(provider, self._model, settings)
+        self.images = ImageEncoder(store, ImageRules(provider.images, settings.max_pixels))
+        self._tools_offered = ToolsOffered()
+        self._tools_json: tuple[list[dict[str, Any]], bytes] | None = None
+        self._wire = Wire(_address(self._connection, self._options), settings.timeout_s)
+
+    def metadata(self) -> Mapping[str, Json]:
+        """Model, options as sent, image rules and versions; neither key nor address."""
+        return server_metadata(self.name, self._settings, self._options, ("aiohttp",), caches=True)
+
+    def connection(self) -> Mapping[str, Json]:
+        """Address without secrets, timeout and retries."""
+        return self._connection.metadata(self._settings)
+
+    def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[bytes]:
+        """The body of a request. Raises `DataError` for an image that is not in the store."""
+        sent: list[SentImage] = []
+        images: list[bytes] = []
+
+        def image(ref: ImageRef) -> dict[str, Any]:
+            stored, data = self.images.encoded(ref.image)
+            sent.append(SentImage(ref.name, ref.image, stored))
+            images.append(data)
+            url: dict[str, str] = {"url": f"data:{stored.media_type};base64,{PLACE}"}
+            if self._settings.image_detail is not None:
+                url["detail"] = self._settings.image_detail
+            return {"type": "image_url", "image_url": url}
+
+        wired = wire_messages(messages, image, self._model)
+        cache_key = lane(self._connection.base_url, call) if self._settings.prompt_cache else None
+        given = options_of_repetition(self._options, call.repetition)
+        pieces = request_body(self._model, given, wired, self._schemas(tools), images, cache_key)
+        # Images count by the hashes that they have already.
+        sha256 = hashlib.sha256(b"".join(pieces[::2]))
+        sha256.update("".join(image.sent.sha256 for image in sent).encode())
+        return ChatRequest(call, b"".join(pieces), sha256.hexdigest(), tuple(sent))
+
+    def _schemas(self, tools: Sequence[Tool]) -> bytes:
+        """The tools' schemas as JSON, made once for each list of tools."""
+        specs = self._tools_offered.specs(tools)
+        if self._tools_json is None or self._tools_json[0] is not specs:
+            self._tools_json = specs, as_json(specs) if specs else b""
+        return self._tools_json[1]
+
+    async def send(self, request: ChatRequest[bytes], keep: Keep) -> AssistantMessage:
+        """The reply, read and kept in the thread of the connections. Raises as `Wire.post`."""
+
+        def read(body: bytes) -> AssistantMessage:
+            reply = self.read(body, request.call)
+            keep(body)
+            return reply
+
+        return await self._wire.post(request.body, read)
+
+    def read(self, reply: bytes, call: CallKey) -> AssistantMessage:
+        """The message in the body of a reply. Raises `UnreadableReplyError`."""
+        return message(readable(reply), call)
+
+    async def close(self) -> None:
+        """Close the connections and end their thread."""
+        await self._wire.close()
+
+
+def _address(reached: Connection, given: Mapping[str, Json]) -> Address:
+    base = reached.base_url or OFFICIAL
+    parts = urlsplit(base)
+    user, _, host = parts.netloc.rpartition("@")
+    path = f"{parts.path.rstrip('/')}/chat/completions"
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    more = given.get("default_query")
+    query |= {name: _query_text(value) for name, value in more.items()} if isinstance(more, dict) else {}
+    headers = {
+        "Authorization": f"Bearer {reached.key}",
+        "Content-Type": "application/json",
+        "Accept": "application/json",
+        "User-Agent": "hybrid-perception",
+    }
+    if user:
+        headers["Authorization"] = f"Basic {base64.b64encode(unquote(user).encode()).decode()}"
+    organization = os.environ.get("OPENAI_ORG_ID") or os.environ.get("OPENAI_ORGANIZATION")
+    named = {"OpenAI-Organization": organization, "OpenAI-Project": os.environ.get("OPENAI_PROJECT_ID")}
+    headers |= {name: value for name, value in named.items() if value}
+    return Address(urlunsplit((parts.scheme, host, path, "", "")), headers, query, proxy_for(base))
+
+
+def _query_text(value: Json) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else str(value)

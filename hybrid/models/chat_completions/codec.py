@@ -1,0 +1,260 @@
+"""The JSON of OpenAI's chat completions: requests from messages, messages from replies.
+
+    body = b"".join(request_body(name, options, wire_messages(arranged, image, name), tools, images))
+    choice = readable(data)               # raises `UnreadableReplyError` where there is no message in it
+    reply = message(choice, call)         # whatever is readable becomes a message
+
+A reply that is malformed but can be read is used: tool arguments that are no JSON object are `invalid_tool_calls`,
+which a controller answers like any other wrong call.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hybrid.messages import (
+    AssistantMessage,
+    InvalidCall,
+    Message,
+    Part,
+    SystemMessage,
+    TokenUsage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+    whole_value,
+)
+from hybrid.models.base import CallKey
+from hybrid.models.failures import UnreadableReplyError, summary
+from hybrid.models.replies import refusal_of
+from hybrid.types import ImageRef, Json
+
+ImageBlock = Callable[[ImageRef], dict[str, Any]]
+"""From the image in a message to the part of a request that holds its bytes."""
+
+_RENAMED = {"max_tokens": "max_completion_tokens"}
+_NOT_SENT = frozenset({"use_responses_api", "extra_body", "default_query"})
+PLACE = f"<{secrets.token_hex(16)}>"
+"""Stands for the base64 of an image while a request is written, so that JSON need not look for escapes in there. It is
+random, so that no text holds it."""
+_REASONING_MODEL = re.compile(r"o\d")
+
+
+def request_body(
+    model: str,
+    options: Mapping[str, Json],
+    messages: Sequence[dict[str, Any]],
+    tools: bytes = b"",
+    images: Sequence[bytes] = (),
+    cache_key: str | None = None,
+) -> list[bytes]:
+    """A request as it is sent, in pieces: JSON, an image, JSON, ..., JSON. Equal requests are equal bytes.
+
+    Args:
+        model: its name.
+        options: those of a run; `extra_body` of them has the last word.
+        messages: in the API's form, with `PLACE` where the base64 of an image goes.
+        tools: the schemas of those that are offered, as JSON; empty for none.
+        images: the base64 of each, in order.
+        cache_key: the result of `prompt_cache.lane`.
+    """
+    body: dict[str, Any] = {"model": model, "stream": False, "messages": list(messages)}
+    body |= {_RENAMED.get(name, name): value for name, value in options.items() if name not in _NOT_SENT}
+    if cache_key is not None:
+        body["prompt_cache_key"] = cache_key
+    extra = options.get("extra_body")
+    if isinstance(extra, dict) and extra:
+        text = as_json(body | ({"tools": json.loads(tools)} if tools else {}) | extra)
+    else:
+        text = as_json(body)
+        text = b"".join((text[:-1], b',"tools":', tools, b"}")) if tools else text
+    around = text.split(PLACE.encode())
+    # Without places, messages of the user's own have taken the place of these.
+    places = images if len(around) > 1 else ()
+    pieces = [around[0]]
+    for one, after in zip(places, around[1:], strict=True):
+        pieces += [one, after]
+    return pieces
+
+
+def as_json(value: Any) -> bytes:
+    """JSON without spaces. Half a character, which no server can read, becomes a question mark."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
+
+
+def wire_messages(messages: Sequence[Message], image: ImageBlock, model: str) -> list[dict[str, Any]]:
+    """Arranged messages (`hybrid.models.images.arrange`) in the API's form."""
+    return [_wire_message(message, image, model) for message in messages]
+
+
+def _wire_message(message: Message, image: ImageBlock, model: str) -> dict[str, Any]:
+    if isinstance(message, UserMessage):
+        return {"content": [_wire_part(part, image) for part in message.parts], "role": "user"}
+    if isinstance(message, ToolMessage):
+        return {"content": message.text, "role": "tool", "tool_call_id": message.call}
+    if isinstance(message, SystemMessage):
+        return {"content": message.text, "role": "developer" if _REASONING_MODEL.match(model) else "system"}
+    calls = [*map(_wire_call, message.calls), *map(_wire_invalid, message.invalid)]
+    wire: dict[str, Any] = {"content": message.text, "role": "assistant"}
+    return {**wire, "content": message.text or None, "tool_calls": calls} if calls else wire
+
+
+def _wire_part(part: Part, image: ImageBlock) -> dict[str, Any]:
+    return {"type": "text", "text": part} if isinstance(part, str) else image(part.ref)
+
+
+def _wire_call(call: ToolCall) -> dict[str, Any]:
+    arguments = json.dumps(call.args, ensure_ascii=False)
+    return {"type": "function", "id": call.id, "function": {"name": call.name, "arguments": arguments}}
+
+
+def _wire_invalid(call: InvalidCall) -> dict[str, Any]:
+    return {"type": "function", "id": call.id, "function": {"name": call.name, "arguments": call.written}}
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionChoice:
+    """A reply: the message of its first choice, and the whole body."""
+
+    message: Mapping[str, Any]
+    finish_reason: str | None
+    whole: Mapping[str, Any]
+
+
+def readable(data: bytes) -> CompletionChoice:
+    """The message in the body of a reply.
+
+    Raises:
+        UnreadableReplyError: no JSON, an error instead of a reply, no message, or a message that holds nothing.
+    """
+    whole = _parsed(data)
+    if not isinstance(whole, dict):
+        raise UnreadableReplyError(f"the reply is no JSON object: {_start(data)}")
+    if whole.get("error"):
+        raise UnreadableReplyError(f"the reply is an error: {_start(data)}")
+    choices = whole.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    message = first.get("message") if isinstance(first, dict) else None
+    if not isinstance(first, dict) or not isinstance(message, dict):
+        raise UnreadableReplyError(f"the reply holds no message: {_start(data)}")
+    content, reason = message.get("content"), first.get("finish_reason")
+    if not isinstance(content, str | list | None):
+        raise UnreadableReplyError(f"the content of the reply is no text: {_start(data)}")
+    if not (content or reason or message.get("tool_calls") or message.get("refusal")):
+        raise UnreadableReplyError("the reply holds neither content nor a reason why it ended")
+    return CompletionChoice(message, reason if isinstance(reason, str) else None, whole)
+
+
+def _parsed(data: bytes) -> Any:
+    try:
+        try:
+            value = json.loads(data)
+        except UnicodeDecodeError:
+            # One broken character is no reason to throw a paid reply away.
+            value = json.loads(data.decode("utf-8", "replace"))
+    except (ValueError, RecursionError) as error:
+        raise UnreadableReplyError(f"the reply is no JSON ({summary(error, 100)}): {_start(data)}") from None
+    # Escapes can write half a character, which no file can hold.
+    return whole_value(value) if b"\\ud" in data or b"\\uD" in data else value
+
+
+def _start(data: bytes) -> str:
+    return " ".join(data[:200].decode("utf-8", "replace").split())
+
+
+def message(choice: CompletionChoice, call: CallKey) -> AssistantMessage:
+    """The message of a reply, with usage and why it ended; a call without an id gets one.
+
+    The words of a refusal that came with an empty text are the text.
+    """
+    said = choice.message
+    calls, invalid = _calls(said.get("tool_calls"), call)
+    text, refusal = _text(said.get("content")), said.get("refusal")
+    refusal = refusal if isinstance(refusal, str) and refusal else None
+    return AssistantMessage(
+        text or refusal or "",
+        tuple(calls),
+        tuple(invalid),
+        _usage(choice.whole.get("usage")),
+        choice.finish_reason,
+        refusal or refusal_of(choice.finish_reason),
+    )
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    texts = (part.get("text") if isinstance(part, dict) else part for part in content or ())
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _calls(said: Any, call: CallKey) -> tuple[list[ToolCall], list[InvalidCall]]:
+    """Calls of a message: those that can be made, and those whose arguments cannot be read."""
+    calls: list[ToolCall] = []
+    invalid: list[InvalidCall] = []
+    if not said:
+        return calls, invalid
+    for place, one in enumerate(said if isinstance(said, list) else [said]):
+        given = one if isinstance(one, dict) else {}
+        identity = given.get("id")
+        if not isinstance(identity, str) or not identity:
+            identity = f"call_{call.ask}_{call.call}_{place}"
+        function = given.get("function")
+        if not isinstance(function, dict):
+            invalid.append(_invalid(None, one, identity, "no function is named"))
+            continue
+        name, written = function.get("name"), function.get("arguments")
+        name = name if isinstance(name, str) else ""
+        args, error = read_arguments(written)
+        if args is None:
+            invalid.append(_invalid(name, written, identity, error))
+        else:
+            calls.append(ToolCall(identity, name, args))
+    return calls, invalid
+
+
+def _invalid(name: str | None, written: Any, identity: str, error: str) -> InvalidCall:
+    return InvalidCall(identity, name, as_written(written), error)
+
+
+def as_written(arguments: Any) -> str:
+    """Arguments as text; a server may give the value itself."""
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+
+
+def read_arguments(written: Any) -> tuple[dict[str, Any] | None, str]:
+    """Arguments as an object, or None and what is wrong with them; nothing written is an empty object."""
+    value = written
+    if isinstance(written, str):
+        try:
+            value = json.loads(written, strict=False, parse_constant=_refuse) if written.strip() else None
+        except (ValueError, RecursionError) as error:
+            return None, f"not JSON: {str(error)[:200]}"
+        value = whole_value(value) if "\\u" in written else value
+    if value is None:
+        return {}, ""
+    return (value, "") if isinstance(value, dict) else (None, "the arguments must be a JSON object")
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+def _usage(counts: Any) -> TokenUsage | None:
+    """Token counts, or None where they are absent or no counts."""
+    read, written = _count(counts, "prompt_tokens"), _count(counts, "completion_tokens")
+    if read is None and written is None:
+        return None
+    details = (counts.get("completion_tokens_details"), counts.get("prompt_tokens_details"))
+    reasoning, cached = _count(details[0], "reasoning_tokens"), _count(details[1], "cached_tokens")
+    return TokenUsage(read or 0, written or 0, reasoning or 0, cached)
+
+
+def _count(counts: Any, name: str) -> int | None:
+    value = counts.get(name) if isinstance(counts, dict) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -1,0 +1,184 @@
+"""HTTP for chat completions: a pool of connections in a thread and an event loop of its own.
+
+    reply = await wire.post(body, read)      # from any event loop; `read` runs in the thread of the connections
+    await wire.close()
+
+A reply is read, and kept, in that thread as soon as it is complete, however busy the loop is that waits for it: a kill
+of the process a moment later does not lose it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import ssl
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from hybrid.messages import AssistantMessage
+from hybrid.models.failures import StatusError, UnreadableReplyError, redirected
+
+if TYPE_CHECKING:
+    import aiohttp
+
+LARGEST_REPLY = 8 * 2**20
+"""Bytes of a reply, unpacked; a larger one is read no further and counts as unreadable."""
+LARGEST_ERROR = 64 * 2**10
+"""Bytes of an error that are read."""
+IDLE_S = 4.0
+"""Seconds that an unused connection is kept: many servers close theirs after 5, and a request may not cross that."""
+LARGE_BODY = 2**20
+"""Bytes from which aiohttp wants a body in pieces."""
+
+SWITCH_S = 0.0001
+"""Seconds until a busy thread lets this one go on, for the whole process. At Python's 5 ms the thread of the
+connections, which needs the interpreter several times for each reply, falls behind a busy loop: at a kill with 64 in
+flight some 40 replies were unread, and 0 to 9 with this (`bench/kills.py`); the processor time was the same."""
+
+Read = Callable[[bytes], AssistantMessage]
+"""Reads the body of a reply. Called in the thread of the connections; raises `UnreadableReplyError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where requests go: `url` without user, `query` besides, `headers` (with the key) and the proxy to go through."""
+
+    url: str
+    headers: Mapping[str, str] = field(repr=False)
+    query: Mapping[str, str] = field(default_factory=dict, repr=False)
+    proxy: str | None = field(default=None, repr=False)
+
+
+def proxy_for(url: str) -> str | None:
+    """The proxy that the environment names for an address (`HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`), or None."""
+    parts = urlsplit(url)
+    known = getproxies()
+    proxy = known.get(parts.scheme) or known.get("all")
+    if not proxy or proxy_bypass(parts.netloc.rpartition("@")[2]):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"
+
+
+class Wire:
+    """One pool of connections to one address. The thread starts with the first request."""
+
+    def __init__(self, address: Address, timeout_s: float) -> None:
+        self._address = address
+        self._timeout_s = timeout_s
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._session: aiohttp.ClientSession | None = None
+        self._lock = threading.Lock()
+
+    async def post(self, body: bytes, read: Read) -> AssistantMessage:
+        """Send a request and read its reply.
+
+        Raises:
+            StatusError: the server answers with a status of 300 or above; redirections are not followed.
+            UnreadableReplyError: what came is no reply, or more than `LARGEST_REPLY` bytes.
+            TimeoutError: it was not complete after `timeout_s`.
+            aiohttp.ClientError: the connection failed.
+        """
+        # A cancelled call cancels its request, and closing the connections cancels the call.
+        sent = asyncio.run_coroutine_threadsafe(self._post(body, read), self._started())
+        return await asyncio.wrap_future(sent)
+
+    def _started(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                sys.setswitchinterval(min(SWITCH_S, sys.getswitchinterval()))
+                self._loop = asyncio.new_event_loop()
+                # A daemon: a process that ends without closing its model does not wait for a server.
+                self._thread = threading.Thread(target=self._loop.run_forever, name="model connections", daemon=True)
+                self._thread.start()
+            return self._loop
+
+    async def _post(self, body: bytes, read: Read) -> AssistantMessage:
+        """In the thread: one request and its reply."""
+        data: Any = body if len(body) < LARGE_BODY else io.BytesIO(body)
+        at = self._address
+        import aiohttp
+
+        session = self._opened()
+        try:
+            async with session.post(
+                at.url, data=data, headers=at.headers, params=at.query, proxy=at.proxy, allow_redirects=False
+            ) as response:
+                if response.status >= 300:
+                    raise await _status_error(response)
+                reply = await _body(response, LARGEST_REPLY)
+        # Both carry a status of 400 that did not come from the server.
+        except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError) as error:
+            raise UnreadableReplyError(f"the reply is cut off or no HTTP ({error})") from None
+        if len(reply) > LARGEST_REPLY:
+            raise UnreadableReplyError(f"the reply has more than {LARGEST_REPLY:,} bytes")
+        return read(reply)
+
+    def _opened(self) -> aiohttp.ClientSession:
+        import aiohttp
+
+        if self._session is None:
+            tls = _tls() if self._address.url.startswith("https:") or self._address.proxy else True
+            # The run bounds how many calls are in flight.
+            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_S, ssl=tls)
+            timeout = aiohttp.ClientTimeout(total=self._timeout_s)
+            jar = aiohttp.DummyCookieJar()
+            self._session = aiohttp.ClientSession(connector=connector, timeout=timeout, cookie_jar=jar)
+        return self._session
+
+    async def close(self) -> None:
+        """Drop what is in flight, close the connections and end the thread."""
+        loop, thread = self._loop, self._thread
+        self._loop = self._thread = None
+        if loop is None or thread is None:
+            return
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._shut(), loop))
+        loop.call_soon_threadsafe(loop.stop)
+        await asyncio.to_thread(thread.join)
+        loop.close()
+
+    async def _shut(self) -> None:
+        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+            # Transports are closed by the loop's next turn.
+            await asyncio.sleep(0)
+
+
+def _tls() -> ssl.SSLContext:
+    """The certificates that the other clients trust: `SSL_CERT_FILE` or `SSL_CERT_DIR`, else those of certifi."""
+    import httpx
+
+    return httpx.create_ssl_context()
+
+
+async def _body(response: aiohttp.ClientResponse, most: int) -> bytes:
+    """The body, or the beginning of it that is longer than `most` bytes."""
+    data = bytearray()
+    async for chunk in response.content.iter_any():
+        data += chunk
+        if len(data) > most:
+            response.close()
+            break
+    return bytes(data)
+
+
+async def _status_error(response: aiohttp.ClientResponse) -> StatusError:
+    if response.status < 400:
+        return redirected(response.status, str(response.url), response.headers.get("location"))
+    text = (await _body(response, LARGEST_ERROR))[:LARGEST_ERROR].decode("utf-8", "replace")
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        body = text
+    return StatusError(response.status, body, response.headers.get("retry-after"))

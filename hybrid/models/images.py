@@ -1,0 +1,243 @@
+"""The images of a conversation: which of them go out with a request, where, and as which bytes.
+
+`arrange` decides which images are shown and where (pure, no bytes); an `ImageEncoder` has their bytes as they are sent.
+Images that tools made are lifted out of the tool messages into one user message after the batch, because images in a
+tool message are refused by some servers and silently not seen by some models.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from hybrid.images import ImageStore, has_rotation
+from hybrid.messages import ImagePart, Message, Part, ToolMessage, UserMessage, images_of
+from hybrid.types import ImageRef, StoredImage
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+JPEG_QUALITY = 95
+KEPT_TEXT_BYTES = 16 * 2**20
+"""Base64 texts of images kept in memory: a dialogue sends its images again with every call."""
+ORIENTATION_WORDS: Mapping[str, tuple[bytes, ...]] = {
+    "image/jpeg": (b"Exif", b"Orientation"),
+    "image/png": (b"eXIf", b"Raw profile type ", b"XML:com.adobe.xmp"),
+}
+"""Under which a file of the type holds the orientation of its picture: EXIF, or XMP, which a PNG may compress."""
+SMALL_BYTES = 2**20
+"""A file up to this size is read where it is needed: to hand it to a thread takes longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageRules:
+    """Limits of a provider: media types, and the most pixels (width x height)."""
+
+    media_types: frozenset[str] = frozenset({"image/jpeg", "image/png"})
+    max_pixels: int | None = None
+
+
+def arrange(messages: Sequence[Message], keep: int) -> list[Message]:
+    """The messages as they go out, images still references, each with its name (`img:1:`) as text before it.
+
+    An image that is not labelled goes out alone (`--image-labels off`).
+
+    Tool messages become plain text; their images follow the batch in one user message, merged with a user message
+    that is there already. The images of the first user message and the last `keep` others are shown, each once;
+    a name that is not shown is left as text that says why.
+    """
+    shown = _Shown(messages, keep)
+    out: list[Message] = []
+    lifted: list[Part] = []
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            text, images = shown.tool(message)
+            lifted += images
+            out.append(replace(message, parts=(text,)))
+        elif isinstance(message, UserMessage):
+            out.append(UserMessage((*lifted, *shown.parts(message))))
+            lifted = []
+        else:
+            if lifted:
+                out.append(UserMessage(tuple(lifted)))
+                lifted = []
+            out.append(message)
+    return [*out, UserMessage(tuple(lifted))] if lifted else out
+
+
+class _Shown:
+    """Which images of a conversation go out, and which have gone out already while it is walked through."""
+
+    def __init__(self, messages: Sequence[Message], keep: int) -> None:
+        opening = next((message for message in messages if isinstance(message, UserMessage)), None)
+        first = images_of([opening]) if opening is not None else ()
+        self._opening = {ref.name for ref in first}
+        shas = {ref.image.sha256 for ref in first}
+        others = dict.fromkeys(ref.image.sha256 for ref in images_of(messages) if ref.image.sha256 not in shas)
+        self._live = shas | set(list(others)[len(others) - min(keep, len(others)) :])
+        self._names: set[str] = set()
+        self._sent: dict[str, str] = {}
+
+    def _note(self, ref: ImageRef) -> str | None:
+        """None when the image is to be shown here, else the text that stands in for it."""
+        if ref.image.sha256 not in self._live:
+            return f"[{ref.name}: no longer shown]"
+        if ref.name in self._names:
+            return f"[{ref.name}: shown above]"
+        twin = self._sent.get(ref.image.sha256)
+        if twin is not None and ref.name not in self._opening:
+            return f"[{ref.name}: the same picture as {twin}]"
+        self._names.add(ref.name)
+        self._sent.setdefault(ref.image.sha256, ref.name)
+        return None
+
+    def parts(self, message: UserMessage) -> list[Part]:
+        """Content of a user message: every image, its name before it where it has one, or the text in its place."""
+        out: list[Part] = []
+        for part in message.parts:
+            if isinstance(part, str):
+                out.append(part)
+            elif (note := self._note(part.ref)) is not None:
+                out.append(note)
+            else:
+                out += [f"{part.ref.name}:", part] if part.labelled else [part]
+        return out
+
+    def tool(self, message: ToolMessage) -> tuple[str, list[Part]]:
+        """Text of a tool message, and the named images that go after the batch."""
+        text = message.text
+        # Two of the four wire formats have no field for it.
+        failed = message.failed and not text.lower().startswith("error")
+        lines = [f"Error: {text}" if failed else text]
+        images: list[Part] = []
+        for ref in images_of([message]):
+            note = self._note(ref)
+            lines.append(note or f"[{ref.name}: attached below]")
+            images += [] if note else [f"{ref.name}:", ImagePart(ref)]
+        return "\n".join(line for line in lines if line), images
+
+
+@dataclass
+class ImageEncoder:
+    """The images of a conversation as they are sent. What was converted once is remembered by its sha256.
+
+    The base64 texts of the last images are kept, up to `KEPT_TEXT_BYTES`.
+
+    Converted bytes lie in the store like any other image: JPEG stays JPEG (quality 95, no chroma subsampling), anything
+    else becomes PNG, so equal originals and rules give equal bytes. Safe to call from several threads.
+    """
+
+    store: ImageStore
+    rules: ImageRules
+    _converted: dict[str, StoredImage] = field(default_factory=dict)
+    _texts: OrderedDict[str, tuple[StoredImage, bytes]] = field(default_factory=OrderedDict)
+    _kept_bytes: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def encoded(self, image: StoredImage) -> tuple[StoredImage, bytes]:
+        """The image to send and its bytes in base64.
+
+        Raises:
+            DataError: the store does not hold the image, or it does not decode.
+        """
+        if kept := self.kept(image):
+            return kept
+        sent, data = self.load(image)
+        encoded = sent, base64.b64encode(data)
+        self._keep(image, encoded)
+        return encoded
+
+    def _keep(self, image: StoredImage, encoded: tuple[StoredImage, bytes]) -> None:
+        with self._lock:
+            if image.sha256 not in self._texts:
+                self._texts[image.sha256] = encoded
+                self._kept_bytes += len(encoded[1])
+            while self._kept_bytes > KEPT_TEXT_BYTES:
+                self._kept_bytes -= len(self._texts.popitem(last=False)[1][1])
+
+    def _is_other_form(self, image: StoredImage) -> bool:
+        """Whether the image is too large for the rules, or of a type that they do not know."""
+        too_large = self.rules.max_pixels is not None and image.width * image.height > self.rules.max_pixels
+        return too_large or image.media_type not in self.rules.media_types
+
+    def at_once(self, image: StoredImage) -> bool:
+        """Whether `encoded` gives the image out of memory; a small file that is sent as it is gets there by asking.
+
+        Raises `DataError` as `encoded`.
+        """
+        if self.kept(image) is not None:
+            return True
+        if image.sha256 in self._converted or self._is_other_form(image):
+            return False
+        try:
+            if self.store.path(image.sha256).stat().st_size > SMALL_BYTES:
+                return False
+        except OSError:
+            return False
+        data = self.store.read(image)
+        if _is_turned(image, data):
+            return False
+        self._keep(image, (image, base64.b64encode(data)))
+        return True
+
+    def kept(self, image: StoredImage) -> tuple[StoredImage, bytes] | None:
+        """The result of `encoded` where it is still in memory, else None."""
+        with self._lock:
+            encoded = self._texts.get(image.sha256)
+            if encoded is not None:
+                self._texts.move_to_end(image.sha256)
+            return encoded
+
+    def load(self, image: StoredImage) -> tuple[StoredImage, bytes]:
+        """The image to send and its bytes: the original ones unless a rule asks for a conversion."""
+        if done := self._converted.get(image.sha256):
+            return done, self.store.read(done)
+        data = self.store.read(image)
+        if not (self._is_other_form(image) or _is_turned(image, data)):
+            return image, data
+        data = self._convert(image)
+        converted = self.store.put(data, f"image {image.sha256[:12]}, converted")
+        self._converted[image.sha256] = converted
+        return converted, data
+
+    def _convert(self, image: StoredImage) -> bytes:
+        picture = scaled(self.store, image, self.rules.max_pixels)
+        buffer = io.BytesIO()
+        if image.media_type == "image/jpeg":
+            picture.save(buffer, "JPEG", quality=JPEG_QUALITY, subsampling=0)
+        else:
+            picture.save(buffer, "PNG", compress_level=6)
+        return buffer.getvalue()
+
+
+def _is_turned(image: StoredImage, data: bytes) -> bool:
+    """Whether a viewer is to turn the picture. Raises `DataError` for what is no image.
+
+    Where the words are absent under which a file can say so it is not opened: to look for them in a PNG decodes it.
+    """
+    words = ORIENTATION_WORDS.get(image.media_type)
+    return (words is None or any(word in data for word in words)) and has_rotation(data)
+
+
+def scaled(store: ImageStore, image: StoredImage, max_pixels: int | None) -> Image.Image:
+    """A stored image as an RGB picture, scaled down where it has more than `max_pixels` pixels (width x height)."""
+    from PIL import Image
+
+    picture = Image.fromarray(store.pixels(image))
+    if max_pixels is None or picture.width * picture.height <= max_pixels:
+        return picture
+    return picture.resize(fit(picture.width, picture.height, max_pixels), Image.Resampling.LANCZOS)
+
+
+def fit(width: int, height: int, max_pixels: int) -> tuple[int, int]:
+    """Largest size of the same shape with at most `max_pixels` pixels (width x height), no side below 1."""
+    scale = min(1.0, math.sqrt(max_pixels / (width * height)))
+    # A strip thinner than one pixel after scaling would otherwise stay above the limit.
+    height = min(max(1, math.floor(height * scale)), max_pixels)
+    return min(max(1, math.floor(width * scale)), max_pixels // height), height

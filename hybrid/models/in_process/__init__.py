@@ -1,0 +1,1 @@
+"""Models whose weights are loaded into this process (`hf:`)."""

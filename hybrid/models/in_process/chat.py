@@ -1,0 +1,324 @@
+"""`hf:DIR_OR_ID`: a vision language model of transformers in this process, off the event loop.
+
+`hybrid run blink --model hf:Qwen/Qwen2.5-VL-3B-Instruct` asks one. Weights load on the first call. One thread
+generates; by default one reply at a time, so that a reply does not depend on what else is in flight.
+`--model-arg batch=N` generates up to N waiting requests at once (faster on a GPU, equal only within rounding),
+`--model-arg dtype=bfloat16` sets the precision.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hybrid.config import ModelSettings
+from hybrid.display.loading import loading
+from hybrid.errors import Outage, UsageError, is_out_of_memory
+from hybrid.images import ImageStore
+from hybrid.messages import (
+    AssistantMessage,
+    ImagePart,
+    InvalidCall,
+    Message,
+    Part,
+    SentImage,
+    TokenUsage,
+    ToolCall,
+    ToolMessage,
+    parts_of,
+)
+from hybrid.models.base import CallKey, ModelRefused
+from hybrid.models.images import arrange, scaled
+from hybrid.models.in_process import generation
+from hybrid.models.text_protocol import as_text, with_calls
+from hybrid.models.toolspec import spec
+from hybrid.repeats import seed_of_repetition
+from hybrid.timing import waiting
+from hybrid.tool import Tool
+from hybrid.types import Json, StoredImage
+from hybrid.weights import find_weights, weights_sha256
+
+T = TypeVar("T")
+CONFIGURATION = (
+    "config.json",
+    "processor_config.json",
+    "preprocessor_config.json",
+    "tokenizer.json",
+    "chat_template.jinja",
+)
+Begun = asyncio.Future[None]
+"""Done when the thread takes a request up: what comes before is waiting, and no time of its question."""
+Waiting = tuple[generation.Conversation, generation.Sampling, "asyncio.Future[generation.Spoken]", Begun]
+
+
+class HuggingFaceChat:
+    """A `ChatModel` over `AutoModelForImageTextToText` and `AutoProcessor`.
+
+    Raises on construction:
+        UsageError: an option that a model in this process does not have.
+    """
+
+    provider = "hf"
+
+    def __init__(self, name: str, settings: ModelSettings, store: ImageStore) -> None:
+        self.name = name
+        self._where = name.partition(":")[2]
+        self._settings = settings
+        self._store = store
+        self._dtype, self._batch = _extra(settings)
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="hf")
+        self._loaded: generation.Loaded | None = None
+        self._waiting: list[Waiting] = []
+        self._serving: asyncio.Task[None] | None = None
+
+    def metadata(self) -> Mapping[str, Json]:
+        """Name, content hashes of weights and configuration, settings and versions.
+
+        Raises:
+            WeightsError: the weights are absent and cannot be fetched.
+        """
+        folder = find_weights(self._where, download=True)
+        files = [folder / name for name in CONFIGURATION if (folder / name).is_file()]
+        configuration = hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files))
+        settings = self._settings
+        return {
+            "model": f"hf:{folder.name}" if Path(self._where).expanduser().is_dir() else self.name,
+            "weights_sha256": weights_sha256(folder),
+            "configuration_sha256": configuration.hexdigest(),
+            "dtype": self._dtype,
+            "batch": self._batch,
+            "device": settings.device,
+            "temperature": settings.temperature,
+            "max_tokens": settings.max_tokens,
+            "max_pixels": settings.max_pixels,
+            "seed": settings.seed,
+            "keep_images": settings.keep_images,
+            "versions": {package: version(package) for package in ("transformers", "torch")},
+            **({"tool_calling": "text"} if settings.tool_calling == "text" else {}),
+        }
+
+    def connection(self) -> Mapping[str, Json]:
+        """Empty: there is no server."""
+        return {}
+
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
+        """The model's message.
+
+        A chat template without tools gets the text protocol, unless `--tool-calling native` was asked for.
+
+        Raises:
+            WeightsError: absent, damaged or of another architecture.
+            ModelRefused: tools are offered natively to a template that has no place for them.
+            Outage: the device has no memory left for this request.
+        """
+        loaded = await self._ready()
+        as_blocks = not loaded.takes_tools or self._settings.tool_calling == "text"
+        if tools and not loaded.takes_tools and self._settings.tool_calling == "native":
+            raise ModelRefused(f"--tool-calling native: the chat template of {self.name} has no tools; use text")
+        shown = as_text(messages, tools) if as_blocks else list(messages)
+        conversation, sent = await self._conversation(shown, () if as_blocks else tools)
+        reply = self._message(await self._submit(conversation, call), sent, call.call)
+        return with_calls(reply, call) if as_blocks and tools else reply
+
+    async def likelihood(
+        self, messages: Sequence[Message], options: Sequence[str], prefix: str = "Answer: ("
+    ) -> AssistantMessage:
+        """The most likely of `options` as a reply, `prefix` before it.
+
+        Its `likelihood` holds the probability of each option, 0..1, sum 1.
+
+        Args:
+            messages: the conversation, which ends with the question.
+            options: at least two different letters or texts.
+            prefix: what the reply starts with.
+
+        Raises:
+            ValueError: fewer than two options, or equal ones.
+            WeightsError: as `chat`.
+        """
+        if len(options) < 2 or len(set(options)) < len(options):
+            raise ValueError(f"options {list(options)}: at least two, all different")
+        loaded = await self._ready()
+        conversation, sent = await self._conversation(list(messages), ())
+        begun: Begun = asyncio.get_running_loop().create_future()
+        work = asyncio.ensure_future(self._run(lambda: loaded.likelihood(conversation, prefix, options), [begun]))
+        probabilities = await _served(work, begun)
+        best = max(options, key=lambda option: probabilities[option])
+        text = f"{prefix}{best}{')' if prefix.endswith('(') else ''}"
+        spoken = generation.Spoken(text, (), (), 0, 0, cut=False)
+        reply = self._message(spoken, sent)
+        return replace(reply, likelihood=probabilities, usage=None)
+
+    async def close(self) -> None:
+        """End the thread and let go of the weights."""
+        if self._serving is not None:
+            await self._serving
+        self._thread.shutdown()
+        self._loaded = None
+
+    async def _run(self, work: Callable[[], T], begun: Sequence[Begun] = ()) -> T:
+        """Work of the one thread; `begun` is done when it takes it up."""
+        loop = asyncio.get_running_loop()
+
+        def taken_up() -> T:
+            loop.call_soon_threadsafe(_mark, begun)
+            return work()
+
+        return await loop.run_in_executor(self._thread, taken_up)
+
+    async def _ready(self) -> generation.Loaded:
+        """The model. Loading it, or waiting until the thread is free to say that it is, is no question's time."""
+        with waiting():
+            return await self._run(self._load)
+
+    def _load(self) -> generation.Loaded:
+        if self._loaded is None:
+            with loading(f"the model {self.name}"):
+                import torch
+
+                device = self._settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
+                self._loaded = generation.load(find_weights(self._where, download=True), device, self._dtype)
+        return self._loaded
+
+    async def _conversation(
+        self, messages: list[Message], tools: Sequence[Tool]
+    ) -> tuple[generation.Conversation, list[SentImage]]:
+        arranged = arrange(messages, self._settings.keep_images)
+        sent: list[SentImage] = []
+        with waiting():
+            shown = await asyncio.to_thread(lambda: [self._turn(message, sent) for message in arranged])
+        return generation.Conversation(shown, [spec(tool) for tool in tools]), sent
+
+    def _turn(self, message: Message, sent: list[SentImage]) -> dict[str, Any]:
+        """A message for a chat template: arguments as objects, images as PIL pictures."""
+        turn: dict[str, Any] = {"role": message.role, "content": message.text}
+        parts = parts_of(message)
+        if any(isinstance(part, ImagePart) for part in parts):
+            turn["content"] = [self._part(part, sent) for part in parts]
+        if isinstance(message, ToolMessage):
+            turn["tool_call_id"] = message.call
+        if isinstance(message, AssistantMessage) and message.calls:
+            turn["tool_calls"] = [
+                {"type": "function", "id": call.id, "function": {"name": call.name, "arguments": call.args}}
+                for call in message.calls
+            ]
+        return turn
+
+    def _part(self, part: Part, sent: list[SentImage]) -> dict[str, Any]:
+        if isinstance(part, str):
+            return {"type": "text", "text": part}
+        image = part.ref.image
+        picture = scaled(self._store, image, self._settings.max_pixels)
+        shown = StoredImage(image.sha256, picture.width, picture.height, image.media_type)
+        sent.append(SentImage(part.ref.name, image, shown))
+        return {"type": "image", "image": picture}
+
+    async def _submit(self, conversation: generation.Conversation, call: CallKey) -> generation.Spoken:
+        """Queue a request, and start to serve the queue where it is not served already."""
+        own = seed_of_repetition(self._settings.seed or 0, call.repetition)
+        key = f"{own}/{call.question}/{call.ask}/{call.call}"
+        seed = int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big")
+        sampling = generation.Sampling(self._settings.max_tokens, self._settings.temperature, seed)
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[generation.Spoken] = loop.create_future()
+        begun: Begun = loop.create_future()
+        self._waiting.append((conversation, sampling, future, begun))
+        if self._serving is None or self._serving.done():
+            self._serving = asyncio.create_task(self._serve())
+        return await _served(future, begun)
+
+    async def _serve(self) -> None:
+        while self._waiting:
+            batch = _take(self._waiting, self._batch)
+            if not batch:
+                return
+            work = partial(self._generate, [conversation for conversation, _, _, _ in batch], batch[0][1])
+            try:
+                spoken = await self._run(work, [begun for _, _, _, begun in batch])
+            except Exception as error:
+                # Every request of this batch ends with the error; the next batch goes on.
+                for _, _, future, _ in batch:
+                    if not future.done():
+                        future.set_exception(_outage(self.name, error))
+                continue
+            for (_, _, future, _), one in zip(batch, spoken, strict=True):
+                if not future.done():
+                    future.set_result(one)
+
+    def _generate(
+        self, conversations: list[generation.Conversation], sampling: generation.Sampling
+    ) -> list[generation.Spoken]:
+        return self._load().generate(conversations, sampling)
+
+    def _message(self, spoken: generation.Spoken, sent: Sequence[SentImage], turn: int = 0) -> AssistantMessage:
+        calls = [ToolCall(f"call_{turn}_{number}", name, args) for number, (name, args) in enumerate(spoken.calls)]
+        invalid = [
+            InvalidCall(f"bad_{turn}_{number}", None, text, error)
+            for number, (text, error) in enumerate(spoken.invalid)
+        ]
+        ended = "length" if spoken.cut else "tool_calls" if calls else "stop"
+        usage = TokenUsage(spoken.input_tokens, spoken.output_tokens)
+        return AssistantMessage(spoken.text, tuple(calls), tuple(invalid), usage, ended, images_sent=tuple(sent))
+
+
+def _extra(settings: ModelSettings) -> tuple[str, int]:
+    """(dtype, batch) of `--model-arg`; refuses what a model in this process does not have."""
+    options = {
+        "--base-url": settings.base_url,
+        "--image-detail": settings.image_detail,
+        "--reasoning-effort": settings.reasoning_effort,
+    }
+    for option, value in options.items():
+        if value is not None:
+            raise UsageError(f"{option} {value}: models in this process (hf:) have no such option")
+    if unknown := sorted(settings.extra.keys() - {"dtype", "batch"}):
+        raise UsageError(f"--model-arg {', '.join(unknown)}: models in this process (hf:) take dtype and batch")
+    dtype, batch = settings.extra.get("dtype", "auto"), settings.extra.get("batch", 1)
+    if dtype not in generation.DTYPES:
+        raise UsageError(f"--model-arg dtype={dtype}: choose {', '.join(generation.DTYPES)}")
+    if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
+        raise UsageError(f"--model-arg batch={batch}: must be a whole number from 1")
+    if batch > 1 and settings.temperature != 0:
+        raise UsageError("--model-arg batch: replies sampled together cannot be repeated; leave the temperature at 0")
+    return str(dtype), batch
+
+
+async def _served(reply: asyncio.Future[T], begun: Begun) -> T:
+    """The result of the thread; time until it takes the request up is waiting. A cancelled request is not served."""
+    try:
+        with waiting():
+            either: set[asyncio.Future[Any]] = {reply, begun}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        return await reply
+    finally:
+        reply.cancel()
+
+
+def _mark(begun: Sequence[Begun]) -> None:
+    for one in begun:
+        if not one.done():
+            one.set_result(None)
+
+
+def _take(queue: list[Waiting], most: int) -> list[Waiting]:
+    """Remove from the queue what still waits, first come first served, as far as it offers the same tools."""
+    live = [entry for entry in queue if not entry[2].done()]
+    batch = [entry for entry in live if entry[0].tools == live[0][0].tools][:most] if live else []
+    taken = {id(entry) for entry in batch}
+    queue[:] = [entry for entry in live if id(entry) not in taken]
+    return batch
+
+
+def _outage(name: str, error: Exception) -> Exception:
+    if is_out_of_memory(error):
+        outage = Outage(f"{name}: the device has no memory left for this request: {str(error)[:200]}")
+        outage.__cause__ = error
+        return outage
+    return error

@@ -1,0 +1,259 @@
+"""A vision language model of transformers in this process: verified loading, generation, tool calls, likelihoods.
+
+Everything here is synchronous and meant for one thread. Only safetensors are read and no code that a checkpoint brings
+is run.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hybrid.errors import WeightsError
+
+DEFAULT_MAX_TOKENS = 512
+DTYPES = ("auto", "float32", "bfloat16", "float16")
+_TOOL_CALL = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|$)", re.DOTALL)
+
+
+Calls = tuple[tuple[str, dict[str, Any]], ...]
+"""Name and arguments of each."""
+Invalid = tuple[tuple[str, str], ...]
+"""The text of each call that cannot be read, and the reason."""
+Read = tuple[str, Calls, Invalid]
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """A generated reply: text without special tokens, calls, calls that cannot be read, and token counts."""
+
+    text: str
+    calls: Calls
+    invalid: Invalid
+    input_tokens: int
+    output_tokens: int
+    cut: bool
+    """Whether the limit of tokens ended it."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Settings of generation: at most `max_tokens`, greedy at temperature 0, else sampled from `seed`."""
+
+    max_tokens: int | None = None
+    temperature: float | None = 0.0
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """One request in the form of a chat template: dictionaries with PIL images, and tools in OpenAI's format."""
+
+    messages: list[dict[str, Any]]
+    tools: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass
+class Loaded:
+    """A model with its processor, in evaluation mode."""
+
+    model: Any
+    processor: Any
+
+    @property
+    def takes_tools(self) -> bool:
+        """Whether the chat template writes tools into the prompt."""
+        template = getattr(self.processor, "chat_template", None) or getattr(self._tokenizer, "chat_template", None)
+        return "tools" in json.dumps(template)
+
+    @property
+    def _tokenizer(self) -> Any:
+        return self.processor.tokenizer
+
+    def generate(self, conversations: Sequence[Conversation], sampling: Sampling) -> list[Spoken]:
+        """One reply each, in order. The conversations of one call must offer the same tools."""
+        import torch
+
+        inputs = self._inputs(conversations)
+        limit = sampling.max_tokens or self.model.generation_config.max_new_tokens or DEFAULT_MAX_TOKENS
+        torch.manual_seed(sampling.seed)
+        with torch.inference_mode():
+            out = self.model.generate(**inputs, max_new_tokens=limit, **_decoding(sampling))
+        length = inputs["input_ids"].shape[1]
+        rows = []
+        for index, conversation in enumerate(conversations):
+            kept = inputs["attention_mask"][index].bool()
+            prompt = inputs["input_ids"][index][kept]
+            rows.append(self._read(prompt, self._ended(out[index, length:]), conversation.tools, limit))
+        return rows
+
+    def _inputs(self, conversations: Sequence[Conversation]) -> Any:
+        """The batch, padded on the left so that every prompt ends where generation starts."""
+        self._tokenizer.padding_side = "left"
+        inputs = self.processor.apply_chat_template(
+            [conversation.messages for conversation in conversations],
+            tools=conversations[0].tools or None,
+            add_generation_prompt=True,
+            tokenize=True,
+            return_dict=True,
+            return_tensors="pt",
+            processor_kwargs={"padding": len(conversations) > 1},
+        )
+        return inputs.to(self.model.device, dtype=self.model.dtype)
+
+    def _ended(self, ids: Any) -> list[int]:
+        """Token ids up to the first end-of-sequence token, that one included."""
+        tokens: list[int] = ids.tolist()
+        end = next((place for place, token in enumerate(tokens, 1) if token in self._ends), None)
+        return tokens[:end]
+
+    @property
+    def _ends(self) -> set[int]:
+        eos = self.model.generation_config.eos_token_id
+        return set(eos if isinstance(eos, list) else [eos])
+
+    def _read(self, prompt: Any, ids: list[int], tools: list[dict[str, Any]], limit: int) -> Spoken:
+        tokenizer = self._tokenizer
+        plain = tokenizer.decode(ids, skip_special_tokens=True)
+        try:
+            text, calls, invalid = self._parse(prompt, ids, tools)
+        except ValueError:
+            # The template of the checkpoint refuses what was written: the calls in it are unreadable, the text is not.
+            text, calls, invalid = split_calls(plain)
+        if not tools and (calls or invalid):
+            # A call of a tool that was not offered is text like any other.
+            text, calls, invalid = plain, (), ()
+        stopped = ids[-1:] and ids[-1] in self._ends
+        return Spoken(text.strip(), calls, invalid, len(prompt), len(ids), not stopped and len(ids) >= limit)
+
+    def _parse(self, prompt: Any, ids: list[int], tools: list[dict[str, Any]]) -> Read:
+        """By the checkpoint's own response template where it has one, else by `<tool_call>` blocks."""
+        tokenizer = self._tokenizer
+        template = getattr(tokenizer, "response_template", None)
+        if not template:
+            return split_calls(tokenizer.decode(ids, skip_special_tokens=True))
+        parsed = tokenizer.parse_response(ids, template, prefix=tokenizer.decode(prompt), tools=tools or None)
+        raw = [call.get("function") for call in parsed.get("tool_calls") or []]
+        return parsed.get("content") or "", *read_calls(raw)
+
+    def likelihood(self, conversation: Conversation, prefix: str, options: Sequence[str]) -> dict[str, float]:
+        """Probability of each option, given that the reply starts with `prefix` and goes on with one of them.
+
+        The softmax over the summed log-probabilities of the tokens of prefix + option; the prefix is common to all,
+        and joining it before tokenising gives every option the tokens that the model itself would write.
+        """
+        import torch
+
+        inputs = self._inputs([conversation])
+        scores = torch.tensor([self._log_probability(inputs, prefix + option) for option in options])
+        return dict(zip(options, torch.softmax(scores, 0).tolist(), strict=True))
+
+    def _log_probability(self, inputs: Any, text: str) -> float:
+        import torch
+
+        ids = self._tokenizer(text, add_special_tokens=False, return_tensors="pt")["input_ids"].to(self.model.device)
+        joined = dict(inputs)
+        joined["input_ids"] = torch.cat([inputs["input_ids"], ids], dim=1)
+        joined["attention_mask"] = torch.cat([inputs["attention_mask"], torch.ones_like(ids)], dim=1)
+        for name in ("token_type_ids", "mm_token_type_ids"):
+            if name in joined:
+                joined[name] = torch.cat([inputs[name], torch.zeros_like(ids)], dim=1)
+        with torch.inference_mode():
+            logits = self.model(**joined).logits[0, -ids.shape[1] - 1 : -1].double()
+        picked = torch.log_softmax(logits, -1).gather(1, ids[0, :, None])
+        return float(picked.sum())
+
+
+def _decoding(sampling: Sampling) -> dict[str, Any]:
+    if sampling.temperature is None:
+        return {}
+    if sampling.temperature == 0:
+        # The sampling values of a checkpoint's own configuration would only be warned about.
+        return {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
+    return {"do_sample": True, "temperature": sampling.temperature}
+
+
+def split_calls(text: str) -> Read:
+    """Text without `<tool_call>` blocks, the calls in them, and the blocks that cannot be read, with the reason.
+
+    The form of Qwen and Hermes: `<tool_call>{"name": ..., "arguments": {...}}</tool_call>`. A block that was cut off
+    by the limit of tokens counts as one that cannot be read.
+    """
+    raw: list[Any] = []
+    bad: list[tuple[str, str]] = []
+    for block in _TOOL_CALL.findall(text):
+        try:
+            raw.append(json.loads(block))
+        except (ValueError, RecursionError) as error:
+            bad.append((block, f"not JSON: {error}"))
+    calls, invalid = read_calls(raw)
+    return _TOOL_CALL.sub("", text), calls, (*bad, *invalid)
+
+
+def read_calls(raw: Sequence[Any]) -> tuple[Calls, Invalid]:
+    """Calls as (name, arguments), and those without a name or with arguments that are no object."""
+    calls: list[tuple[str, dict[str, Any]]] = []
+    invalid: list[tuple[str, str]] = []
+    for call in raw:
+        name = call.get("name") if isinstance(call, Mapping) else None
+        arguments = call.get("arguments", {}) if isinstance(call, Mapping) else None
+        if isinstance(arguments, str):
+            try:
+                arguments = json.loads(arguments)
+            except (ValueError, RecursionError):
+                arguments = None
+        if isinstance(name, str) and name and isinstance(arguments, Mapping):
+            calls.append((name, dict(arguments)))
+        else:
+            shown = json.dumps(call, ensure_ascii=False, default=str)
+            invalid.append((shown, "a call needs a name and an object of arguments"))
+    return tuple(calls), tuple(invalid)
+
+
+def load(folder: Path, device: str, dtype: str) -> Loaded:
+    """Load and verify a model with its processor onto `device`.
+
+    Raises:
+        WeightsError: no safetensors, another architecture, or tensors missing, unexpected or of another shape.
+    """
+    import torch
+    from safetensors import SafetensorError
+    from transformers import AutoModelForImageTextToText, AutoProcessor
+
+    where = folder.name
+    try:
+        processor = AutoProcessor.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        model, info = AutoModelForImageTextToText.from_pretrained(
+            folder,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+            output_loading_info=True,
+            # Listed and refused below by name.
+            ignore_mismatched_sizes=True,
+            dtype=dtype if dtype == "auto" else getattr(torch, dtype),
+        )
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
+        first = (str(error).strip().splitlines() or ["no message"])[0]
+        raise WeightsError(f"{where} does not load: {type(error).__name__}: {first[:300]}") from error
+    verify(where, info)
+    if getattr(processor, "tokenizer", None) is None:
+        raise WeightsError(f"{where} has no tokenizer")
+    return Loaded(model.to(device).eval(), processor)
+
+
+def verify(where: str, info: Mapping[str, Any]) -> None:
+    """Refuse a checkpoint that transformers would complete with random weights. Raises `WeightsError`."""
+    problems = []
+    for key in ("missing_keys", "mismatched_keys", "unexpected_keys", "error_msgs"):
+        # A mismatch is (name, shape in the file, shape in the model).
+        names = sorted(str(item[0]) if isinstance(item, tuple) else str(item) for item in info.get(key) or ())
+        if names:
+            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+            problems.append(f"{key.replace('_', ' ')}: {', '.join(names[:5])}{more}")
+    if problems:
+        raise WeightsError(f"{where} is not a complete checkpoint of its architecture; {'; '.join(problems)}")

@@ -1,0 +1,139 @@
+"""LangChain's chat models: made by `provider:name`, or handed in by Python code.
+
+    chat_model = chat_model_named("mistralai", "pixtral-12b")    # None where LangChain knows no such provider
+    row = row_of(chat_model, "mistralai")                        # its options, by the fields of its class
+
+Packages that are not installed are named as pip knows them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib.metadata import packages_distributions
+from typing import TYPE_CHECKING, Any
+
+from pydantic import SecretStr
+
+from hybrid.config import ModelSettings
+from hybrid.errors import UsageError
+from hybrid.models.credentials import keep_credentials, names_a_secret, redacted
+from hybrid.models.failures import summary
+from hybrid.models.providers import WEB, Provider
+from hybrid.secrets import keep_secret
+from hybrid.types import Json
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+WORD = "langchain"
+"""Stands for the provider of a model that Python code hands in."""
+_ADDRESS = ("base_url", "api_base", "endpoint", "host", "proxy")
+_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+
+def chat_model_named(word: str, model: str, options: Mapping[str, Any] | None = None) -> BaseChatModel | None:
+    """The chat model that `init_chat_model` makes, or None for a provider that it does not know.
+
+    Raises:
+        UsageError: its package is not installed, or it cannot be made: no key, an option that it does not take.
+    """
+    # LangChain would take other spellings too: one provider has one name.
+    if not word.isidentifier() or word != word.lower():
+        return None
+    from langchain.chat_models import init_chat_model
+
+    try:
+        chat_model: BaseChatModel = init_chat_model(model, model_provider=word, **(options or {}))
+    except ImportError as error:
+        raise UsageError(f"--model {word}:{model}: {error}") from error
+    # Every chat model has exceptions of its own for a missing key.
+    except Exception as error:
+        if str(error).startswith("Unsupported provider"):
+            return None
+        raise UsageError(f"--model {word}:{model}: {summary(error)}") from error
+    return chat_model
+
+
+def row_of(chat_model: BaseChatModel, word: str) -> Provider:
+    """The quirks of a chat model, by the options that its class has."""
+    known = options_known(chat_model)
+
+    def named(*names: str) -> str | None:
+        return next((name for name in names if name in known), None)
+
+    return Provider(
+        name=word,
+        images=WEB,
+        efforts=_EFFORTS if "reasoning_effort" in known else (),
+        seed_option=named("seed"),
+        max_tokens_option=named("max_tokens", "max_output_tokens", "max_completion_tokens") or "max_tokens",
+        timeout_option=named("timeout", "request_timeout"),
+        no_retries={"max_retries": 0} if "max_retries" in known else None,
+        no_temperature=None if "temperature" in known else ".",
+        pool_option=named("http_async_client"),
+        images_as_urls=True,
+    )
+
+
+def options_known(chat_model: BaseChatModel) -> frozenset[str]:
+    """The names under which the class of a chat model takes options."""
+    fields = type(chat_model).model_fields
+    return frozenset(fields) | {field.alias for field in fields.values() if field.alias}
+
+
+def package_of(chat_model: BaseChatModel) -> tuple[str, ...]:
+    """The distribution that brings the class of a chat model; none for a class of a script."""
+    top = type(chat_model).__module__.partition(".")[0]
+    return tuple(packages_distributions().get(top, ())[:1])
+
+
+def model_name(chat_model: BaseChatModel) -> str:
+    """The name of a handed-in model: `langchain:` and its model, or its class where it names none."""
+    fields = (getattr(chat_model, field, None) for field in ("model_name", "model", "model_id"))
+    model = next((name for name in fields if isinstance(name, str) and name), type(chat_model).__name__)
+    return f"{WORD}:{model}"
+
+
+def chat_model_metadata(chat_model: BaseChatModel) -> dict[str, Json]:
+    """Class and settings of a handed-in model, as far as they are JSON and neither secret nor an address."""
+    keep_secrets_of(chat_model)
+    kind = type(chat_model)
+    options: dict[str, Json] = {}
+    for name in sorted(chat_model.model_fields_set):
+        field, value = kind.model_fields.get(name), getattr(chat_model, name, None)
+        hidden = names_a_secret(name) or "header" in name or any(word in name for word in _ADDRESS)
+        if field is not None and not field.exclude and not hidden and _is_json(value):
+            options[name] = _without_secrets(value)
+    metadata: dict[str, Json] = redacted({"class": f"{kind.__module__}.{kind.__qualname__}", "options": options})
+    return metadata
+
+
+def keep_secrets_of(chat_model: BaseChatModel) -> None:
+    """Register every secret among the settings of a chat model."""
+    values = {name: getattr(chat_model, name, None) for name in type(chat_model).model_fields}
+    keep_secret(*(value.get_secret_value() for value in values.values() if isinstance(value, SecretStr)))
+    readable: dict[str, Json] = {name: value for name, value in values.items() if _is_json(value)}
+    keep_credentials(ModelSettings(extra=readable), None)
+
+
+def refuse_settings(settings: ModelSettings) -> None:
+    """Raise `UsageError` for options that a handed-in model has itself."""
+    plain = ModelSettings()
+    for name in ("base_url", "image_detail", "reasoning_effort", "max_tokens", "extra"):
+        if getattr(settings, name) != getattr(plain, name):
+            raise UsageError(f"{name}={getattr(settings, name)}: set it on the model object that is handed in")
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return value is not None
+
+
+def _without_secrets(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_secrets(inner) for key, inner in value.items() if not names_a_secret(str(key))}
+    return [_without_secrets(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,235 @@
+"""The `ChatClient` over LangChain's chat models: providers of `init_chat_model`, and objects that Python code hands in.
+
+The chat model is made for the first request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hybrid.config import ModelSettings
+from hybrid.errors import UsageError
+from hybrid.images import ImageStore
+from hybrid.messages import AssistantMessage, Message
+from hybrid.models.base import CallKey, ModelRefused
+from hybrid.models.caller import ChatRequest, Keep
+from hybrid.models.circuit import CHECK
+from hybrid.models.failures import Failure, UnreadableReplyError
+from hybrid.models.images import ImageEncoder, ImageRules
+from hybrid.models.langchain.chat_models import (
+    chat_model_metadata,
+    chat_model_named,
+    keep_secrets_of,
+    options_known,
+    package_of,
+    refuse_settings,
+    row_of,
+)
+from hybrid.models.langchain.messages import from_langchain, to_langchain
+from hybrid.models.langchain.pools import OWN_POOL, anthropic_pool, httpx_arguments, openai_pool
+from hybrid.models.options import client_limits, connection, options, options_of_repetition, server_metadata
+from hybrid.models.prompt_cache import lane, marked
+from hybrid.models.providers import PROVIDERS, Provider
+from hybrid.models.remembered import conversation_sha256, message_from_json, message_json
+from hybrid.models.toolspec import ToolsOffered
+from hybrid.timing import waiting
+from hybrid.tool import Tool
+from hybrid.types import Json
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import AIMessage, BaseMessage
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """One call of a chat model."""
+
+    messages: list[BaseMessage]
+    schemas: list[dict[str, Any]]
+    """Of the tools offered."""
+    called: tuple[str, ...]
+    """Names of the tools that the conversation has called, in order, each once."""
+
+
+class LangChainClient:
+    """One model of one provider, with the options of a run; or a chat model that is handed in, with its own.
+
+    Raises on construction:
+        UsageError: an unknown provider, a package that is not installed, an option it does not take, or no key in the
+            environment.
+    """
+
+    def __init__(
+        self, name: str, settings: ModelSettings, store: ImageStore, handed_in: BaseChatModel | None = None
+    ) -> None:
+        self.name = name
+        self._provider, _, self._model = name.partition(":")
+        self._handed_in = handed_in
+        self._row, self._packages = self._row_of(handed_in)
+        self._settings = settings
+        self._tools_offered = ToolsOffered()
+        self._connection = connection(self._row, settings)
+        if handed_in is None:
+            self._options = options(self._row, self._model, settings)
+        else:
+            refuse_settings(settings)
+            self._options = {}
+        self._detail = settings.image_detail if self._row.detail_option is None else None
+        self.images = ImageEncoder(store, ImageRules(self._row.images, settings.max_pixels))
+        self._chat_models: dict[int, BaseChatModel] = {}
+        """By the number of the repetition, where each is sent a seed of its own; else one for all."""
+        self._transports: list[Any] = []
+
+    def _row_of(self, handed_in: BaseChatModel | None) -> tuple[Provider, tuple[str, ...]]:
+        """The provider's quirks, and the packages that its chat model is from."""
+        if handed_in is None and (row := PROVIDERS.get(self._provider)) is not None:
+            return row, row.packages
+        chat_model = handed_in or chat_model_named(self._provider, self._model)
+        if chat_model is None:
+            raise UsageError(f"--model {self.name}: LangChain knows no provider {self._provider!r}")
+        keep_secrets_of(chat_model)
+        return row_of(chat_model, self._provider), package_of(chat_model)
+
+    def metadata(self) -> Mapping[str, Json]:
+        """Model, options as given to the chat model, image rules and versions; neither key nor address."""
+        caches = self._row.cache is not None
+        metadata = server_metadata(self.name, self._settings, self._options, self._packages, caches=caches)
+        return metadata if self._handed_in is None else {**metadata, **chat_model_metadata(self._handed_in)}
+
+    def connection(self) -> Mapping[str, Json]:
+        """Address without secrets, timeout and retries."""
+        return self._connection.metadata(self._settings)
+
+    def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[Invocation]:
+        """The messages in LangChain's form. Raises `DataError` for an image that is not in the store."""
+        schemas = self._tools_offered.specs(tools)
+        wired, images = to_langchain(messages, self.images.encoded, self._detail, as_urls=self._row.images_as_urls)
+        if tools and self._row.cache == "marks" and self._settings.prompt_cache:
+            wired = marked(wired)
+        sha256 = conversation_sha256(messages, schemas)
+        return ChatRequest(call, Invocation(wired, schemas, _called(messages)), sha256, images)
+
+    async def send(self, request: ChatRequest[Invocation], keep: Keep) -> AssistantMessage:
+        """The reply of the chat model.
+
+        Raises:
+            UsageError: the chat model cannot be made, or does not know an option.
+            ModelRefused: it takes no tools.
+            TimeoutError: there is no reply after the settings' `timeout_s`.
+            Exception: whatever the provider's package raises.
+        """
+        with waiting():
+            chat_model = self._opened(request.call.repetition if "seed" in self._options else 1)
+        bound = self._bound(chat_model, request)
+        async with asyncio.timeout(self._settings.timeout_s):
+            reply = from_langchain(_checked(await bound.ainvoke(request.body.messages)))
+        keep(message_json(reply))
+        return reply
+
+    def read(self, reply: bytes, call: CallKey) -> AssistantMessage:
+        """The message that was kept. Raises `UnreadableReplyError`."""
+        message = message_from_json(reply)
+        if message is None:
+            raise UnreadableReplyError("the kept reply is damaged")
+        return message
+
+    def _opened(self, repetition: int) -> BaseChatModel:
+        if self._handed_in is not None:
+            return self._handed_in
+        if repetition not in self._chat_models:
+            own = options_of_repetition(self._options, repetition)
+            given = {key: value for key, value in own.items() if key not in self._row.call_options}
+            arguments: dict[str, Any] = {**client_limits(self._row, self._settings), **given, **self._private()}
+            with warnings.catch_warnings():
+                # An option that the chat model does not know is only warned about there; it is refused below.
+                warnings.filterwarnings("ignore", message=".*is not default parameter", category=UserWarning)
+                try:
+                    chat_model = chat_model_named(self._provider, self._model, arguments)
+                except UsageError as error:
+                    raise ModelRefused(str(error)) from error
+            assert chat_model is not None  # noqa: S101 - the provider is known
+            self._refuse_unknown(chat_model)
+            if self._provider == "anthropic":
+                self._transports.append(anthropic_pool(chat_model, self._settings.timeout_s))
+            self._chat_models[repetition] = chat_model
+        return self._chat_models[repetition]
+
+    def _refuse_unknown(self, chat_model: BaseChatModel) -> None:
+        known = options_known(chat_model) | self._row.call_options | {"api"}
+        given = {*self._settings.extra, *(["base_url"] if self._settings.base_url else [])}
+        if unknown := sorted(given - known):
+            raise UsageError(
+                f"--model-arg {', '.join(unknown)}: {self._provider} has no such option; what only a "
+                'compatible server knows goes into extra_body={"...": ...}'
+            )
+
+    def _private(self) -> dict[str, Any]:
+        """Address, key and connections: options that do not belong in the manifest."""
+        base_url, key = self._connection.base_url, self._connection.key
+        private: dict[str, Any] = {} if base_url is None else {"base_url": base_url}
+        private |= {} if key is None else {"api_key": key}
+        if self._row.pool_option is not None:
+            # LangChain's own pool is shared between instances and could not be closed.
+            private[self._row.pool_option] = openai_pool(self._settings.timeout_s)
+            self._transports.append(private[self._row.pool_option])
+        elif (option := OWN_POOL.get(self._provider)) is not None and option not in self._settings.extra:
+            private[option] = httpx_arguments(self._provider, base_url, self._settings.timeout_s)
+            self._transports.append(private[option]["transport"])
+        return private
+
+    def _bound(self, chat_model: Any, request: ChatRequest[Invocation]) -> Any:
+        """The chat model with the tools, and the options that are given with each call."""
+        late = {key: value for key, value in self._options.items() if key in self._row.call_options}
+        if self._row.cache == "key" and self._settings.prompt_cache and "prompt_cache_key" not in self._options:
+            key = lane(self._connection.base_url, request.call)
+            late |= {"prompt_cache_key": key} if key is not None else {}
+        body = request.body
+        if body.schemas:
+            try:
+                return chat_model.bind_tools(body.schemas, **late)
+            except NotImplementedError as error:
+                raise ModelRefused(f"--model {self.name}: {CHECK[Failure.TOOLS]}") from error
+        if body.called and self._row.keeps_tools:
+            withdrawn = [_withdrawn(name) for name in body.called]
+            return chat_model.bind_tools(withdrawn, tool_choice={"type": "none"}, **late)
+        return chat_model.bind(**late) if late else chat_model
+
+    async def close(self) -> None:
+        """Close the connections that are ours."""
+        chat_models, self._chat_models = self._chat_models, {}
+        transports, self._transports = self._transports, []
+        if self._provider == "google_genai":
+            for chat_model in chat_models.values():
+                await chat_model.aclose()  # type: ignore[attr-defined]
+        for transport in transports:
+            await transport.aclose()
+
+
+def _checked(reply: AIMessage) -> AIMessage:
+    """The reply, unless it is empty without a reason, which is how some clients return a body they cannot read.
+
+    Raises:
+        ValueError: no content, no call, and no word on why it ended.
+    """
+    metadata = reply.response_metadata
+    reasons = ("finish_reason", "stop_reason", "done_reason", "status", "prompt_feedback")
+    ended = any(metadata.get(key) for key in reasons)
+    if not (ended or reply.content or reply.tool_calls or reply.invalid_tool_calls):
+        raise ValueError("the reply holds neither content nor a reason why it ended")
+    return reply
+
+
+def _called(messages: Sequence[Message]) -> tuple[str, ...]:
+    names = (call.name for message in messages if isinstance(message, AssistantMessage) for call in message.calls)
+    return tuple(dict.fromkeys(names))
+
+
+def _withdrawn(name: str) -> dict[str, Any]:
+    """A declaration of a tool that may not be called any more."""
+    parameters: dict[str, Any] = {"type": "object", "properties": {}}
+    return {"type": "function", "function": {"name": name, "description": "Withdrawn.", "parameters": parameters}}

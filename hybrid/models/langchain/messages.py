@@ -1,0 +1,173 @@
+"""The codec of LangChain's messages: from ours and back.
+
+    request, sent = to_langchain(arranged, images.encoded, detail)
+    reply = from_langchain(await client.ainvoke(request))
+
+A reply keeps LangChain's whole form in `native`, so that what a provider wants back with the conversation (signed
+thoughts, ids of items) goes out again as it came.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hybrid.messages import (
+    AssistantMessage,
+    InvalidCall,
+    Message,
+    Part,
+    SentImage,
+    SystemMessage,
+    TokenUsage,
+    ToolCall,
+    UserMessage,
+)
+from hybrid.models.chat_completions.codec import as_written, read_arguments
+from hybrid.models.replies import refusal_of
+from hybrid.types import StoredImage
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage, BaseMessage
+
+Encode = Callable[[StoredImage], tuple[StoredImage, bytes]]
+"""From a stored image to the one that is sent and its bytes in base64."""
+
+UNREAD = "(arguments that are no JSON object)"
+"""Stands alone in the arguments of a call that LangChain could not hold, with `[what was written, what is wrong]`."""
+
+_REASONS = ("finish_reason", "stop_reason", "done_reason", "status")
+"""Under which of these names a provider says why a reply ended."""
+
+
+def to_langchain(
+    messages: Sequence[Message], encode: Encode, detail: str | None = None, *, as_urls: bool = False
+) -> tuple[list[BaseMessage], tuple[SentImage, ...]]:
+    """Arranged messages (`hybrid.models.images.arrange`) with the bytes of their images, and the images in order.
+
+    With `as_urls` an image is a part in OpenAI's form, and with `detail` one that carries it. Raises what `encode`
+    raises.
+    """
+    from langchain_core.messages import HumanMessage
+    from langchain_core.messages import SystemMessage as System
+    from langchain_core.messages import ToolMessage as Result
+
+    sent: list[SentImage] = []
+
+    def block(part: Part) -> str | dict[Any, Any]:
+        if isinstance(part, str):
+            return {"type": "text", "text": part}
+        image, data = encode(part.ref.image)
+        text = data.decode("ascii")
+        sent.append(SentImage(part.ref.name, part.ref.image, image))
+        if detail is None and not as_urls:
+            return {"type": "image", "base64": text, "mime_type": image.media_type}
+        url = {"url": f"data:{image.media_type};base64,{text}"}
+        return {"type": "image_url", "image_url": url if detail is None else {**url, "detail": detail}}
+
+    out: list[BaseMessage] = []
+    for message in messages:
+        if isinstance(message, UserMessage):
+            out.append(HumanMessage([block(part) for part in message.parts]))
+        elif isinstance(message, SystemMessage):
+            out.append(System(message.text))
+        elif isinstance(message, AssistantMessage):
+            out.append(_said(message))
+        else:
+            status: Any = "error" if message.failed else "success"
+            out.append(Result(message.text, tool_call_id=message.call, name=message.name, status=status))
+    return out, tuple(sent)
+
+
+def _said(message: AssistantMessage) -> AIMessage:
+    """A reply as its provider's client made it, with the text and the calls that we read in it."""
+    from langchain_core.messages import AIMessage
+
+    calls: list[Any] = [
+        {"name": call.name, "args": dict(call.args), "id": call.id, "type": "tool_call"} for call in message.calls
+    ]
+    invalid: list[Any] = [
+        {"name": call.name, "args": call.written, "id": call.id, "error": call.error, "type": "invalid_tool_call"}
+        for call in message.invalid
+    ]
+    if message.native is None:
+        return AIMessage(message.text, tool_calls=calls, invalid_tool_calls=invalid)
+    whole = AIMessage.model_validate(message.native)
+    content = whole.content if _text(whole) == message.text else message.text
+    return whole.model_copy(update={"content": content, "tool_calls": calls, "invalid_tool_calls": invalid})
+
+
+def from_langchain(reply: AIMessage) -> AssistantMessage:
+    """A reply of a client; the words of a refusal that came with an empty text are the text."""
+    metadata = reply.response_metadata
+    words = reply.additional_kwargs.get("refusal")
+    words = words if isinstance(words, str) and words else None
+    blocked = (metadata.get("prompt_feedback") or {}).get("block_reason")
+    reasons = [str(metadata[name]) for name in _REASONS if metadata.get(name)]
+    unread = [call for call in reply.tool_calls if UNREAD in call["args"]]
+    return AssistantMessage(
+        _text(reply) or words or "",
+        tuple(
+            ToolCall(call["id"] or "", call["name"], call["args"]) for call in reply.tool_calls if call not in unread
+        ),
+        (
+            *(InvalidCall(call["id"] or "", call["name"], *map(str, call["args"][UNREAD])) for call in unread),
+            *(_invalid(call) for call in reply.invalid_tool_calls),
+        ),
+        _usage(reply.usage_metadata),
+        reasons[0] if reasons else None,
+        words or refusal_of(*reasons) or (str(getattr(blocked, "value", blocked)) if blocked else None),
+        native=reply.model_dump(exclude={"usage_metadata"}),
+    )
+
+
+def _text(message: BaseMessage) -> str:
+    """The text of a message, whatever form its content has."""
+    if isinstance(message.content, str):
+        return message.content
+    parts = (part if isinstance(part, dict) else {"type": "text", "text": part} for part in message.content)
+    return "\n".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
+
+
+def _invalid(call: Mapping[str, Any]) -> InvalidCall:
+    return InvalidCall(call.get("id") or "", call.get("name"), call.get("args") or "", call.get("error") or "")
+
+
+def holdable(reply: bytes) -> bytes:
+    """A reply of OpenAI's chat or responses API, in which every call of a tool has an object for its arguments.
+
+    LangChain refuses the whole reply over another JSON value, `[1, 2]`. Such a value is put under `UNREAD`, where
+    `from_langchain` finds it. A body that is no such reply comes back as it is.
+    """
+    try:
+        whole = json.loads(reply)
+        unread = [(called, error) for called in _called(whole) if (error := _wrong_with(called))]
+    except (ValueError, RecursionError, TypeError, AttributeError, KeyError):
+        return reply
+    for called, error in unread:
+        called["arguments"] = json.dumps({UNREAD: [as_written(called["arguments"]), error]})
+    return json.dumps(whole).encode() if unread else reply
+
+
+def _wrong_with(called: Mapping[str, Any]) -> str:
+    """The reason why the arguments of a call cannot be used; empty where they are an object, or absent."""
+    return read_arguments(called.get("arguments"))[1]
+
+
+def _called(whole: Any) -> Iterator[dict[str, Any]]:
+    """The objects of a reply that hold the arguments of a call."""
+    choices, output = (whole.get(key) if isinstance(whole, dict) else None for key in ("choices", "output"))
+    for choice in choices or ():
+        yield from (call["function"] for call in choice["message"].get("tool_calls") or () if call.get("function"))
+    for item in output or ():
+        if item.get("type") == "function_call":
+            yield item
+
+
+def _usage(counts: Mapping[str, Any] | None) -> TokenUsage | None:
+    if counts is None:
+        return None
+    reasoning = counts.get("output_token_details", {}).get("reasoning", 0)
+    cached = counts.get("input_token_details", {}).get("cache_read")
+    return TokenUsage(counts["input_tokens"], counts["output_tokens"], reasoning, cached)

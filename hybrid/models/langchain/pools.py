@@ -1,0 +1,75 @@
+"""Connections of LangChain's clients that are ours: they follow no redirection and can be closed.
+
+arguments = httpx_arguments("ollama", base_url, timeout_s)    # arguments["transport"] is to be closed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from hybrid.models.chat_completions.wire import proxy_for
+from hybrid.models.failures import redirected
+from hybrid.models.langchain.messages import holdable
+
+if TYPE_CHECKING:
+    import httpx
+
+GOOGLE = "https://generativelanguage.googleapis.com"
+
+
+async def _refuse_redirect(response: httpx.Response) -> None:
+    """Called by httpx before it follows: raises `StatusError`."""
+    if response.has_redirect_location:
+        raise redirected(response.status_code, str(response.url), response.headers.get("location"))
+
+
+HOOKS: Mapping[str, Any] = {"response": [_refuse_redirect]}
+"""For clients of httpx, which follow redirections where a provider's package says so."""
+
+OWN_POOL: Mapping[str, str] = {"ollama": "async_client_kwargs", "google_genai": "client_args"}
+"""By provider without `pool_option`, the option of its client that takes the arguments of a client of httpx."""
+
+
+def httpx_arguments(provider: str, base_url: str | None, timeout_s: float) -> dict[str, Any]:
+    """The arguments of `OWN_POOL`, with a `transport` that is to be closed."""
+    import httpx
+
+    if provider == "ollama":
+        return {"timeout": timeout_s, "transport": httpx.AsyncHTTPTransport(), "event_hooks": HOOKS}
+
+    class Transport(httpx.AsyncHTTPTransport):
+        """The package hands the same one to its client without async, which closes it in its own way."""
+
+        def close(self) -> None:
+            """Nothing was opened there."""
+
+    # Only with a transport of httpx does Google's client not use aiohttp, whose error replies it does not await.
+    return {"transport": Transport(proxy=proxy_for(base_url or GOOGLE)), "event_hooks": HOOKS}
+
+
+def anthropic_pool(client: Any, timeout_s: float) -> Any:
+    """A pool for anthropic's client, which takes none when it is made; it is put in place of the client's own."""
+    import anthropic
+
+    pool = anthropic.DefaultAsyncHttpxClient(timeout=timeout_s, proxy=client.anthropic_proxy, event_hooks=HOOKS)
+    inner = client._async_client  # noqa: SLF001 - there is no other way to it
+    client._async_client = inner.with_options(http_client=pool)  # noqa: SLF001
+    return pool
+
+
+def openai_pool(timeout_s: float) -> Any:
+    """The connections of an `openai` client, with replies that LangChain can hold (`holdable`)."""
+    import openai
+
+    # Which package the client's own requests and responses are of is for openai to choose.
+    class Pool(openai.DefaultAsyncHttpxClient):
+        async def send(self, request: Any, **options: Any) -> Any:
+            """Send a request. Raises as httpx."""
+            response = await super().send(request, **options)
+            if response.is_stream_consumed and (said := holdable(response.content)) is not response.content:
+                headers = {"content-type": response.headers.get("content-type", "application/json")}
+                return type(response)(response.status_code, headers=headers, content=said, request=request)
+            return response
+
+    return Pool(timeout=timeout_s, event_hooks=HOOKS)

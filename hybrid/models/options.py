@@ -1,0 +1,215 @@
+"""The options of a run in the words of a provider's client, and where its requests go.
+
+    options(PROVIDERS["ollama"], "qwen-vl", settings)      # {"temperature": 0.0, "num_predict": 50}
+    connection(PROVIDERS["openai"], settings)              # address and key, from the options or the environment
+
+An option that a provider does not have is refused with a `UsageError` that names both; it is never dropped. Two
+exceptions show in the manifest by their absence: the default temperature 0, which models that take none go without, and
+the seed of the run, which is about more than the model.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from urllib.parse import urlsplit, urlunsplit
+
+from hybrid.config import ModelSettings
+from hybrid.errors import UsageError
+from hybrid.models.credentials import keep_credentials, redacted
+from hybrid.models.providers import IN_PROCESS, PROVIDERS, Provider
+from hybrid.repeats import seed_of_repetition
+from hybrid.secrets import redact
+from hybrid.types import Json
+
+_SECRET = re.compile(r"key|token$|secret|password|credential|header", re.IGNORECASE)
+_RESERVED = frozenset({"model", "model_name", "base_url", "seed", "timeout", "max_retries", "max_tokens", "tools"})
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Where requests go. `key` is None where none is needed; it is never shown or written."""
+
+    base_url: str | None
+    key: str | None
+
+    def __repr__(self) -> str:
+        """Without the key: a representation ends in logs."""
+        return f"Connection(base_url={self.shown!r})"
+
+    @property
+    def shown(self) -> str | None:
+        """The address without user, password, query and tokens in its path, as it goes into the manifest."""
+        if self.base_url is None:
+            return None
+        parts = urlsplit(self.base_url)
+        return redact(urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")))
+
+    def metadata(self, settings: ModelSettings) -> dict[str, Json]:
+        """How a server is reached. It is no part of the model's identity: a run may go on with another one."""
+        return {"base_url": self.shown, "timeout_s": settings.timeout_s, "retries": settings.retries}
+
+
+def connection(provider: Provider, settings: ModelSettings) -> Connection:
+    """Address and key from the options and the environment; the secrets among them are registered as such.
+
+    Raises:
+        UsageError: no key in the environment, for the provider's own service.
+    """
+    base_url = settings.base_url or _first(provider.url_env)
+    key = _first(provider.key_env)
+    keep_credentials(settings, base_url, key)
+    if provider.key_env and key is None:
+        if base_url is None:
+            names = " or ".join(provider.key_env)
+            raise UsageError(f"--model {provider.name}:...: set {names} in the environment, or give --base-url")
+        # Local servers look at no key, but the clients insist on one.
+        key = "EMPTY"
+    return Connection(base_url, key)
+
+
+def server_metadata(
+    name: str, settings: ModelSettings, sent: Mapping[str, Json], packages: Sequence[str], *, caches: bool
+) -> Mapping[str, Json]:
+    """The identity of a model behind a server: name, options as sent, image rules and versions, no key or address.
+
+    `caches` says whether its provider lets requests choose what it caches.
+    """
+    metadata: dict[str, Json] = redacted(
+        {
+            "model": name,
+            "options": dict(sent),
+            "image_detail": settings.image_detail,
+            "max_pixels": settings.max_pixels,
+            "keep_images": settings.keep_images,
+            **({"prompt_cache": settings.prompt_cache} if caches else {}),
+            "tool_calling": "native",
+            "versions": {package: version(package) for package in packages},
+        }
+    )
+    return metadata
+
+
+def _first(names: tuple[str, ...]) -> str | None:
+    return next((value for name in names if (value := os.environ.get(name))), None)
+
+
+def options(provider: Provider, model: str, settings: ModelSettings) -> dict[str, Json]:
+    """The client's keyword arguments without address, key and limits: what is sent, as it is in the manifest.
+
+    Raises:
+        UsageError: an option or value that this provider (or this model) does not take.
+    """
+    if provider.cache is None and not settings.prompt_cache:
+        raise UsageError(f"--model-arg prompt_cache=off: {provider.name} decides itself what it keeps")
+    chosen: dict[str, Json] = {}
+    if settings.max_tokens is not None:
+        chosen[provider.max_tokens_option] = settings.max_tokens
+    responses = _api(provider, settings) == "responses"
+    if settings.seed is not None and provider.seed_option and not responses:
+        chosen[provider.seed_option] = settings.seed
+    chosen |= _temperature(provider, model, settings)
+    chosen |= _effort(provider, settings)
+    chosen |= _detail(provider, settings)
+    if provider.apis:
+        chosen["use_responses_api"] = responses
+    return chosen | _extra(provider, settings)
+
+
+def options_of_repetition(given: Mapping[str, Json], number: int) -> Mapping[str, Json]:
+    """The options with the seed of a solver's repetition: with one seed, a server would repeat its replies."""
+    seed = given.get("seed")
+    if number == 1 or not isinstance(seed, int):
+        return given
+    return {**given, "seed": seed_of_repetition(seed, number)}
+
+
+def client_limits(provider: Provider, settings: ModelSettings) -> dict[str, Json]:
+    """The client's keyword arguments that limit one request: its timeout, and no retries of its own."""
+    timeout = {provider.timeout_option: settings.timeout_s} if provider.timeout_option else {}
+    return {**(provider.no_retries or {}), **timeout}
+
+
+def _api(provider: Provider, settings: ModelSettings) -> str:
+    api = settings.extra.get("api")
+    if api is None:
+        return provider.apis[0] if provider.apis else ""
+    if not provider.apis:
+        raise UsageError(f"--model-arg api={api}: {provider.name} has one API only")
+    if api not in provider.apis:
+        raise UsageError(f"--model-arg api={api}: choose {' or '.join(provider.apis)}")
+    return str(api)
+
+
+SAMPLING_TEMPERATURE = 1.0
+"""The temperature at which replies are drawn from the model's own distribution."""
+
+
+def for_samples(settings: ModelSettings, name: str, *, temperature_told: bool) -> ModelSettings:
+    """Settings for asking a model `provider:name` several times for independent replies.
+
+    The temperature is 1 where none was given and the model takes one; a model that takes none is asked without. The
+    run's seed is not sent to a server, which would say the same to each request with one seed.
+    """
+    spec, _, model = name.partition(":")
+    provider = PROVIDERS.get(spec)
+    seed = settings.seed if spec in IN_PROCESS else None
+    if temperature_told:
+        return replace(settings, seed=seed)
+    asked = replace(settings, seed=seed, temperature=SAMPLING_TEMPERATURE)
+    if provider is None:
+        return asked
+    try:
+        _temperature(provider, model, asked)
+    except UsageError:
+        return replace(asked, temperature=None)
+    return asked
+
+
+def _temperature(provider: Provider, model: str, settings: ModelSettings) -> dict[str, Json]:
+    if settings.temperature is None:
+        return {}
+    if provider.no_temperature and re.match(provider.no_temperature, model):
+        if settings.temperature:
+            raise UsageError(f"--model-arg temperature={settings.temperature}: {model} takes no temperature")
+        return {}
+    if provider.effort_excludes_temperature and settings.reasoning_effort is not None:
+        if settings.temperature:
+            raise UsageError(f"--model-arg temperature: {provider.name} takes none together with --reasoning-effort")
+        return {}
+    return {"temperature": settings.temperature}
+
+
+def _effort(provider: Provider, settings: ModelSettings) -> dict[str, Json]:
+    effort = settings.reasoning_effort
+    if effort is None:
+        return {}
+    if effort not in provider.efforts:
+        raise UsageError(f"--reasoning-effort {effort}: {provider.name} takes {', '.join(provider.efforts)}")
+    return {provider.effort_option: provider.effort_none if effort == "none" else effort}
+
+
+def _detail(provider: Provider, settings: ModelSettings) -> dict[str, Json]:
+    detail = settings.image_detail
+    if detail is None:
+        return {}
+    if not provider.details:
+        raise UsageError(f"--image-detail {detail}: {provider.name} has no such option; --max-pixels limits the size")
+    if detail not in provider.details:
+        raise UsageError(f"--image-detail {detail}: {provider.name} takes {', '.join(provider.details)}")
+    if provider.detail_option is None:
+        return {}
+    return {provider.detail_option: f"MEDIA_RESOLUTION_{detail.upper()}"}
+
+
+def _extra(provider: Provider, settings: ModelSettings) -> dict[str, Json]:
+    extra = {key: value for key, value in settings.extra.items() if key != "api"}
+    for key in extra:
+        if key in _RESERVED:
+            raise UsageError(f"--model-arg {key}: this has an option of its own")
+        if _SECRET.search(key):
+            raise UsageError(f"--model-arg {key}: secrets belong in the environment, this would be written down")
+    return extra

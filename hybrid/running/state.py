@@ -1,0 +1,306 @@
+"""A run while its folder is held: opened or refused, which questions are finished, and closed in order.
+
+    state = open_folder(run, tell)
+    state.solvers["mllm"].finished        # ids; each question that is finished later is added
+    close_folder(run, state, replies, tell)
+
+Every file is read once. The extent of the attempts goes into the manifest as it was found and then appended to, and is
+not read back: lines that change while a command runs are reported by the next one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from hybrid.errors import DataError, HybridError, UsageError
+from hybrid.images import OUR_JOINT
+from hybrid.log.files import writing
+from hybrid.log.folder import QUESTIONS, RunFolder, attempts_of
+from hybrid.log.lines import Extent, Measure
+from hybrid.log.manifest import MANIFEST, difference
+from hybrid.running.data import TAKEN, taken_by
+from hybrid.running.engine import Tell
+from hybrid.running.invocation import invocation
+from hybrid.running.replies import RunReplies
+from hybrid.running.resolve import ResolvedRun, read_data
+from hybrid.solving.captions import captions_fact
+from hybrid.solving.solver import Solver
+from hybrid.texts import text_hash
+from hybrid.types import Json
+
+PACKAGES = ("torch", "transformers", "langgraph", "langchain-core", "opencv-python-headless", "numpy", "pillow")
+FRAME_PROBE = "frame-probe"
+"""Stands for a question in the call by which a model is asked for its coordinate frame."""
+SIGHT_PROBE = "sight-probe"
+"""The same in the calls by which it is asked whether it sees."""
+_PROBED = {FRAME_PROBE: "probed_frame", SIGHT_PROBE: "sight"}
+"""Under what the manifest has what was found."""
+
+_IMAGE = re.compile(rb'"sha256":"([0-9a-f]{64})"')
+"""An image in the line of a question."""
+
+
+@dataclass(frozen=True)
+class SolverProgress:
+    """How far one solver has come."""
+
+    finished: set[str]
+    """Ids of questions."""
+    measure: Measure
+    """Of its attempts."""
+    sound: bool
+    """Whether the attempts begin with those that the manifest has."""
+
+
+@dataclass(frozen=True)
+class RunState:
+    """What a folder held when it was opened, and what was finished since."""
+
+    folder: RunFolder
+    solvers: Mapping[str, SolverProgress]
+    """Those of this command."""
+
+    def finished(self, solver: str) -> frozenset[str] | set[str]:
+        """The ids of what a solver has finished, of earlier commands too; "" for probes, which belong to no solver."""
+        if not solver:
+            manifest = self.folder.manifest
+            return frozenset(probe for probe, kept in _PROBED.items() if kept in manifest)
+        progress = self.solvers.get(solver)
+        return self.folder.finished(solver) if progress is None else progress.finished
+
+
+def open_folder(run: ResolvedRun, tell: Tell) -> RunState:
+    """Create the run, or check that it is this one and whole, mend what can be mended, and take it up.
+
+    The manifest is written last: until then it tells of what was there before.
+
+    Raises:
+        UsageError: the folder holds another run.
+        DataError: questions are lost that this command does not bring back.
+        OSError: it cannot be written.
+    """
+    folder = run.folder
+    solvers: dict[str, Json] = {name: _facts(run, name, solver) for name, solver in run.solvers.items()}
+    before: dict[str, Any] = {}
+    if (folder.path / MANIFEST).exists():
+        before = folder.manifest
+        _refuse_other(run, before, solvers)
+    else:
+        folder.refuse_orphans()
+    files: dict[str, Json] = dict(before.get("files", {}))
+    state = RunState(folder, dict(_taken_up(run, files, tell)))
+    extent, taken = _write_questions(run, before, tell)
+    files[QUESTIONS] = asdict(extent)
+    kept: dict[str, Json] = {key: before[key] for key in ("options", *_PROBED.values(), "notices") if key in before}
+    if run.config.given:
+        # Those of the last command: together with the defaults they derive this configuration again.
+        kept["options"] = dict(run.config.given)
+    folder.write_manifest(
+        {
+            "identity": run.identity,
+            # Those of solvers that an earlier command asked hold for their answers.
+            "labels": list(dict.fromkeys([*before.get("labels", ()), *_labels(run)])),
+            "solvers": {**before.get("solvers", {}), **solvers},
+            "environment": _environment(),
+            "connection": _connections(run, before.get("connection", ())),
+            "commands": [*before.get("commands", ()), asdict(invocation())],
+            "files": files,
+            **_supplied(run),
+            **_servers(run, before),
+            **taken,
+            **kept,
+        }
+    )
+    _fill_store(run, state)
+    return state
+
+
+def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], asked: Mapping[str, Json]) -> None:
+    """Raise `UsageError`, with the difference, where the folder holds a run of another configuration."""
+    changes = difference(manifest["identity"], dict(run.identity))
+    again = {name: facts for name, facts in asked.items() if name in manifest["solvers"]}
+    changes += difference({name: manifest["solvers"][name] for name in again}, again, "solver ")
+    if changes:
+        raise UsageError(
+            f"{run.folder.path} holds a run of another configuration:\n  " + "\n  ".join(changes) + "\n"
+            "Choose another --out, or leave it out: each configuration then has a folder of its own."
+        )
+
+
+def _taken_up(run: ResolvedRun, files: dict[str, Json], tell: Tell) -> Iterator[tuple[str, SolverProgress]]:
+    """What each solver has finished; tells what is wrong with its attempts.
+
+    Of those that are taken up as they are, `files` is changed to what there is. Attempts that were changed and miss
+    nothing are told of for as long as they are there: which one is another answer than was given, nobody knows.
+    """
+    for name in run.solvers:
+        recorded = run.folder.recorded(name)
+        for line in recorded.damage:
+            tell(f"note: {line}")
+        if recorded.index.unreadable:
+            run.folder.set_aside(name)
+        progress = SolverProgress(set(recorded.by_id), recorded.index.measure, recorded.index.same)
+        if recorded.mendable:
+            progress = SolverProgress(progress.finished, run.folder.measure(attempts_of(name)), sound=True)
+            files[attempts_of(name)] = asdict(progress.measure.extent)
+            left = len(run.questions.without(progress.finished))
+            tell(f"note: {left} questions of {name} have no answer that can be read and are asked now")
+        yield name, progress
+
+
+def _write_questions(run: ResolvedRun, before: Mapping[str, Any], tell: Tell) -> tuple[Extent, dict[str, Json]]:
+    """Write the questions of the run where they are not all there; how much of them there is, and by what limit.
+
+    Where they cannot be relied on, those of this command take their place: they are of the same data.
+
+    Raises:
+        DataError: some are lost, and this command does not bring them back.
+    """
+    folder, asked = run.folder, run.questions
+    told = {TAKEN: before[TAKEN]} if TAKEN in before else {}
+    if asked.extent is not None and asked.is_file(folder.path / QUESTIONS):
+        return asked.extent, told
+    found, wrong = folder.readable_questions()
+    known = found.by_id if wrong is None else {}
+    if wrong is not None:
+        extent = folder.extent(QUESTIONS)
+        answered = {identity for name in before.get("solvers", ()) for identity in folder.finished(name)}
+        if answered - asked.by_id.keys() or (extent is not None and len(asked) < extent.lines):
+            raise DataError(
+                f"{wrong}; they can be written anew from the data, but not from the {len(asked)} of this "
+                "command: give the largest --limit that the run ever had, or none"
+            )
+        tell(f"note: {wrong}: written anew from the data")
+    names = [*known, *(name for name in asked.by_id if name not in known)]
+    same = len(names) == len(known) and all(found.line(name) == asked.line(name) for name in asked.by_id)
+    if len(names) == len(asked):
+        told = {TAKEN: taken_by(run.benchmark, run.config.limit)}
+    elif not same:
+        told = {}
+    if same and found.extent is not None:
+        return found.extent, told
+    lines = (asked.line(name) if name in asked.by_id else found.line(name) for name in names)
+    return folder.write_question_lines(lines), told
+
+
+def _fill_store(run: ResolvedRun, state: RunState) -> None:
+    """Read the data again where its questions were not read and the store lacks an image of what is asked.
+
+    Of questions that failed before, images that are damaged in the store are missing too.
+    """
+    if not run.questions.is_file(run.folder.path / QUESTIONS):
+        return
+    failed = {name for solver in state.solvers for name in run.folder.recorded(solver).unfinished}
+    if any(_lacks(run, name, closely=name in failed) for name in _needed(run, state)):
+        read_data(run.config, run.benchmark, run.mounted)
+
+
+def _needed(run: ResolvedRun, state: RunState) -> Iterator[str]:
+    """The ids of questions whose images are needed: those of what is open, and of all that may stand in for another."""
+    if run.config.tool_output == "shuffled":
+        yield from run.questions.by_id
+        return
+    open_for_all = set[str]().union(
+        *(set(run.questions.by_id) - progress.finished for progress in state.solvers.values())
+    )
+    yield from open_for_all
+
+
+def _lacks(run: ResolvedRun, name: str, *, closely: bool) -> bool:
+    """Whether the store is without an image of a question; `closely` reads each."""
+    found = (sha256.decode() for sha256 in _IMAGE.findall(run.questions.line(name)))
+    return any(not _is_there(run.mounted.source.store.path(sha256), sha256 if closely else None) for sha256 in found)
+
+
+def _is_there(path: Path, sha256: str | None) -> bool:
+    try:
+        return path.is_file() if sha256 is None else hashlib.sha256(path.read_bytes()).hexdigest() == sha256
+    except OSError:
+        return False
+
+
+def close_folder(run: ResolvedRun, state: RunState, replies: RunReplies, tell: Tell) -> None:
+    """Keep what the tools told and how much of each solver's attempts there is, and forget replies nobody needs."""
+    try:
+        with writing(run.folder.path):
+            replies.close(state.finished)
+            manifest = run.folder.manifest
+            for name, progress in state.solvers.items():
+                if progress.sound and (run.folder.path / attempts_of(name)).exists():
+                    manifest["files"][attempts_of(name)] = asdict(progress.measure.extent)
+            manifest["notices"] = sorted({*manifest.get("notices", []), *run.service.notices})
+            run.folder.write_manifest(manifest)
+    except HybridError as error:
+        tell(f"note: {error}")
+
+
+def _supplied(run: ResolvedRun) -> dict[str, Json]:
+    """How many questions of this command have a text beside them, and how many have none."""
+    if run.config.context is None:
+        return {}
+    without = len(run.without_text)
+    return {"supplied_texts": {"with": len(run.sound) - without, "without": without}}
+
+
+def _servers(run: ResolvedRun, before: Mapping[str, Any]) -> dict[str, Json]:
+    """The MCP servers of the foreign tools that solvers may call; those of earlier commands hold for their answers."""
+    now = run.foreign.as_json(run.tools.tools)
+    known: list[Json] = [*before.get("mcp", ())]
+    found = [*known, *(server for server in now if server not in known)]
+    return {"mcp": found} if found else {}
+
+
+def _connections(run: ResolvedRun, before: Sequence[Json]) -> list[Json]:
+    """Over what the models were reached, each way once."""
+    used = [*before]
+    for model in (run.resources.model, run.resources.captioner):
+        if model is not None and (now := dict(model.connection())) and now not in used:
+            used.append(now)
+    return used
+
+
+def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
+    """What the manifest says of a solver: its words, the tools that it may call, and how it shows a model images."""
+    tools = run.tools.metadata(name)
+    facts: dict[str, Json] = {"texts": text_hash(solver.texts), "tools": tools}
+    if solver.needs_model:
+        facts["image_labels"] = run.config.image_labels or solver.names_images
+    if run.shows_captions(solver) and run.captioner is not None:
+        facts["captions"] = captions_fact(run.captioner)
+    joint = run.resources.joint
+    # Only another way than ours: what is joined our way is what it was.
+    if solver.needs_model and (solver.images or run.config.images) == "concat" and joint != OUR_JOINT:
+        facts["joint"] = {"gap_px": joint.gap_px, "rgb": list(joint.rgb), "at": joint.at}
+    # Only where there are some: those without them keep the facts that they had before the option existed.
+    if unchecked := [tool for tool in run.unchecked if tool in tools]:
+        facts["unchecked_weights"] = list(unchecked)
+    return facts
+
+
+def _labels(run: ResolvedRun) -> list[Json]:
+    """What must be said next to every number of this run."""
+    labels: list[Json] = list(run.opened)
+    if run.mounted.is_sample:
+        labels.append("generated questions")
+    if run.resources.model is not None and run.resources.model.metadata().get("demonstration"):
+        labels.append(f"{run.resources.model.name} demonstration model")
+    if run.config.tool_output != "real":
+        labels.append(f"tool output {run.config.tool_output}")
+    if run.config.context is not None:
+        labels.append("supplied text" if not run.without_text else "supplied text, some questions without")
+    return labels
+
+
+def _environment() -> dict[str, Json]:
+    return {
+        "python": platform.python_version(),
+        "platform": platform.machine(),
+        **{package: version(package) for package in PACKAGES},
+    }

@@ -1,0 +1,249 @@
+"""Runs tools in threads of this process: loads their backends, and batches, computes and finishes complete calls.
+
+    pipeline = Pipeline(cache, options, timed)
+    finding, answering = await pipeline.find(call, token)
+
+A call is decoded and prepared in a worker thread, waits in the lane of its tool for a batch, is computed, and finished
+in a worker thread. Learned backends compute in one thread (one device runs one batch at a time), weight-free ones in
+the worker threads, several at once. `timed` is entered around every stretch of a tool's own code, with the tokens of
+the calls that it runs for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor as Threads
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+
+from hybrid.config import CPU, ServiceOptions
+from hybrid.errors import HybridError, Outage, ToolError
+from hybrid.images import JPEG, JPEG_SIDE_PX, PNG
+from hybrid.serving.batching import Lane
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.decoded import DecodedImages
+from hybrid.serving.executor import ToolCall, need_args, needs_of
+from hybrid.serving.loader import BackendIdentity, LoadedBackend, Loader
+from hybrid.serving.stages import OutOfMemory, checked, compute, tool_errors
+from hybrid.serving.threads import DaemonThreads
+from hybrid.timing import Stopwatch, running
+from hybrid.tool import BackendName, Found, Picture, Request, Tool
+from hybrid.types import Finding, ImageRef, Json
+
+if TYPE_CHECKING:
+    from hybrid.tool import Args
+
+R = TypeVar("R")
+W = TypeVar("W")
+
+IMPORT, LOAD = "import", "load"
+"""The stages of a job that are no part of a call: what fails in one fails for every call of the tool."""
+Timed: TypeAlias = Callable[[str, str, Sequence[W], bool], AbstractContextManager[None]]
+"""Entered around a job: the tool, the stage, the tokens of its calls, whether that stage has never run before."""
+
+
+@dataclass(frozen=True)
+class PreparedCall(Generic[W]):
+    """A decoded request, what the backend's `compute` takes of it, and the token of its call."""
+
+    request: Request[Any]
+    inputs: Any
+    token: W
+
+
+@dataclass(frozen=True)
+class ComputedCall(Generic[W]):
+    """The output of a backend for a prepared call, and which one it was: a move to the CPU may come in between."""
+
+    prepared: PreparedCall[W]
+    output: Any
+    ready: LoadedBackend
+
+
+Lanes: TypeAlias = dict[str, Lane[PreparedCall[W], ComputedCall[W]]]
+
+
+class Pipeline(Generic[W]):
+    """Loads and runs tools in the threads of this process.
+
+    Args:
+        cache: where findings are kept, and the images.
+        options: which code and weights may answer.
+        timed: entered around every job.
+    """
+
+    def __init__(self, cache: FindingCache, options: ServiceOptions, timed: Timed[W]) -> None:
+        self.cache, self.store, self.options = cache, cache.store, options
+        self.timeout_s = options.timeout_s
+        self.loader = Loader(options)
+        self.notices = self.loader.notices
+        self._decoded = DecodedImages(cache.store)
+        self._timed = timed
+        self._ran: set[tuple[str, str]] = set()
+        """Tools and stages that have run once in this process."""
+        self._closed = False
+        self._lanes: dict[asyncio.AbstractEventLoop, Lanes[W]] = {}
+        self._device = DaemonThreads(1, "device", one_opencv_thread)
+        self._threads = DaemonThreads(options.threads, "tools", one_opencv_thread)
+
+    async def load(self, tool: Tool, token: W) -> BackendIdentity:
+        """As `Executor.load`."""
+        return (await self._ready(tool, token)).answering
+
+    async def need_args(
+        self, tool: Tool, backend: BackendName, place: int, args: Args, findings: Found, token: W
+    ) -> Mapping[str, Json] | None:
+        """As `Executor.need_args`."""
+        return await self._in_thread(self._threads, self._need_args, tool, backend, place, args, findings, token)
+
+    async def find(self, call: ToolCall, token: W) -> tuple[Finding, BackendIdentity]:
+        """As `Executor.find`."""
+        ready = await self._ready(call.tool, token)
+        lane = self._lane(call)
+        async with lane.room:
+            prepared = self._in_thread(self._threads, self._prepare, call, ready, token)
+            # What is evicted while this call waits is not to be kept by it.
+            del ready
+            computed = await lane.submit(prepared)
+            return await self._in_thread(self._threads, self._finish, call, computed)
+
+    def warm(self) -> None:
+        """Nothing: this process is started, and a backend is loaded for the tool that is called."""
+
+    def close(self) -> None:
+        """Let the threads end; a caller that waits for one that has not begun gets an `Outage`."""
+        self._closed = True
+        self._device.shutdown(wait=False, cancel_futures=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _in_thread(self, pool: Threads, run: Callable[..., R], *args: Any) -> asyncio.Future[R]:
+        if self._closed:
+            raise Outage("the tool service is closed")
+        try:
+            return asyncio.get_running_loop().run_in_executor(pool, run, *args)
+        except RuntimeError as error:
+            raise Outage(f"no worker thread could be started: {error}") from error
+
+    async def _ready(self, tool: Tool, token: W) -> LoadedBackend:
+        """The backend that answers for this tool, set up on first use and again after it was evicted."""
+        if (ready := self.loader.get(tool.card.name)) is not None:
+            return ready
+        return await self._in_thread(self._device, self._load, tool, [token])
+
+    def _load(self, tool: Tool, tokens: Sequence[W]) -> LoadedBackend:
+        """In the thread of the device."""
+        if (ready := self.loader.get(tool.card.name)) is not None:
+            return ready
+        with self._timed(tool.card.name, LOAD, tokens, True), tool_errors():
+            return self.loader.load(tool)
+
+    def _need_args(
+        self, tool: Tool, backend: BackendName, place: int, args: Args, findings: Found, token: W
+    ) -> Mapping[str, Json] | None:
+        with self._job(tool, "needs", [token]), tool_errors():
+            return need_args(needs_of(tool, backend)[place], args, findings)
+
+    def _lane(self, call: ToolCall) -> Lane[PreparedCall[W], ComputedCall[W]]:
+        """Where the calls of a tool become batches, one for each event loop."""
+        loop, tool = asyncio.get_running_loop(), call.tool
+        if loop not in self._lanes:
+            self._lanes = {other: lanes for other, lanes in self._lanes.items() if not other.is_closed()}
+            self._lanes[loop] = {}
+        lanes = self._lanes[loop]
+        if tool.card.name not in lanes:
+            pool, workers = (
+                (self._device, 1) if call.answering.backend == "learned" else (self._threads, self.options.threads)
+            )
+
+            async def run(batch: Sequence[PreparedCall[W]]) -> list[ComputedCall[W] | HybridError]:
+                return await self._in_thread(pool, self._compute, tool, batch)
+
+            card = tool.backend(call.answering.backend)
+            size = 1 if card is None else card.batch
+            lanes[tool.card.name] = Lane(size, run, coming_s=self.options.coming_s, workers=workers)
+        return lanes[tool.card.name]
+
+    def _prepare(self, call: ToolCall, ready: LoadedBackend, token: W) -> PreparedCall[W]:
+        with self._job(call.tool, "prepare", [token]):
+            with on_disk("read"):
+                pixels = tuple(self._decoded.pixels(ref.image) for ref in call.images)
+            request = Request(pixels, call.args, call.needs, call.seed)
+            with tool_errors():
+                return PreparedCall(request, ready.backend.prepare(request), token)
+
+    def _compute(self, tool: Tool, batch: Sequence[PreparedCall[W]]) -> list[ComputedCall[W] | HybridError]:
+        """Compute a batch; what a full GPU cannot take one by one either, the CPU does."""
+        # A learned backend may have been evicted, or moved to the CPU, by what this thread ran before.
+        ready = self._load(tool, [one.token for one in batch])
+        outputs = self._compute_on(ready, tool, batch)
+        short = [place for place, one in enumerate(outputs) if isinstance(one, OutOfMemory)]
+        if short and ready.device != CPU:
+            moved = self.loader.on_cpu(tool.card.name, ready)
+            for place, one in zip(short, self._compute_on(moved, tool, [batch[at] for at in short]), strict=True):
+                outputs[place] = one
+        return outputs
+
+    def _compute_on(
+        self, ready: LoadedBackend, tool: Tool, batch: Sequence[PreparedCall[W]]
+    ) -> list[ComputedCall[W] | HybridError]:
+        with self._job(tool, ready.device, [one.token for one in batch]):
+            outputs = compute(ready.backend, [one.inputs for one in batch])
+        return [
+            output if isinstance(output, HybridError) else ComputedCall(one, output, ready)
+            for one, output in zip(batch, outputs, strict=True)
+        ]
+
+    def _finish(self, call: ToolCall, computed: ComputedCall[W]) -> tuple[Finding, BackendIdentity]:
+        """The finding, kept in the cache, its pictures in the image store."""
+        prepared, ready = computed.prepared, computed.ready
+        with self._job(call.tool, "finish", [prepared.token]):
+            if ready.card.name != call.answering.backend:
+                raise ToolError("the weights of this tool were taken away while it answered")
+            with tool_errors():
+                given = ready.backend.finish(prepared.request, prepared.inputs, computed.output)
+                evidence = checked(given, len(call.images))
+            with on_disk("written"):
+                images = tuple(self._stored(picture, call) for picture in evidence.pictures)
+                facts = (evidence.text, evidence.data, evidence.confidence, ready.card.name, ready.version, images)
+                finding = Finding(*facts)
+                if ready.answering == call.answering:
+                    self.cache.put(call.key, finding)
+            return finding, ready.answering
+
+    def _stored(self, picture: Picture, call: ToolCall) -> ImageRef:
+        lossy = self.options.pictures == "auto" and call.images[picture.of].image.media_type == JPEG
+        media_type = JPEG if lossy and max(picture.pixels.shape) <= JPEG_SIDE_PX else PNG
+        image = self.store.put_pixels(picture.pixels, media_type)
+        return ImageRef("", image, str(picture.of), picture.box, picture.scale)
+
+    @contextmanager
+    def _job(self, tool: Tool, stage: str, tokens: Sequence[W]) -> Iterator[None]:
+        """A stage of a tool, timed where it runs. When it first runs it also loads libraries and fills tables."""
+        step = (tool.card.name, stage)
+        with self._timed(*step, tokens, step not in self._ran):
+            yield
+        self._ran.add(step)
+
+
+def timed_by_watches(tool: str, stage: str, watches: Sequence[Stopwatch], first: bool) -> AbstractContextManager[None]:
+    """The `Timed` of a pipeline whose tokens are stopwatches. Loading is charged to no call and runs no watch."""
+    return nullcontext() if stage in (IMPORT, LOAD) else running(watches, loads=first)
+
+
+@contextmanager
+def on_disk(done: str) -> Iterator[None]:
+    """A disk that fails is not the tool's fault but an `Outage`: the question stays open for the next run."""
+    try:
+        yield
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        raise Outage(f"images and findings cannot be {done}: {where}{error.strerror or error}") from error
+
+
+def one_opencv_thread() -> None:
+    """OpenCV's own threads would compete with ours and change rounding with the number of cores."""
+    import cv2
+
+    cv2.setNumThreads(1)

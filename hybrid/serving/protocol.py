@@ -1,0 +1,247 @@
+"""The messages about tools between processes: one request, one response, the same for a worker process and for Ray.
+
+A worker process gets and sends them as lines of JSON (`line`, `LineReader`), an actor of Ray as pickled values.
+References to images, arguments, descriptions and findings cross, no pixels and no objects: nothing that a worker sends
+is executed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+
+from hybrid.config import ServiceOptions
+from hybrid.serving.loader import BackendIdentity
+from hybrid.tool import BackendName, Bin, CheckSeries, Provenance
+from hybrid.types import Fault, Finding, ImageRef, Json
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """The first line to a worker process: where modules are found, and what it serves."""
+
+    modules: tuple[str, ...]
+    """`sys.path`."""
+    tools: tuple[str, ...]
+    """The folders of the package `tools`."""
+    images: Path
+    findings: Path | None
+    options: ServiceOptions
+    kind: Literal["setup"] = "setup"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRequest:
+    """One complete request: checked arguments, and the findings of every tool that this one needs."""
+
+    number: int
+    tool: str
+    answering: BackendIdentity
+    """The backend that is expected to answer, for which `needs` were found."""
+    args: Mapping[str, Json]
+    images: tuple[ImageRef, ...]
+    needs: Mapping[str, tuple[Finding, ...]]
+    seed: int
+    key: str
+    """Of the finding in the cache, if this backend makes it."""
+    kind: Literal["tool"] = "tool"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRequest:
+    """Load the backend that answers for a tool."""
+
+    number: int
+    tool: str
+    kind: Literal["load"] = "load"
+
+
+@dataclass(frozen=True, slots=True)
+class NeedRequest:
+    """Ask a tool whose code is only in the worker for the arguments of its need number `place` (from 0)."""
+
+    number: int
+    tool: str
+    backend: BackendName
+    place: int
+    args: Mapping[str, Json]
+    findings: Mapping[str, tuple[Finding, ...]]
+    """Of the needs before it."""
+    kind: Literal["need"] = "need"
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeRequest:
+    """Import a tool and describe it."""
+
+    number: int
+    tool: str
+    kind: Literal["describe"] = "describe"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResponse:
+    """A finding, which backend made it, and new lines for the user. Its pictures are in the image store."""
+
+    number: int
+    finding: Finding
+    answering: BackendIdentity
+    notices: tuple[str, ...] = ()
+    kind: Literal["finding"] = "finding"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadResponse:
+    """Which backend is loaded."""
+
+    number: int
+    answering: BackendIdentity
+    notices: tuple[str, ...] = ()
+    kind: Literal["loaded"] = "loaded"
+
+
+@dataclass(frozen=True, slots=True)
+class NeedResponse:
+    """The arguments for the tool that is needed; None where it is not needed."""
+
+    number: int
+    args: Mapping[str, Json] | None
+    notices: tuple[str, ...] = ()
+    kind: Literal["needed"] = "needed"
+
+
+@dataclass(frozen=True, slots=True)
+class BackendDescription:
+    """A `BackendCard` without its functions; of what it needs the names."""
+
+    name: BackendName
+    version: str
+    summary: str
+    weights: str | None
+    provenances: tuple[Provenance, ...]
+    reliability: tuple[Bin, ...]
+    batch: int
+    learned_tolerance: float
+    needs: tuple[str, ...]
+    package: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckDescription:
+    """A `KnownAnswer` without its function."""
+
+    name: str
+    series: CheckSeries | None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDescription:
+    """A `Tool` without its functions: its card, the schema of its arguments and the hash of its code."""
+
+    number: int
+    tool: str
+    summary: str
+    limits: str
+    measured: str
+    backends: tuple[BackendDescription, ...]
+    images: tuple[int, int]
+    needs: tuple[str, ...]
+    checks: tuple[CheckDescription, ...]
+    schema: Mapping[str, Json]
+    code: str
+    notices: tuple[str, ...] = ()
+    kind: Literal["description"] = "description"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The error that ends a request: its class in `hybrid.errors`, empty for a defect of our own."""
+
+    number: int
+    error: str
+    message: str
+    fault: Fault
+    trace: str = ""
+    """The traceback of a defect of the tool."""
+    notices: tuple[str, ...] = ()
+    kind: Literal["failure"] = "failure"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerReady:
+    """The worker process takes requests."""
+
+    kind: Literal["ready"] = "ready"
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """The event loop of the worker process turns."""
+
+    kind: Literal["heartbeat"] = "heartbeat"
+
+
+@dataclass(frozen=True, slots=True)
+class JobStart:
+    """A stretch of a tool's own code begins, in its own thread, for one request or a batch."""
+
+    job: int
+    tool: str
+    stage: str
+    requests: tuple[int, ...]
+    """Their numbers."""
+    first: bool
+    """Whether this stage of the tool has not run before in this process, so that it also loads libraries."""
+    at: float
+    """Of `time.monotonic`, one clock for all processes of the machine."""
+    kind: Literal["start"] = "start"
+
+
+@dataclass(frozen=True, slots=True)
+class JobEnd:
+    """A job has ended, at a time of `time.monotonic`."""
+
+    job: int
+    at: float
+    kind: Literal["end"] = "end"
+
+
+Request: TypeAlias = ToolRequest | LoadRequest | NeedRequest | DescribeRequest
+Response: TypeAlias = ToolResponse | LoadResponse | NeedResponse | ToolDescription
+ToWorker: TypeAlias = Setup | Request
+FromWorker: TypeAlias = WorkerReady | Heartbeat | JobStart | JobEnd | Response | Failure
+Message: TypeAlias = ToWorker | FromWorker
+
+
+@cache
+def _codec() -> TypeAdapter[Message]:
+    from pydantic import Field, TypeAdapter
+
+    return TypeAdapter(Annotated[Message, Field(discriminator="kind")])
+
+
+def line(message: Message) -> bytes:
+    """A message as one line of JSON."""
+    return _codec().dump_json(message) + b"\n"
+
+
+@dataclass
+class LineReader:
+    """Cuts bytes, as they arrive, into messages."""
+
+    _parts: list[bytes] = field(default_factory=list)
+
+    def take(self, data: bytes) -> Iterator[Message]:
+        """The messages that these bytes complete. Raises `ValueError` for a line that is no message."""
+        *ends, rest = data.split(b"\n")
+        for end in ends:
+            whole, self._parts = b"".join((*self._parts, end)), []
+            yield _codec().validate_json(whole)
+        if rest:
+            self._parts.append(rest)

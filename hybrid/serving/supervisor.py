@@ -1,0 +1,374 @@
+"""Requests to a worker process of the tools: one that hangs, crashes, leaks or blocks all threads costs itself only.
+
+    executor = WorkerExecutor(cache, ServiceOptions())
+    response = await executor.ask(LoadRequest(1, "depth"), watch)
+
+The worker process (`worker.py`), one for each event loop, starts with the first request, or before it (`warm`). It is
+killed and started again when
+
+    a job runs for too long, or goes on although all of its callers have given up
+    it gives no sign of life
+    its memory passes a limit
+    it ends by itself
+
+and the requests that it had are then sent again. The culprit gets a `ToolError`: the only request of a job that is
+late; and of several that may have caused an end, the one that causes it again when they are sent one by one. Requests
+that only waited are sent again as often as it takes. A tool whose import or loading ends the process twice, or that
+costs `MOST_CALLS` processes without a response in between, is not run any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import time
+from dataclasses import dataclass, replace
+from typing import cast
+
+from hybrid.config import ServiceOptions
+from hybrid.display.loading import loads
+from hybrid.errors import HybridError, Outage, ToolError
+from hybrid.registry import folders
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.executor import RemoteExecutor, error_of
+from hybrid.serving.jobs import Job, PendingRequest, Worker, WorkerEnd, judge
+from hybrid.serving.protocol import (
+    DescribeRequest,
+    Failure,
+    JobEnd,
+    JobStart,
+    LoadResponse,
+    Message,
+    NeedResponse,
+    Request,
+    Response,
+    Setup,
+    ToolDescription,
+    ToolResponse,
+    WorkerReady,
+)
+from hybrid.serving.worker_process import WorkerProcess
+from hybrid.timing import Stopwatch
+
+log = logging.getLogger("hybrid.serving.service")
+
+MOST_STARTS = 3
+"""Workers in a row that end before they have begun."""
+MOST_LOADS = 2
+"""Ends of the process while one tool was imported or loaded."""
+MOST_CALLS = 8
+"""Requests of one tool that have cost a process, without a response of it in between."""
+SOON_S = 0.5
+"""After the first model call has begun: a worker that starts at once takes a core from the first requests, which then
+leave 0.4 s later on two cores."""
+TOLD_S = 1.0
+"""How long something is loaded before a person is told."""
+TICK_S = 1.0
+"""How often a worker is looked at, at least."""
+
+
+@dataclass
+class _Record:
+    """How many processes a tool has cost since its last response."""
+
+    loads: int = 0
+    calls: int = 0
+
+
+class WorkerExecutor(RemoteExecutor):
+    """Runs tools in a worker process, one for each event loop that asks."""
+
+    def __init__(self, cache: FindingCache, options: ServiceOptions) -> None:
+        super().__init__()
+        self.cache, self.options = cache, options
+        self._closed = False
+        self._loops: dict[asyncio.AbstractEventLoop, _Supervisor] = {}
+
+    async def ask(self, request: Request, watch: Stopwatch) -> Response:
+        """As `RemoteExecutor.ask`."""
+        if self._closed:
+            raise Outage("the tool service is closed")
+        return await self._in_loop().ask(request, watch)
+
+    async def describe(self, name: str) -> ToolDescription:
+        """Import a tool in the worker process, and there alone.
+
+        Raises:
+            ToolError: its import hangs, or ends its process.
+            UsageError: as `hybrid.registry.load`.
+            Outage: no worker process can be started.
+        """
+        watch = Stopwatch(time.monotonic)
+        watch.waiting = 1
+        return cast(ToolDescription, await self.ask(DescribeRequest(0, name), watch))
+
+    def warm(self) -> None:
+        """Start the worker of this event loop soon, unless that was done: it takes longer than many a model call."""
+        if not self._closed:
+            self._in_loop().warm()
+
+    def close(self) -> None:
+        """Kill the workers; a caller that still waits gets an `Outage`."""
+        self._closed = True
+        for supervisor in self._loops.values():
+            supervisor.close()
+        self._loops.clear()
+
+    def notice(self, line: str) -> None:
+        """Keep a line for the user, once."""
+        if line not in self.notices:
+            self.notices.append(line)
+
+    def _in_loop(self) -> _Supervisor:
+        loop = asyncio.get_running_loop()
+        if loop not in self._loops:
+            for other in [other for other in self._loops if other.is_closed()]:
+                self._loops.pop(other).close()
+            self._loops[loop] = _Supervisor(self)
+        return self._loops[loop]
+
+
+class _Supervisor:
+    """The requests of one event loop and the worker that answers them."""
+
+    def __init__(self, executor: WorkerExecutor) -> None:
+        self._executor = executor
+        self._options = executor.options
+        self._loop = asyncio.get_running_loop()
+        self._pending: dict[int, PendingRequest] = {}
+        self._worker: Worker | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._looked = 0.0
+        self._warmed = False
+        self._numbers = self._starts = 0
+        self._dead: str | None = None
+        self._records: dict[str, _Record] = {}
+        self._refused: dict[str, str] = {}
+        of = executor.options
+        times = (of.timeout_s, of.silence_s, of.grace_s, of.import_s, of.load_s)
+        self._tick_s = min(TICK_S, *(seconds / 4 for seconds in times))
+
+    async def ask(self, request: Request, watch: Stopwatch) -> Response:
+        """The response of the worker to one request."""
+        if self._dead is not None:
+            raise Outage(self._dead)
+        if request.tool in self._refused:
+            raise ToolError(self._refused[request.tool])
+        self._numbers += 1
+        pending = PendingRequest(replace(request, number=self._numbers), watch, self._loop.create_future())
+        self._pending[self._numbers] = pending
+        try:
+            self._go_on()
+            return await pending.response
+        finally:
+            self._pending.pop(pending.request.number, None)
+            self._go_on()
+
+    def warm(self) -> None:
+        """Start a worker soon, the first time that this is called."""
+        if not self._warmed:
+            self._loop.call_later(SOON_S, self._start_early)
+        self._warmed = True
+
+    def _start_early(self) -> None:
+        if self._worker is None and self._dead is None:
+            self._start()
+
+    def close(self) -> None:
+        """Kill the worker; a caller that still waits gets an `Outage`."""
+        self._dead = "the tool service is closed"
+        loads(self, ())
+        if self._worker is not None:
+            self._worker.process.close()
+            self._worker = None
+        if self._loop.is_closed():
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._fail_all(self._dead)
+
+    # Requests to the worker
+
+    def _go_on(self) -> None:
+        """Send the worker what it has not been sent; requests that ran when another ended one by one, and first."""
+        if self._dead is not None or not self._pending:
+            return
+        if self._worker is None:
+            self._start()
+            return
+        if not self._worker.up:
+            return
+        suspects = [one for one in self._pending.values() if one.suspect]
+        if suspects:
+            if not any(one.sent for one in self._pending.values()):
+                self._send(self._worker, suspects[0])
+            return
+        for one in self._pending.values():
+            if not one.sent:
+                self._send(self._worker, one)
+
+    def _send(self, worker: Worker, one: PendingRequest) -> None:
+        one.sent = True
+        worker.process.send(one.request)
+
+    def _start(self) -> None:
+        cache = self._executor.cache
+        findings = None if cache.folder is None else cache.folder.absolute()
+        setup = Setup(tuple(sys.path), folders("tools"), cache.store.root.absolute(), findings, self._options)
+        try:
+            process = WorkerProcess(setup, self._hear, lambda how: self._lose(WorkerEnd(how)))
+        except OSError as error:
+            self._give_up(f"no worker process for the tools can be started: {error}")
+            return
+        self._worker = Worker(process)
+        self._looked = time.monotonic()
+        if self._timer is None:
+            self._timer = self._loop.call_later(self._tick_s, self._look)
+
+    def _give_up(self, why: str) -> None:
+        self._dead = why
+        loads(self, ())
+        self._fail_all(why)
+
+    def _fail_all(self, why: str) -> None:
+        for one in list(self._pending.values()):
+            self._settle(one, Outage(why))
+
+    def _settle(self, one: PendingRequest, outcome: Response | HybridError) -> None:
+        """End a request, which is then no longer pending."""
+        self._pending.pop(one.request.number, None)
+        if one.response.done():
+            return
+        if isinstance(outcome, HybridError):
+            one.response.set_exception(outcome)
+        else:
+            one.response.set_result(outcome)
+
+    # Messages of the worker
+
+    def _hear(self, message: Message) -> None:
+        worker = self._worker
+        if worker is None:
+            return
+        worker.silent_s = 0.0
+        match message:
+            case JobStart():
+                requests = (self._pending.get(number) for number in message.requests)
+                job = worker.jobs[message.job] = Job(message, tuple(one for one in requests if one is not None))
+                job.begin()
+            case JobEnd():
+                if (ended := worker.jobs.pop(message.job, None)) is not None:
+                    ended.end(message.at)
+            case WorkerReady():
+                worker.up, self._starts = True, 0
+                self._go_on()
+            case Failure() | ToolResponse() | LoadResponse() | NeedResponse() | ToolDescription():
+                for line in message.notices:
+                    self._executor.notice(line)
+                if (one := self._pending.get(message.number)) is not None:
+                    self._respond(one, message)
+            case _:
+                pass
+
+    def _respond(self, one: PendingRequest, message: Response | Failure) -> None:
+        if isinstance(message, Failure):
+            self._settle(one, error_of(message))
+        else:
+            self._records.pop(one.request.tool, None)
+            self._settle(one, message)
+
+    # What is wrong with the worker
+
+    def _look(self) -> None:
+        """Look at the worker, and again a little later."""
+        self._timer = None
+        now = time.monotonic()
+        # If this loop was kept busy, it has not listened either.
+        passed, self._looked = min(now - self._looked, 2 * self._tick_s), now
+        if self._worker is not None and (end := judge(self._worker, self._options, passed, now)) is not None:
+            self._lose(end)
+        loads(self, self._loading(time.monotonic()))
+        if self._dead is None:
+            self._timer = self._loop.call_later(self._tick_s, self._look)
+
+    def _loading(self, now: float) -> tuple[str, ...]:
+        """Names of what has been loaded for long enough that a person is told."""
+        if self._worker is None:
+            return ()
+        if not self._worker.up:
+            return ("the process of the tools",)
+        jobs = self._worker.jobs.values()
+        return tuple(sorted({job.start.tool for job in jobs if job.prepares and now - job.start.at >= TOLD_S}))
+
+    def _lose(self, end: WorkerEnd) -> None:
+        """Kill the worker, if it lives, and find out which of the requests that ran is the culprit."""
+        worker = self._worker
+        if worker is None:
+            return
+        jobs = tuple(worker.jobs.values()) if end.jobs is None else end.jobs
+        sent = [one for one in self._pending.values() if one.sent]
+        self._stop()
+        if not worker.up:
+            self._starts += 1
+            if self._starts >= MOST_STARTS:
+                self._give_up(f"the worker process of the tools does not start: {end.how}")
+            self._go_on()
+            return
+        self._drop_abandoned()
+        ran = [one for one in dict.fromkeys(one for job in jobs for one in job.requests) if one.awaited]
+        if not ran and end.jobs is None:
+            ran = [one for one in sent if one.awaited]
+        sure = end.certain and len(ran) == 1
+        for one in ran:
+            if sure or one.suspect:
+                self._settle(one, ToolError(end.sentence(one.request.tool), end.fault))
+                self._count_call(one.request.tool, end)
+            one.suspect = True
+        if not ran and end.jobs is not None:
+            self._count_call(end.jobs[0].start.tool, end)
+        # Of several jobs each may have ended it, and a load that did will do it again.
+        if len(jobs) == 1:
+            self._count_load(jobs[0], end)
+        self._go_on()
+
+    def _stop(self) -> None:
+        """Kill the worker; the next one has been sent nothing yet."""
+        if self._worker is not None:
+            for job in self._worker.jobs.values():
+                job.end()
+            self._worker.process.kill()
+            self._worker = None
+        for one in self._pending.values():
+            one.sent = False
+
+    def _drop_abandoned(self) -> None:
+        """Send no request again that no caller waits for."""
+        for one in [one for one in self._pending.values() if not one.awaited]:
+            self._settle(one, Outage("its callers have given up"))
+
+    def _count_load(self, job: Job, end: WorkerEnd) -> None:
+        # Who asks for a description keeps the error.
+        if job.prepares and not any(isinstance(one.request, DescribeRequest) for one in job.requests):
+            name = job.start.tool
+            record = self._records.setdefault(name, _Record())
+            # What takes too long to load takes so the next time; a process may have been killed by others.
+            record.loads += MOST_LOADS if end.jobs is not None else 1
+            if record.loads >= MOST_LOADS:
+                self._refuse(name, end.sentence(name))
+
+    def _count_call(self, tool: str, end: WorkerEnd) -> None:
+        record = self._records.setdefault(tool, _Record())
+        record.calls += 1
+        if record.calls >= MOST_CALLS:
+            self._refuse(tool, f"{end.sentence(tool)}, after {record.calls - 1} calls in a row that also cost one")
+
+    def _refuse(self, tool: str, why: str) -> None:
+        """Not run a tool any more."""
+        if tool in self._refused:
+            return
+        self._refused[tool] = f"{why}; the tool is not run any more"
+        self._executor.notice(self._refused[tool])
+        log.warning(self._refused[tool])
+        for one in [one for one in self._pending.values() if one.request.tool == tool]:
+            self._settle(one, ToolError(self._refused[tool]))

@@ -1,0 +1,134 @@
+"""Calls of the model on behalf of one ask: each checks the budgets, counts its usage and leaves a step in the log.
+
+    calls = ModelCalls(model, key, price, (), meter, run_meter, log)
+    message = await calls([user_message(["Which one?", image])])
+
+These calls, the retries inside of a model (`hybrid/models`) and the trace around them are all that stands between a
+solver and its provider.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from hybrid.config import Price
+from hybrid.errors import BudgetSpent, NotRecorded
+from hybrid.messages import AssistantMessage, Message, TokenUsage, readable
+from hybrid.models.base import CallKey, ChatModel, Likelihoods
+from hybrid.models.prices import cost_usd
+from hybrid.solving.budgets import RunMeter, timed
+from hybrid.solving.solver import Log, Meter
+from hybrid.timing import CallTime, Clock, counted
+from hybrid.tool import Tool
+from hybrid.tracing import ModelCallBegun, ModelReplied, span
+from hybrid.types import Fault, Json, Step, Usage
+
+TIMER_S = 1e-6
+"""Seconds; larger than the rounding error of a sum of durations."""
+
+
+def _nothing() -> None:
+    """There are no tools to load."""
+
+
+@dataclass
+class ModelCalls:
+    """An `AskModel` over a `ChatModel`. Calls are numbered from `key` on."""
+
+    _model: ChatModel | None
+    key: CallKey
+    """Of the next call."""
+    _price: Price | None
+    _options: tuple[str, ...]
+    """Options to score by likelihood instead of asking for one; empty where the model answers in words."""
+    _meter: Meter
+    _run_meter: RunMeter
+    _log: Log
+    _clock: Clock = time.monotonic
+    _load_tools: Callable[[], None] = _nothing
+    """Called before a call that offers tools: begins to load them while the model thinks."""
+
+    async def __call__(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> AssistantMessage:
+        """The model's message.
+
+        Raises:
+            BudgetSpent: a budget of the question was spent before the call, or ended during it.
+            RunBudgetSpent: the budget of the run allows no further call.
+            NotRecorded: there is no model, or a recorded one has no such call.
+            Outage, ServerDown, ModelRefused: as `ChatModel.chat`.
+        """
+        model = self._model
+        if model is None:
+            raise NotRecorded("this run has no model")
+        self._meter.check()
+        self._run_meter.begin()
+        if tools:
+            self._load_tools()
+        key, self.key = self.key, self.key.following()
+        with span(ModelCallBegun(model.name, model.provider, messages)) as ended:
+            replied = await self._counted(model, messages, tools, key)
+            ended(replied)
+        self._log.note(Step("model", model.name, replied.message.text, replied.used.seconds, data=_data(replied)))
+        return replied.message
+
+    async def _counted(
+        self, model: ChatModel, messages: Sequence[Message], tools: Sequence[Tool], key: CallKey
+    ) -> ModelReplied:
+        """The message and its usage, which is counted however the call ends."""
+        left, at_least = self._meter.seconds_left(), 0.0
+        spent, used, started = CallTime(left), Usage(), self._clock()
+        try:
+            async with counted(spent, self._clock) as limit:
+                message = readable(await self._reply(model, messages, tools, key))
+            used = self._usage(message)
+        except TimeoutError:
+            # A timeout of the model's own connection does not mean that the question's budget has ended.
+            if not limit.expired():
+                raise
+            # The call was made and may be charged for, but the provider's counts of tokens are lost.
+            used = Usage(model_calls=1)
+            # A timer can end a hair before the budget does, which is spent all the same.
+            at_least = (left or 0.0) + TIMER_S
+            self._log.note(Step("model", model.name, "", spent.busy, Fault.TIMEOUT))
+            raise BudgetSpent("the question's budget of seconds ended during a model call") from None
+        finally:
+            used = timed(used, spent, self._clock() - started, at_least)
+            self._run_meter.end(used)
+            self._meter.used = self._meter.used + used
+        return ModelReplied(message, used)
+
+    async def _reply(
+        self, model: ChatModel, messages: Sequence[Message], tools: Sequence[Tool], key: CallKey
+    ) -> AssistantMessage:
+        if self._options and not tools:
+            assert isinstance(model, Likelihoods)  # noqa: S101 - `prepare` has refused every other model
+            return await model.likelihood(messages, self._options)
+        return await model.chat(messages, tools, key)
+
+    def _usage(self, message: AssistantMessage) -> Usage:
+        tokens = message.usage or TokenUsage(0, 0)
+        return Usage(
+            model_calls=1,
+            input_tokens=tokens.input_tokens,
+            output_tokens=tokens.output_tokens,
+            reasoning_tokens=tokens.reasoning_tokens,
+            cost_usd=cost_usd(message.usage, self._price),
+            cached_tokens=tokens.cached_tokens or 0,
+        )
+
+
+def _data(replied: ModelReplied) -> dict[str, Json]:
+    """The data of a model's step: calls, likelihoods, images sent, retries, each where there are any."""
+    message = replied.message
+    data: dict[str, Json] = {}
+    if message.calls:
+        data["tool_calls"] = [{"tool": call.name, "args": call.args} for call in message.calls]
+    if message.likelihood is not None:
+        data["likelihood"] = message.likelihood
+    if message.images_sent is not None:
+        data["images_sent"] = [image.json() for image in message.images_sent]
+    if message.attempts is not None and message.attempts > 1:
+        data["retries"] = message.attempts - 1
+    return data

@@ -1,0 +1,120 @@
+"""Calls of tools on behalf of one ask: each checks the budget and its arguments, and leaves a step in the log.
+
+    calls = ToolCalls(control, (), 0, meter, log, image_registry, subject, prompt)
+    finding = await calls("depth", ["img:1"], {"labels": ["A", "B"]})
+
+Here the arguments of a call are parsed, once; from here on they are typed (`hybrid.tool.Args`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from hybrid.errors import ToolError
+from hybrid.registry import load, loaded, names
+from hybrid.solving.budgets import timed
+from hybrid.solving.controls import Control, Subject
+from hybrid.solving.image_registry import ImageRegistry
+from hybrid.solving.solver import Log, Meter
+from hybrid.timing import CallTime, Clock
+from hybrid.tool import Tool
+from hybrid.tracing import ToolAnswered, ToolCallBegun, span
+from hybrid.types import Fault, Finding, ImageRef, Json, Prompt, Step, Usage
+
+logger = logging.getLogger("hybrid.solving.session")
+traces = logging.getLogger("hybrid.solving.session.traces")
+"""Of defects of tools: `--debug` shows them."""
+
+LOST = (Fault.TOOL_ERROR, Fault.TIMEOUT)
+"""Faults after which a question is answered without the tool; the others are wrong calls of the solver's own, or of a
+tool that has no weights here."""
+
+
+@dataclass
+class ToolCalls:
+    """A `CallTool` over a `Control`: budget, arguments, images by name, and the steps of the calls."""
+
+    _control: Control
+    _tools_offered: tuple[Tool, ...]
+    """They need be no files of `tools/`."""
+    _seed: int
+    _meter: Meter
+    _log: Log
+    _image_registry: ImageRegistry
+    _subject: Subject
+    _prompt: Prompt
+    _clock: Clock = time.monotonic
+    _last: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the last call has been written down."""
+
+    def __post_init__(self) -> None:
+        self._last.set()
+
+    async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
+        """The finding, its pictures named. Raises `BudgetSpent`, and what `ToolService.call` raises."""
+        self._meter.take_tool_call()
+        # Calls that run side by side are written down, and their pictures named, in the order of the calls.
+        before, self._last = self._last, asyncio.Event()
+        done, started = self._last, self._clock()
+        spent, faults = CallTime(self._meter.seconds_left()), 0
+        call: dict[str, Json] = {"images": list(images), "args": dict(args)}
+        try:
+            with span(ToolCallBegun(name, images, args)) as ended:
+                finding = await self._find(name, images, args, spent)
+                ended(ToolAnswered(finding, self._refs(images), spent.cached))
+            await before.wait()
+            named = tuple(self._image_registry.add(image, image.parent or images[0]) for image in finding.images)
+            facts: dict[str, Json] = {"data": finding.data, "confidence": finding.confidence}
+            facts |= {"backend": finding.backend, "version": finding.version}
+            self._log.note(Step("tool", name, finding.text, spent.busy, None, {**call, **facts}, named))
+            return replace(finding, images=named)
+        except ToolError as error:
+            faults = int(error.fault in LOST)
+            await before.wait()
+            self._log.note(Step("tool", name, str(error), spent.busy, error.fault, call))
+            logger.info("%s: tool %s: %s (%s)", self._subject.id, name, error, error.fault)
+            if error.trace:
+                traces.info("%s: tool %s\n%s", self._subject.id, name, error.trace.rstrip())
+            raise
+        finally:
+            used = timed(Usage(tool_faults=faults), spent, self._clock() - started)
+            self._meter.used = self._meter.used + used
+            done.set()
+
+    def _refs(self, images: Sequence[str]) -> tuple[ImageRef, ...]:
+        return tuple(self._image_registry.get(image) for image in images)
+
+    async def _find(self, name: str, images: Sequence[str], args: Mapping[str, Json], spent: CallTime) -> Finding:
+        refs = self._refs(images)
+        tool = next((one for one in self._tools_offered if one.card.name == name), None) or loaded_tool(name)
+        if tool is None:
+            # The first use of a tool imports it, and every other question would wait for that.
+            tool = await asyncio.to_thread(find_tool, name)
+        parsed = tool.parse(args)
+        if spent.rest is not None and spent.rest <= 0:
+            raise ToolError(f"{name}: the question's budget of seconds is spent", Fault.TIMEOUT)
+        return await self._control.find(tool, parsed, refs, self._subject, self._prompt, self._seed, spent)
+
+
+def loaded_tool(name: str) -> Tool | None:
+    """The tool of that name where its module has been imported, without a look at the disk; else None."""
+    tool = loaded("tools", name)
+    return tool if isinstance(tool, Tool) else None
+
+
+def find_tool(name: str) -> Tool:
+    """The tool of that name. Raises `ToolError` where there is none, with those there are, or it has no sound code."""
+    known = names("tools")
+    if name not in known:
+        raise ToolError(f"there is no tool {name!r}; the tools are: {', '.join(known)}", Fault.UNKNOWN_TOOL)
+    try:
+        tool: Tool = load("tools", name)
+    except Exception as error:
+        # Whatever a tool's own modules do when they are imported costs what the tool would have said, and no more.
+        own = error.__cause__ or error
+        raise ToolError(f"{name} cannot be imported: {type(own).__name__}: {own}") from error
+    return tool

@@ -1,0 +1,134 @@
+"""Providers without a row of their own, and models that Python code hands in; over a real server where one is asked."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.language_models.fake_chat_models import FakeListChatModel
+from langchain_openai import ChatOpenAI
+
+import hybrid
+from hybrid.config import ModelSettings, RunConfig
+from hybrid.errors import UsageError
+from hybrid.images import ImageStore
+from hybrid.messages import user_message
+from hybrid.models import CallKey, ModelRefused, open_model
+from hybrid.models.langchain.chat_models import chat_model_metadata, model_name
+from hybrid.running.resolve import prepare
+
+KEY = "a-key-that-nobody-may-read-0123"
+GOOD: dict[str, Any] = {
+    "id": "1",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "m",
+    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "(A)"}}],
+    "usage": {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9},
+}
+
+
+@pytest.fixture
+def azure(recorder: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A server under the address that Azure's client is told by its environment."""
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", recorder.url)
+    monkeypatch.setenv("OPENAI_API_VERSION", "2024-06-01")
+    return recorder
+
+
+async def test_a_provider_without_a_row_is_asked_through_langchain(azure: Any, image: Any, store: ImageStore) -> None:
+    azure.says(GOOD)
+    model = open_model("azure_openai:m", ModelSettings(max_tokens=9, seed=3, reasoning_effort="low"), store)
+    reply = await model.chat([user_message(["Which?", image("img:1")])], (), CallKey("q"))
+    await model.close()
+    assert (reply.text, reply.usage.input_tokens if reply.usage else 0) == ("(A)", 7)
+    ((path, sent),) = azure.requests
+    assert path.startswith("/openai/deployments/m/chat/completions")
+    assert sent["seed"] == 3
+    assert sent["max_completion_tokens"] == 9
+    assert sent["reasoning_effort"] == "low"
+    assert sent["messages"][0]["content"][-1]["image_url"]["url"].startswith("data:image/png;base64,")
+    facts: Any = model.metadata()
+    assert facts["options"] == {"max_tokens": 9, "seed": 3, "temperature": 0.0, "reasoning_effort": "low"}
+    assert list(facts["versions"]) == ["langchain-openai"]
+    assert KEY not in json.dumps(facts)
+
+
+async def test_its_pool_follows_no_redirection_and_retries_are_ours(
+    azure: Any, other_recorder: Any, answer: Any, store: ImageStore
+) -> None:
+    other_recorder.says(GOOD)
+    azure.says(answer(b"", 307, {"location": other_recorder.url}))
+    model = open_model("azure_openai:m", ModelSettings(), store)
+    with pytest.raises(ModelRefused, match="redirects to"):
+        await model.chat([user_message(["Which?"])], (), CallKey("q"))
+    await model.close()
+    assert (len(azure.requests), other_recorder.requests) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("mistralai:m", "pip install langchain-mistralai"),
+        ("groq:m", "pip install langchain-groq"),
+        ("bedrock:m", "pip install langchain-aws"),
+        ("azure_openai:m", "Missing credentials"),
+        ("Azure_OpenAI:m", "no provider 'Azure_OpenAI'"),
+        ("nowhere:m", "no provider 'nowhere'.* and LangChain's others"),
+    ],
+)
+def test_what_is_missing_is_named(name: str, told: str, store: ImageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("OPENAI_API_VERSION", "2024-06-01")
+    with pytest.raises(UsageError, match=told):
+        open_model(name, ModelSettings(), store)
+
+
+def test_a_model_object_is_known_by_its_class_and_what_is_no_secret() -> None:
+    client = ChatOpenAI(
+        model="gpt-4o",
+        api_key=KEY,
+        temperature=0.3,
+        base_url="http://user:password-of-mine@127.0.0.1:9/v1",
+        default_headers={"x-who": "me"},
+        model_kwargs={"told": {"api_key": "one-more-secret-0123", "purpose": "test"}},
+    )
+    assert model_name(client) == "langchain:gpt-4o"
+    facts: Any = chat_model_metadata(client)
+    assert facts["class"] == "langchain_openai.chat_models.base.ChatOpenAI"
+    options = facts["options"]
+    assert (options["model_name"], options["temperature"]) == ("gpt-4o", 0.3)
+    assert options["model_kwargs"] == {"told": {"purpose": "test"}}
+    written = json.dumps(facts)
+    assert not [word for word in (KEY, "one-more-secret", "password-of-mine", "127.0.0.1", "x-who") if word in written]
+
+
+def test_a_run_asks_the_object_itself(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"data": "sample", "task": "Jigsaw", "limit": 2, "solver": "mllm"}
+    told = {**asked, "model": FakeListChatModel(responses=["Answer: (A)"]), "out": tmp_path / "run"}
+    report: Any = hybrid.run("blink", **told).as_json()
+    assert report["solvers"]["mllm"]["outcomes"] == {"answered": 2}
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    model = manifest["identity"]["model"]
+    assert model["model"] == "langchain:FakeListChatModel"
+    assert model["class"].endswith(".FakeListChatModel")
+    assert model["options"] == {"responses": ["Answer: (A)"]}
+    with pytest.raises(UsageError, match="holds a run of another configuration"):
+        hybrid.run("blink", **{**told, "model": FakeListChatModel(responses=["(B)"])})
+
+
+def test_what_the_object_has_itself_is_refused(store: ImageStore) -> None:
+    client = FakeListChatModel(responses=["(A)"])
+    with pytest.raises(UsageError, match="max_tokens=5: set it on the model object"):
+        open_model("langchain:x", ModelSettings(max_tokens=5), store, client)
+    with pytest.raises(UsageError, match="chat model of LangChain's"):
+        hybrid.run("blink", model=3.5)
+    with pytest.raises(UsageError, match="not by --engine ray"):
+        prepare(RunConfig("blink", data="sample", model="langchain:x", client=client, engine="ray"))
+
+
+async def test_an_object_without_tools_says_what_to_do(store: ImageStore, crop_tool: Any) -> None:
+    model = open_model("langchain:x", ModelSettings(), store, FakeListChatModel(responses=["(A)"]))
+    with pytest.raises(ModelRefused, match="--tool-calling text"):
+        await model.chat([user_message(["Which?"])], (crop_tool,), CallKey("q"))

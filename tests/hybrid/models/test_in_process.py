@@ -1,0 +1,287 @@
+"""A real, tiny vision language model in this process: it calls a tool, reads the result and answers."""
+
+import asyncio
+import io
+import json
+import shutil
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from hybrid.config import ModelSettings
+from hybrid.errors import UsageError, WeightsError
+from hybrid.images import ImageStore
+from hybrid.messages import AssistantMessage, ImagePart, Message, ToolCall, ToolMessage, user_message
+from hybrid.models import CallKey, ModelRefused
+from hybrid.models.in_process.chat import HuggingFaceChat
+from hybrid.models.in_process.generation import read_calls, split_calls, verify
+from hybrid.types import ImageRef
+
+Make = Callable[..., HuggingFaceChat]
+
+
+def colour(store: ImageStore, name: str, side: int, red: int) -> ImageRef:
+    buffer = io.BytesIO()
+    Image.new("RGB", (side, side), (red, 0, 0)).save(buffer, "PNG")
+    return ImageRef(name, store.put(buffer.getvalue(), name))
+
+
+def opening(store: ImageStore, question: str = "Which side is red?") -> Message:
+    return user_message([question, colour(store, "img:1", 64, 255)])
+
+
+def result(store: ImageStore, call: ToolCall) -> ToolMessage:
+    return ToolMessage(call.id, call.name, ("Image 1 magnified.", ImagePart(colour(store, "img:1.1", 32, 250))))
+
+
+@pytest.fixture
+async def make(tiny_vlm: Path, store: ImageStore) -> AsyncIterator[Make]:
+    made: list[HuggingFaceChat] = []
+
+    def open_one(folder: Path = tiny_vlm, **settings: Any) -> HuggingFaceChat:
+        made.append(HuggingFaceChat(f"hf:{folder}", ModelSettings(**{"device": "cpu", **settings}), store))
+        return made[-1]
+
+    yield open_one
+    for model in made:
+        await model.close()
+
+
+def changed(tiny_vlm: Path, folder: Path, **files: Callable[[dict[str, Any]], Any]) -> Path:
+    """A copy of the tiny model with some of its JSON files changed."""
+    shutil.copytree(tiny_vlm, folder)
+    for stem, change in files.items():
+        path = folder / f"{stem}.json"
+        data = json.loads(path.read_text())
+        change(data)
+        path.write_text(json.dumps(data))
+    return folder
+
+
+@pytest.mark.parametrize("template", [True, False])
+async def test_it_calls_reads_and_answers(
+    template: bool, make: Make, tiny_vlm: Path, tiny_words: ModuleType, store: ImageStore, tmp_path: Path
+) -> None:
+    folder = tiny_vlm
+    if not template:
+        folder = changed(tiny_vlm, tmp_path / "bare", tokenizer_config=lambda data: data.pop("response_template"))
+    model = make(folder)
+    tools = (tiny_words.tool(),)
+    messages = [opening(store)]
+    reply = await model.chat(messages, tools, CallKey("q"))
+    assert reply.calls == (ToolCall("call_0_0", "magnify", tiny_words.ARGUMENTS),)
+    assert reply.text == ""
+    assert reply.finish_reason == "tool_calls"
+    messages += [reply, result(store, reply.calls[0])]
+    final = await model.chat(messages, tools, CallKey("q", 0, 1))
+    assert final.text == "The red side is left.\nAnswer: (A)"
+    assert not final.calls
+    assert final.finish_reason == "stop"
+    assert final.images_sent is not None
+    assert [(image.name, image.sent.width) for image in final.images_sent] == [("img:1", 64), ("img:1.1", 32)]
+    assert final.usage is not None
+    assert reply.usage is not None
+    assert final.usage.input_tokens > reply.usage.input_tokens > 16
+
+
+async def test_a_call_nobody_offered_is_text(make: Make, tiny_vlm: Path, store: ImageStore) -> None:
+    model = make()
+    reply = await model.chat([opening(store)], (), CallKey("q"))
+    assert not reply.calls
+    assert not reply.invalid
+
+
+async def test_a_reply_that_is_cut_off_leaves_no_call(make: Make, tiny_words: ModuleType, store: ImageStore) -> None:
+    model = make(max_tokens=6)
+    reply = await model.chat([opening(store)], (tiny_words.tool(),), CallKey("q"))
+    assert not reply.calls
+    assert reply.finish_reason == "length"
+    assert reply.usage is not None
+    assert reply.usage.output_tokens == 6
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+async def test_many_at_once_get_what_each_gets_alone(
+    batch: int, make: Make, tiny_words: ModuleType, store: ImageStore
+) -> None:
+    model = make(extra={"batch": batch})
+    tools = (tiny_words.tool(),)
+    call = ToolCall("c", "magnify", tiny_words.ARGUMENTS)
+    histories = []
+    for question in tiny_words.QUESTIONS:
+        first = opening(store, question)
+        histories += [[first], [first, AssistantMessage("", (call,)), result(store, call)]]
+    alone = [await model.chat(history, tools, CallKey("q")) for history in histories]
+    together = await asyncio.gather(*(model.chat(history, tools, CallKey("q")) for history in histories))
+    for one, other in zip(alone, together, strict=True):
+        assert (one.text, one.calls, one.usage) == (other.text, other.calls, other.usage)
+    assert [bool(reply.calls) for reply in alone] == [True, False, True, False]
+
+
+async def test_one_that_gives_up_does_not_hold_up_the_others(
+    make: Make, tiny_words: ModuleType, store: ImageStore
+) -> None:
+    model = make()
+    tasks = [
+        asyncio.create_task(model.chat([opening(store)], (tiny_words.tool(),), CallKey(f"q{n}"))) for n in range(4)
+    ]
+    # One step each: all have begun, and none can have ended, for the weights are not loaded yet.
+    await asyncio.sleep(0)
+    tasks[1].cancel()
+    done = await asyncio.gather(*tasks, return_exceptions=True)
+    assert isinstance(done[1], asyncio.CancelledError)
+    assert all(isinstance(reply, AssistantMessage) and reply.calls for reply in (done[0], done[2], done[3]))
+
+
+async def test_sampling_is_repeatable_by_call(make: Make, store: ImageStore) -> None:
+    model = make(temperature=5.0, max_tokens=12, seed=1)
+
+    async def say(question: str) -> str:
+        return (await model.chat([opening(store)], (), CallKey(question))).text
+
+    first = [await say(f"q{n}") for n in range(4)]
+    assert [await say(f"q{n}") for n in range(4)] == first
+    assert len(set(first)) > 1
+
+
+async def test_every_repetition_of_a_solver_samples_anew(make: Make, store: ImageStore) -> None:
+    model = make(temperature=5.0, max_tokens=12, seed=1)
+
+    async def say(solver: str) -> list[str]:
+        return [(await model.chat([opening(store)], (), CallKey(f"q{n}", solver=solver))).text for n in range(4)]
+
+    first, second = await say("mllm"), await say("mllm@2")
+    assert first != second
+    assert (await say("mllm"), await say("mllm@2")) == (first, second)
+    # What else is asked in the run changes nothing: the seed looks at the number of the repetition alone.
+    assert await say("controller") == first
+
+
+async def test_likelihoods_of_letters(make: Make, tiny_words: ModuleType, store: ImageStore) -> None:
+    model = make()
+    call = ToolCall("c", "magnify", tiny_words.ARGUMENTS)
+    history = [opening(store), AssistantMessage("", (call,)), result(store, call)]
+    reply = await model.likelihood(history, ["A", "B", "C"], prefix="The red side is left.\nAnswer: (")
+    found = reply.likelihood
+    assert found is not None
+    assert list(found) == ["A", "B", "C"]
+    assert sum(found.values()) == pytest.approx(1.0)
+    assert found["A"] > 0.99
+    assert reply.text.endswith("Answer: (A)")
+    with pytest.raises(ValueError, match="at least two"):
+        await model.likelihood(history, ["A", "A"])
+
+
+async def test_a_template_without_tools_gets_the_text_protocol(
+    make: Make, tiny_vlm: Path, tiny_words: ModuleType, store: ImageStore, tmp_path: Path
+) -> None:
+    folder = changed(tiny_vlm, tmp_path / "plain")
+    template = "{% for m in messages %}{{ m.role }}: {% if m.content is string %}{{ m.content }}{% else %}"
+    template += "{% for c in m.content %}{{ '<image>' if c.type == 'image' else c.text }}{% endfor %}{% endif %}\n"
+    (folder / "chat_template.jinja").write_text(template + "{% endfor %}assistant: ")
+    tools = (tiny_words.tool(),)
+    described = await make(folder).chat([opening(store)], tools, CallKey("q"))
+    plain = await make(folder).chat([opening(store)], (), CallKey("q"))
+    assert described.usage is not None
+    assert plain.usage is not None
+    assert described.usage.input_tokens > plain.usage.input_tokens + 50
+    with pytest.raises(ModelRefused, match="--tool-calling native"):
+        await make(folder, tool_calling="native").chat([opening(store)], tools, CallKey("q"))
+
+
+async def test_an_incomplete_checkpoint_is_refused(
+    make: Make, tiny_vlm: Path, store: ImageStore, tmp_path: Path
+) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = changed(tiny_vlm, tmp_path / "damaged")
+    tensors = load_file(folder / "model.safetensors")
+    gone = sorted(tensors)[0]
+    del tensors[gone]
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(WeightsError, match="missing keys"):
+        await make(folder).chat([opening(store)], (), CallKey("q"))
+    deeper = changed(tiny_vlm, tmp_path / "deeper", config=lambda data: data["text_config"].update(num_hidden_layers=3))
+    with pytest.raises(WeightsError, match="missing keys"):
+        await make(deeper).chat([opening(store)], (), CallKey("q"))
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(WeightsError, match="does not load"):
+        await make(folder).chat([opening(store)], (), CallKey("q"))
+
+
+async def test_absent_weights_are_named(make: Make, store: ImageStore, tmp_path: Path) -> None:
+    model = make(tmp_path / "nowhere")
+    with pytest.raises(WeightsError, match="nowhere"):
+        await model.chat([opening(store)], (), CallKey("q"))
+    with pytest.raises(WeightsError, match="nowhere"):
+        model.metadata()
+
+
+async def test_facts_know_the_weights_by_content(make: Make, tiny_vlm: Path, tmp_path: Path) -> None:
+    facts = make().metadata()
+    assert facts["model"] == f"hf:{tiny_vlm.name}"
+    other = changed(tiny_vlm, tmp_path / "other", config=lambda data: data.update(note=1))
+    assert make(other).metadata()["weights_sha256"] == facts["weights_sha256"]
+    assert make(other).metadata()["configuration_sha256"] != facts["configuration_sha256"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"base_url": "http://x"}, "--base-url"),
+        ({"image_detail": "low"}, "--image-detail"),
+        ({"reasoning_effort": "low"}, "--reasoning-effort"),
+        ({"extra": {"colour": 1}}, "take dtype and batch"),
+        ({"extra": {"dtype": "int8"}}, "dtype=int8"),
+        ({"extra": {"batch": 0}}, "batch=0"),
+        ({"extra": {"batch": 2}, "temperature": 0.5}, "cannot be repeated"),
+    ],
+)
+def test_options_that_it_does_not_have_are_refused(settings: dict[str, Any], told: str, store: ImageStore) -> None:
+    with pytest.raises(UsageError, match=told):
+        HuggingFaceChat("hf:x", ModelSettings(**settings), store)
+
+
+def test_calls_are_split_from_text() -> None:
+    text = 'I look. <tool_call>{"name": "crop", "arguments": {"x": 1}}</tool_call>\n<tool_call>{oops</tool_call>'
+    rest, calls, invalid = split_calls(text + '<tool_call>{"name": "cut off')
+    assert rest.strip() == "I look."
+    assert calls == (("crop", {"x": 1}),)
+    assert [block for block, _ in invalid] == ["{oops", '{"name": "cut off']
+
+
+names = st.text(st.characters(exclude_characters="<>"), min_size=1, max_size=6)
+
+
+@given(st.lists(st.tuples(names, st.dictionaries(names, st.integers() | names, max_size=2)), max_size=3), st.booleans())
+def test_any_calls_survive(calls: list[tuple[str, dict[str, Any]]], as_string: bool) -> None:
+    raw = [{"name": name, "arguments": json.dumps(args) if as_string else args} for name, args in calls]
+    text = "".join(f"<tool_call>\n{json.dumps(call)}\n</tool_call>" for call in raw)
+    assert split_calls(text) == ("", tuple(calls), ())
+
+
+@given(st.lists(st.none() | st.integers() | st.text() | st.dictionaries(st.text(), st.none() | st.text()), max_size=3))
+def test_any_junk_is_invalid_or_a_call(raw: list[Any]) -> None:
+    calls, invalid = read_calls(raw)
+    assert len(calls) + len(invalid) == len(raw)
+
+
+@given(st.text(max_size=60) | st.lists(st.sampled_from(["<tool_call>", "</tool_call>", "{", "}", "a"])).map("".join))
+def test_any_text_splits(text: str) -> None:
+    rest, calls, invalid = split_calls(text)
+    assert "<tool_call>" not in rest
+    assert len(calls) + len(invalid) <= text.count("<tool_call>")
+
+
+def test_what_is_wrong_with_a_checkpoint_is_listed() -> None:
+    verify("fine", {"missing_keys": set(), "mismatched_keys": set(), "unexpected_keys": [], "error_msgs": []})
+    with pytest.raises(
+        WeightsError, match=r"mismatched keys: b\.weight; unexpected keys: k0, k1, k2, k3, k4 and 2 more"
+    ):
+        verify("bad", {"mismatched_keys": {("b.weight", (1,), (2,))}, "unexpected_keys": [f"k{n}" for n in range(7)]})

@@ -1,0 +1,533 @@
+"""Tools in a worker process: whatever one of them does, it costs its own request and nothing else.
+
+The tools are files that the tests write next to those of `tools/`; every fault is a real one.
+"""
+
+import asyncio
+import importlib
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tools
+from hybrid.config import ServiceOptions
+from hybrid.display.loading import OTHER_BARS, loading_shown_by
+from hybrid.errors import Outage, ToolError, UsageError
+from hybrid.images import ImageStore
+from hybrid.registry import load
+from hybrid.secrets import keep_secret
+from hybrid.serving import supervisor
+from hybrid.serving.cache import FindingCache, codec
+from hybrid.serving.service import ToolService
+from hybrid.timing import CallTime
+from hybrid.types import Fault, Finding
+
+ROOT = Path(__file__).parents[3]
+
+FAULTY = '''
+import ctypes
+import os
+import sys
+import time
+from pathlib import Path
+
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Tool
+
+
+class FaultyArgs(Args):
+    fault: str = "none"
+    number: int = 0
+    marks: str = ""
+
+
+def marked(args):
+    """Leave a file for one more run; how many there are."""
+    folder = Path(args.marks)
+    count = len(list(folder.iterdir())) + 1
+    (folder / str(count)).touch()
+    return count
+
+
+def stop(error):
+    raise error
+
+
+FAULTS = {
+    "none": lambda args: None,
+    "print": lambda args: print("said on stdout", flush=True),
+    "sleep": lambda args: time.sleep(10000),
+    "hold": lambda args: ctypes.PyDLL(None).sleep(10000),
+    "os_exit": lambda args: os._exit(3),
+    "sys_exit": lambda args: sys.exit(0),
+    "interrupt": lambda args: stop(KeyboardInterrupt()),
+    "segfault": lambda args: ctypes.string_at(0),
+    "memory": lambda args: stop(MemoryError()),
+    "recursion": lambda args: FAULTS["recursion"](args),
+    "leak": lambda args: (globals().setdefault("KEPT", []).append(b"x" * 500_000_000), time.sleep(10000)),
+    "environment": lambda args: stop(ValueError(os.environ.get(args.marks))),
+    "mark": lambda args: marked(args),
+    "marked_sleep": lambda args: marked(args) and time.sleep(10000),
+    "marked_exit": lambda args: marked(args) and os._exit(3),
+    "exit_once": lambda args: marked(args) == 1 and os._exit(3),
+}
+
+
+class Backend:
+    def setup(self, device, weights):
+        pass
+
+    def run(self, requests):
+        return [self.one(request) for request in requests]
+
+    def one(self, request):
+        FAULTS[request.args.fault](request.args)
+        mean = float(request.images[0].mean()) / 3
+        data = {"mean": mean, "nested": [{"number": request.args.number}], "seed": request.seed}
+        return Evidence(f"number {request.args.number}", data, 0.1 + 0.2, (Picture(255 - request.images[0]),))
+
+
+CARD = BackendCard("classical", "1", Backend, "is faulty", batch=BATCH)
+TOOL = Tool(Card("NAME", "Is faulty.", "None.", (CARD,)), FaultyArgs)
+'''
+UNLOADABLE = """
+import os
+from pathlib import Path
+
+from hybrid.tool import Args, BackendCard, Card, Evidence, Tool
+
+
+class Backend:
+    def setup(self, device, weights):
+        with (Path(__file__).parent / "loads").open("a") as file:
+            file.write("x")
+        os._exit(5)
+
+
+TOOL = Tool(Card("unloadable", "Cannot be set up.", "None.", (BackendCard("classical", "1", Backend, "dies"),)), Args)
+"""
+HANGING = UNLOADABLE.replace("unloadable", "hanging").replace("os._exit(5)", "__import__('time').sleep(10000)")
+FILES = {
+    "hanging": HANGING,
+    "faulty": FAULTY.replace("NAME", "faulty").replace("BATCH", "1"),
+    "faulty_batch": FAULTY.replace("NAME", "faulty_batch").replace("BATCH", "4"),
+    "unloadable": UNLOADABLE,
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A second folder of the package `tools`."""
+    place = tmp_path_factory.mktemp("tools")
+    for name, text in FILES.items():
+        (place / f"{name}.py").write_text(text)
+    tools.__path__.append(str(place))
+    importlib.invalidate_caches()
+    yield place
+    tools.__path__.remove(str(place))
+    for name in FILES:
+        sys.modules.pop(f"tools.{name}", None)
+        vars(tools).pop(name, None)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ImageStore:
+    return ImageStore(tmp_path / "images")
+
+
+Make = Callable[..., ToolService]
+
+
+@pytest.fixture
+def make(tmp_path: Path, store: ImageStore) -> Iterator[Make]:
+    made: list[ToolService] = []
+
+    def runner(*, keeps: bool = False, **options: Any) -> ToolService:
+        cache = FindingCache(tmp_path / "findings" if keeps else None, store)
+        # What is not to happen in a test takes longer than any machine needs for what is.
+        chosen = ServiceOptions("classical", **{"threads": 2, "silence_s": 60.0, **options}, isolated=True)
+        made.append(ToolService(store, cache, chosen))
+        return made[-1]
+
+    yield runner
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def ask(fakes: Any, store: ImageStore) -> Callable[..., Any]:
+    """`await ask(runner, [{"fault": "sleep"}, ...])`: the findings or errors, all asked at once."""
+
+    async def all_of_them(
+        runner: Any, asked: Sequence[dict[str, Any]], name: str = "faulty"
+    ) -> list[Finding | BaseException]:
+        tool, refs = load("tools", name), fakes.refs(store, 1)
+        found: list[Finding | BaseException] = await asyncio.gather(
+            *(runner.call(tool, tool.parse(args), refs) for args in asked), return_exceptions=True
+        )
+        return found
+
+    return all_of_them
+
+
+def numbers(*of: int) -> list[dict[str, Any]]:
+    return [{"number": number} for number in of]
+
+
+def texts(found: Sequence[Finding | BaseException]) -> list[str]:
+    return [one.text if isinstance(one, Finding) else f"{type(one).__name__}: {one}" for one in found]
+
+
+async def test_findings_are_those_of_a_service_in_this_process(
+    make: Make, ask: Any, fakes: Any, store: ImageStore
+) -> None:
+    async def every_finding(runner: Any) -> list[bytes]:
+        crop, markers = load("tools", "crop"), load("tools", "markers")
+        box = {"x0": 2, "y0": 3.5, "x1": 20, "y1": 17}
+        found = await ask(runner, numbers(1, 2))
+        found += await ask(runner, numbers(1, 2, 3, 4, 5), "faulty_batch")
+        refs = fakes.refs(store, 5)
+        found.append(await runner.call(crop, crop.parse({"box": box}), refs, 7))
+        found.append(await runner.call(markers, markers.parse({}), refs))
+        return [codec().dump_json(one) for one in found]
+
+    here = ToolService(store, FindingCache(None, store), ServiceOptions("classical", threads=2))
+    there = make()
+    assert await every_finding(there) == await every_finding(here)
+    assert (there.computed, here.computed) == (9, 9)
+    here.close()
+
+
+async def test_what_the_cache_has_needs_no_worker(
+    make: Make, fakes: Any, store: ImageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crop, depth, refs = load("tools", "crop"), load("tools", "depth"), fakes.refs(store, 5)
+
+    async def every_finding(runner: Any) -> list[Finding]:
+        # One that needs another tool, which is asked too, and one that is asked nothing else.
+        box = {"x0": 2, "y0": 3.5, "x1": 20, "y1": 17}
+        return [
+            await runner.call(depth, depth.parse({}), refs),
+            await runner.call(crop, crop.parse({"box": box}), refs),
+        ]
+
+    made = await every_finding(make(keeps=True))
+    other = make(keeps=True)
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    assert await every_finding(other) == made
+    with pytest.raises(Outage, match="no worker process for the tools can be started"):
+        await other.call(crop, crop.parse({}), refs)
+
+
+async def test_a_worker_that_was_started_before_the_first_call_answers_it(
+    make: Make, ask: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "SOON_S", 0.0)
+    runner = make()
+    runner.warm()
+    for _ in range(3):
+        await asyncio.sleep(0)
+    # It is started by now, and a second one cannot be.
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    runner.warm()
+    assert texts(await ask(runner, numbers(1))) == ["number 1"]
+
+
+async def test_errors_arrive_as_what_they_are_and_prints_do_not_reach_stdout(
+    make: Make, ask: Any, capfd: pytest.CaptureFixture[str], store: ImageStore
+) -> None:
+    runner = make(keeps=True)
+    faults = ("sys_exit", "interrupt", "memory", "recursion", "print")
+    found = await ask(runner, [{"fault": fault} for fault in faults])
+    assert texts(found) == [
+        "ToolError: the tool failed: SystemExit: 0",
+        "ToolError: the tool failed: KeyboardInterrupt: ",
+        "ToolError: the tool failed: MemoryError: ",
+        "ToolError: the tool failed: RecursionError: maximum recursion depth exceeded",
+        "number 0",
+    ]
+    assert runner.computed == 1
+    # What was found stays found, by the same process and by others.
+    assert texts(await ask(runner, [{"fault": "print"}])) == ["number 0"]
+    assert runner.computed == 1
+    out, err = capfd.readouterr()
+    assert (out, err.count("said on stdout")) == ("", 1)
+    tool = load("tools", "faulty")
+    with pytest.raises(ToolError, match="takes 1 images, not 0") as caught:
+        await runner.call(tool, tool.parse({}), ())
+    assert caught.value.fault is Fault.BAD_ARGUMENTS
+
+
+async def test_a_tool_does_not_see_the_keys_of_models_and_draws_no_bars_of_libraries(
+    make: Make, ask: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep_secret("a-key-of-this-test")
+    monkeypatch.delenv(OTHER_BARS, raising=False)
+    for name in ("KEY_OF_A_MODEL", "HF_TOKEN"):
+        monkeypatch.setenv(name, "a-key-of-this-test")
+    names = ("KEY_OF_A_MODEL", "HF_TOKEN", OTHER_BARS)
+    found = await ask(make(), [{"fault": "environment", "marks": name} for name in names])
+    seen = (None, "a-key-of-this-test", "1")
+    assert texts(found) == [f"ToolError: the tool failed: ValueError: {one}" for one in seen]
+
+
+async def test_two_that_hang_cost_themselves_alone(make: Make, ask: Any) -> None:
+    runner = make(timeout_s=1.5)
+    asked = [*({"fault": "sleep", "number": number} for number in (1, 2)), *numbers(3, 4, 5, 6)]
+    found = await ask(runner, asked)
+    assert texts(found[:2]) == ["ToolError: faulty did not answer within 1.5 s"] * 2
+    assert {one.fault for one in found[:2]} == {Fault.TIMEOUT}
+    assert texts(found[2:]) == [f"number {number}" for number in (3, 4, 5, 6)]
+
+
+async def test_of_a_batch_that_hangs_the_one_that_does_is_found(make: Make, ask: Any) -> None:
+    found = await ask(make(timeout_s=1.5), [{"fault": "sleep"}, *numbers(1, 2, 3)], "faulty_batch")
+    assert texts(found) == ["ToolError: faulty_batch did not answer within 1.5 s", "number 1", "number 2", "number 3"]
+
+
+async def test_one_that_holds_the_interpreter_is_killed(make: Make, ask: Any) -> None:
+    runner = make(silence_s=2.0)
+    assert texts(await ask(runner, [{"fault": "hold"}])) == [
+        "ToolError: faulty cost its worker process: no sign of life for 2 s"
+    ]
+    assert texts(await ask(runner, numbers(1))) == ["number 1"]
+
+
+async def test_of_those_that_ran_when_the_process_died_the_guilty_ones_are_found(make: Make, ask: Any) -> None:
+    runner = make()
+    found = await ask(runner, [{"fault": "os_exit"}, {"fault": "segfault"}, *numbers(1, 2, 3, 4)])
+    assert texts(found) == [
+        "ToolError: faulty cost its worker process: exit code 3",
+        "ToolError: faulty cost its worker process: signal SIGSEGV",
+        *(f"number {number}" for number in (1, 2, 3, 4)),
+    ]
+    assert {one.fault for one in found[:2]} == {Fault.TOOL_ERROR}
+    assert runner.notices == []
+
+
+async def test_a_process_that_dies_by_chance_costs_nobody_and_who_asks_the_same_gets_the_same_verdict(
+    make: Make, ask: Any, tmp_path: Path
+) -> None:
+    runner, marks, others = make(), tmp_path / "marks", tmp_path / "others"
+    marks.mkdir()
+    others.mkdir()
+    found = await ask(runner, [{"fault": "exit_once", "marks": str(others)}, *numbers(1, 2)])
+    assert texts(found) == ["number 0", "number 1", "number 2"]
+    assert len(list(others.iterdir())) == 2
+    found = await ask(runner, [{"fault": "marked_exit", "marks": str(marks)}] * 5)
+    assert texts(found) == ["ToolError: faulty cost its worker process: exit code 3"] * 5
+    assert len(list(marks.iterdir())) == 2
+
+
+async def test_a_process_that_takes_too_much_memory_is_killed(make: Make, ask: Any) -> None:
+    runner = make(process_bytes=400_000_000)
+    (leak,) = await ask(runner, [{"fault": "leak"}])
+    assert str(leak).startswith("faulty cost its worker process: 0.")
+    assert str(leak).endswith(" GB of memory, where 0.4 GB is the most")
+    assert texts(await ask(runner, numbers(1))) == ["number 1"]
+
+
+async def test_a_tool_that_ends_its_process_when_it_is_loaded_is_refused(make: Make, ask: Any, folder: Path) -> None:
+    runner = make()
+    assert texts(await ask(runner, [{}], "unloadable")) == [
+        "ToolError: unloadable cost its worker process: exit code 5"
+    ]
+    refused = "unloadable cost its worker process: exit code 5; the tool is not run any more"
+    assert texts(await ask(runner, [{}], "unloadable")) == [f"ToolError: {refused}"]
+    assert (folder / "loads").read_text() == "xx"
+    assert runner.notices == [refused]
+
+
+async def test_weights_that_never_load_cost_their_tool_alone_and_only_once(
+    make: Make, ask: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner = make(load_s=1.5)
+    told: list[tuple[str, ...]] = []
+    monkeypatch.setattr(supervisor, "TOLD_S", 0.0)
+    with loading_shown_by(lambda what: told.append(tuple(what))):
+        lost, others = await asyncio.gather(ask(runner, [{}, {}], "hanging"), ask(runner, numbers(1, 2)))
+        again = await ask(runner, [{}], "hanging")
+        runner.close()
+    why = "hanging could not be loaded within 1.5 s (--max-load-seconds says how long that may take)"
+    assert {type(one) for one in lost} == {ToolError}
+    assert all(str(one).startswith(why) for one in lost)
+    assert texts(others) == ["number 1", "number 2"]
+    refused = f"{why}; the tool is not run any more"
+    assert texts(again) == [f"ToolError: {refused}"]
+    assert runner.notices == [refused]
+    assert refused in caplog.messages
+    assert ("the process of the tools",) in told
+    assert ("hanging",) in told
+    assert told[-1] == ()
+
+
+def test_loading_has_a_limit_of_its_own() -> None:
+    options = ServiceOptions()
+    assert (options.import_s, options.load_s, options.timeout_s) == (60.0, 300.0, 300.0)
+
+
+async def test_a_question_whose_time_is_up_goes_on_and_what_it_asked_is_ended(
+    make: Make, ask: Any, fakes: Any, store: ImageStore
+) -> None:
+    runner, tool = make(threads=1, grace_s=1.0), load("tools", "faulty")
+    # The first run of a tool is charged to nobody.
+    await ask(runner, numbers(1))
+    spent = CallTime(left=0.5)
+    with pytest.raises(ToolError, match="did not answer within the question's time") as caught:
+        await runner.call(tool, tool.parse({"fault": "sleep"}), fakes.refs(store, 1), 0, spent)
+    assert caught.value.fault is Fault.TIMEOUT
+    assert spent.busy >= 0.5
+    assert texts(await ask(runner, numbers(2))) == ["number 2"]
+
+
+async def test_waiting_is_not_charged(make: Make, fakes: Any, store: ImageStore) -> None:
+    runner, tool, spent = make(), load("tools", "faulty"), CallTime(left=60.0)
+    # Start of the process, import and first run.
+    await runner.call(tool, tool.parse({}), fakes.refs(store, 1), 0, spent)
+    assert spent.busy == 0
+    await runner.call(tool, tool.parse({"number": 1}), fakes.refs(store, 1), 0, spent)
+    assert 0 < spent.busy < 60
+
+
+async def test_a_closed_runner_answers_nobody_and_leaves_no_process(make: Make, ask: Any, tmp_path: Path) -> None:
+    runner = make()
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    waits = asyncio.ensure_future(ask(runner, [{"fault": "mark", "marks": str(marks)}, {"fault": "sleep"}]))
+    while not list(marks.iterdir()):
+        await asyncio.sleep(0.01)
+    (supervisor,) = runner.executor._loops.values()
+    assert supervisor._worker is not None
+    pid = supervisor._worker.process._process.pid
+    runner.close()
+    assert texts(await waits)[1] == "Outage: the tool service is closed"
+    assert texts(await ask(runner, numbers(1))) == ["Outage: the tool service is closed"]
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+async def test_a_worker_that_does_not_start_is_an_outage(make: Make, ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = make()
+    monkeypatch.setattr(sys, "executable", shutil.which("false"))
+    why = "Outage: the worker process of the tools does not start: exit code 1"
+    assert texts(await ask(runner, numbers(1, 2))) == [why] * 2
+    assert texts(await ask(runner, numbers(3))) == [why]
+
+
+async def test_a_tool_without_a_file_is_refused(make: Make, fakes: Any, store: ImageStore) -> None:
+    tool = fakes.counter(fakes.CountingBackend(), name="crop")
+    with pytest.raises(UsageError, match="crop is no file of tools/"):
+        await make().call(tool, fakes.NumberArgs(), fakes.refs(store, 1))
+
+
+def test_each_event_loop_has_a_worker(make: Make, ask: Any) -> None:
+    runner = make()
+    for number in (1, 2):
+        assert texts(asyncio.run(ask(runner, numbers(number)))) == [f"number {number}"]
+
+
+PYTHON = ("sys_exit", "memory", "recursion", "interrupt")
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        ("sleep", "os_exit", *PYTHON * 2),
+        pytest.param((*("sleep", "hold", "os_exit", "segfault") * 4, *PYTHON * 2), marks=pytest.mark.slow),
+    ],
+    ids=["short", "long"],
+)
+async def test_sixty_four_in_flight_with_faults_at_random(make: Make, ask: Any, kinds: tuple[str, ...]) -> None:
+    faults = [*kinds, *["none"] * (64 - len(kinds))]
+    random.Random(11).shuffle(faults)
+    asked = [{"fault": fault, "number": number} for number, fault in enumerate(faults)]
+    runner = make(threads=4, timeout_s=2.0, silence_s=3.0)
+    async with asyncio.timeout(300):
+        found = await ask(runner, asked)
+    for number, (fault, one) in enumerate(zip(faults, found, strict=True)):
+        if fault == "none":
+            assert texts([one]) == [f"number {number}"]
+        else:
+            assert isinstance(one, ToolError), fault
+
+
+WITH_A_FAULT = """
+import asyncio, sys
+from pathlib import Path
+import numpy as np
+import tools
+tools.__path__.append(sys.argv[1])
+from hybrid.errors import HybridError
+from hybrid.images import ImageStore
+from hybrid.registry import load
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.types import ImageRef
+store = ImageStore(Path(sys.argv[2]))
+tool = load("tools", "faulty")
+refs = [ImageRef("img:1", store.put_pixels(np.zeros((8, 8, 3), np.uint8)))]
+"""
+
+
+def test_a_tool_that_never_returns_does_not_keep_a_program_without_a_worker_alive(folder: Path, tmp_path: Path) -> None:
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    script = WITH_A_FAULT + textwrap.dedent(f"""
+        service = ToolService(store, FindingCache(None, store), ServiceOptions("classical", timeout_s=6.0))
+        try:
+            asyncio.run(service.call(tool, tool.parse({{"fault": "marked_sleep", "marks": {str(marks)!r}}}), refs))
+        except HybridError as error:
+            print(error)
+        service.close()
+        """)
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(folder), str(tmp_path)],
+        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "faulty did not answer within 6 s\n", "")
+    assert len(list(marks.iterdir())) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems end a worker that holds the interpreter later")
+@pytest.mark.parametrize("fault", ["sleep", "hold"])
+def test_a_worker_ends_with_the_run(folder: Path, tmp_path: Path, fault: str) -> None:
+    script = WITH_A_FAULT + textwrap.dedent(f"""
+        async def main():
+            runner = ToolService(store, FindingCache(None, store), ServiceOptions("classical", isolated=True))
+            await runner.call(tool, tool.parse({{}}), refs)
+            (supervisor,) = runner.executor._loops.values()
+            hangs = asyncio.create_task(runner.call(tool, tool.parse({{"fault": "{fault}"}}), refs))
+            while not any(job.start.stage == "cpu" for job in supervisor._worker.jobs.values()):
+                await asyncio.sleep(0.01)
+            print(supervisor._worker.process._process.pid, flush=True)
+            await hangs
+        asyncio.run(main())
+        """)
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(folder), str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stdout is not None
+        worker = int(run.stdout.readline())
+        ended = os.pidfd_open(worker)
+        # An interrupt from the terminal is the run's to answer.
+        os.kill(worker, signal.SIGINT)
+        run.kill()
+    try:
+        assert _over(ended)
+    finally:
+        os.close(ended)
+
+
+def _over(process: int) -> bool:
+    """Whether a process ends within a minute."""
+    import select
+
+    return bool(select.select([process], [], [], 60)[0])

@@ -1,0 +1,106 @@
+"""Matches of mirrored views: which hand is believed, which pairs are matched again, and where the points lie."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hybrid.marks.finding import Marks, PointMark
+from hybrid.tool import Pixels
+from hybrid.types import Box
+from tools._shared.prepared_pair import Views
+from tools._shared.reflection import VERIFIED, believed_hands, match_either_hand, mirrored, verified
+from tools._shared.view_matches import Matches, View, match_views, view_of
+
+WIDTH, HEIGHT = 640, 480
+LEVEL: Views = (view_of(np.full((HEIGHT, WIDTH, 3), 90, np.uint8)),) * 2
+
+
+class QueuedMatcher:
+    """Answers with the matches of its queue, and keeps what it was asked."""
+
+    def __init__(self, *queue: Matches) -> None:
+        self.queue, self.asked = list(queue), list[Sequence[Views]]()
+
+    def __call__(self, pairs: Sequence[Views]) -> list[Matches]:
+        self.asked.append(pairs)
+        return [self.queue.pop(0) for _ in pairs]
+
+
+def shifted(fitting: int, stray: int = 0, seed: int = 0) -> Matches:
+    """`fitting` matches moved to the right by 30 to 60 px, and `stray` ones between anywhere and anywhere."""
+    rng = np.random.default_rng(seed)
+    first = rng.uniform((0, 0), (WIDTH - 70, HEIGHT - 1), (fitting + stray, 2))
+    second = first + np.stack([rng.uniform(30, 60, len(first)), np.zeros(len(first))], axis=1)
+    second[fitting:] = rng.uniform((0, 0), (WIDTH - 1, HEIGHT - 1), (stray, 2))
+    return Matches(first, second, np.ones(len(first)), "exact")
+
+
+def photograph(seed: int) -> Pixels:
+    """Smooth noise at three sizes: features everywhere, none of them symmetric."""
+    import cv2
+
+    rng = np.random.default_rng(seed)
+    layers = [
+        cv2.resize(rng.uniform(0, 255, (rows, rows * 4 // 3, 3)), (WIDTH, HEIGHT), interpolation=cv2.INTER_CUBIC)
+        for rows in (24, 60, 120)
+    ]
+    return np.asarray(np.clip(np.mean(layers, axis=0), 0, 255), np.uint8)
+
+
+@settings(max_examples=20, deadline=None)
+@given(plain=st.integers(0, 120), reflected=st.integers(0, 400), seed=st.integers(0, 9))
+def test_the_hand_is_believed_of_which_clearly_more_matches_fit(plain: int, reflected: int, seed: int) -> None:
+    matcher = QueuedMatcher(shifted(reflected, 5, seed + 100))
+    matches = shifted(plain, 5, seed)
+    (believed,) = believed_hands([LEVEL], [matches], matcher)
+    counts = verified(matches, LEVEL), verified(shifted(reflected, 5, seed + 100), LEVEL)
+    assert believed.mirrored == (counts[1] >= max(20, 1.5 * counts[0]))
+    assert believed is matches or believed.second[:, 0] == pytest.approx(
+        WIDTH - 1 - shifted(reflected, 5, seed + 100).second[:, 0]
+    )
+
+
+def test_only_pairs_of_few_fitting_matches_are_matched_again_and_all_at_once() -> None:
+    plain = [shifted(300), shifted(40), shifted(260), shifted(0, 200)]
+    matcher = QueuedMatcher(shifted(90), shifted(150))
+    believed = believed_hands([LEVEL] * 4, plain, matcher)
+    assert [len(asked) for asked in matcher.asked] == [2]
+    assert [one.mirrored for one in believed] == [False, True, False, True]
+    unasked = QueuedMatcher()
+    assert believed_hands([LEVEL], [shifted(VERIFIED + 20)], unasked)[0].mirrored is False
+    assert unasked.asked == []
+
+
+def test_a_view_mirrored_twice_is_itself() -> None:
+    mark = PointMark("A", 20.5, 30.0, 6.0, 4.0, "red", Box(30, 20, 42, 34), 1.0, 1.0, 1.0)
+    view = View(photograph(0), 1.0, 1.0, Marks((mark,)))
+    once, twice = mirrored(view), mirrored(mirrored(view))
+    assert (once.marks.points[0].x, once.marks.points[0].label_box_px) == (618.5, Box(598, 20, 610, 34))
+    assert np.array_equal(once.pixels[:, 0], view.pixels[:, -1])
+    assert np.array_equal(twice.pixels, view.pixels)
+    assert twice.marks == view.marks
+
+
+@pytest.mark.parametrize("size", [(WIDTH, HEIGHT), (1500, 1100)])
+def test_points_of_a_mirror_image_lie_where_they_are_seen(size: tuple[int, int]) -> None:
+    import cv2
+
+    pixels = cv2.resize(photograph(1), size, interpolation=cv2.INTER_CUBIC)
+    views = view_of(pixels), view_of(np.ascontiguousarray(pixels[:, ::-1]))
+    found = match_either_hand(*views)
+    assert found.mirrored
+    assert len(found) > 100
+    assert np.median(np.abs(size[0] - 1 - found.first[:, 0] - found.second[:, 0])) < 0.5
+    assert np.median(np.abs(found.first[:, 1] - found.second[:, 1])) < 0.5
+
+
+def test_views_of_one_hand_keep_their_matches() -> None:
+    pixels = photograph(2)
+    for second in (pixels[:, 60:], pixels[40:300], photograph(3)):
+        views = view_of(pixels), view_of(np.ascontiguousarray(second))
+        plain, found = match_views(*views), match_either_hand(*views)
+        assert not found.mirrored
+        assert (found.first.tobytes(), found.second.tobytes()) == (plain.first.tobytes(), plain.second.tobytes())

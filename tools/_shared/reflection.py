@@ -1,0 +1,98 @@
+"""Matches of two views of which one may show the scene as in a mirror.
+
+Features and matching networks do not see that one view mirrors the other: they match the few points whose surroundings
+are symmetric, and those can pass for a motion of the camera. Where few matches fit one epipolar geometry the first view
+is therefore matched with the mirrored second view as well, and the pair of views of which clearly more matches fit is
+believed. The counts are comparable, since mirroring a view takes every fundamental matrix to another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import cv2
+import numpy as np
+
+from hybrid.marks.finding import Marks, PointMark
+from hybrid.types import Box
+from tools._shared.prepared_pair import Views
+from tools._shared.view_matches import Matches, View, match_views, to_frame
+
+VERIFIED = 250
+"""Matches on one epipolar geometry from which no mirrored view is tried."""
+LEAST_REFLECTED = 20
+"""Matches on one epipolar geometry below which a mirrored view is not believed."""
+CLEARLY_MORE = 1.5
+"""Ratio of these matches, mirrored over plain, from which the mirrored view is believed."""
+INLIER = 1.0
+"""Distance of a match from its epipolar line, at most, in 640ths (`FRAME_PX`) of the long side of its view."""
+FEWEST_MATCHES = 8
+
+
+def match_either_hand(first: View, second: View) -> Matches:
+    """Weight-free matches in pixels of the original pictures (`match_views`), as `believed_hands` chooses them."""
+    views = (first, second)
+    return believed_hands([views], [match_views(*views)], lambda pairs: [match_views(*pair) for pair in pairs])[0]
+
+
+def believed_hands(
+    pairs: Sequence[Views], matches: Sequence[Matches], match: Callable[[Sequence[Views]], list[Matches]]
+) -> list[Matches]:
+    """The matches of each pair, or those with its second view mirrored where clearly more of them fit one geometry.
+
+    Args:
+        pairs: views of two pictures each.
+        matches: what `match` gives for `pairs`.
+        match: finds the matches of several pairs, in pixels of the original pictures. It is called at most once, with
+            the pairs of which fewer than `VERIFIED` matches fit, their second views mirrored.
+    """
+    believed = list(matches)
+    counts = [verified(one, pair) for one, pair in zip(matches, pairs, strict=True)]
+    doubtful = [index for index, count in enumerate(counts) if count < VERIFIED]
+    if not doubtful:
+        return believed
+    reflected = match([(pairs[index][0], mirrored(pairs[index][1])) for index in doubtful])
+    for index, one in zip(doubtful, reflected, strict=True):
+        back = _mirrored_back(one, pairs[index][1])
+        if verified(back, pairs[index]) >= max(LEAST_REFLECTED, CLEARLY_MORE * counts[index]):
+            believed[index] = back
+    return believed
+
+
+def verified(matches: Matches, views: Views) -> int:
+    """How many matches fit the epipolar geometry that most of them fit (MAGSAC++)."""
+    if len(matches) < FEWEST_MATCHES:
+        return 0
+    here, there = (
+        to_frame(points, _original_size(view))
+        for points, view in zip((matches.first, matches.second), views, strict=True)
+    )
+    _, mask = cv2.findFundamentalMat(here, there, cv2.USAC_MAGSAC, INLIER, 0.999, 2000)
+    return 0 if mask is None else int((np.asarray(mask) > 0).sum())
+
+
+def mirrored(view: View) -> View:
+    """A view with left and right exchanged, its marks too."""
+    width = view.pixels.shape[1]
+    points = tuple(_mirrored_mark(mark, width) for mark in view.marks.points)
+    return replace(view, pixels=np.ascontiguousarray(view.pixels[:, ::-1]), marks=Marks(points))
+
+
+def _mirrored_mark(mark: PointMark, width: int) -> PointMark:
+    box = mark.label_box_px
+    label_box = None if box is None else Box(width - box.x1, box.y0, width - box.x0, box.y1)
+    return replace(mark, x=width - 1 - mark.x, label_box_px=label_box)
+
+
+def _mirrored_back(matches: Matches, second: View) -> Matches:
+    """Matches with a mirrored second view as matches with the view itself."""
+    width = _original_size(second)[1]
+    points = np.stack([width - 1 - matches.second[:, 0], matches.second[:, 1]], axis=1)
+    return replace(matches, second=points, mirrored=True)
+
+
+def _original_size(view: View) -> tuple[int, int]:
+    """Height and width of the original picture in pixels."""
+    height, width = view.pixels.shape[:2]
+    return round(height * view.scale_y), round(width * view.scale_x)
