@@ -135,4 +135,5 @@ def mean_of(sums: Floats, numerator: int, denominator: int, how: Combine) -> Flo
     there = below > 0
     ratios = np.divide(above, below, out=np.zeros_like(above, dtype=np.float64), where=there)
     strata = there.sum(axis=-1)
-    return np.divide(ratios.sum(axis=-1), strata, out=np.full(strata.shape, np.nan), where=strata > 0)
+    mean: Floats = np.divide(ratios.sum(axis=-1), strata, out=np.full(strata.shape, np.nan), where=strata > 0)
+    return mean

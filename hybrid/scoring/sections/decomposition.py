@@ -21,6 +21,7 @@ from typing import Final
 import numpy as np
 
 from hybrid.benchmarks.base import MetricCard
+from hybrid.display.tables import signed
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.findings import Heard, heard
 from hybrid.scoring.groups import ComparisonGroup
@@ -28,7 +29,6 @@ from hybrid.scoring.overlap import PLAIN, Overlap
 from hybrid.scoring.result import FRACTION, Result, Section
 from hybrid.stats.bootstrap import Resampled, Sample, bootstrap, interval_of, mean_of
 from hybrid.stats.linearised import Floats
-from hybrid.tables import signed
 from hybrid.types import Combine
 
 NAME: Final = "decomposition"
@@ -149,7 +149,8 @@ def decompose(questions: Sequence[ToolQuestion], how: Combine) -> Resampled:
 
 
 def _over(above: Floats, below: Floats) -> Floats:
-    return np.divide(above, below, out=np.full(np.shape(above), np.nan), where=below > 0)
+    ratio: Floats = np.divide(above, below, out=np.full(np.shape(above), np.nan), where=below > 0)
+    return ratio
 
 
 def rows(found: Comparison) -> list[Result]:

@@ -61,7 +61,7 @@ def _difference(found: Comparison, quantity: str, a: Scored, b: Scored) -> Itera
             untested = shared.untested(metrics, allow_failed=found.options.allow_failed, whole=whole)
             name, n, note = metrics[0].name, metrics[0].n, "" if group else left_out
             row = Result(NAME, quantity, FRACTION, None, a.solver, b.solver, name, group, n, none=rule, note=note)
-            yield with_contrast(row, paired_contrast(*metrics, untested), untested)
+            yield with_contrast(row, paired_contrast(metrics[0], metrics[1], untested), untested)
 
 
 COUNTS = "questions that both have and none failed"
