@@ -40,10 +40,9 @@ class Commands:
         """What prints every number of a comparison, unrounded."""
         return self._words("compare", "--json")
 
-    @property
-    def tables(self) -> str:
-        """What prints its tables."""
-        return self._words("compare", "--all")
+    def of(self, section: str) -> str:
+        """What prints the tables of one section."""
+        return self._words("compare", "--only", section)
 
     @property
     def published(self) -> str:
@@ -71,7 +70,7 @@ def overview_of(found: Comparison, commands: Commands) -> Overview:
             one.lead,
             charts_of(found, one, marks),
             tables_of(found, one),
-            commands.tables,
+            commands.of(one.name),
         )
         for one in made
     ]
