@@ -1,7 +1,7 @@
 """How often the intervals of `hybrid.stats` hold the truth and its test errs: simulation, nominal 95 %.
 
     python -m bench.coverage                      100 simulations for each entry, about two minutes on one core
-    python -m bench.coverage --simulations 400    finer: the tables of docs/statistics.md
+    python -m bench.coverage --simulations 400    finer: bench/results/coverage.md
     python -m bench.coverage --json               every measurement as one JSON array
     python -m bench.coverage --grouped            grouped metrics, by the randomisation test too; half a minute
 

@@ -1,7 +1,7 @@
 """How often the interval of kappa holds the truth, and how often the tests of shared mistakes err: simulation.
 
     python -m bench.kappa                       200 simulations for each entry, ten seconds on one core
-    python -m bench.kappa --simulations 1000    finer: the tables of docs/statistics.md
+    python -m bench.kappa --simulations 1000    finer: bench/results/kappa.md
     python -m bench.kappa --json                every measurement as one JSON array
 
 Two solvers are each right about a row with a probability of their own; how often both are follows from the true kappa.

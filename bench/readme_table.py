@@ -1,7 +1,7 @@
 """The results table of the README, measured: four published models, live weight-free tools, 209 BLINK val questions.
 
     uv run python -m bench.readme_table --data ../shared/data
-    uv run python -m bench.readme_table --data ../shared/data --by-task    # that of docs/results.md
+    uv run python -m bench.readme_table --data ../shared/data --by-task    # that of bench/results/by_task.md
 
 DATA holds `blink/` (the official parquet layout) and `blink_outputs/MODEL` (the repository's saved outputs, of which
 the full texts are read by our own parser). A question without a readable answer, an abstention of the specialist or a
@@ -18,12 +18,11 @@ from pathlib import Path
 
 from bench._runs import finished
 from hybrid.benchmarks.base import Abstain, ScoreOptions, accuracy
-from hybrid.running.config import RunConfig
+from hybrid.config import RunConfig, ServiceOptions
+from hybrid.display.tables import Column, Table, as_markdown, bounds, signed
+from hybrid.display.tables import accuracy as fraction
 from hybrid.scoring.score import Scored, score_run
-from hybrid.serving.service import ServiceOptions
 from hybrid.stats import contrast, interval
-from hybrid.tables import Column, Table, as_markdown, bounds, signed
-from hybrid.tables import accuracy as fraction
 from hybrid.types import Metric
 
 MODELS = ("GPT4o", "GPT4V", "llava-v1.6-34b", "QwenVLMax")

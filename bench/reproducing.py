@@ -1,7 +1,7 @@
-"""Which printed cell of the five papers is reproduced, by what, and why the others are not: `docs/reproducing.md`.
+"""Each printed cell of the five papers: reproduced, by what, or why not. Writes `bench/results/reproducing.md` and csv.
 
-    uv run python -m bench.reproducing --data ../shared/data            prints the page
-    uv run python -m bench.reproducing --data ../shared/data -o docs    writes docs/reproducing.md and reproducing.csv
+    uv run python -m bench.reproducing --data ../shared/data                     prints the page
+    uv run python -m bench.reproducing --data ../shared/data -o bench/results    writes page and sheet
 
 DATA holds `blink_outputs/MODEL`, `mvp_bench/` (questions and predictions) and `actiview/groundtruth_views.json`. The
 printed cells are those of `hybrid/benchmarks/published/`. No model is called.
@@ -25,11 +25,11 @@ from bench import _printed
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK as BLINK
 from hybrid.benchmarks.mvp_bench import BENCHMARK as MVP
+from hybrid.display.tables import Column, Table, as_markdown
 from hybrid.scoring.published import Published, published
 from hybrid.scoring.score import Scored, score_predictions
-from hybrid.tables import Column, Table, as_markdown
 
-COMMAND: Final = "uv run python -m bench.reproducing --data ../shared/data -o docs"
+COMMAND: Final = "uv run python -m bench.reproducing --data ../shared/data -o bench/results"
 Status = Literal["reproduced", "follows", "differs", "contradicted", "unreadable", "absent"]
 
 MEANING: Final[Mapping[Status, str]] = {
@@ -259,7 +259,7 @@ def page(found: Sequence[Verdict]) -> str:
         "",
         "Every printed cell of the five papers that `hybrid benchmarks show NAME --all` lists, and what became of it.",
         f"Made by `{COMMAND}`; every cell with our value and the reason",
-        "is in `reproducing.csv` next to this page.",
+        "is in [reproducing.csv](reproducing.csv).",
         "",
         *(f"- **{status}**: {meaning}" for status, meaning in MEANING.items()),
         "",

@@ -1,4 +1,4 @@
-"""What mkdocs does besides: it adds the reference made from code, and leads links of the repository to pages.
+"""Hooks of mkdocs: add the reference made from code and the measurements, and lead links of the repository to pages.
 
 `uv run --group docs mkdocs build --strict`
 """
@@ -15,8 +15,13 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[1]
-FROM_THE_ROOT = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
-"""Files beside docs/ that are pages too, and where these lie."""
+MEASUREMENTS = ROOT / "bench" / "results"
+ELSEWHERE = {
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    **{f"bench/results/{path.name}": f"measurements/{path.name}" for path in sorted(MEASUREMENTS.iterdir())},
+}
+"""Files outside of docs/ that the site holds too, by their path in the repository, and their place in the site."""
 LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<path>[\w./-]+)(?P<anchor>#[\w-]+)?\)")
 NAMED_PAGE = re.compile(r"(?<![\[`])`docs/(?P<path>[\w/-]+\.md)`(?!`)")
 FENCE = re.compile(r"^(?P<fence> *```)(?P<language>\w+) +[\w ]+$", re.MULTILINE)
@@ -24,18 +29,22 @@ CODE = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the pages of the reference into the navigation."""
+    """Put the pages of the reference and the tables of measurements into the navigation."""
     for section in config.nav or []:
         if "Reference" in section:
             section["Reference"] = pages.navigation()
+        if "Measurements" in section:
+            section["Measurements"] = [
+                path for path in ELSEWHERE.values() if path.startswith("measurements/") and path.endswith(".md")
+            ]
     return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages, which lie nowhere on disk, and those of the root."""
+    """Add the generated pages, which lie nowhere on disk, and the files from outside of docs/."""
     for page in pages.generated():
         files.append(File.generated(config, page.path, content=page.text))
-    for source, path in FROM_THE_ROOT.items():
+    for source, path in ELSEWHERE.items():
         files.append(File.generated(config, path, content=(ROOT / source).read_text()))
     return files
 
@@ -53,12 +62,13 @@ def _linked(text: str, page: Page, files: Files) -> str:
     What lies at the root of the repository is a page of the site, or no page: then the words of the link alone stay.
     """
     here = page.file.src_uri
-    base = ROOT if here in FROM_THE_ROOT.values() else (ROOT / "docs" / here).parent
+    sources = {path: source for source, path in ELSEWHERE.items()}
+    base = (ROOT / sources.get(here, f"docs/{here}")).parent
 
     def led(found: re.Match[str]) -> str:
         target = Path(os.path.normpath(base / found["path"]))
         name = target.relative_to(ROOT).as_posix() if target.is_relative_to(ROOT) else ""
-        path = name.removeprefix("docs/") if name.startswith("docs/") else FROM_THE_ROOT.get(name)
+        path = name.removeprefix("docs/") if name.startswith("docs/") else ELSEWHERE.get(name)
         if path is not None:
             return f"[{found['text']}]({_relative(path, here)}{found['anchor'] or ''})"
         return found["text"] if name and target.exists() else found[0]

@@ -14,7 +14,7 @@ A LangGraph graph of three nodes; `propose` and `ask_specialists` run side by si
 Both probabilities are computed alike (`hybrid/solving/answer_confidence.py`). A tool has the overall rate on its card
 and the value of the card's curve at the confidence of this answer; an MLLM has its prior accuracy and its share of the
 votes, where it was asked several times. `--trust` recalibrates both on real cases and measures the accuracy. Every
-number used is in the step of the trace, from which it can be computed again; `docs/statistics.md` has the formulas.
+number used is in the step of the trace, from which it can be computed again; `docs/arbiter.md` has the formulas.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Literal
 from graphs._model_and_specialist import ModelAndSpecialist, Proposal
 from hybrid.answers import parse
 from hybrid.answers.comparing import as_json
-from hybrid.prior_accuracy import PriorAccuracy
+from hybrid.answers.prior_accuracy import PriorAccuracy
 from hybrid.solving.answer_confidence import AnswerConfidence
 from hybrid.solving.controls import ORACLE
 from hybrid.solving.self_consistency import voted

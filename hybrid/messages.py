@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
+from hybrid.config import Show
 from hybrid.types import Finding, ImageRef, Json, StoredImage
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -26,9 +27,6 @@ _HALVES = re.compile("[\ud800-\udfff]")
 
 SHOWN_CHARACTERS = 20_000
 """Longest text of a tool, or of an earlier reply, that a model is shown."""
-
-Show = Literal["text", "image", "both"]
-"""The parts of a tool's finding that a model sees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +186,10 @@ def readable(message: AssistantMessage) -> AssistantMessage:
         name = whole_text(call.name)[:MAX_NAME]
         wrong = _unusable(call.args)
         if wrong is None:
-            calls.append(ToolCall(call.id, name, _whole(call.args)))
+            calls.append(ToolCall(call.id, name, whole_value(call.args)))
         else:
             invalid.append(InvalidCall(call.id, name, "", wrong))
-    text, native = whole_text(message.text), _whole(message.native)
+    text, native = whole_text(message.text), whole_value(message.native)
     changed = (text, native, tuple(calls), tuple(invalid))
     if changed == (message.text, message.native, message.calls, message.invalid):
         return message
@@ -200,17 +198,17 @@ def readable(message: AssistantMessage) -> AssistantMessage:
 
 def whole_text(text: str) -> str:
     """The text with U+FFFD for every half of a surrogate pair, which no encoding of text can hold."""
-    return text.encode("utf-8", "replace").decode() if _HALVES.search(text) else text
+    return _HALVES.sub("\ufffd", text)
 
 
-def _whole(value: Any) -> Any:
+def whole_value(value: Any) -> Any:
     """The value with every text in it whole."""
     if isinstance(value, str):
         return whole_text(value)
     if isinstance(value, list):
-        return [_whole(item) for item in value]
+        return [whole_value(item) for item in value]
     if isinstance(value, dict):
-        return {whole_text(key) if isinstance(key, str) else key: _whole(item) for key, item in value.items()}
+        return {whole_text(key) if isinstance(key, str) else key: whole_value(item) for key, item in value.items()}
     return value
 
 

@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md")))
+MEASUREMENTS = sorted((ROOT / "bench" / "results").glob("*.md"))
+PAGES = (
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *MEASUREMENTS,
+)
+WORDS = {"README.md": 1_500, "docs": 22_000}
+"""How many there may be at most, as `wc -w` counts."""
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)")
 MADE_AT_BUILD_TIME = "docs/reference/"
 """Pages below it are made from code: tests/test_site.py looks into them."""
@@ -27,6 +34,19 @@ def test_commands_and_options_exist(page: Path, command_lines: Any) -> None:
 def test_measurements_and_their_options_exist(page: Path, command_lines: Any) -> None:
     lines = command_lines.benches(page.read_text())
     assert {line: found for line in lines if (found := command_lines.unknown_to_bench(line))} == {}
+
+
+@pytest.mark.parametrize("page", MEASUREMENTS, ids=name_of)
+def test_a_table_of_measurements_has_the_command_that_made_it(page: Path, command_lines: Any) -> None:
+    head, _, tables = page.read_text().partition("\n| ")
+    assert tables
+    assert [*command_lines.benches(head), *command_lines.commands(head), *re.findall(r"bench/\w+\.py", head)]
+
+
+@pytest.mark.parametrize("room", WORDS)
+def test_pages_stay_short(room: str) -> None:
+    pages = [ROOT / room] if room.endswith(".md") else list((ROOT / room).rglob("*.md"))
+    assert sum(len(page.read_text().split()) for page in pages) <= WORDS[room]
 
 
 def test_no_advice_uninstalls_what_else_is_there() -> None:

@@ -48,13 +48,14 @@ def test_what_quickstart_is_said_to_show() -> None:
 
 
 def test_repetitions_can_be_asked_for_as_printed() -> None:
-    (words,) = re.findall(r"`(--setting repeats=[^`]+)`", README)
+    (words,) = re.findall(r"`(--setting repeats=[^`]+)`", (ROOT / "docs" / "statistics.md").read_text())
     context = run.make_context("run", ["blink", "--model", "openai:gpt-4o", *words.split()])
     assert config_of(context.params).repeats == 3
 
 
 def test_the_installation_for_the_cpu_names_what_it_needs() -> None:
-    said = between("--torch-backend cpu", "<!-- end of quickstart, measured -->")
+    said = (ROOT / "docs" / "install.md").read_text()
+    assert "uv pip install --torch-backend cpu -e ." in said
     assert "uv 0.7.14 or later" in said
     assert "download.pytorch.org" in said
 
@@ -75,6 +76,7 @@ def test_example_tool_runs_as_printed() -> None:
     finally:
         del sys.modules["brightness"]
     assert evidence.data == {"brightness_0_1": 1.0}
+    assert len([line for line in code.splitlines() if line.strip()]) <= 12
 
 
 def test_controller_graph_is_current() -> None:

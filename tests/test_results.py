@@ -1,11 +1,11 @@
-"""The tables of measured results: that of the README, and by task that of docs/results.md, are what is measured."""
+"""The tables of measured results, in the README and in bench/results/by_task.md, hold what is measured."""
 
 from pathlib import Path
 
 import pytest
 
 from bench.readme_table import Measured, all_measured, by_task, table
-from hybrid.tables import as_markdown
+from hybrid.display.tables import as_markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -26,5 +26,5 @@ def test_results_table_is_what_is_measured(measured: Measured) -> None:
 
 @pytest.mark.shared_data
 def test_results_by_task_are_what_is_measured(measured: Measured) -> None:
-    page = printed("docs/results.md", "--by-task", "end of results by task -->")
+    page = printed("bench/results/by_task.md", "--by-task", "end of results by task -->")
     assert page == as_markdown(by_task(measured))

@@ -23,8 +23,9 @@ import click
 import pytest
 
 from hybrid.cli import COMMANDS, cli, main
-from hybrid.environment import VARIABLES
-from hybrid.exit_codes import EXIT_CODES
+from hybrid.cli._exit_codes import EXIT_CODES
+from hybrid.config.environment import VARIABLES
+from hybrid.exporting.parquet import COLUMNS
 from hybrid.models.toolspec import spec
 from hybrid.registry import load, names, solver_names
 
@@ -196,6 +197,39 @@ def test_every_metric_setting_and_baseline_of_a_benchmark_is_there(
     assert [one.formula for one in card.metrics if one.formula not in metrics.text] == []
     assert {one.name for one in card.settings} <= own.codes
     assert {one.command for one in card.baselines} <= {text.strip() for text in own.codes}
+
+
+def test_every_column_of_parquet_is_on_the_page_of_exports(pages: dict[Path, Parsed], built: Path) -> None:
+    page = pages[built / "reference" / "exports.html"]
+    assert {one.name for one in COLUMNS} <= page.codes
+    assert [one.name for one in COLUMNS if one.about.replace("`", "") not in page.text] == []
+
+
+def test_every_table_of_measurements_is_in_the_site(pages: dict[Path, Parsed], built: Path) -> None:
+    files = sorted((ROOT / "bench" / "results").iterdir())
+    assert [
+        path.name for path in files if path.suffix == ".md" and built / f"measurements/{path.stem}.html" not in pages
+    ] == []
+    assert [
+        path.name for path in files if path.suffix != ".md" and not (built / "measurements" / path.name).exists()
+    ] == []
+
+
+def test_what_a_user_looks_for_is_two_clicks_from_the_first_page(pages: dict[Path, Parsed], built: Path) -> None:
+    def linked(path: Path) -> set[Path]:
+        return {(path.parent / urlsplit(link).path).resolve() for link in pages[path].links if link} & set(pages)
+
+    first = linked(built / "index.html")
+    second = first.union(*(linked(path) for path in first))
+    wanted = (
+        "data",
+        "add-a-tool",
+        "how-to/read-the-report",
+        "how-to/controls",
+        "how-to/plan",
+        "reference/commands/run",
+    )
+    assert {built / f"{name}.html" for name in ("tutorials/api-key", "tutorials/local-server", *wanted)} <= second
 
 
 def test_every_link_and_anchor_leads_somewhere(pages: dict[Path, Parsed]) -> None:

@@ -16,17 +16,18 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from hybrid.cli import _complete
+from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import Device
 from hybrid.cli._tool_args import arguments_of
 from hybrid.cli._tool_path import tool_path_option
+from hybrid.config.pairs import pairs
+from hybrid.display.notes import tell
 from hybrid.errors import UsageError, WeightsError
-from hybrid.notes import tell
-from hybrid.pairs import pairs
 
 if TYPE_CHECKING:
+    from hybrid.config import ServiceOptions
     from hybrid.serving.known_answers import Checked
-    from hybrid.serving.service import ServiceOptions
     from hybrid.tool import Tool
 
 
@@ -116,7 +117,7 @@ def _prepared(tool: Tool, named: Mapping[str, str], *, download: bool) -> FoundW
     return FoundWeights(name, named.get(name) or str(learned.weights), str(folder), weights_sha256(folder))
 
 
-@click.command("check")
+@click.command("check", cls=Grouped)
 @click.argument("name", shell_complete=_complete.tools)
 @click.option("--weights", help="Directory or hub id for the learned backend.")
 @click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
@@ -150,10 +151,10 @@ def check(
       hybrid tools check similarity --backend classical
       hybrid tools check my_tool --tool-path my_tools --contract
     """
+    from hybrid.config import BackendChoice, ServiceOptions
     from hybrid.registry import load
     from hybrid.serving.known_answers import failures, questions, run_checks
-    from hybrid.serving.loader import BackendChoice, Loader, refuse_absent
-    from hybrid.serving.service import ServiceOptions
+    from hybrid.serving.loader import Loader, refuse_absent
 
     chosen = {name: weights} if weights else {}
     load("tools", name)  # elsewhere, if it is not ours: one that cannot be imported is not imported here either

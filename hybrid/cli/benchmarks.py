@@ -9,7 +9,7 @@ import click
 
 from hybrid.cli import _complete
 from hybrid.cli._table_options import tables_option
-from hybrid.display import TEXT, Shape, folded, pasteable
+from hybrid.display.terminal import TEXT, Shape, folded, pasteable
 
 if TYPE_CHECKING:
     from hybrid.benchmarks.base import BenchmarkCard, Setting
@@ -44,10 +44,10 @@ def show(name: str, every: bool, tables: Shape) -> int:
 
     Of the tools it prints the default menu, which --tools A,B replaces; --tools all offers every tool.
     """
+    from hybrid.display.tables import RENDERERS
     from hybrid.registry import load
     from hybrid.scoring.published import published
     from hybrid.scoring.published_tables import published_tables
-    from hybrid.tables import RENDERERS
 
     card: BenchmarkCard = load("hybrid.benchmarks", name).card
     for line in (*_facts(card), *(line for part in (_asked, _metrics) if every for line in part(card))):
@@ -102,9 +102,9 @@ def _setting(each: Setting) -> str:
 
 def settings_of_every_benchmark() -> tuple[Setting, ...]:
     """The keys of `--setting` that say how a model is asked."""
-    from hybrid.cli._common_settings import SETTINGS
+    from hybrid.cli._run_options import common_settings
 
-    return SETTINGS
+    return common_settings()
 
 
 def _metrics(card: BenchmarkCard) -> Iterator[str]:

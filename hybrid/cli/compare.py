@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from hybrid.cli import _complete
+from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import BENCHMARK, Listed
 from hybrid.cli._table_options import (
@@ -19,14 +20,14 @@ from hybrid.cli._table_options import (
     published_option,
     tables_option,
 )
-from hybrid.display import TEXT, Shape
+from hybrid.display.terminal import TEXT, Shape
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
     from hybrid.scoring.reports import CompareArguments
 
 
-@click.command("compare")
+@click.command("compare", cls=Grouped, rare=("benchmark", "data", "field", "protocol", "margin"))
 @click.argument(
     "paths", nargs=-1, shell_complete=_complete.runs, required=True, type=click.Path(path_type=Path, exists=True)
 )
@@ -64,16 +65,6 @@ if TYPE_CHECKING:
 def command(paths: tuple[Path, ...], form: str | None, tables: Shape, **options: Unpack[CompareArguments]) -> int:
     """Compare solvers: what tools bring in plain sentences, each solver's value, and accuracy by task.
 
-    --only prints the tables of one question: whether a gain comes from what the tools say (gain, with a run of blank
-    tools), how much of what its parts know a hybrid reaches (ceiling), how its MLLM used the evidence (evidence), which
-    mistakes two solvers share (agreement). --all prints those of every question that these solvers can answer.
-
-    A PATH is a run (all its solvers), a solver's folder in a run, or saved predictions (with --benchmark). Of several
-    runs each name carries what sets its run apart: "controller [blank]" is that of a run with --tool-output blank,
-    "mllm [openai:gpt-4o]" one of several models, which have a table of models by tasks.
-    Solvers are compared on the questions that both have; other questions under the same ids are refused. Where a run
-    has lost answers, what is wrong with it is printed on stderr and the exit code is 3.
-
     \b
     Examples:
       hybrid compare runs/blink-gpt-4o-1a2b3c4d5e
@@ -83,6 +74,16 @@ def command(paths: tuple[Path, ...], form: str | None, tables: Shape, **options:
       hybrid compare runs/GPT4o runs/GPT4V --only agreement,helped
       hybrid compare runs/a --all
       hybrid compare runs/a --csv > numbers.csv
+    \f
+    Below, a section for each question that these solvers can answer: whether a gain comes from what the tools say (with
+    a run of blank tools), how much of what its parts know a hybrid reaches, how its MLLM used the evidence, which
+    mistakes two solvers share.
+
+    A PATH is a run (all its solvers), a solver's folder in a run, or saved predictions (with --benchmark). Of several
+    runs each name carries what sets its run apart: "controller [blank]" is that of a run with --tool-output blank,
+    "mllm [openai:gpt-4o]" one of several models, which have a table of models by tasks.
+    Solvers are compared on the questions that both have; other questions under the same ids are refused. Where a run
+    has lost answers, what is wrong with it is printed on stderr and the exit code is 3.
     """
     from hybrid.cli.score import name_failed
     from hybrid.scoring.reports import compare_paths

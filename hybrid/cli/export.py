@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from hybrid.cli._logging_options import told_options
+from hybrid.display.notes import tell
 from hybrid.errors import UsageError
-from hybrid.notes import tell
 from hybrid.registry import load, names
 
 if TYPE_CHECKING:

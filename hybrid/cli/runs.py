@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hybrid.cli._table_options import tables_option
-from hybrid.display import TEXT, Shape
+from hybrid.display.terminal import TEXT, Shape
 
 if TYPE_CHECKING:
     from hybrid.log.listing import ListedRun
@@ -43,8 +43,8 @@ def list_(folders: tuple[Path, ...], every: bool, tables: Shape, as_json: bool) 
       hybrid runs list
       hybrid runs list runs other/runs --json
     """
+    from hybrid.display.tables import NONE, RENDERERS, Column, Table, share
     from hybrid.log.listing import listed
-    from hybrid.tables import NONE, RENDERERS, Column, Table, share
 
     if not folders and not Path("runs").exists():
         found: tuple[ListedRun, ...] = ()

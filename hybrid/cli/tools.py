@@ -21,9 +21,9 @@ from hybrid.cli._tool_new import new
 from hybrid.cli._tool_path import tool_path_option
 from hybrid.cli._tool_serve import serve
 from hybrid.cli._tool_weights import check, prepare
-from hybrid.display import NARROW, WIDE_FROM, Shape, folded, opening
+from hybrid.display.notes import tell
+from hybrid.display.terminal import NARROW, WIDE_FROM, Shape, folded, opening
 from hybrid.errors import Fault, ToolError, UsageError
-from hybrid.notes import tell
 
 if TYPE_CHECKING:
     from hybrid.images import ImageStore
@@ -106,9 +106,10 @@ def run_(
       hybrid tools run markers photo.jpg --picture marks.png
       hybrid tools run depth photo.jpg --args '{"points": [{"x": 40, "y": 90, "label": "A"}]}' --json
     """
+    from hybrid.config import ServiceOptions
     from hybrid.registry import load
     from hybrid.serving.loader import refuse_absent
-    from hybrid.serving.service import ServiceOptions, ToolService
+    from hybrid.serving.service import ToolService
 
     arguments = arguments_of(args_json)
     tool: Tool = load("tools", name)

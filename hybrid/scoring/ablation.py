@@ -15,12 +15,14 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from hybrid.display.tables import Table, signed
+from hybrid.display.tables import accuracy as fraction
 from hybrid.errors import UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import MANIFEST, difference
 from hybrid.registry import load, load_solver
 from hybrid.repeats import REPEAT
-from hybrid.running.ablation import FULL, NONE, Variant, ablation
+from hybrid.running.many import FULL, NONE, Variant, ablation
 from hybrid.scoring.compare import ComparisonOptions, SolverPair
 from hybrid.scoring.headline import SECTIONS, headline_tables
 from hybrid.scoring.rendering import as_csv
@@ -28,8 +30,6 @@ from hybrid.scoring.reports import ComparisonReport, Report, TableArguments, sco
 from hybrid.scoring.result import Result
 from hybrid.scoring.score import Scored, refuse_hidden
 from hybrid.scoring.sections import results
-from hybrid.tables import Table, signed
-from hybrid.tables import accuracy as fraction
 from hybrid.types import Json
 
 LEVEL = 0.05

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from hybrid.display import clipped
+from hybrid.display.terminal import clipped
 from hybrid.errors import UsageError
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import WORDS

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Literal
 
 from hybrid.benchmarks.base import Abstain
-from hybrid.display import clipped
+from hybrid.display.terminal import clipped
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.result import FRACTION, UNTESTED, Result

@@ -12,7 +12,8 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from hybrid.display import NARROW, clipped, filled, one_line, pasteable
+from hybrid.display.tables import NONE, RENDERERS, Column, Table, accuracy, as_narrow, bounds, p_value, share, signed
+from hybrid.display.terminal import NARROW, clipped, filled, one_line, pasteable
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion import Sentence
 from hybrid.scoring.conclusion_rows import turned
@@ -20,7 +21,6 @@ from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import computed, results
 from hybrid.stats import Interval
-from hybrid.tables import NONE, RENDERERS, Column, Table, accuracy, as_narrow, bounds, p_value, share, signed
 from hybrid.types import Outcome
 
 SECTIONS = ("metrics", "differences", "tasks", "outcomes")

@@ -22,12 +22,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 
+from hybrid.display.tables import NONE, Column, Table, accuracy, bounds, p_value, signed, tokens
 from hybrid.scoring.compare import CONTROL, Comparison, shared_labels
 from hybrid.scoring.groups import origin_of
 from hybrid.scoring.result import Result, Section, SectionResult
 from hybrid.scoring.score import Scored
 from hybrid.stats import Interval
-from hybrid.tables import NONE, Column, Table, accuracy, bounds, p_value, signed, tokens
 
 KEYS = ("a", "b", "metric", "group")
 """The fields of a row that say what it is of."""

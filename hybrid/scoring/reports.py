@@ -18,13 +18,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
-from hybrid.benchmarks.base import Abstain, Benchmark, Parse, ScoreOptions
-from hybrid.display import NARROW, filled
+from hybrid.benchmarks.base import Abstain, Benchmark, ScoreOptions
+from hybrid.config import Parse
+from hybrid.display.notes import tell
+from hybrid.display.tables import RENDERERS, Table
+from hybrid.display.terminal import NARROW, filled
 from hybrid.errors import UsageError, did_you_mean
 from hybrid.log.codec import codec
 from hybrid.log.folder import LOG, RunFolder, runs_near
 from hybrid.log.manifest import MANIFEST
-from hybrid.notes import tell
 from hybrid.registry import load
 from hybrid.scoring.compare import Comparison, ComparisonOptions, chosen_pairs, compare, unique
 from hybrid.scoring.conclusion import Sentence, conclusion
@@ -39,7 +41,6 @@ from hybrid.scoring.score import Field, Scored, import_run, score_predictions, s
 from hybrid.scoring.sections import computed, results, sections
 from hybrid.secrets import redact
 from hybrid.stats import Interval, interval
-from hybrid.tables import RENDERERS, Table
 from hybrid.types import Json
 
 if TYPE_CHECKING:

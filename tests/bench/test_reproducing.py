@@ -12,7 +12,8 @@ from hybrid.benchmarks.blink import BENCHMARK as BLINK
 from hybrid.scoring.published import published
 
 MACRO = ("Table 4", "val", "accuracy_macro")
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "bench" / "results"
 
 
 @pytest.fixture(scope="module")
@@ -29,15 +30,15 @@ def counts(found: tuple[Verdict, ...], benchmark: str, source: str, metric: str 
 
 
 def committed() -> list[dict[str, str]]:
-    with (DOCS / "reproducing.csv").open(newline="") as file:
+    with (RESULTS / "reproducing.csv").open(newline="") as file:
         return list(csv.DictReader(file))
 
 
 @pytest.mark.shared_data
 def test_the_committed_page_is_what_the_command_prints(shared_data: Path) -> None:
     found = verdicts(shared_data)
-    assert page(found) == (DOCS / "reproducing.md").read_text()
-    assert sheet(found) == (DOCS / "reproducing.csv").read_text()
+    assert page(found) == (RESULTS / "reproducing.md").read_text()
+    assert sheet(found) == (RESULTS / "reproducing.csv").read_text()
 
 
 def test_the_committed_sheet_lists_every_printed_cell_once() -> None:
@@ -52,8 +53,9 @@ def test_the_committed_sheet_lists_every_printed_cell_once() -> None:
         assert (row["ours"] == "") == (row["status"] == "absent" or (row["status"] == "unreadable" and not row["ours"]))
 
 
-def test_the_committed_page_counts_what_the_sheet_lists() -> None:
-    text = (DOCS / "reproducing.md").read_text()
+@pytest.mark.parametrize("page", ["bench/results/reproducing.md", "docs/protocols.md"])
+def test_both_pages_count_what_the_sheet_lists(page: str) -> None:
+    text = (ROOT / page).read_text()
     rows = committed()
     for name, title in reproducing.TITLES.items():
         by = Counter(row["status"] for row in rows if row["benchmark"] == name)

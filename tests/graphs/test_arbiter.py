@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from graphs._model_and_specialist import Proposal
 from graphs.arbiter import SOLVER, ruling, tool_confidence
+from hybrid.answers.prior_accuracy import PriorAccuracy
 from hybrid.errors import BudgetSpent, NotRecorded, Outage, ToolError
-from hybrid.prior_accuracy import PriorAccuracy
 from hybrid.prompts import FORMAT_LINES
 from hybrid.registry import load
 from hybrid.solving.answer_confidence import Recalibration, log_odds, probability
@@ -100,7 +100,7 @@ async def test_a_tool_that_is_more_likely_right_is_adopted(fakes: Any) -> None:
 
 
 async def test_a_reader_can_reckon_the_decision_again(fakes: Any) -> None:
-    """The formulas of docs/statistics.md, from nothing but what the step holds."""
+    """The formulas of docs/arbiter.md, from nothing but what the step holds."""
     measured = {
         ("jigsaw", "classical", "Jigsaw"): Measurement(30, 40, Recalibration(-0.3, 0.8)),
         (*MODEL, "Jigsaw"): Measurement(30, 50, usual=0.55),

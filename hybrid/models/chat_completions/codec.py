@@ -27,6 +27,7 @@ from hybrid.messages import (
     ToolCall,
     ToolMessage,
     UserMessage,
+    whole_value,
 )
 from hybrid.models.base import CallKey
 from hybrid.models.failures import UnreadableReplyError, summary
@@ -42,7 +43,6 @@ PLACE = f"<{secrets.token_hex(16)}>"
 """Stands for the base64 of an image while a request is written, so that JSON need not look for escapes in there. It is
 random, so that no text holds it."""
 _REASONING_MODEL = re.compile(r"o\d")
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def request_body(
@@ -160,17 +160,7 @@ def _parsed(data: bytes) -> Any:
     except (ValueError, RecursionError) as error:
         raise UnreadableReplyError(f"the reply is no JSON ({summary(error, 100)}): {_start(data)}") from None
     # Escapes can write half a character, which no file can hold.
-    return _whole_characters(value) if b"\\ud" in data or b"\\uD" in data else value
-
-
-def _whole_characters(value: Any) -> Any:
-    if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
-    if isinstance(value, list):
-        return [_whole_characters(item) for item in value]
-    if isinstance(value, dict):
-        return {_whole_characters(name): _whole_characters(item) for name, item in value.items()}
-    return value
+    return whole_value(value) if b"\\ud" in data or b"\\uD" in data else value
 
 
 def _start(data: bytes) -> str:
@@ -245,7 +235,7 @@ def read_arguments(written: Any) -> tuple[dict[str, Any] | None, str]:
             value = json.loads(written, strict=False, parse_constant=_refuse) if written.strip() else None
         except (ValueError, RecursionError) as error:
             return None, f"not JSON: {str(error)[:200]}"
-        value = _whole_characters(value) if "\\u" in written else value
+        value = whole_value(value) if "\\u" in written else value
     if value is None:
         return {}, ""
     return (value, "") if isinstance(value, dict) else (None, "the arguments must be a JSON object")

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from hybrid.benchmarks.base import MetricCard, accuracy
+from hybrid.display.tables import accuracy as printed
 from hybrid.scoring.compare import Comparison, SolverPair
 from hybrid.scoring.overlap import Overlap, SharedQuestion
 from hybrid.scoring.result import (
@@ -24,7 +25,6 @@ from hybrid.scoring.result import (
 )
 from hybrid.scoring.score import summary
 from hybrid.scoring.tally import OTHER
-from hybrid.tables import accuracy as printed
 from hybrid.types import Metric
 
 NAME = "differences"

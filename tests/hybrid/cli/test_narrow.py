@@ -10,7 +10,7 @@ import click
 import pytest
 
 from hybrid.cli import cli
-from hybrid.display import NARROW, display_width
+from hybrid.display.terminal import NARROW, display_width
 
 Command = Callable[..., Any]
 NUMBER = re.compile(r"[-+<]?[0-9][0-9,.]*(?:/[0-9.]+)?")

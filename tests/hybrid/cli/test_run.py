@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from hybrid.running.config import RunConfig
+from hybrid.config import RunConfig, ServiceOptions
 from hybrid.running.resolve import prepare
-from hybrid.serving.service import ServiceOptions
 
 Command = Callable[..., Any]
 

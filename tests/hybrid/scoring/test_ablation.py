@@ -12,7 +12,7 @@ import pytest
 from hybrid.errors import UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
-from hybrid.running.ablation import ablation
+from hybrid.running.many import ablation
 from hybrid.scoring.ablation import AblatedRun, AblationReport, ablation_at
 from hybrid.scoring.compare import unique
 from hybrid.scoring.pairing import Data

@@ -4,9 +4,9 @@ import pytest
 from click.testing import CliRunner
 
 from hybrid.cli import cli
+from hybrid.display.tables import NONE
 from hybrid.scoring.published import Published, published
 from hybrid.scoring.published_tables import WIDEST, published_tables
-from hybrid.tables import NONE
 
 
 def cell(who: str, metric: str, value: float, note: str = "", source: str = "Table 1", **changes: str) -> Published:

@@ -11,12 +11,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.base import MetricCard
+from hybrid.display.tables import Table, as_text
 from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.rendering import COLUMNS, as_csv, named, neutral, printed, tables_of
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.result import FRACTION, QUESTIONS, Result, Section, SectionResult
 from hybrid.scoring.score import Scored
-from hybrid.tables import Table, as_text
 
 DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
