@@ -13,12 +13,16 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from hybrid.display.tables import Column, Table, accuracy, signed
 from hybrid.errors import DataError
-from hybrid.scoring.sections.decomposition import ToolQuestion
+from hybrid.scoring.reports import Report
+from hybrid.scoring.result import FRACTION, Result
+from hybrid.scoring.sections.decomposition import GAIN, NAME, PARTS, TERMS, ToolQuestion, rows_of
+from hybrid.types import Json
 
 MED = {"accuracy_reward": "correct", "tool_call_counts": "calls"}
 """Columns of MED's trajectories by ours."""
@@ -48,6 +52,52 @@ class RecordedPair:
             said.append(f"{self.only_one} questions are in one of the files alone, and left out.")
         said.append("Without controls, repetitions and traces: no effects of format, result or loop, and no luck.")
         return tuple(said)
+
+
+UNSPLIT = {PARTS[1]: "gains", PARTS[3]: "harms"}
+"""The parts of a file without calls: all questions count as if none had one, and the parts are called so."""
+
+
+@dataclass(frozen=True, repr=False)
+class RecordedReport(Report):
+    """The decomposition of results made elsewhere: rows of the result table, with the names of the files."""
+
+    results: tuple[Result, ...]
+
+    def tables(self) -> tuple[Table, ...]:
+        """A line a part: its value and interval, then mass, policy and quality."""
+        known = {row.quantity: row for row in self.results}
+        factors = {term.part: (term.mass, term.policy, term.quality) for term in TERMS}
+        lines = []
+        for row in self.results:
+            if not row.detail:
+                numbers = [known[name].value if name in known else None for name in factors.get(row.quantity, ())]
+                value = signed(row.value) if row.quantity == GAIN else accuracy(row.value)
+                ends = "-" if row.low is None or row.high is None else f"[{row.low:.3f}, {row.high:.3f}]"
+                lines.append((row.quantity, value, ends, *(map(accuracy, numbers) if numbers else ("-",) * 3)))
+        columns = (Column("part", "left"), *map(Column, ("value", "95 %", "mass", "policy", "quality")))
+        first = self.results[0]
+        title = f"gain of {first.b} over {first.a}, {first.n} questions"
+        note = "gain = call gain + schema gain - call harm - schema harm; part = mass x policy x quality"
+        return (Table(title, columns, tuple(lines), (note,)),)
+
+    def as_json(self) -> dict[str, Json]:
+        """Every row of the result table."""
+        return {"results": [row.as_json() for row in self.results]}
+
+    def rows(self) -> list[dict[str, Json]]:
+        """A record for each row."""
+        return [asdict(row) for row in self.results]
+
+
+def decomposed(pair: RecordedPair, without: str, with_tools: str) -> RecordedReport:
+    """The decomposition of a pair of files under these names, each question weighing the same."""
+    row = Result(NAME, GAIN, FRACTION, None, without, with_tools)
+    rows: Sequence[Result] = tuple(rows_of(row, pair.questions, "ratio"))
+    if not pair.has_calls:
+        kept = (one for one in rows if one.quantity in (GAIN, *UNSPLIT))
+        rows = tuple(replace(one, quantity=UNSPLIT.get(one.quantity, one.quantity)) for one in kept)
+    return RecordedReport(tuple(rows))
 
 
 def read_pair(without: Path, with_tools: Path) -> RecordedPair:

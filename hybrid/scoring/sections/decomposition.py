@@ -173,11 +173,11 @@ def _of_group(found: Comparison, group: ComparisonGroup) -> Iterator[Result]:
     if unread := len(whole.kept) - len(every):
         notes.append(f"{unread} without a readable trace")
     row = Result(NAME, GAIN, FRACTION, None, group.alone.solver, group.hybrid.solver, none=PLAIN)
-    yield from _rows_of(replace(row, note="; ".join(notes)), every, how)
+    yield from rows_of(replace(row, note="; ".join(notes)), every, how)
     yield from _by_tools(row, every, how)
     for name, own in questions.items():
         if own:
-            yield from _rows_of(replace(row, group=name), own, "ratio")
+            yield from rows_of(replace(row, group=name), own, "ratio")
 
 
 def _questions(shared: Overlap, said: Mapping[str, Heard]) -> list[ToolQuestion]:
@@ -193,8 +193,8 @@ def _questions(shared: Overlap, said: Mapping[str, Heard]) -> list[ToolQuestion]
     return kept
 
 
-def _rows_of(row: Result, questions: Sequence[ToolQuestion], how: Combine) -> Iterator[Result]:
-    """The gain, its parts with the questions behind them, and the factors of each part."""
+def rows_of(row: Result, questions: Sequence[ToolQuestion], how: Combine) -> Iterator[Result]:
+    """The gain, its parts with the questions behind them, and the factors of each part, each in a copy of `row`."""
     made = decompose(questions, how)
     names = (GAIN, *PARTS, *(factor for term in TERMS for factor in (term.mass, term.policy, term.quality)))
     seen = set()

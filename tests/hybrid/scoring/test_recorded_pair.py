@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hybrid.errors import DataError
-from hybrid.scoring.recorded_pair import read_pair
+from hybrid.scoring.recorded_pair import decomposed, read_pair
 from hybrid.scoring.sections.decomposition import decompose
 
 
@@ -39,6 +39,28 @@ def test_without_calls_gain_and_harm_are_not_split(tmp_path: Path) -> None:
     assert not pair.has_calls
     assert "no column calls" in pair.missing[0]
     assert pair.questions[0].with_tools == 1
+
+
+def test_the_report_has_a_line_a_part_and_every_row(tmp_path: Path) -> None:
+    rows = [(f"q{i}", i % 2, (i + 1) % 3 > 0, i % 4) for i in range(24)]
+    without = "id,correct\n" + "".join(f"{name},{a}\n" for name, a, _, _ in rows)
+    with_tools = "id,correct,calls\n" + "".join(f"{name},{int(w)},{c}\n" for name, _, w, c in rows)
+    report = decomposed(read_pair(*files(tmp_path, without, with_tools)), "without", "with")
+    (table,) = report.tables()
+    assert [line[0] for line in table.rows] == ["gain", "call gain", "schema gain", "call harm", "schema harm"]
+    value = {row.quantity: row.value for row in report.results}
+    total = value["call gain"] + value["schema gain"] - value["call harm"] - value["schema harm"]
+    assert total == pytest.approx(value["gain"], abs=1e-12)
+    assert value["gain"] == pytest.approx(sum(w - a for _, a, w, _ in rows) / 24)
+    assert "gain of with over without, 24 questions" in report.render()
+    assert len(report.as_json()["results"]) == len(report.rows()) == len(report.results)
+
+
+def test_a_report_without_calls_has_gains_and_harms(tmp_path: Path) -> None:
+    pair = read_pair(*files(tmp_path, "id,correct\na,0\nb,1\nc,1\n", "id,correct\na,1\nb,0\nc,1\n"))
+    assert {row.quantity: row.value for row in decomposed(pair, "x", "y").results} == pytest.approx(
+        {"gain": 0.0, "gains": 1 / 3, "harms": 1 / 3}
+    )
 
 
 def test_trajectories_of_med_pair_by_line(tmp_path: Path) -> None:
