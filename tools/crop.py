@@ -131,7 +131,7 @@ def region(request: Request[CropArgs]) -> tuple[Box, float]:
 
 
 def _drawn(pixels: Pixels, point: PointArg) -> list[Finding]:
-    """What the markers tool finds, for a point that is given by its letter alone."""
+    """The markers tool's findings, for a point that is given only by its letter; else none."""
     if point.x is not None:
         return []
     # Asked here and not through the card's `needs`: those would search every image of every crop. A single letter is

@@ -35,9 +35,9 @@ CLEAR_MARGIN = 0.12
 WEIGHT_FREE_CERTAIN = 0.65
 LEARNED_CERTAIN = 0.95
 NOTHING_COMPARED = 0.3
-"""Confidence where fewer than two boxes were found: less than a guess between two."""
+"""Confidence if fewer than two boxes were found: less than a guess between two."""
 LEAST_OVERLAP = 0.2
-"""A thing that fits no box better than this was not what the boxes are about."""
+"""A thing that fits no box better than this is not the thing in the boxes."""
 
 
 class LocalizationArgs(Args):
@@ -50,7 +50,7 @@ class LocalizationArgs(Args):
 
 @dataclass(frozen=True)
 class Candidate:
-    """A box to judge, in pixels; `confidence` 0..1 that it is where it is said to be."""
+    """A box to judge, in pixels; `confidence`, 0..1, that its place is right."""
 
     label: str
     box: Box
@@ -59,7 +59,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Fit:
-    """How each candidate overlaps what was found, 0..1; which is best, None when undecided; confidence in that."""
+    """Each candidate's overlap, 0..1, with the thing found; the best, None when undecided; the confidence in it."""
 
     overlaps: tuple[float, ...]
     best: int | None
@@ -91,7 +91,7 @@ def candidates_of(request: Request[LocalizationArgs]) -> list[Candidate]:
 
 
 def drawn_marks(request: Request[LocalizationArgs]) -> Marks:
-    """What the markers tool found on the image; nothing where it was not asked."""
+    """The marks that the markers tool found on the image; none if it was not asked."""
     for finding in request.needs.get("markers", ())[:1]:
         return marks_from(finding.data)
     return Marks((), ())
@@ -208,7 +208,7 @@ def _named(thing: DetectedThing) -> tuple[str, Box]:
 
 
 def not_seen(request: Request[LocalizationArgs], candidates: Sequence[Candidate]) -> Evidence:
-    """What is said of an image in which fewer than two boxes were found: nothing is compared. Data as `report`."""
+    """Build the evidence of an image with fewer than two boxes, where nothing is compared. Data as `report`."""
     blank = report(request, candidates, Fit((0.0,) * len(candidates), None, NOTHING_COMPARED), [], "")
     text = (
         f"Undecided which box of image 1 fits the {request.args.name[:60]}: {len(candidates)} of the drawn boxes were "
@@ -224,7 +224,7 @@ def report(
     found: Sequence[tuple[str, Box]],
     basis: str,
 ) -> Evidence:
-    """What the fit says of the image.
+    """Build the evidence from the fit.
 
     Returns:
         Evidence with data `{"best": label or null, "best_index": int or null, "boxes": [{"label", "box_px",

@@ -1,4 +1,4 @@
-"""Points and boxes as a model writes them, and what a tool makes of them.
+"""Points and boxes as a model writes them, and their resolution to places in the image.
 
 A point is given by its pixels, or by the letter that is drawn beside
 it: `read_points` looks the letter up in what the markers tool found. What is
@@ -73,7 +73,7 @@ class RegionArg(BoxArg):
 
 @dataclass(frozen=True)
 class Spot:
-    """A point to read, in pixels of the original image; `confidence` 0..1 that it is where it is said to be."""
+    """A point to read, in pixels of the original image; `confidence`, 0..1, that its place is right."""
 
     label: str | None
     x: float

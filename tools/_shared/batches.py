@@ -25,7 +25,7 @@ def by_shape(tensors: Sequence[Any], most: int = MOST_AT_ONCE) -> list[list[int]
 def in_batches(
     tensors: Sequence[Any], run: Callable[[Any, Sequence[int]], Sequence[R]], most: int = MOST_AT_ONCE
 ) -> list[R]:
-    """One result a tensor, in order.
+    """Return one result per tensor, in order.
 
     Args:
         tensors: each (1, ...); those of one shape are run together.

@@ -121,10 +121,10 @@ FLAT_PX = 96
 
 
 def picture_input(processor_class: str, folder: Path, weights: str) -> PictureInput:
-    """What the processor of a checkpoint, read anew from its folder, does to the colours of a picture.
+    """Measure how the processor of a checkpoint, read anew from its folder, maps the colours of a picture.
 
-    It is given a black, a red, a green and a blue picture: whatever is configured (rescaling, mean and standard
-    deviation, channels in another order, grey) is in what it makes of them, and how it resizes or pads is not.
+    It is given a black, a red, a green and a blue picture: its output reflects all that is configured (rescaling, mean
+    and standard deviation, channel order, grey), but not how it resizes or pads.
 
     Raises:
         WeightsError: the processor takes no RGB pictures, or what it makes of them is not finite.
@@ -245,5 +245,5 @@ def _first(keys: Iterable[str]) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of what an error says, at most 200 characters; its class where it says nothing."""
+    """The first line of an error's message, at most 200 characters, or the name of its class if it has no message."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:200]

@@ -1,4 +1,4 @@
-"""Reading matches out of EfficientLoFTR as its authors do (Wang et al., CVPR 2024, section 3.3).
+"""Decode the matches of EfficientLoFTR as its authors do (Wang et al., CVPR 2024, section 3.3).
 
 transformers 5.23 has the network, but its own decoding keeps two lists that are not paired (for each cell of image 2
 its cell of image 1, and the other way round), refines windows that do not belong together, and mixes the pairs of a

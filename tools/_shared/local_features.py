@@ -50,7 +50,7 @@ FEWEST_POINTS = 2
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """What the extractor found in an input of `size` (width, height): points (N, 2), descriptors (N, D)."""
+    """Features extracted from an input of `size` (width, height): points (N, 2), descriptors (N, D)."""
 
     points: torch.Tensor
     descriptors: torch.Tensor
@@ -86,7 +86,7 @@ class LocalFeatures:
         loaded(Network(f"{weights}: matcher", self.networks["matcher"]))
 
     def prepare(self, pictures: tuple[Pixels, Pixels]) -> tuple[torch.Tensor, torch.Tensor]:
-        """What the extractor takes of each picture (H, W, 3): a tensor (1, 3, h, w) in 0..1."""
+        """The extractor's input for each picture (H, W, 3): a tensor (1, 3, h, w) in 0..1."""
         return _input(pictures[0]), _input(pictures[1])
 
     def match(self, pairs: Sequence[PreparedPair]) -> list[Matches]:

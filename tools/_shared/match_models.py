@@ -28,12 +28,12 @@ from tools._shared.view_matches import Matches
 
 LEAST_PX = 32
 DEFAULT_WEIGHTS = "zju-community/efficientloftr"
-"""What is loaded where no weights are named and no package brings any."""
+"""Weights loaded when none are named and no installed package provides any."""
 A_pair = TypeVar("A_pair", bound=Args)
 
 
 class LearnedPairs(Learned[A_pair, PreparedPair, Matches, "MatchModel"]):
-    """The learned backend of a tool that solves pairs of views: the network matches, the rest is the tool's own.
+    """The learned backend of a tool that solves pairs of views: the network matches, the tool does the rest.
 
     `views` makes the views of a request, `solve` the evidence from them and their matches.
     """
@@ -139,7 +139,7 @@ def _load(weights: str, device: str) -> PairNetwork:
 
 
 def _config(folder: Path, weights: str) -> Mapping[str, object] | None:
-    """What `config.json` says, nothing where it is no object; None where there is no such file."""
+    """The object in `config.json`, empty if it holds anything else; None if there is no such file."""
     path = folder / "config.json"
     if not path.is_file():
         return None

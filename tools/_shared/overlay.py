@@ -56,7 +56,7 @@ class Overlay:
 
     @property
     def pixels(self) -> Pixels:
-        """What was drawn so far, with every name and the legend: a new array (H, W, 3)."""
+        """Render the drawing with every name and the legend: a new array (H, W, 3)."""
         rows: list[Row] = []
         out = self._canvas.copy()
         for text, x, y, colour in self._names:

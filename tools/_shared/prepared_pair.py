@@ -37,7 +37,7 @@ class PairNetwork(Protocol):
     """Its family and the content of its weights: `efficientloftr@0123456789ab`."""
 
     def prepare(self, pictures: tuple[Pixels, Pixels]) -> Any:
-        """What the network takes of two pictures (H, W, 3)."""
+        """The network's input for two pictures (H, W, 3)."""
         ...
 
     def match(self, pairs: Sequence[PreparedPair]) -> list[Matches]:

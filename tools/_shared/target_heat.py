@@ -70,6 +70,6 @@ class TargetHeat:
 
 
 def probability(tool: str, logits: HeatMap) -> HeatMap:
-    """Probability 0..1 of logits (h, w). Raises `ToolError`, in the name of `tool`: one is not finite."""
+    """Probability 0..1 of logits (h, w). Raises `ToolError`, naming `tool`, if one is not finite."""
     check_finite(tool, logits)
     return np.asarray(1 / (1 + np.exp(-np.clip(logits, -60, 60))), np.float32)

@@ -21,7 +21,7 @@ Step = tuple[Place, Place]
 """A point of a scene where a thing ends, and the unit vector from the thing to what is behind it."""
 
 FLAT_PX = 18
-"""On both sides of a step each side is about equally far for so long."""
+"""Least length, on both sides of a step, over which each side is about equally far."""
 STEPS = 8
 BESIDE_PX, APART_PX = 6.0, 15.0
 """From a step: where a map must have fallen below or risen above the middle of its levels, and where these are read. A

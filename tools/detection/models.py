@@ -30,7 +30,7 @@ Scores = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Family:
-    """How a model is asked. `pads`: boxes are relative to the square that the image was padded to."""
+    """Properties of a family. `pads`: boxes are relative to the square that the image was padded to."""
 
     kind: Literal["queries", "sentence", "closed"]
     threshold: float
@@ -147,7 +147,7 @@ class Detector:
         return gather(names, found.scores, found.boxes, floor, self._frame(pixels))
 
     def _frame(self, pixels: Pixels) -> tuple[float, float, int, int]:
-        """What a box of 0..1 is multiplied with (x, y), and the width and height it is cut at."""
+        """The factors (x, y) that scale a box of 0..1 to pixels, and the width and height at which it is clipped."""
         height, width = pixels.shape[:2]
         side = max(height, width)
         return (side, side, width, height) if self.family.pads else (width, height, width, height)

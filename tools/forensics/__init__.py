@@ -44,7 +44,7 @@ SAID = (
     ("Exponent of the spectrum", ".2f", "spectrum_slope"),
     ("Power above 0.25 cycles/px", ".1%", "high_share_0_1"),
 )
-"""What the text tells of each image, how, and its name in `data`."""
+"""For each image's statistic: its label in the text, its format, and its name in `data`."""
 UNDECIDED_BETWEEN: Mapping[str, Json] = {"synthetic": None, "photograph": None, "photograph_confidence_0_1": None}
 
 
@@ -118,7 +118,7 @@ class LearnedForensics(Learned[ForensicsArgs, Any, Logits, SyntheticDetector]):
         return np.split(logits, ends[:-1])
 
     def finish(self, request: Request[ForensicsArgs], prepared: Any, output: Logits) -> Evidence:
-        """Which image is synthetic. Raises `ToolError` for values that are not finite."""
+        """Decide which image is synthetic. Raises `ToolError` for values that are not finite."""
         found = scores(output)
         evidence = judge(found, "a network trained to tell them apart")
         pictures = []
@@ -130,7 +130,7 @@ class LearnedForensics(Learned[ForensicsArgs, Any, Logits, SyntheticDetector]):
 
 
 def judge(scores: Sequence[float], basis: str) -> Evidence:
-    """What detector scores 0..1 say, one an image.
+    """Build the evidence from detector scores 0..1, one per image.
 
     Returns:
         Evidence with data `{"synthetic": index from 0 or null, "photograph": index from 0 or null,

@@ -41,7 +41,7 @@ DARK_FRACTION = 0.98
 MARGIN_SCALE = 0.06
 """Margin at which a unanimous vote removes 63 % of the doubt: set on generated puzzles (`bench/jigsaw.py`)."""
 SPLIT_VOTE = 0.75
-"""What is left of the confidence gain when one of the three costs prefers another candidate."""
+"""Factor on the confidence gain if one of the three costs prefers another candidate."""
 DECIDED = 0.8
 """Confidence from which the vote stands without a second opinion: it is above 0.97 on all 75 val items, cut or not."""
 
@@ -233,7 +233,7 @@ class SecondOpinion(Learned[JigsawArgs, PuzzleInput, list[FeatureGrid], DenseFea
         return PuzzleInput(puzzle, tuple(model.prepare(compose(images[0], piece, at)) for piece, at, _ in asked))
 
     def compute(self, prepared: Sequence[PuzzleInput]) -> list[list[FeatureGrid]]:
-        """The features of every picture of each undecided puzzle; all share passes, whoever asked."""
+        """The features of every picture of each undecided puzzle; all requests share passes."""
         found = iter(self.model.predict([whole for one in prepared for whole in one.wholes]))
         return [[next(found) for _ in one.wholes] for one in prepared]
 
@@ -278,12 +278,12 @@ def vote(images: Sequence[Pixels], trim_px: int = 0) -> Puzzle:
 
 
 def solve(images: Sequence[Pixels], trim_px: int = 0) -> Evidence:
-    """What the seams alone choose, as evidence: see `report`. Raises `ToolError` as `fit_pieces`."""
+    """Build the evidence from the seams alone, as `report`. Raises `ToolError` as `fit_pieces`."""
     return report(images, vote(images, trim_px))
 
 
 def report(images: Sequence[Pixels], puzzle: Puzzle, opinion: Opinion | None = None) -> Evidence:
-    """What the vote of the seams says, or a second opinion on a vote that is not decided.
+    """Build the evidence from the vote of the seams, or from a second opinion on an undecided vote.
 
     Returns:
         Evidence with data `{"best": int from 0 or null, "candidates": [{"l1_lab", "ncc", "step_ratio"}], "votes": 0..3,

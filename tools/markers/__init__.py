@@ -29,7 +29,7 @@ LONGEST_PX = 1536
 LEAST_PX = 12
 """An image with a shorter side has no room for a ring with its letter, so nothing is looked for."""
 UNSURE = 0.5
-"""Confidence below which a ring or an outline is not drawn or passed on, and not told unless its letter is clear.
+"""Confidence below which a ring or an outline is not drawn or passed on, and not listed unless its letter is clear.
 
 Chance draws rings on every second photograph, without a letter or with one that is not clear; a model or a tool that
 compares points would compare them.
@@ -116,7 +116,7 @@ def all_marks(marks: Marks) -> list[PointMark | BoxMark]:
 
 
 def confidence(marks: Marks, labels: Sequence[str]) -> float:
-    """Probability, 0..1, that what was asked for was found: that of the least sure mark, 0 where one is missing."""
+    """Probability, 0..1, that every expected mark was found: that of the least sure mark, 0 if one is missing."""
     named = {mark.label: mark.confidence for mark in all_marks(marks) if mark.label is not None}
     wanted = tuple(labels) or tuple(named)
     return min((named.get(label, 0.0) for label in wanted), default=0.0)

@@ -73,7 +73,7 @@ def _moved(line: TextLine, x: int, y: int) -> TextLine:
 
 
 def report(pixels: Pixels, lines: Sequence[TextLine], basis: str) -> Evidence:
-    """What was read in an image (H, W, 3), lines in reading order.
+    """Build the evidence from the lines of an image (H, W, 3), in reading order.
 
     Returns:
         Evidence with data `{"lines": [{"text", "score_0_1", "box_px": [x0, y0, x1, y1]}], "text": all lines}` and an

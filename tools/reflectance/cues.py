@@ -142,7 +142,7 @@ def chromaticity(segments: Segments) -> Values:
 
 
 def brightness_of(segments: Segments, of: npt.NDArray[np.int64]) -> Values:
-    """What a point on each of the segments `of` (m) has to be compared by, (m, 1 + quantiles).
+    """Features by which a point on each of the segments `of` (m) is compared, (m, 1 + quantiles).
 
     The log luminance of the segment, then quantiles over all places of its paint. A segment counts by the root of its
     area, and the less the farther its chromaticity lies from the paint's.

@@ -89,7 +89,7 @@ class IntrinsicModel:
 
 
 def _properties(index: Mapping[str, Any], weights: str) -> dict[str, Any]:
-    """What model_index.json says of the predicted targets. Raises `WeightsError` where albedo is not among them."""
+    """The predicted targets named in model_index.json. Raises `WeightsError` if albedo is not among them."""
     properties = index.get("target_properties") or {}
     names = properties.get("target_names") or []
     if TARGET not in names:

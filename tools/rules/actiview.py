@@ -73,7 +73,7 @@ RULES: Mapping[str, Rule] = {"choice": one_of, "continue": goes_on, "view_plan":
 
 @dataclass(frozen=True)
 class WantedParts:
-    """Parts, the tool that chose them, its finding, and the confidence where it is not the finding's own."""
+    """Parts, the tool that chose them, its finding, and the confidence if it differs from the finding's."""
 
     parts: frozenset[int]
     tool: str
@@ -114,7 +114,7 @@ def _searches(question: str) -> list[tuple[str, dict[str, Json], str]]:
 
 
 async def _all_seen(prompt: Prompt, ctx: SolverContext) -> tuple[bool, Finding] | None:
-    """Whether every thing that the question names is in the images shown; None where nothing can be looked for."""
+    """Whether every thing that the question names is in the images shown; None if no tool can look for it."""
     question = asked_question(prompt.text)
     missing = set(named_things(question)[:MOST_NAMES]) if question else set()
     if not missing:

@@ -44,23 +44,23 @@ PHRASES: Final = {phrase: relation for relation, phrases in _WORDED.items() for 
 """How VSR words its relations (Liu et al. 2023), as far as boxes and depth can tell them."""
 
 Reading = Callable[[Finding, Prompt], str | None]
-"""What a finding says, as a pattern that the right choice fits; None where it does not decide."""
+"""Turn a finding into a pattern that matches the right choice; None if it does not decide."""
 
 
 @dataclass(frozen=True)
 class OneCall:
-    """A rule that calls one tool once, on all images, and takes the one choice that fits what it says."""
+    """A rule that calls one tool once, on all images, and takes the one choice that matches its finding."""
 
     tool: str
     reading: Reading
     args: Callable[[Prompt], Mapping[str, Json] | None] = lambda prompt: {}
-    """The tool's arguments; None where the wording of the question does not tell them."""
+    """The tool's arguments; None if the wording of the question does not give them."""
     unread: tuple[str, str] = ("", "")
-    """What the trace says then."""
+    """The note written to the trace for an abstention."""
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The one tool."""
+        """The tool of the rule."""
         return (self.tool,)
 
     async def __call__(self, prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
@@ -74,7 +74,7 @@ class OneCall:
 
 
 def _fitting(prompt: Prompt, tool: str, finding: Finding, pattern: str | None) -> SpecialistAnswer | None:
-    """AskSpecialists for the one choice that the pattern fits; none or several is an abstention."""
+    """The answer with the one choice that the pattern fits; none or several is an abstention."""
     fits = [place for place, choice in enumerate(prompt.choices) if pattern is not None and re.search(pattern, choice)]
     return choose(fits[0], tool, finding, on_card=True) if len(fits) == 1 else None
 

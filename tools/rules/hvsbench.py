@@ -22,9 +22,9 @@ from tools.rules._shared.question_words import ORDINALS
 from tools.rules._shared.specialist_answer import Rule, SpecialistAnswer, asks, choose, say
 
 MOST_BOXES: Final = 26
-"""What the saliency tool ranks in one call."""
+"""Most boxes that the saliency tool ranks in one call."""
 MOST_FIXATIONS: Final = 12
-"""What the scanpath tool predicts in one call."""
+"""Most fixations that the scanpath tool predicts in one call."""
 USUAL_FIXATIONS: Final = 6
 
 COUNT_SURE, RANK_SURE, LONGEST_SURE = 0.35, 0.45, 0.3
@@ -177,7 +177,7 @@ class SaliencyRanking:
     finding: Finding
 
     def values(self) -> list[float] | None:
-        """The saliency of each box relative to the most salient one, by place; None where one is not told."""
+        """The saliency of each box relative to the most salient one, by place; None if the finding omits one."""
         told = [number_of(row, "saliency_0_1") for row in rows_of(self.finding, "objects")]
         known = [value for value in told if value is not None]
         if len(known) != len(self.order):

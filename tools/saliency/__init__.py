@@ -38,15 +38,15 @@ MOST_PARTS = 8
 LISTED = 4
 """How many objects the text describes."""
 MOST_CHARS = 450
-"""Of the text."""
+"""Most characters of the text."""
 FLAT = 0.02
 """Below this spread of grey levels, as a fraction of 255, nothing stands out."""
 CLEAR_RATIO, EQUAL_RATIO = 0.7, 1.0
 """Prominence of the second object over the first: up to the former the order was right in 95 % of the generated
 pictures 0 to 59, at the latter it is a guess."""
 MOST_CERTAIN = 0.6
-"""No confidence exceeds this. Regions that a generated picture makes stand out are ranked better than that, but how
-often people agree on a photograph was never measured, and what is shown is not told apart from a photograph."""
+"""Upper bound of every confidence. Regions that a generated picture makes stand out are ranked better than that, but
+how often people agree on a photograph was never measured, and photographs and generated pictures are not told apart."""
 LONE = 0.55
 """Confidence in a single object, of which there is no second one to compare with."""
 LEGEND = "violet 0, yellow 1: relative saliency\nboxes: rank"
@@ -102,7 +102,7 @@ def confidence(ranked: Sequence[Ranked]) -> float:
 
 
 def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: SaliencyArgs, basis: str) -> Evidence:
-    """What a map of regions (h, w) in 0..1 says about an image.
+    """Build the evidence of an image from a map of regions (h, w) in 0..1.
 
     Args:
         shown: the image (H, W, 3), for the overlay.
@@ -249,7 +249,7 @@ class AttentionSaliency(Learned[SaliencyArgs, tuple[Pixels, PatchInput], Salienc
     def finish(
         self, request: Request[SaliencyArgs], prepared: tuple[Pixels, PatchInput], output: SaliencyMap
     ) -> Evidence:
-        """What the map says. Raises `ToolError` for a box outside of the image or values that are not finite."""
+        """Build the evidence from the map. Raises `ToolError` for a box outside of the image or values not finite."""
         seen, basis = prepared[0], "attention of a network, not trained on people's eyes"
         return evidence_of(request.images[0], seen, _on_grid(seen, contrasted(output)), request.args, basis)
 

@@ -2,7 +2,7 @@
 
 `parts = superpixels(pixels)`, then `foreground(parts)` is a map in which a thing of one colour has one value, and
 `over(parts, values)` gives another map the same outlines. Numbers of equations are those of the paper. The weights of
-edges are clipped as in the authors' program; the paper does not tell of it.
+edges are clipped as in the authors' program; the paper does not mention it.
 """
 
 from __future__ import annotations

@@ -33,11 +33,11 @@ UNKNOWN_TARGET_CONFIDENCE = 0.1
 FLAT_CONFIDENCE = 0.1
 LONGEST_PX = 1024
 SALIENCY_LEFT = 0.15
-"""What saliency still counts where the target's heat is zero: a search passes salient things that are not it."""
+"""Weight of saliency where the target's heat is zero: a search also passes salient things that are not its target."""
 MOST_CHARS = 450
-"""Of the text."""
+"""Most characters of the text."""
 QUOTED_CHARS = 24
-"""Of a target that the text repeats."""
+"""Most characters of a target that the text repeats."""
 FREE_BASIS = "Basis: contrast, colour and regions that stand out; no recorded eyes."
 LEGEND = "numbers: order; disc area: duration\nviolet 0, yellow 1: relative saliency"
 

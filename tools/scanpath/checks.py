@@ -1,4 +1,4 @@
-"""Known answers of scanpath: of two things the one that is searched for must be looked at first, whichever it is."""
+"""Known answers of scanpath: of two things the one that is searched for must be looked at first, in either role."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ Sides = tuple[bool, bool, bool, bool]
 
 @dataclass(frozen=True, eq=False)
 class Cutout:
-    """The mask (H, W) of a thing; `cut_off`: it runs along the edge of what was searched, so its end is not known."""
+    """The mask (H, W) of a thing; `cut_off`: it runs along the edge of the searched area, so its end is not known."""
 
     mask: Mask
     cut_off: bool = False
@@ -185,7 +185,7 @@ class _View:
         return np.isin(parts, np.flatnonzero(areas >= max(1.0, LEAST_SHARE * areas.max())))
 
     def _things(self) -> Mask:
-        """What starts as the thing."""
+        """The pixels from which the mask of the thing starts."""
         if self._on:
             start = _like(self._small, self._on)
             near = np.zeros(self.size, np.uint8)
@@ -256,7 +256,7 @@ def contrast(pixels: Pixels, mask: Mask) -> float:
 
 
 def _like(pixels: Pixels, places: Sequence[tuple[int, int]]) -> Mask:
-    """What is connected to the places through pixels of their colour."""
+    """The pixels connected to the places through pixels of their colour."""
     lab = cv2.cvtColor(cv2.GaussianBlur(pixels, (0, 0), 1.5).astype(np.float32) / 255, cv2.COLOR_RGB2LAB)
     found = np.zeros(pixels.shape[:2], bool)
     for x, y in places:

@@ -40,7 +40,7 @@ PRESENT = 0.5
 
 @dataclass(frozen=True)
 class Prompt:
-    """What is cut out of an image: points on the thing, points off it and a box, in pixels, or else words."""
+    """A request for a mask: points on the thing, points off it and a box, in pixels, or else words."""
 
     on: tuple[Spot, ...] = ()
     off: tuple[Spot, ...] = ()

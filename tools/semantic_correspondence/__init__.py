@@ -128,7 +128,7 @@ class DenseMatch(Learned[SemanticArgs, SpottedPair, list[FeatureGrid], FeatureMo
         return SpottedPair(reference, tuple(candidates), images)
 
     def compute(self, prepared: Sequence[SpottedPair]) -> list[list[FeatureGrid]]:
-        """The features of the images of each request; images share passes, whoever asked."""
+        """The features of the images of each request; all requests share passes."""
         found = iter(self.model.predict([image for one in prepared for image in one.images]))
         return [[next(found) for _ in one.images] for one in prepared]
 
@@ -161,7 +161,7 @@ def _rescaled(features: FeatureMap, pixels: Pixels) -> FeatureMap:
 
 
 def not_seen(seen: SpottedPair) -> Evidence:
-    """What is said where the reference or two candidates were not found: nothing is compared. Data as `report`."""
+    """Build the evidence if the reference or two candidates were not found: nothing is compared. Data as `report`."""
     reference = "no REF" if seen.reference is None else "a reference"
     text = (
         f"Undecided: {reference} in image 1 and {len(seen.candidates)} candidates in image 2 were given or found; a "
@@ -186,7 +186,7 @@ def report(
     match: FeatureMatch,
     similarity: np.ndarray[tuple[int, ...], np.dtype[np.float32]],
 ) -> Evidence:
-    """What a match says.
+    """Build the evidence from a match.
 
     Returns:
         Evidence with data `{"best": label or null, "best_index": int or null, "reference_px": [x, y], "candidates":
@@ -246,7 +246,7 @@ VERSION = "semantic-3"
 WEIGHTS = "facebook/dinov2-base"
 
 STABLE_DIFFUSION = Provenance("stabilityai/stable-diffusion-2-1", "CreativeML Open RAIL++-M", ("LAION-5B",))
-"""What DIFT takes its features from."""
+"""Training data of Stable Diffusion, the source of DIFT's features."""
 
 TOOL = Tool(
     card=Card(

@@ -93,7 +93,7 @@ class DiffusionFeatures:
 
 
 FeatureModel = DenseFeatures | DiffusionFeatures
-"""What makes feature maps of images."""
+"""A network that makes feature maps of images."""
 
 
 def feature_model(weights: str, device: str) -> FeatureModel:

@@ -32,7 +32,7 @@ SCALE_OF: Mapping[str, float] = {"content": 0.6, "layout": 16.0, "style": 1.0}
 
 @dataclass(frozen=True)
 class StatisticsDescription:
-    """What is compared: a colour histogram and directions that sum to 1, grid cells (n, 4) in L*a*b* units, style."""
+    """An image's colour histogram and directions, each summing to 1, grid cells (n, 4) in L*a*b* units, and style."""
 
     colours: Vector
     directions: Vector

@@ -48,7 +48,7 @@ class FeatureDescription:
 
 @dataclass(frozen=True, eq=False)
 class Layers:
-    """What the network says of an image: the whole (C), the patches (n, C), and those of the style layers."""
+    """The network's output for an image: the whole (C), the patches (n, C), and those of the style layers."""
 
     whole: Array
     patches: Array
@@ -75,7 +75,7 @@ class Features:
         return whole_picture(self._checkpoint.processor, small, self._side, self._side)
 
     def predict(self, images: Sequence[Any]) -> list[Layers]:
-        """What the network says of prepared images; one forward pass for up to 32 of one shape."""
+        """The network's output for prepared images; one forward pass for up to 32 of one shape."""
         return in_batches(images, self._pass)
 
     def _pass(self, batch: Any, _: Sequence[int]) -> list[Layers]:

@@ -17,7 +17,7 @@ def names(prompt: Prompt) -> list[str]:
 
 
 async def heard(ctx: SolverContext, tool: str, image: str, args: Mapping[str, Json]) -> Finding | None:
-    """One tool's finding about one image, or None where it has nothing to answer with, for rules that can go on."""
+    """One tool's finding about one image, or None without a backend, for rules that can go on without it."""
     try:
         return await ctx.tool(tool, [image], args)
     except NoBackend as error:

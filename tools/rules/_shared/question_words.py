@@ -1,4 +1,4 @@
-"""What the words of a question name: things, things to count, numbers, and whether it asks for text.
+"""Parse the words of a question: things, things to count, numbers, and whether it asks for text.
 
 Every function is a list of explicit patterns: where none fits, nothing is named and the rule abstains.
 """
@@ -43,7 +43,7 @@ _TEXT: Final = re.compile(
     re.IGNORECASE,
 )
 _SAID_OF: Final = re.compile(rf"{PEOPLE}|subjects?|background|setting|scene|image|picture|photo|photograph")
-"""Nouns that end a name: what comes next, as in "the man angry", is said of them."""
+"""Nouns that end a name: the words that follow, as in "the man angry", describe them."""
 
 _PLACE = r"(?:in|on|within) (?:the|this|that) (?:image|picture|photo|photograph|scene|shot|view)"
 _SEEN = r"visible|shown|seen|present|pictured|depicted|displayed|in view|here|there|total|in total|altogether"
@@ -52,14 +52,14 @@ _ALL_OF_THEM = re.compile(
     rf"(?:(?:{_SEEN}) ?)*(?:{_PLACE})?(?: ?(?:{_SEEN}))?",
     re.IGNORECASE,
 )
-"""What may follow a counted thing when all of them are meant: "are there in the picture", "can you see"."""
+"""Words that may follow a counted thing when all of them are meant: "are there in the picture", "can you see"."""
 _NARROWS = re.compile(
     r"in|on|at|of|to|from|by|with|without|for|near|under|over|above|below|behind|beside|next|inside|outside|between|"
     r"among|around|and|or|not|that|which|who|whose|the|a|an|this|these|those|his|her|their|other|"
     r"(?!(?:building|painting|ceiling|king|ring|string|wing|earring|clothing|railing|awning|lighting|swing)s?$)[a-z]+ing",
     re.IGNORECASE,
 )
-"""Words that narrow a counted thing to some of its kind: what a detector finds by name would be too many."""
+"""Words that narrow a counted thing to some of its kind: a detector that looks for the name counts too many."""
 
 
 def asked_question(text: str) -> str | None:
