@@ -34,7 +34,7 @@ def in_batches(
     """
     import torch
 
-    found: dict[int, R] = {}
+    results: dict[int, R] = {}
     for members in by_shape(tensors, most):
-        found.update(zip(members, run(torch.cat([tensors[place] for place in members]), members), strict=True))
-    return [found[place] for place in range(len(tensors))]
+        results.update(zip(members, run(torch.cat([tensors[place] for place in members]), members), strict=True))
+    return [results[place] for place in range(len(tensors))]

@@ -132,12 +132,12 @@ def picture_input(processor_class: str, folder: Path, weights: str) -> PictureIn
     import numpy as np
     import transformers
 
-    found = getattr(transformers, processor_class).from_pretrained(
+    processor = getattr(transformers, processor_class).from_pretrained(
         folder, local_files_only=True, trust_remote_code=False
     )
-    reader = getattr(found, "image_processor", found)
-    made = [_colour(reader, colour, weights) for colour in PRIMARIES]
-    black, *others = (np.asarray(one, np.float64) for one in made)
+    reader = getattr(processor, "image_processor", processor)
+    answers = [_colour(reader, colour, weights) for colour in PRIMARIES]
+    black, *others = (np.asarray(one, np.float64) for one in answers)
     if not all(np.isfinite(one).all() and one.shape == black.shape for one in (black, *others)):
         raise WeightsError(f"{weights}: its image processor does not give one finite value a channel")
     columns = np.stack([one - black for one in others], axis=1)
@@ -234,9 +234,9 @@ def refuse_unfit(where: str, info: Mapping[str, Any], harmless: Sequence[str] = 
         "unexpected": [key for key in info["unexpected_keys"] if not any(part in key for part in harmless)],
         "unreadable": info.get("error_msgs", ()),
     }
-    found = [f"{len(keys)} {what} ({_first(keys)})" for what, keys in wrong.items() if keys]
-    if found:
-        raise WeightsError(f"{where} does not fit its architecture: tensors {'; '.join(found)}")
+    complaints = [f"{len(keys)} {what} ({_first(keys)})" for what, keys in wrong.items() if keys]
+    if complaints:
+        raise WeightsError(f"{where} does not fit its architecture: tensors {'; '.join(complaints)}")
 
 
 def _first(keys: Iterable[str]) -> str:

@@ -92,15 +92,15 @@ def box_arg(box: Sequence[float], label: str | None = None) -> dict[str, Json]:
 def expects(key: str, value: str | int) -> Callable[[Evidence], str | None]:
     """Return a check that describes the error if a field of `data` has another value."""
 
-    def wrong(found: Evidence) -> str | None:
-        return None if found.data[key] == value else f"{key} is {found.data[key]!r}, expected {value!r}"
+    def wrong(evidence: Evidence) -> str | None:
+        return None if evidence.data[key] == value else f"{key} is {evidence.data[key]!r}, expected {value!r}"
 
     return wrong
 
 
-def rows_of(found: Evidence, key: str) -> list[Mapping[str, Json]]:
+def rows_of(evidence: Evidence, key: str) -> list[Mapping[str, Json]]:
     """The objects in a list of `data`; none where it is no list."""
-    rows = found.data[key]
+    rows = evidence.data[key]
     return [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
 
 

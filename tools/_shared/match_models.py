@@ -117,12 +117,14 @@ class MatchModel:
         return [_on_originals(pair, one) for pair, one in zip(pairs, matches, strict=True)]
 
 
-def _on_originals(pair: PreparedPair, found: Matches) -> Matches:
+def _on_originals(pair: PreparedPair, matches: Matches) -> Matches:
     """Matches in pixels of the views as matches in pixels of the original pictures."""
-    if not all(np.isfinite(values).all() for values in (found.first, found.second, found.scores)):
+    if not all(np.isfinite(values).all() for values in (matches.first, matches.second, matches.scores)):
         raise ToolError("the matcher returned values that are not finite")
     first, second = pair.views
-    return Matches(first.to_original(found.first), second.to_original(found.second), found.scores, found.matcher)
+    return Matches(
+        first.to_original(matches.first), second.to_original(matches.second), matches.scores, matches.matcher
+    )
 
 
 def _load(weights: str, device: str) -> PairNetwork:

@@ -109,10 +109,12 @@ def match_views(first: View, second: View) -> Matches:
     """Matches in pixels of the original pictures; empty where nothing fits."""
     pair = (_grey(first), _grey(second))
     masks = (_mask(first), _mask(second))
-    found = _match(pair, masks, "sift")
-    if len(found) < ENOUGH:
-        found = _joined(found, _match(pair, masks, "orb"))
-    return Matches(first.to_original(found.first), second.to_original(found.second), found.scores, found.matcher)
+    matches = _match(pair, masks, "sift")
+    if len(matches) < ENOUGH:
+        matches = _joined(matches, _match(pair, masks, "orb"))
+    return Matches(
+        first.to_original(matches.first), second.to_original(matches.second), matches.scores, matches.matcher
+    )
 
 
 def _joined(first: Matches, second: Matches) -> Matches:

@@ -204,9 +204,9 @@ class LearnedDepth(Learned[DepthArgs, SpottedImage, DepthValues, DepthModel]):
         """Which point is nearest, and the map. Raises `ToolError` for values that are not finite."""
         return self._evidence(request, prepared.spots, depth_map(output, metric=self.model.metric))
 
-    def _evidence(self, request: Request[DepthArgs], spots: Sequence[Spot], found: DepthMap) -> Evidence:
+    def _evidence(self, request: Request[DepthArgs], spots: Sequence[Spot], depth: DepthMap) -> Evidence:
         size = (request.images[0].shape[0], request.images[0].shape[1])
-        values = [found.at(spot.x, spot.y, size) for spot in spots]
+        values = [depth.at(spot.x, spot.y, size) for spot in spots]
         depths = [value["depth_0_1"] for value in values]
         ranking = rank_by_map(depths, spots)
         order = sorted(range(len(spots)), key=lambda index: -depths[index])
@@ -214,7 +214,7 @@ class LearnedDepth(Learned[DepthArgs, SpottedImage, DepthValues, DepthModel]):
             f"{spot.label or n} {v['depth_m']:.1f} m" for n, (spot, v) in _numbered(spots, values) if "depth_m" in v
         ]
         basis = "Basis: a depth network" + (f"; {', '.join(metres[:LISTED])}" if metres else "") + "."
-        picture = Picture(draw_depth(found.nearness, size, _drawn(spots)))
+        picture = Picture(draw_depth(depth.nearness, size, _drawn(spots)))
         data = {**_data(spots, values, ranking), "cues": {}}
         text = "\n".join((_head(spots, ranking), *_order(spots, order, depths), basis))
         return Evidence(text, data, ranking.confidence, (picture,))

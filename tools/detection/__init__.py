@@ -108,10 +108,10 @@ def describe(names: Sequence[str], kept: Sequence[Detection], unknown: Sequence[
 def _listed(names: Sequence[str], kept: Sequence[Detection], unknown: Sequence[str], boxes: int) -> str:
     lines = []
     for name in names[:LISTED_NAMES]:
-        found = [one for one in kept if one.name == name]
-        places = "; ".join(f"{_corners(one.box)} ({one.score:.2f})" for one in found[:boxes])
-        more = f"; {len(found) - boxes} more" if boxes and len(found) > boxes else ""
-        lines.append(f"{len(found)} x {name[:40]} in image 1" + (f": {places}{more}" if places else "") + ".")
+        detections = [one for one in kept if one.name == name]
+        places = "; ".join(f"{_corners(one.box)} ({one.score:.2f})" for one in detections[:boxes])
+        more = f"; {len(detections) - boxes} more" if boxes and len(detections) > boxes else ""
+        lines.append(f"{len(detections)} x {name[:40]} in image 1" + (f": {places}{more}" if places else "") + ".")
     rest = [*names[LISTED_NAMES:], *(f"{name} (not among its classes)" for name in unknown)]
     if rest:
         lines.append(f"Also asked for: {', '.join(rest)}"[:160])

@@ -92,11 +92,11 @@ def _named(one: NoiseStatistics) -> dict[str, float]:
 def _say(words: str, unit: str, values: Sequence[float], span: tuple[float, float]) -> str:
     """A statistic of each image beside its range, and which of them leave it."""
     low, high = span
-    told = []
+    numbers = []
     for number, value in enumerate(values, 1):
         where = " (below)" if value < low else " (above)" if value > high else ""
-        told.append(f"{number}: {value:{unit}}{where}")
-    return f"{words} [{low:{unit}} to {high:{unit}}], image {', '.join(told)}."
+        numbers.append(f"{number}: {value:{unit}}{where}")
+    return f"{words} [{low:{unit}} to {high:{unit}}], image {', '.join(numbers)}."
 
 
 class LearnedForensics(Learned[ForensicsArgs, Any, Logits, SyntheticDetector]):
@@ -119,12 +119,12 @@ class LearnedForensics(Learned[ForensicsArgs, Any, Logits, SyntheticDetector]):
 
     def finish(self, request: Request[ForensicsArgs], prepared: Any, output: Logits) -> Evidence:
         """Decide which image is synthetic. Raises `ToolError` for values that are not finite."""
-        found = scores(output)
-        evidence = judge(found, "a network trained to tell them apart")
+        synthetic = scores(output)
+        evidence = judge(synthetic, "a network trained to tell them apart")
         pictures = []
         for number, pixels in enumerate(request.images):
             canvas = Overlay(pixels)
-            canvas.legend(f"score synthetic {found[number]:.2f} (0-1)")
+            canvas.legend(f"score synthetic {synthetic[number]:.2f} (0-1)")
             pictures.append(Picture(canvas.pixels, of=number))
         return Evidence(evidence.text, evidence.data, evidence.confidence, tuple(pictures))
 

@@ -234,8 +234,8 @@ class SecondOpinion(Learned[JigsawArgs, PuzzleInput, list[FeatureGrid], DenseFea
 
     def compute(self, prepared: Sequence[PuzzleInput]) -> list[list[FeatureGrid]]:
         """The features of every picture of each undecided puzzle; all requests share passes."""
-        found = iter(self.model.predict([whole for one in prepared for whole in one.wholes]))
-        return [[next(found) for _ in one.wholes] for one in prepared]
+        features = iter(self.model.predict([whole for one in prepared for whole in one.wholes]))
+        return [[next(features) for _ in one.wholes] for one in prepared]
 
     def finish(self, request: Request[JigsawArgs], prepared: PuzzleInput, output: list[FeatureGrid]) -> Evidence:
         """As `report`, with `"by"`, "seams" or "features", and the `"cosine"` of each candidate, null where not asked.
@@ -248,9 +248,9 @@ class SecondOpinion(Learned[JigsawArgs, PuzzleInput, list[FeatureGrid], DenseFea
         if maps:
             places = [at for _, at, _ in prepared.puzzle.fitted]
             opinion = decide_by_features([affinity(one, at.x, at.y) for one, at in zip(maps, places, strict=True)])
-        found = report(request.images, prepared.puzzle, opinion)
+        evidence = report(request.images, prepared.puzzle, opinion)
         by = "features" if opinion is not None and opinion.best is not None else "seams"
-        return replace(found, data={**found.data, "by": by, "cosine": list(opinion.cosines) if opinion else None})
+        return replace(evidence, data={**evidence.data, "by": by, "cosine": list(opinion.cosines) if opinion else None})
 
 
 def fit_pieces(images: Sequence[Pixels], trim_px: int = 0) -> list[tuple[Pixels, Place, SeamCosts]]:

@@ -72,10 +72,10 @@ def locate(pixels: Pixels, args: MarkersArgs) -> Evidence:
         expected mark was found (without expectations: that those found are right; 0 where none was). An image of less
         than 12 px on a side holds no mark.
     """
-    found = find_all(pixels, args)
-    kept = sure(found)
-    overall = confidence(found, args.labels)
-    return Evidence(describe(told(found), args), marks_data(kept), overall, (Picture(overlay(pixels, kept)),))
+    marks = find_all(pixels, args)
+    kept = sure(marks)
+    overall = confidence(marks, args.labels)
+    return Evidence(describe(told(marks), args), marks_data(kept), overall, (Picture(overlay(pixels, kept)),))
 
 
 def find_all(pixels: Pixels, args: MarkersArgs) -> Marks:
@@ -125,8 +125,8 @@ def confidence(marks: Marks, labels: Sequence[str]) -> float:
 def describe(marks: Marks, args: MarkersArgs) -> str:
     """At most six lines for the model: each mark, its place, and what is unsure or missing."""
     lines = [_say_point(mark) for mark in marks.points] + [_say_box(mark) for mark in marks.boxes]
-    found = {mark.label for mark in all_marks(marks)}
-    missing = [label for label in args.labels if label not in found]
+    named = {mark.label for mark in all_marks(marks)}
+    missing = [label for label in args.labels if label not in named]
     kept = lines[: MOST_LINES - bool(missing)]
     last = [f"Not found in image 1: {', '.join(missing)}."] if missing else []
     while len("\n".join([*kept, *last])) > MOST_CHARACTERS:

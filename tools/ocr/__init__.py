@@ -105,13 +105,13 @@ def _describe(lines: Sequence[TextLine], basis: str) -> str:
 
 
 def _listed(lines: Sequence[TextLine], shown: int) -> str:
-    said = [
+    rows = [
         f'{number}. "{line.text[:shown]}" ({line.score:.2f}) at x {line.box.x0:.0f}-{line.box.x1:.0f}, '
         f"y {line.box.y0:.0f}-{line.box.y1:.0f} px"
         for number, line in enumerate(lines[:LISTED], 1)
     ]
     more = f"{len(lines) - LISTED} more: " + " | ".join(line.text for line in lines[LISTED:]) if lines[LISTED:] else ""
-    return "\n".join([*said, *([more[: 2 * shown]] if more else [])])
+    return "\n".join([*rows, *([more[: 2 * shown]] if more else [])])
 
 
 VERSION = "ocr-2"

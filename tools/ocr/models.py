@@ -179,13 +179,13 @@ class RapidReader:
         """The lines of an image (H, W, 3), in no order. Raises `ToolError` for one that cannot be read."""
         picture = _reduced(pixels)
         # The package reads arrays as OpenCV does, blue first.
-        found = self._engine(np.ascontiguousarray(picture[:, :, ::-1]), use_det=True)
+        output = self._engine(np.ascontiguousarray(picture[:, :, ::-1]), use_det=True)
         # Where nothing is found the package answers with another class, without texts.
-        if getattr(found, "txts", None) is None or found.boxes is None or found.scores is None:
+        if getattr(output, "txts", None) is None or output.boxes is None or output.scores is None:
             return []
         across, down = pixels.shape[1] / picture.shape[1], pixels.shape[0] / picture.shape[0]
         lines = []
-        for corners, text, score in zip(found.boxes, found.txts, found.scores, strict=True):
+        for corners, text, score in zip(output.boxes, output.txts, output.scores, strict=True):
             box = _scaled(_around(np.asarray(corners, np.float32)), across, down)
             lines.append(TextLine(str(text).strip(), float(score), box))
         return [line for line in lines if line.text]

@@ -94,11 +94,13 @@ class BoxRelation(WeightFree[RelationArgs]):
 
     def answer(self, request: Request[RelationArgs]) -> Evidence:
         """The evidence of a request. Raises `ToolError` without a finding of the detection tool."""
-        found = request.needs.get("detection", ())
-        if not found:
+        findings = request.needs.get("detection", ())
+        if not findings:
             raise ToolError("relation: the detection tool was not asked")
         depth = next(iter(request.needs.get("depth", ())), None)
-        verdict = decide(request.args, seen_from(found[0].data), depths_of(depth), depth.confidence if depth else 0.5)
+        verdict = decide(
+            request.args, seen_from(findings[0].data), depths_of(depth), depth.confidence if depth else 0.5
+        )
         return report(request, verdict, "the detection tool")
 
 
@@ -149,14 +151,14 @@ def _describe(args: RelationArgs, verdict: RelationVerdict, basis: str) -> str:
     question = f"the {args.subject[:40]} {args.relation} the {args.reference[:40]}"
     if missing:
         return f"Undecided whether {question}: no {' and no '.join(name[:40] for name in missing)} found in image 1."
-    said = {True: "Yes", False: "No", None: "Undecided"}[verdict.holds]
+    answer = {True: "Yes", False: "No", None: "Undecided"}[verdict.holds]
     degree = "no depth" if verdict.degree is None else f"degree {verdict.degree:.2f} (0 = no, 1 = yes)"
     places = "; ".join(
         f"{one.name[:30]} x {one.box.x0:.0f}-{one.box.x1:.0f}, y {one.box.y0:.0f}-{one.box.y1:.0f} px"
         for one in (verdict.subject, verdict.reference)
         if one is not None
     )
-    return f"{said}: {question} in image 1; {degree}.\n{places}.\nBasis: boxes of {basis}."
+    return f"{answer}: {question} in image 1; {degree}.\n{places}.\nBasis: boxes of {basis}."
 
 
 def _detection_arguments(args: Args) -> Mapping[str, Json] | None:

@@ -31,12 +31,12 @@ __all__ = ["SpecialistAnswer", "ask_specialists", "asks", "claimed", "has_rule",
 @cache
 def rules() -> Mapping[str, Rule]:
     """The rules of all files here, by route. Raises `ValueError` for a route that two files answer differently."""
-    found: dict[str, Rule] = {}
+    by_route: dict[str, Rule] = {}
     for name in names("tools.rules"):
         for route, rule in load("tools.rules", name).items():
-            if found.setdefault(route, rule) is not rule:
+            if by_route.setdefault(route, rule) is not rule:
                 raise ValueError(f"tools/rules/{name}.py: another file has another rule for {route!r}")
-    return found
+    return by_route
 
 
 def has_rule(prompt: Prompt) -> bool:
@@ -50,8 +50,8 @@ def tools_asked(benchmark: str, routes: Collection[str] | None = None) -> frozen
     Those of the rules in the file of its name; of all files where it has none. With `routes` only of the rules for
     these; a route that no rule is for adds nothing.
     """
-    own: Mapping[str, Rule] = load("tools.rules", benchmark) if benchmark in names("tools.rules") else rules()
-    return frozenset(tool for route, rule in own.items() if routes is None or route in routes for tool in rule.tools)
+    asked: Mapping[str, Rule] = load("tools.rules", benchmark) if benchmark in names("tools.rules") else rules()
+    return frozenset(tool for route, rule in asked.items() if routes is None or route in routes for tool in rule.tools)
 
 
 async def ask_specialists(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
@@ -102,7 +102,7 @@ class _OracleSpoke(Exception):
 
 
 def _for_rule(rule: Rule, route: str, tool: CallTool) -> CallTool:
-    """The context's tools, limited to those of the rule. Raises `_OracleSpoke` with an oracle's answer to end the rule."""
+    """The context's tools, limited to those of the rule. Raises `_OracleSpoke` with an oracle's answer to end it."""
 
     async def call(name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
         if name not in rule.tools:

@@ -83,8 +83,8 @@ def letter(key: str = "best") -> Reading:
     """The letter under a key of the finding, as "Point B", "Box B" or "B is closer" name it."""
 
     def reading(finding: Finding, prompt: Prompt) -> str | None:
-        found = finding.data.get(key)
-        return rf"\b{re.escape(found)}\b" if isinstance(found, str) else None
+        label = finding.data.get(key)
+        return rf"\b{re.escape(label)}\b" if isinstance(label, str) else None
 
     return reading
 
@@ -202,22 +202,22 @@ def boxed_thing(text: str) -> str | None:
 
     What LVIS adds in brackets to tell two meanings apart, as in "the tank top (clothing)", is left out.
     """
-    found = re.search(
+    match = re.search(
         r"\b(?:encloses?|locali[sz]es?|surrounds?|fits?|contains?) the (?P<name>[a-z][a-z' -]*?)"
         r"(?: \([a-z -]+\))?(?: (?:more|most|better|best)\b[a-z ]*)?\s*\?",
         text,
         re.IGNORECASE,
     )
-    return found["name"] if found else None
+    return match["name"] if match else None
 
 
 def asked_relation(text: str) -> AskedRelation | None:
     """The relation a yes-no question asks for; None for facing, being part of, or any other wording."""
-    if found := re.search(r"\bdoes the (?P<a>[a-z -]+?) contain the (?P<b>[a-z -]+?)\s*\?", text, re.IGNORECASE):
-        return AskedRelation(found["a"].lower(), "containing", found["b"].lower())
+    if match := re.search(r"\bdoes the (?P<a>[a-z -]+?) contain the (?P<b>[a-z -]+?)\s*\?", text, re.IGNORECASE):
+        return AskedRelation(match["a"].lower(), "containing", match["b"].lower())
     # The longest phrase is tried first: "on top of" before "on".
     for phrase in sorted(PHRASES, key=len, reverse=True):
-        found = re.search(rf"\b(?:is|are) the (?P<a>[a-z -]+?) {phrase} the (?P<b>[a-z -]+?)\s*\?", text, re.IGNORECASE)
-        if found:
-            return AskedRelation(found["a"].lower(), PHRASES[phrase], found["b"].lower())
+        match = re.search(rf"\b(?:is|are) the (?P<a>[a-z -]+?) {phrase} the (?P<b>[a-z -]+?)\s*\?", text, re.IGNORECASE)
+        if match:
+            return AskedRelation(match["a"].lower(), PHRASES[phrase], match["b"].lower())
     return None

@@ -65,8 +65,8 @@ async def order_of_boxes(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer
 @asks("detection", "saliency")
 async def more_salient_name(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
     """Q5: the named thing that stands out most; each is looked for by detection first."""
-    found = await _detected(prompt, ctx, [_bare(choice) for choice in prompt.choices])
-    ranking = None if found is None else await _ranked(prompt, ctx, found)
+    boxes = await _detected(prompt, ctx, [_bare(choice) for choice in prompt.choices])
+    ranking = None if boxes is None else await _ranked(prompt, ctx, boxes)
     return None if ranking is None else choose(ranking.order[0], "saliency", ranking.finding)
 
 
@@ -86,8 +86,8 @@ async def rank_of_name(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer |
     if name is None:
         ctx.rule("no name", "the question names no thing to rank")
         return None
-    found = await _detected(prompt, ctx, [name])
-    return None if found is None else await _rank(prompt, ctx, found[0])
+    boxes = await _detected(prompt, ctx, [name])
+    return None if boxes is None else await _rank(prompt, ctx, boxes[0])
 
 
 @asks("saliency")
@@ -159,13 +159,13 @@ def rank_in(choice: str) -> int | None:
 
 def ranked_thing(text: str) -> str | None:
     """The thing whose place a question asks for: "Which place has the red car among all objects?" is "red car"."""
-    found = re.search(
+    match = re.search(
         r"\b(?:place|rank|ranking|position)\s+(?:has|of|does|is)\s+(?:the|an?)\s+(?P<name>[a-z][a-z' -]*?)\s+"
         r"(?:among|in|have|take|hold|rank|by)\b",
         text,
         re.IGNORECASE,
     )
-    return found["name"].lower() if found else None
+    return match["name"].lower() if match else None
 
 
 @dataclass(frozen=True)
@@ -178,8 +178,8 @@ class SaliencyRanking:
 
     def values(self) -> list[float] | None:
         """The saliency of each box relative to the most salient one, by place; None if the finding omits one."""
-        told = [number_of(row, "saliency_0_1") for row in rows_of(self.finding, "objects")]
-        known = [value for value in told if value is not None]
+        saliencies = [number_of(row, "saliency_0_1") for row in rows_of(self.finding, "objects")]
+        known = [value for value in saliencies if value is not None]
         if len(known) != len(self.order):
             return None
         return [known[self.order.index(place)] for place in range(len(known))]

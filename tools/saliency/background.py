@@ -167,5 +167,5 @@ def _background(unlike: Matrix, beside: npt.NDArray[np.bool_], border: npt.NDArr
 def _contrast(unlike: Matrix, places: Matrix, background: Vector) -> Vector:
     """Background weighted contrast 0..1 (equation 8)."""
     near = np.exp(-(_distances(places) ** 2) / (2 * PLACE_SIGMA**2))
-    found = (unlike * near) @ background
-    return np.asarray((found - found.min()) / max(float(np.ptp(found)), 1e-9), np.float64)
+    contrast = (unlike * near) @ background
+    return np.asarray((contrast - contrast.min()) / max(float(np.ptp(contrast)), 1e-9), np.float64)

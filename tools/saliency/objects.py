@@ -65,9 +65,9 @@ def salient_objects(values: SaliencyMap) -> list[Region]:
         return []
     masks, threshold = _marked(values)
     pieces = [piece for mask in masks for piece in _parted(values, mask, threshold)]
-    found = sorted((_region(piece, values) for piece in pieces), key=lambda region: -region.prominence)
+    regions = sorted((_region(piece, values) for piece in pieces), key=lambda region: -region.prominence)
     kept: list[Region] = []
-    for region in found:
+    for region in regions:
         box = region.box_0_1
         if not any(shared_area(box, other.box_0_1) > WITHIN * area(box) for other in kept):
             kept.append(region)

@@ -78,13 +78,13 @@ class GrabCut(WeightFree[SegmentationArgs]):
             )
         on, off, box = read_prompt(request)
         pixels = request.images[0]
-        found = cut_out(pixels, box, on, off)
-        clear = 1 - float(np.exp(-contrast(pixels, found.mask) / CLEAR_CONTRAST))
-        sure = WEIGHT_FREE_CERTAIN * clear * (CUT_OFF if found.cut_off else 1.0)
+        cutout = cut_out(pixels, box, on, off)
+        clear = 1 - float(np.exp(-contrast(pixels, cutout.mask) / CLEAR_CONTRAST))
+        sure = WEIGHT_FREE_CERTAIN * clear * (CUT_OFF if cutout.cut_off else 1.0)
         basis = "colour alone (GrabCut)"
-        if found.cut_off:
+        if cutout.cut_off:
             basis += "; it runs along the edge of what was searched, so part of its outline is no edge of a thing"
-        return report(pixels, found.mask, clear, sure, "points" if on else "box", basis)
+        return report(pixels, cutout.mask, clear, sure, "points" if on else "box", basis)
 
 
 class LearnedSegmentation(Learned[SegmentationArgs, Any, MaskOutput, Segmenter]):
@@ -150,10 +150,10 @@ def bounds(mask: Mask) -> Box | None:
 
 def outline(mask: Mask) -> list[Json]:
     """The outer line of the largest part as [x, y] in pixels, at most `OUTLINE_POINTS` corners; empty for no mask."""
-    found, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
-    if not found:
+    contours, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
+    if not contours:
         return []
-    largest = max(found, key=cv2.contourArea)
+    largest = max(contours, key=cv2.contourArea)
     tolerance = 0.5
     line = largest
     while len(line) > OUTLINE_POINTS:

@@ -258,13 +258,13 @@ def contrast(pixels: Pixels, mask: Mask) -> float:
 def _like(pixels: Pixels, places: Sequence[tuple[int, int]]) -> Mask:
     """The pixels connected to the places through pixels of their colour."""
     lab = cv2.cvtColor(cv2.GaussianBlur(pixels, (0, 0), 1.5).astype(np.float32) / 255, cv2.COLOR_RGB2LAB)
-    found = np.zeros(pixels.shape[:2], bool)
+    connected = np.zeros(pixels.shape[:2], bool)
     for x, y in places:
         window = lab[max(0, y - 2) : y + 3, max(0, x - 2) : x + 3].reshape(-1, 3)
         near = np.linalg.norm(lab - np.median(window, axis=0), axis=2) < NEAR_COLOUR
         _, parts = cv2.connectedComponents(near.astype(np.uint8))
-        found |= (parts == parts[y, x]) & near
-    return found
+        connected |= (parts == parts[y, x]) & near
+    return connected
 
 
 def _enlarged(mask: Mask, pixels: Pixels) -> Mask:

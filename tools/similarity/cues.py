@@ -63,8 +63,8 @@ def likeness(first: StatisticsDescription, second: StatisticsDescription) -> dic
         "layout": float(np.linalg.norm(first.cells - second.cells, axis=1).mean()),
         "style": float(np.abs(first.style - second.style).mean()),
     }
-    found = {name: float(np.exp(-distance / SCALE_OF[name])) for name, distance in distances.items()}
-    return {**found, "all": sum(found.values()) / len(found)}
+    likenesses = {name: float(np.exp(-distance / SCALE_OF[name])) for name, distance in distances.items()}
+    return {**likenesses, "all": sum(likenesses.values()) / len(likenesses)}
 
 
 def _style(colours: Vector, strength: Vector) -> Vector:

@@ -121,8 +121,8 @@ def likeness(first: FeatureDescription, second: FeatureDescription) -> dict[str,
         "layout": float((first.patches[:count] * second.patches[:count]).sum(axis=1).mean()),
         "style": float(np.mean([(a * b).sum() for a, b in zip(first.grams, second.grams, strict=True)])),
     }
-    found = {name: min(1.0, max(0.0, value)) for name, value in cosines.items()}
-    return {**found, "all": sum(found.values()) / len(found)}
+    likenesses = {name: min(1.0, max(0.0, value)) for name, value in cosines.items()}
+    return {**likenesses, "all": sum(likenesses.values()) / len(likenesses)}
 
 
 def _host(tensor: Any) -> Array:

@@ -65,17 +65,17 @@ class Rule(Protocol):
 class RuleInWords:
     """A rule that is a function."""
 
-    said: Callable[[Prompt, SolverContext], Awaitable[SpecialistAnswer | None]]
+    answer: Callable[[Prompt, SolverContext], Awaitable[SpecialistAnswer | None]]
     tools: tuple[str, ...]
 
     async def __call__(self, prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
         """Return the function's answer, or None for an abstention."""
-        return await self.said(prompt, ctx)
+        return await self.answer(prompt, ctx)
 
 
 def asks(*tools: str) -> Callable[[Callable[[Prompt, SolverContext], Awaitable[SpecialistAnswer | None]]], Rule]:
     """Make a function a rule, and name the tools that it may ask: `@asks("detection", "ocr")`."""
-    return lambda said: RuleInWords(said, tools)
+    return lambda answer: RuleInWords(answer, tools)
 
 
 def choose(
