@@ -29,7 +29,7 @@ class BareLoop:
 
 
 Ready = Callable[[Any, Sequence[Pixels]], Mapping[str, Any]]
-"""What a processor makes of one batch of images."""
+"""The output of a processor for one batch of images."""
 Read = Callable[[Any, Any], None]
 """Copies what a tool reads of a processor's post-processing, or of the outputs, to the host."""
 

@@ -5,8 +5,8 @@
         requests = server.log()   # one `Served` a request, in the order of their ends
 
 It runs in a process of its own, so that what a client costs is not mixed with what the server costs. A request that
-offers tools gets one call of `crop`; every other one gets an answer. The question is told by the words "question 17" of
-its prompt. `answer_body` and `read_request` serve other servers too.
+offers tools gets one call of `crop`; every other one gets an answer. The words "question 17" of its prompt identify the
+question. `answer_body` and `read_request` serve other servers too.
 """
 
 from __future__ import annotations

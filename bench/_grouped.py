@@ -69,7 +69,7 @@ class Kind:
 
 
 def drawn(rng: np.random.Generator, clusters: int) -> Floats:
-    """The difficulty of every cluster."""
+    """The difficulty of each cluster."""
     return rng.choice(np.array(DIFFICULTIES), clusters)
 
 
@@ -218,7 +218,7 @@ def grouped(simulations: int, seed: int) -> Iterator[Grouped]:
 
 
 def measured(name: str, clusters: int, setting: str, truth: float, pairs: Sequence[Sides]) -> Grouped:
-    """What the simulations of one metric come to; no interval and no p value count as not covering and not rejected."""
+    """Aggregate the simulations of one metric; no interval and no p value count as not covering and not rejected."""
     held, widths, rejected = 0, [], [0, 0]
     for number, (a, b) in enumerate(pairs):
         by_formula, by_swapping = contrast(a, b, LEVEL), randomisation(a, b, DRAWS, seed=number)

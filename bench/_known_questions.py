@@ -40,7 +40,7 @@ WORDS = ("STREET", "MARKET", "EXIT", "BAKERY", "PLATFORM", "APRIL", "LIBRARY", "
 
 @dataclass(frozen=True)
 class Question:
-    """Image files, arguments, and what tells whether a finding is right."""
+    """Image files, arguments, and a function that decides whether a finding is right."""
 
     files: tuple[bytes, ...]
     args: Mapping[str, Json]
@@ -233,7 +233,7 @@ def segmentation(index: int, seed: int) -> Question:
 
 
 def semantic_correspondence(index: int, seed: int) -> Question:
-    """The same thing of three in a darker copy."""
+    """One of three things, and its darker copy."""
     _, scene = _scene(index, seed, 3, 4)
     picture = scene.draw()
     centres = [((x0 + x1) / 2, (y0 + y1) / 2) for x0, y0, x1, y1 in (thing.box for thing in scene.things)]

@@ -1,4 +1,4 @@
-"""What printed cells say of other printed cells of the same paper: averages, totals, products and counts.
+"""Check printed cells against other printed cells of their paper: averages, totals, products and counts.
 
 Each function takes the printed cells of one benchmark and yields the cells
 that others decide, with the value that follows and how; a value is in the unit of its cell.

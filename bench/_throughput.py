@@ -48,7 +48,7 @@ LEAST_RATIO = 0.8
 
 @dataclass(frozen=True)
 class Load:
-    """What is measured: which networks, where, real or tiny, how many requests at once, how often."""
+    """Parameters of a measurement: which networks, where, real or tiny, how many requests at once, how often."""
 
     networks: tuple[str, ...]
     device: str
@@ -137,7 +137,7 @@ def puzzle(whole: Pixels, other: Pixels) -> tuple[Pixels, ...]:
 
 
 def arguments(network: Network, name: str, turn: int) -> dict[str, Json]:
-    """What a request of this turn asks. Points and boxes move from turn to turn, so that no finding is in the cache."""
+    """Arguments of a request in this turn. Points and boxes move with each turn, so that the cache has no finding."""
     box: dict[str, Json] = dict(zip(("x0", "y0", "x1", "y1"), (BOX_PX[0] + turn, *BOX_PX[1:]), strict=True))
     spots: list[Json] = [{"x": 120 + turn, "y": 300, "label": "A"}, {"x": 400, "y": 90, "label": "B"}]
     by_tool: dict[str, dict[str, Json]] = {
@@ -206,7 +206,7 @@ async def _turns(
 
 @contextmanager
 def counting(counted: str) -> Iterator[Passes]:
-    """Count forward passes of modules of a class, whoever calls them."""
+    """Count forward passes of modules of a class, whatever code calls them."""
     from torch.nn.modules.module import register_module_forward_hook
 
     passes = Passes(counted)
@@ -248,7 +248,7 @@ def table(setting: Load) -> Table:
 
 
 def rows(setting: Load) -> tuple[tuple[str, ...], ...]:
-    """A row a network; each is told on stderr as soon as it is known, so that who interrupts keeps what there is."""
+    """Yield a row per network; each is printed on stderr at once, so that an interrupted bench keeps its rows."""
     found = []
     for number, name in enumerate(setting.networks, 1):
         found.append(row(measure(name, setting)))

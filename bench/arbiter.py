@@ -79,7 +79,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Model:
-    """What one MLLM said to each question, by id, and what a calibration would count of it."""
+    """The replies of one MLLM by id, and what a calibration would count of them."""
 
     name: str
     said: Mapping[str, str]
@@ -111,7 +111,7 @@ def run_of(data: Path, tasks: Sequence[str], solver: str, out: Path, model: str 
 
 
 def heard(folder: RunFolder) -> Told:
-    """What the specialist said in a run."""
+    """Collect the specialist's answers of a run."""
     benchmark: Benchmark = load("hybrid.benchmarks", folder.manifest["identity"]["benchmark"])
     questions = folder.questions()
     found = []
@@ -170,14 +170,14 @@ def _tasks(told: Told) -> tuple[str, ...]:
 
 
 def credit(benchmark: Benchmark, item: Item, text: str, outcome: Outcome = Outcome.ANSWERED) -> float:
-    """What a reply is worth, 0..1."""
+    """The score of a reply, 0..1."""
     score = benchmark.score(item.question, (Exchange(item.prompt, Reply(text, outcome)),), CREDIT)
     assert score.correct is not None  # noqa: S101 - BLINK's answers are right or wrong
     return score.correct
 
 
 def trust_of(told: Told, model: Model, part_of: Callable[[str], Part], without: Part) -> Trust:
-    """What would be measured on all units but those of one part."""
+    """The trust measured on all units but those of one part."""
     counted = (*told.counted, *model.counted)
     return Trust(dict(measurements(case for case in counted if part_of(case.unit) != without)))
 
@@ -218,7 +218,7 @@ class Measured:
     """Model, rule, item."""
 
     def accuracy(self, model: str, rule: str) -> float:
-        """Of one model by one rule."""
+        """The replies of one model under one rule."""
         return mean(self.by_model[model][rule][item] for item in self.items)
 
     def mean(self, rule: str) -> float:

@@ -1,4 +1,4 @@
-"""What a finding costs that is in the cache, and how many forward passes a second solver makes.
+"""Measure the cost of a finding that is in the cache, and the forward passes that a second solver makes.
 
     uv run python -m bench.cache [--calls 400] [--flight 16] [--json FILE]
 

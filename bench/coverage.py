@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 CHANCE = 0.25
-"""What an abstention is worth."""
+"""The score of an abstention."""
 ABSTAINED = 0.3
 LEVEL = 0.95
 CLUSTERS = (5, 10, 20, 50, 200)
@@ -105,7 +105,7 @@ def summed(
     ends: Sequence[Interval | None],
     rejected: float | None,
 ) -> Measured:
-    """What the intervals of all simulations come to."""
+    """Aggregate the intervals of all simulations."""
     known = [found for found in ends if found is not None]
     held = sum(found.low - 1e-12 <= truth <= found.high + 1e-12 for found in known)
     width = float(np.mean([found.high - found.low for found in known])) if known else math.nan

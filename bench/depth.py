@@ -59,7 +59,7 @@ FOLDS, REPEATS = 10, 10
 
 @dataclass(frozen=True)
 class Answer:
-    """What an item gave: 1 right, 0 wrong, 0.5 undecided."""
+    """The score of an item: 1 right, 0 wrong, 0.5 undecided."""
 
     score: float
     confidence: float

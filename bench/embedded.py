@@ -1,4 +1,4 @@
-"""What the embedded model answers alone, with tools, and with tools that say nothing, on questions that it never saw.
+"""Accuracy of the embedded model alone, with tools, and with tools that say nothing, on questions that it never saw.
 
     uv run python -m bench.embedded [--questions 500] [--seed 1] [--benchmark blink]... [--out DIR] [--json FILE]
 

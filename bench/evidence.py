@@ -1,4 +1,4 @@
-"""What reading the steps of a run costs: findings, and the sections of a comparison that are made of them.
+"""Measure the cost of reading the steps of a run: findings, and the sections of a comparison that are made of them.
 
     uv run python -m bench.evidence [--questions 20000] [--json FILE]
 
@@ -115,7 +115,7 @@ def _first_option(attempt: Attempt) -> Attempt:
 
 
 def measured(benchmark: str, folder: RunFolder) -> EvidenceRow:
-    """What the steps of a run cost."""
+    """Measure the cost of the steps of a run."""
     solvers = score_run(folder, ScoreOptions())
     found: Comparison = compare(solvers, ComparisonOptions(pairs=(SolverPair("mllm", "controller"),)))
     controller = next(one for one in solvers if one.solver == "controller")

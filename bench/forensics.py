@@ -1,4 +1,4 @@
-"""What noise and spectrum of photographs are: the reference ranges of the weight-free `forensics` backend.
+"""Statistics of noise and spectrum of photographs: reference ranges of the weight-free `forensics` backend.
 
     uv run python -m bench.forensics --data DIR [--json FILE]
 

@@ -27,7 +27,7 @@ LEFT_OUT = ("seconds", "run", "wall", "busy", "path", "paths")
 
 
 def hybrid(*words: str, home: Path) -> Any:
-    """What a command prints with `--json`. Raises `SystemExit` with its messages where it ends in a usage error."""
+    """Return the JSON that a command prints. Raises `SystemExit` with its messages if it ends in a usage error."""
     done = subprocess.run(  # noqa: S603 - our own words, no shell
         [sys.executable, "-m", "hybrid", *words, "--json"],
         capture_output=True,
@@ -41,7 +41,7 @@ def hybrid(*words: str, home: Path) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """The same JSON without what a machine decides."""
+    """Remove the values that depend on the machine."""
     if isinstance(value, dict):
         return {
             key: plain(inner)

@@ -29,7 +29,7 @@ RIGHT = ((0.6, 0.7), (0.9, 0.95))
 """How often the first and the second solver are right."""
 TRUTHS = (0.0, 0.3, 0.6)
 TASKS = ((0.9, 0.85), (0.6, 0.5), (0.3, 0.4))
-"""The same by task, where the errors are independent within each: what the test of shared mistakes is held against."""
+"""Rates by task, where the errors are independent within each: the reference for the test of shared mistakes."""
 
 
 @dataclass(frozen=True, slots=True)

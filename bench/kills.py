@@ -3,8 +3,8 @@
     uv run python -m bench.kills [--solver mllm] [--questions 1000] [--answered 506] [--repeat 3] [--json FILE]
 
 The server's log tells which replies had been sent when the process was killed, and which requests came for a second
-time when the same command went on. A reply that was on its way at that moment counts as sent, one that the server wrote
-after the kill, to nobody, does not. `kept` is the number of replies sent before the kill that the second command did
+time when the same command went on. A reply in transit at that moment counts as sent, one that the server wrote
+after the kill does not. `kept` is the number of replies sent before the kill that the second command did
 not ask for again; scores of both ways are compared.
 """
 
@@ -29,7 +29,7 @@ GIVE_UP_S = 600.0
 
 @dataclass(frozen=True)
 class Killed:
-    """What one kill cost."""
+    """The cost of one kill."""
 
     solver: str
     answered: int
@@ -85,7 +85,7 @@ def measure(solver: str, questions: Path, answered: int, in_flight: int, whole: 
 
 
 def undisturbed(solver: str, questions: Path, in_flight: int) -> bytes:
-    """The scores of a run that nobody kills."""
+    """The scores of a run that is not killed."""
     with tempfile.TemporaryDirectory() as folder, chat_server(0.0) as server:
         out = Path(folder)
         finish(command(f"hybrid-{solver}", server.url, questions, in_flight, out), out / "home")

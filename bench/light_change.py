@@ -1,4 +1,4 @@
-"""The same picture in another light and through another camera: gain, gamma, colour, shadows, night, blur, noise.
+"""Change the light and the camera of a picture: gain, gamma, colour, shadows, night, blur, noise.
 
 `relit(np.random.default_rng(0), pixels, LIGHTS["extreme"])`. Nothing moves: only what the pixels hold changes.
 """
@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float32]
 LAMPS = 3
 """Lamps of a night picture."""
 NIGHT_GAIN = 0.12
-"""What is left of the daylight at night."""
+"""Share of the daylight that remains at night."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def _gradient(rng: np.random.Generator, height: int, width: int, most: float) ->
 
 
 def _shadows(rng: np.random.Generator, height: int, width: int, count: int) -> Floats:
-    """What is left of the light (H, W) beside things out of view: polygons with edges that are nearly sharp."""
+    """The share of light (H, W) that remains beside things out of view: polygons with edges that are nearly sharp."""
     left = np.ones((height, width), np.float32)
     for _ in range(count):
         corners = np.rint(rng.uniform(-0.3, 1.3, (4, 2)) * (width, height)).astype(np.int32)

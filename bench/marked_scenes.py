@@ -22,7 +22,7 @@ LABEL_SETS: tuple[tuple[str, ...], ...] = (("A", "B"), ("A", "B", "C", "D"), ("R
 RING_COLORS: tuple[Color, ...] = ("red", "white", "grey")
 FONTS: tuple[Font, ...] = ("strokes", "bold", "pillow", "opencv")
 LEAST_CONTRAST = 40.0
-"""Mean difference in grey levels between a ring's colour and what it is drawn on: with less nobody sees it."""
+"""Least mean difference in grey levels between a ring's colour and its background for the ring to be visible."""
 LEAST_SHOWN = 0.5
 """Part of a box's side that other lines and letters leave free: a side drawn over does not say where it was."""
 Meeting = Literal["crossing", "inside", "collinear"]

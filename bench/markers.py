@@ -1,7 +1,7 @@
 """Measure the mark finder on generated scenes, on BLINK's Relative_Depth images and on photographs without marks.
 
     python -m bench.markers --scenes 1000 --seed 200000              letters asked for, as the benchmark's questions do
-    python -m bench.markers --scenes 300 --seed 300000 --unasked     nobody says which letters there are
+    python -m bench.markers --scenes 300 --seed 300000 --unasked     without the letters as arguments
     python -m bench.markers --overlap 400 --seed 400000              two boxes that overlap, by how and by how much
     python -m bench.markers --data DIR                               how often both letters are found on real images
     python -m bench.markers --unmarked DIR                           how often a mark is seen where none is drawn

@@ -5,7 +5,7 @@
 
 Works on a copy of the checkout in a temporary folder. Each subject is mutated by mutmut and only its own tests are run.
 What survives is printed as a diff to read with `--show`: some mutants change nothing that anybody can see (a cache, a
-bound that is never reached), the others ask for a test.
+Survivors are printed as a diff with `--show`: some mutants change nothing that can be observed (a cache, a
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ pytest_add_cli_args_test_selection = {tests}
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of the mutants of a subject."""
+    """The fate of the mutants of a subject."""
 
     subject: str
     mutants: int
@@ -107,7 +107,7 @@ class Outcome:
 def copy_of_checkout(folder: Path) -> None:
     """Put the files that git tracks or could track there, as they are in the working tree."""
     listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],  # noqa: S607 - the git of whoever runs this
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],  # noqa: S607 - the git of the user
         cwd=ROOT,
         capture_output=True,
         check=True,
@@ -146,7 +146,7 @@ def mutate(name: str, subject: Subject, children: int) -> Outcome:
 
 
 def _mutmut(folder: Path, *words: str) -> str:
-    """What mutmut prints."""
+    """The output of mutmut."""
     done = subprocess.run(  # noqa: S603 - our own words, no shell
         [sys.executable, "-m", "mutmut", *words], cwd=folder, capture_output=True, text=True, check=False
     )

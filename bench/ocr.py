@@ -80,7 +80,7 @@ class Rendered:
 
 @dataclass(frozen=True)
 class Read:
-    """What was read of a rendered line, in one row, and the tool's confidence 0..1."""
+    """The reading of a rendered line, in one row, and the tool's confidence 0..1."""
 
     made: Rendered
     said: str
@@ -166,7 +166,7 @@ def distance(first: str, second: str) -> int:
 
 
 def measure(items: int, seed: int, backend: LearnedOcr) -> list[Read]:
-    """What the tool reads of `items` rendered lines."""
+    """The tool's readings of `items` rendered lines."""
     found = []
     for index in range(items):
         made = render(index, seed)

@@ -31,7 +31,7 @@ MOVED = 0.3
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the checks of a tool say of one random network."""
+    """The outcome of the checks of a tool on one random network."""
 
     tool: str
     seed: int

@@ -1,4 +1,4 @@
-"""What a second CPU of a Ray cluster is worth: questions whose tool computes, on clusters of one CPU and of two.
+"""Gain of a second CPU of a Ray cluster: questions whose tool computes, on clusters of one CPU and of two.
 
     OMP_NUM_THREADS=1 uv run --extra ray python -m bench.ray [--questions 60] [--repeat 3] [--json FILE]
 

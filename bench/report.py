@@ -1,4 +1,4 @@
-"""What a report of a large run costs: to write it, and to read it in a browser.
+"""Cost of a report of a large run: to write it, and to read it in a browser.
 
     uv run --group dev python -m bench.report [--questions 20000] [--keep DIR] [--json FILE]
 
@@ -54,7 +54,7 @@ def written(bench: Bench, run: Path, site: Path) -> dict[str, float]:
 
 
 def read(site: Path, questions: int) -> dict[str, float]:
-    """Seconds of what a reader does, in a browser."""
+    """Seconds of a reader's actions in a browser."""
     from playwright.sync_api import sync_playwright
 
     index = (site / "index.html").resolve().as_uri()

@@ -53,7 +53,7 @@ CUT = 0.0099
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one printed cell. `ours` is in the unit of the cell; None where nothing was computed."""
+    """The outcome for one printed cell. `ours` is in the unit of the cell; None where nothing was computed."""
 
     benchmark: str
     cell: Published
@@ -248,7 +248,7 @@ UNREAD: Final[Mapping[str, str]] = {
         "LLaVA-1.6 13B in Table 9 are not listed, because the text that was read has lost them"
     ),
 }
-"""What the published files lack, and so this page."""
+"""Facts that the published files lack, and so this page."""
 
 
 def page(found: Sequence[Verdict]) -> str:

@@ -31,7 +31,7 @@ from tools.saliency import SaliencyArgs, SaliencyCues
 
 @dataclass(frozen=True)
 class Found:
-    """What the tool finds on `items` pictures: shares, and milliseconds a call."""
+    """Results of the tool on `items` pictures: shares, and milliseconds a call."""
 
     items: int
     ms: float
@@ -43,7 +43,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Counted:
-    """What counting answers of `items` questions: how often its number is a choice, and the right one."""
+    """Results of counting on `items` questions: how often the number is a choice, and the right one."""
 
     items: int
     offered: float
@@ -51,7 +51,7 @@ class Counted:
 
 
 def ask(pixels: Pixels, args: SaliencyArgs) -> Evidence:
-    """What the tool finds."""
+    """The tool's finding."""
     return SaliencyCues().run([Request((pixels,), args)])[0]
 
 

@@ -1,4 +1,4 @@
-"""What large runs cost: resume, score and compare of up to 85,147 questions, the number in HVSBench.
+"""Cost of large runs: resume, score and compare of up to 85,147 questions, the number in HVSBench.
 
     uv run python -m bench.scale [--questions 1000]... [--recorded ../shared/data/blink_outputs] [--json FILE]
     uv run python -m bench.scale --tree ../before      # the same of another checkout

@@ -61,7 +61,7 @@ class SeenPath:
 
 @dataclass(frozen=True)
 class Statistics:
-    """What a set of paths has in common; shares are of saccades, `returning` is of fixations."""
+    """Statistics of a set of paths; shares are of saccades, `returning` is of fixations."""
 
     paths: int
     median_deg: float

@@ -1,4 +1,4 @@
-"""What the worker process of the tools costs: CPU and latency of a call, against the same in the process of the run.
+"""Cost of the tools' worker process: CPU and latency of a call, against one in the process of the run.
 
     uv run python -m bench.tool_worker [--calls 400] [--flight 16]
 

@@ -44,7 +44,7 @@ USAGE = 2
 
 @dataclass(frozen=True)
 class Options:
-    """What is measured of the tools."""
+    """Parameters of the measurement of the tools."""
 
     tools: tuple[str, ...]
     items: int

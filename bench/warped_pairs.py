@@ -328,7 +328,7 @@ def _within(places: Array, size: tuple[int, int]) -> npt.NDArray[np.bool_]:
 
 
 def _on_ground(shown: Pixels, covered: npt.NDArray[np.bool_], pixels: Pixels) -> Pixels:
-    """What is shown, over a blurred ground where nothing is; gaps of a pixel are closed from around them."""
+    """The visible picture, over a blurred ground where nothing is; gaps of a pixel are closed from around them."""
     height, width = covered.shape
     weight = cv2.GaussianBlur(covered.astype(np.float32), (0, 0), 1.0)
     spread = cv2.GaussianBlur(np.where(covered[..., None], shown, 0).astype(np.float32), (0, 0), 1.0)

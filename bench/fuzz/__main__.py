@@ -1,4 +1,4 @@
-"""Coverage-guided fuzzing of the code that reads what others wrote.
+"""Coverage-guided fuzzing of the code that reads foreign input.
 
     uv run --with atheris python -m bench.fuzz answers|loaders [--seconds 300]
 
