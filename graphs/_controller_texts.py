@@ -1,4 +1,4 @@
-"""What the controller says to a model besides the question itself; hashed into the manifest with the other texts."""
+"""The controller's messages to a model besides the question itself; hashed into the manifest with the other texts."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 
     {"messages": [{"role": "user", "content": "Which point is closer to the camera?"}], "image_paths": ["room.png"]}
 
-The last message is the question, its lines (A) ..., (B) ... are options. The kit that a run builds for a benchmark
+The last message is the question, its lines (A) ..., (B) ... are options. The context that a run builds for a benchmark
 is replaced by a default one: every tool that has a backend here, the default budgets, and the model named in
 `$HYBRID_MODEL` (`embedded`, a small demonstration model, when it is not set).
 """

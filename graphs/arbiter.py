@@ -1,13 +1,13 @@
-"""The arbiter: the MLLM proposes, the specialist for the question testifies, an explicit rule decides.
+"""The arbiter: the MLLM proposes, the specialist for the question answers, an explicit rule decides.
 
     hybrid run blink --solver arbiter --model openai:gpt-4o [--trust trust.json] [--setting samples=5]
 
 A LangGraph graph of three nodes; `propose` and `ask_specialists` run side by side. The rule (`decide`):
 
-- Without a testimony that can be read the proposal stands as it is.
-- A proposal that cannot be read never beats a testimony.
-- Two that say the same keep the proposal, whose words they are.
-- Of two independent witnesses who disagree, right with the probabilities p and m, the first is the right one with odds
+- Without a readable answer of the specialist the proposal stands as it is.
+- An unreadable proposal never beats a readable answer of the specialist.
+- If both agree, the proposal is kept in its own words.
+- Of two independent answers that differ, right with the probabilities p and m, the first is the right one with odds
   p (1 - m) : m (1 - p). So the larger probability is followed, and the proposal where both are the same. Answers that
   are graded (a scanpath) are compared by the score that is expected of them, on the same scale.
 
@@ -42,7 +42,7 @@ class Arbiter(ModelAndSpecialist):
     samples_itself = True
 
     async def propose(self, prompt: Prompt, ctx: SolverContext) -> Proposal:
-        """What the MLLM says, and with what share of the votes where it is asked several times."""
+        """The MLLM's answer, and its share of the votes if it is asked several times."""
 
         async def once() -> Reply:
             return Reply((await super(Arbiter, self).propose(prompt, ctx)).text)
@@ -65,7 +65,7 @@ class Arbiter(ModelAndSpecialist):
 
 @dataclass(frozen=True)
 class Ruling:
-    """What was decided between two witnesses, and why."""
+    """The decision between two answers, and its reason."""
 
     rule: Literal["adopt", "agree", "keep"]
     """Only `adopt` answers as the specialist does."""
@@ -110,9 +110,9 @@ def ruling(
 def tool_confidence(
     prompt: Prompt, trust: Trust, guess: float, specialist_answer: SpecialistAnswer
 ) -> AnswerConfidence:
-    """The specialist as a witness: what its card claims, recalibrated where it was measured on this route.
+    """The specialist's confidence: its card's claim, recalibrated if it was measured on this route.
 
-    `guess` is what a guess at this prompt is worth, 0..1.
+    `guess` is the expected score of a guess at this prompt, 0..1.
     """
     corrected = trust.recalibration(specialist_answer.tool, specialist_answer.finding.backend, prompt.route)
     return replace(claimed(specialist_answer, prompt, guess), recalibration=corrected)

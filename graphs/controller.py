@@ -6,7 +6,7 @@ A LangGraph graph of two nodes, `model` and `tools`. Every image has a name, mad
 can go to any tool. The calls of one message run side by side; their results come back in the order of the calls. All
 faults are typed and counted, and go back to the model as text: wrong arguments, unknown tools and images, tool errors,
 timeouts, repeated calls, calls beyond the budget. On the last turn the tools are withdrawn and the answer is asked for.
-With an empty menu (`--tools none`) the model is told nothing of tools and answers at once.
+Without tools (`--tools none`) the model gets no instructions about tools and answers at once.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ ASSUMED = (
     "call that the limits allow"
 )
 SAID = f"{TEXTS.instructions}\n{TEXTS.images}"
-"""What every conversation says besides the prompt."""
+"""Text that every conversation holds besides the prompt."""
 UNNAMED = "unknown"
 """The name of a call that cannot be read and has none."""
 MOST_REPEATS = 3
@@ -63,7 +63,7 @@ MOST_REPEATS = 3
 
 @dataclass
 class ControllerInput:
-    """What the nodes of one ask share; never stored. `made` holds the calls made so far, by content."""
+    """Shared objects of the nodes of one ask; never stored. `made` holds the calls made so far, by content."""
 
     prompt: Prompt
     ctx: SolverContext
@@ -82,7 +82,7 @@ class State(TypedDict, total=False):
 
 
 def conversation(prompt: Prompt, ctx: SolverContext) -> list[Message]:
-    """What the model is told before it speaks: the instructions, and the prompt with its images."""
+    """The opening messages to the model: the instructions, and the prompt with its images."""
     # The instructions speak of tools alone: a model that is offered none is asked as the MLLM alone is.
     instructions: list[Message] = [SystemMessage(system_text(ctx))] if ctx.tools_offered else []
     return [*instructions, opening_message(prompt, ctx)]
@@ -98,7 +98,7 @@ async def model(state: State, runtime: Runtime[ControllerInput]) -> State:
     try:
         reply = await ctx.model([*state["messages"], *asked], () if last else ctx.tools_offered)
     except BudgetSpent as error:
-        # Something may have been said before the budget ended; it is scored, and the budget is noted with it.
+        # Earlier words of the model are scored, and the budget is noted with them.
         ctx.rule("budget", str(error), fault=Fault.BUDGET)
         return {"answer": _last_words(state["messages"]), "outcome": Outcome.BUDGET.value}
     said: State = {"messages": [*asked, reply], "turns": turn + 1}
@@ -195,7 +195,7 @@ def _arguments(
 
 
 def _not_run(ctx: SolverContext, error: ToolError, call: ToolCall | InvalidCall, written: Json) -> ToolMessage:
-    """A call that no tool can take, as it was `written`: it counts like every other, and the model is told."""
+    """A call that no tool can take, as it was `written`: it counts like every other, and the model gets the error."""
     try:
         ctx.meter.take_tool_call()
     except BudgetSpent as spent:
@@ -244,7 +244,7 @@ async def _routed(state: State) -> str:
 
 
 def build() -> CompiledStateGraph[State, ControllerInput, State, State]:
-    """The compiled graph; it holds no state of its own, so one serves every ask."""
+    """The compiled graph; it holds no state, so one serves every ask."""
     from langgraph.graph import END, START, StateGraph
 
     builder: StateGraph[State, ControllerInput, State, State] = StateGraph(State, context_schema=ControllerInput)

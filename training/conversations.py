@@ -44,7 +44,7 @@ QUESTIONS_OF_A_ROW: Final = 2
 RECOMBINED: Final = 4
 """Findings that are given to a question in turn, of its own kind."""
 ABSENT: Final = 0.25
-"""Share of the questions that are also told that the tool is not available."""
+"""Share of the questions that also get the message that the tool is not available."""
 AS_TEXT: Final = 0.2
 """Share of the conversations with tools that are held in the text protocol."""
 
@@ -70,7 +70,7 @@ class Held:
 
 
 class Teacher:
-    """A `ChatModel` that knows the right answer: calls the tool that fits, and says what its finding speaks for."""
+    """A `ChatModel` that knows the right answer: calls the tool that fits, and answers with its finding."""
 
     name = "teacher"
     provider = "teacher"
@@ -124,7 +124,7 @@ def hold(batch: Batch, folder: Path) -> Iterator[dict[str, Any]]:
 async def _hold_all(
     benchmark: Benchmark, asked: Sequence[Question], service: ToolService
 ) -> tuple[list[Held], list[Held], list[Held]]:
-    """What is said without tools, with them, and with blank ones."""
+    """Conversations without tools, with them, and with blank ones."""
     tools_offered: tuple[Tool, ...] = tuple(load("tools", name) for name in benchmark.card.tools_offered)
     without, helped, blanked = Teacher(), Teacher(), Teacher()
     real = Control(service)
@@ -144,7 +144,7 @@ async def _hold_all(
 
 @dataclass(frozen=True)
 class _Taught:
-    """The asks of one question, each with its right answer told to the teacher first."""
+    """The asks of one question, each with its right answer given to the teacher first."""
 
     benchmark: Benchmark
     question: Question
@@ -192,7 +192,7 @@ def told(held: Held, finding: ToolMessage) -> Iterator[Held]:
 
 
 def renumbered(held: Held, rng: random.Random) -> Held:
-    """The same conversation about other coordinates: numbers in the question and in the call change together."""
+    """The conversation with other coordinates: numbers in the question and in the call change together."""
     if not re.search(FRACTION, held.ask.text) or call_for(held.ask) is None:
         return held
     text = re.sub(FRACTION, lambda _: f"{rng.randint(4, 96) / 100:.2f}", held.ask.text)

@@ -1,4 +1,4 @@
-"""What the embedded model is taught: which call a question needs, and what a finding's text means for its choices.
+"""The policy taught to the embedded model: which call a question needs, and how a finding's text maps to its choices.
 
     call_for(ask)                     the one call, or None where no weight-free tool fits
     read(ask, finding's text)         the answer that the text speaks for, or None where it speaks for none
@@ -46,7 +46,7 @@ VIEWS: Final[Mapping[tuple[str, str], View]] = {
     ("hvsbench", "Q6"): "prominence",
     ("hvsbench", "Q7"): "prominence",
 }
-"""Tasks of benchmarks that no weight-free tool helps with: what is seen is said first, the answer follows from it."""
+"""Tasks of benchmarks that no weight-free tool helps with: the model first describes the picture, then answers."""
 
 Corners = tuple[float, float, float, float]
 """x0, y0, x1, y1 as fractions of the image."""
@@ -124,7 +124,7 @@ def saliency_of_paths(ask: TaughtAsk) -> ToolCall:
 
 
 def saliency_alone(ask: TaughtAsk) -> ToolCall:
-    """What stands out in the whole image."""
+    """The things that stand out in the whole image."""
     return _tool("saliency", {"image": ask.images[0]})
 
 
@@ -256,4 +256,4 @@ SKILLS: Final = (
     Skill(r"Predict where a person", scanpath, path),
     Skill(r"(?s)(?:arrow point\?|disc directly at the right of).*Options: ", closer_look, by_looking),
 )
-"""What is taught, by the wording of the generated questions."""
+"""Lessons of the policy, by the wording of the generated questions."""

@@ -69,7 +69,7 @@ def _default(field: Any) -> str:
 
 
 def _said(kind: type) -> dict[str, str]:
-    """What stands below each field in the source."""
+    """The docstring below each field in the source."""
     (node,) = ast.parse(inspect.getsource(kind)).body
     assert isinstance(node, ast.ClassDef)  # noqa: S101 - the source of a class
     found = {}

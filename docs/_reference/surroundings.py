@@ -34,7 +34,7 @@ The first of several that is set is used. Keys are never written: neither to a r
 
 
 def exit_codes() -> tuple[Page, ...]:
-    """What each exit code says."""
+    """The meaning of each exit code."""
     rows = [(code(str(number)), escaped(said)) for number, said in EXIT_CODES.items()]
     text = f"""# Exit codes
 

@@ -1,4 +1,4 @@
-"""What every answer parser shares: the `Parsed` result, ordered rules, and the normalisation of a reply's text.
+"""Shared parts of the answer parsers: the `Parsed` result, ordered rules, and the normalisation of a reply's text.
 
 `hybrid.answers.parse` is the way in.
 """
@@ -52,7 +52,7 @@ def first_match(rules: Iterable[Callable[[R], T | None]], reply: R) -> Parsed[T]
 _EDGE: Final = "".join(c for c in map(chr, range(0x3001)) if c.isspace()) + "_"
 _QUOTES: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "‚": "'"})
 _TOKENS: Final = re.compile(r"</?s>|<\|[^|<>\n]{1,40}\|>|<(?:bos|eos|pad|unk|end_of_turn)>|\[/?INST\]")
-# What a model thinks before it answers, in tags or in a channel of its own.
+# Reasoning that a model writes before its answer, in tags or in a separate channel.
 _THOUGHT: Final = r"(?:think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|analysis)"
 _THOUGHT_ENDS: Final = re.compile(rf"</{_THOUGHT}>|<\|channel\|>final<\|message\|>", re.IGNORECASE)
 _THOUGHT_BEGINS: Final = re.compile(rf"<{_THOUGHT}>|<\|channel\|>analysis<\|message\|>", re.IGNORECASE)
@@ -207,7 +207,7 @@ def bare(text: str) -> str:
     return text.strip(string.punctuation + string.whitespace + "。、").casefold()
 
 
-# What a short English option text is called in other languages; only used for whole replies and after a cue.
+# Translations of short English option texts; only used for whole replies and after a cue.
 TRANSLATIONS: Final[dict[str, frozenset[str]]] = {
     "yes": frozenset({"是", "是的", "对", "はい", "예", "네", "sí", "oui", "ja", "sim", "да"}),
     "no": frozenset({"否", "不", "不是", "没有", "いいえ", "아니요", "non", "nein", "não", "нет"}),
@@ -215,7 +215,7 @@ TRANSLATIONS: Final[dict[str, frozenset[str]]] = {
     "right": frozenset({"右", "右边", "右侧", "向右", "오른쪽", "derecha", "droite", "rechts", "direita", "справа"}),
 }
 
-# What a reply announces its answer with, in the languages models fall into: "the answer is", "Answer:",
+# Phrases that announce an answer, in the languages models fall into: "the answer is", "Answer:",
 # "the correct choice would be", "I would choose". A bare "option A" announces nothing: it heads an analysis,
 # as "each option:" does.
 CUE: Final = (

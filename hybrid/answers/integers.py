@@ -142,7 +142,7 @@ _TOTAL: Final = re.compile(
 
 
 def total(text: str) -> int | None:
-    """The last number that is said to be the sum: `2 on the left and 3 on the right, so 5 in total`, `2 + 3 = 5`."""
+    """The last number stated as the sum: `2 on the left and 3 on the right, so 5 in total`, `2 + 3 = 5`."""
     found = list(_TOTAL.finditer(text))
     if not found or (found[-1][3] and any_number(text[found[-1].end() :])):
         return None

@@ -18,7 +18,7 @@ from hybrid.answers.base import Parsed, first_match, undecided
 from hybrid.types import LETTERS
 
 USUAL_LETTERS = LETTERS[:8]
-"""What replies are searched for at least; with more labels than choices, words and initials would be read as labels."""
+"""Least number of labels searched for; with more labels than choices, words and initials would be read as labels."""
 
 
 def letters_for(choices: int) -> str:

@@ -22,10 +22,10 @@ _PLACES: Final = {
     **{word: place for place, word in enumerate(("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th"))},
     "last": len(_ORDINALS),
 }
-# What comes between two labels of an order in words is no longer than this.
+# Longest text between two labels of an order in words.
 _GAP_LENGTH: Final = 80
 _OPENING: Final = "([\"'"
-# What may be said of a label before the next: `B (the dog)`, `B is the most salient`, `B comes first`.
+# Descriptions that may follow a label: `B (the dog)`, `B is the most salient`, `B comes first`.
 _GLOSS: Final = (
     r"(?:\s\([^()\n]{2,40}\))?"
     r"(?:\s(?:is|comes|goes|stands out)\b(?:\s(?:the|most|very|clearly|salient|prominent|striking)\b){0,4})?"

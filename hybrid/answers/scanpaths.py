@@ -1,8 +1,8 @@
 """A reply to a scanpath question (HVSBench Q9 and Q12) -> three lists X, Y, T, or None.
 
 Follows Table 7 of the HVSBench paper: lists behind `X =`, in markdown, in JSON, or under headings such as
-`X-coordinates (normalized):` and `Fixation Durations:`. What counts instead of a reply without lists belongs to the
-scorer.
+`X-coordinates (normalized):` and `Fixation Durations:`. The scorer decides how to count a reply
+without lists.
 """
 
 import math

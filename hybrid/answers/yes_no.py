@@ -21,7 +21,7 @@ from hybrid.answers.base import (
 
 YesNo = Literal["yes", "no"]
 _WORDS: Final[tuple[YesNo, YesNo]] = ("yes", "no")
-# "No" before one of these opens a sentence of its own ("No there is a cat"); before a noun it is a determiner.
+# "No" before one of these opens a separate sentence ("No there is a cat"); before a noun it is a determiner.
 _AFTER_NO: Final = r"(?:the|there|this|that|it|he|she|they|these|those|i|we|because|since|as|you)\b"
 _EITHER: Final = re.compile(r"\byes\s?(?:/|or|and)\s?no\b", re.IGNORECASE)
 # Other words for them. At the beginning of a longer reply `Certainly!` and `Right,` may answer nothing.

@@ -152,7 +152,7 @@ def _rectangles(strokes: Strokes, color: BoxColor, step: float) -> list[Corners]
 
 
 def _at_letter(strokes: Strokes, color: BoxColor, step: float, letter: LetterReading) -> list[Corners]:
-    """The same with the upper left corner at a letter, where a side may also lie under a line of the other colour."""
+    """Candidates with the upper left corner at a letter, where a side may also lie under a line of the other colour."""
     other = COLORS[1 - COLORS.index(color)]
     rows, columns = (
         sorted({run.row for name in (color, other) for run in strokes.runs(name, turned, step)}) for turned in (0, 1)

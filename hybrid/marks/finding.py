@@ -310,7 +310,7 @@ def _point(
 
 
 def point_confidence(ring_score: float, letter_score: float, alone: bool = False) -> float:
-    """Probability, 0..1, that a mark is where and what it is said to be; set on generated marks.
+    """Probability, 0..1, that a mark's place and label are right; set on generated marks.
 
     `alone`: no other mark of its style was found, though A to D are drawn together; then it must be clear.
     """

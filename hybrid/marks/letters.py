@@ -44,7 +44,7 @@ FRAME = {"letter": (20, 20), "REF": (20, 48)}
 
 @dataclass(frozen=True, slots=True)
 class LetterReading:
-    """What a candidate reads as: correlation 0..1 with the best template of each label, best first.
+    """Correlation 0..1 of a candidate with the best template of each label, best first.
 
     `glyph` bounds the letter, `box` its black box as far as it shows, in pixels of the image.
     """

@@ -2,7 +2,7 @@
 
 A line is a ridge of the colour's excess over the other channels, averaged along the line, so that noise averages out
 and a line that JPEG turned grey on its complement still stands out. What another colour's lines and the letters' black
-boxes cover is left out of the average: there nobody knows what was drawn first.
+boxes cover is left out of the average: there the order of drawing is unknown.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NEAR_PX = 8
 LARGEST = 1000.0
 """More than any difference of grey levels."""
 UNSEEN = 0.7
-"""What a pixel that cannot be seen counts as, of a painted one: a side is no less likely for being covered."""
+"""Value of a hidden pixel, as a share of a painted one: a side is no less likely for being covered."""
 LEAST_SEEN_PX = 10
 """Length of a side that must be seen for its colour to say where its edge is."""
 
@@ -84,7 +84,7 @@ class Lines:
         known = np.zeros(excess.shape, bool)
         for step in BESIDE_PX:
             framed = np.pad(mean, ((step, step), (0, 0)), constant_values=-LARGEST)
-            # What is hidden on one side leaves the other one to compare with, as at the picture's border.
+            # Where one neighbour is hidden, the other one is compared with, as at the picture's border.
             beside = np.maximum(framed[: -2 * step], framed[2 * step :])
             there = (mean > -LARGEST) & (beside > -LARGEST)
             self.ridge = np.maximum(self.ridge, np.where(there, mean - beside, 0))

@@ -116,7 +116,7 @@ def _is_ring(field: RingField, reading: LetterReading) -> bool:
 def likely(reading: LetterReading, expected: Sequence[str]) -> dict[str, float]:
     """Labels that a letter may be and the correlation of each, best first.
 
-    A picture may hold letters that nobody asked for; taken for those that were, they would move a mark. They are
+    A picture may hold unexpected letters; taken for expected ones, they would move a mark. They are
     believed where they are whole and clear, and count a little less.
     """
     value = {

@@ -74,7 +74,7 @@ class ReflectanceFacts:
 
 @dataclass(frozen=True)
 class CountFacts:
-    """What is counted and where each instance is."""
+    """The counted thing and the place of each instance."""
 
     name: Name
     boxes: tuple[Rect, ...]
@@ -82,7 +82,7 @@ class CountFacts:
 
 @dataclass(frozen=True)
 class BoxFacts:
-    """What is named, its tight box (from its visible pixels) and the two boxes drawn."""
+    """The named thing, its tight box (from its visible pixels) and the two boxes drawn."""
 
     name: Name
     tight: Rect

@@ -22,7 +22,7 @@ SHAPES = ("cube", "ball")
 
 @dataclass(frozen=True)
 class Name:
-    """What a question calls an object, such as "red cube"."""
+    """The name of an object in questions, such as "red cube"."""
 
     colour: str
     shape: str

@@ -20,7 +20,7 @@ from hybrid.types import Scanpath
 
 WIDTH, HEIGHT = 448, 320
 MOST = len(NAMED_COLOURS)
-"""Most things that stand out: every one has a colour of its own."""
+"""Most things that stand out: each has its own colour."""
 SHAPES = ("square", "circle")
 
 LARGEST_PX, SHRINK, FADE = 42.0, 0.8, 0.1

@@ -140,7 +140,7 @@ class Wall:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What is there and how it is lit. `sun` points towards the light; light strengths are relative.
+    """The solids and the light of a scene. `sun` points towards the light; light strengths are relative.
 
     `haze_m` is the distance in metres after which 1/e of the light is left and the sky's shines instead.
     """
@@ -181,7 +181,7 @@ class _Hit(NamedTuple):
 
 
 class _Buffers:
-    """What is known per pixel while surfaces are added."""
+    """Buffers per pixel while surfaces are added."""
 
     def __init__(self, camera: Camera) -> None:
         size = (camera.height, camera.width)

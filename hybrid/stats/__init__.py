@@ -112,7 +112,7 @@ def wilson(k: int, n: int, level: float = 0.95) -> Interval | None:
 
     E. B. Wilson, JASA 22 (1927) 209-212; method 3 (without continuity correction) in Newcombe, Statistics in Medicine
     17 (1998) 857-872. With all right the upper end is 1 and the lower below 1, so n = 1 is no special case. SciPy's
-    `binomtest` gives the same ends to 1e-15, and takes milliseconds for a p value that nobody asked for.
+    `binomtest` gives the same ends to 1e-15, but takes milliseconds for a p value that is not used here.
     Raises `ValueError` unless 0 <= k <= n and 0 < level < 1.
     """
     if not 0 <= k <= n:
@@ -361,7 +361,7 @@ class _Error:
 
 @dataclass(frozen=True)
 class _Least:
-    """What a p value of no difference must not be below, and the test that says so."""
+    """The lower bound of a p value of no difference, and the test that gives it."""
 
     p_value: float = 0.0
     test: str = SKEWED_T
@@ -400,7 +400,7 @@ class _Scatter:
 
 @dataclass(frozen=True)
 class _Compared:
-    """What `contrast` and `noninferiority` share; without `scatter` nothing can be tested."""
+    """Shared inputs of `contrast` and `noninferiority`; without `scatter` nothing can be tested."""
 
     value_a: float | None
     value_b: float | None
