@@ -108,13 +108,13 @@ def _processor() -> str:
 
 def pictures(count: int, seed: int) -> list[Pixels]:
     """Different pictures of `SIZE`: soft colours with grain, whose JPEG files are as large as photographs'."""
-    found = []
+    images = []
     for index in range(count):
         rng = generator("evaluate", seed, index)
         coarse = Image.fromarray(rng.integers(0, 256, (12, 16, 3), dtype=np.uint8))
         soft = np.asarray(coarse.resize(SIZE, Image.Resampling.BICUBIC), np.int16)
-        found.append(np.clip(soft + rng.integers(-12, 13, soft.shape), 0, 255).astype(np.uint8))
-    return found
+        images.append(np.clip(soft + rng.integers(-12, 13, soft.shape), 0, 255).astype(np.uint8))
+    return images
 
 
 def asked(tool: Tool, count: int) -> tuple[list[Pixels], list[tuple[Pixels, ...]]]:
@@ -217,17 +217,17 @@ def counting(counted: str) -> Iterator[Passes]:
         handle.remove()
 
 
-def row(found: Measured) -> tuple[str, ...]:
+def row(measured: Measured) -> tuple[str, ...]:
     """A row of the table."""
-    sizes = sorted(set(found.passes), reverse=True)
-    shown = ", ".join(f"{found.passes.count(size)} of {size}" for size in sizes)
+    sizes = sorted(set(measured.passes), reverse=True)
+    shown = ", ".join(f"{measured.passes.count(size)} of {size}" for size in sizes)
     return (
-        found.network.title,
-        found.network.tool,
-        f"{found.bare:.3g}",
-        f"{found.service:.3g}",
-        f"{found.service / found.bare:.2f}",
-        str(found.requests),
+        measured.network.title,
+        measured.network.tool,
+        f"{measured.bare:.3g}",
+        f"{measured.service:.3g}",
+        f"{measured.service / measured.bare:.2f}",
+        str(measured.requests),
         shown,
     )
 

@@ -190,11 +190,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="a file for the numbers")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found, counted = asyncio.run(both(Path(folder), options.calls, options.flight))
-    print(shown(found, counted), end="")
+        costs, counted = asyncio.run(both(Path(folder), options.calls, options.flight))
+    print(shown(costs, counted), end="")
     if options.json is not None:
-        told = {"calls": [asdict(row) for row in found], "passes": [asdict(row) for row in counted]}
-        options.json.write_text(json.dumps(told, indent=1) + "\n")
+        numbers = {"calls": [asdict(row) for row in costs], "passes": [asdict(row) for row in counted]}
+        options.json.write_text(json.dumps(numbers, indent=1) + "\n")
 
 
 if __name__ == "__main__":

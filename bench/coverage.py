@@ -163,9 +163,9 @@ def of_pairs(
     for _ in range(simulations):
         sizes = design.sizes(rng)
         counts = drawn(rng, design, sizes, kinds)
-        found = contrast(metric(design, counts @ first, sizes), metric(design, counts @ second, sizes), LEVEL)
-        ends.append(found.interval)
-        rejected += found.p_value is not None and found.p_value < 1 - LEVEL
+        difference = contrast(metric(design, counts @ first, sizes), metric(design, counts @ second, sizes), LEVEL)
+        ends.append(difference.interval)
+        rejected += difference.p_value is not None and difference.p_value < 1 - LEVEL
         total = counts.sum(axis=0)
         by_mcnemar += mcnemar(int(total[0]), int(total[1])) < 1 - LEVEL
     return summed(table, design, pair.name, truth, ends, rejected / simulations), by_mcnemar / simulations

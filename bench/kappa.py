@@ -57,10 +57,10 @@ def joint(right_a: float, right_b: float, value: float) -> NDArray[np.float64]:
     by_chance = right_a * right_b + (1 - right_a) * (1 - right_b)
     agreed = by_chance + value * (1 - by_chance)
     both = (agreed - 1 + right_a + right_b) / 2
-    found = np.array([both, right_a - both, right_b - both, 1 - right_a - right_b + both])
-    if found.min() < 0:
+    shares = np.array([both, right_a - both, right_b - both, 1 - right_a - right_b + both])
+    if shares.min() < 0:
         raise ValueError(f"no two solvers right in {right_a} and {right_b} have kappa {value}")
-    return found
+    return shares
 
 
 def rows_of(

@@ -42,10 +42,10 @@ class Killed:
     same_scores: bool
 
 
-def kill_at(told: Sequence[str], home: Path, server: ChatServer, answered: int) -> tuple[tuple[Served, ...], float]:
+def kill_at(words: Sequence[str], home: Path, server: ChatServer, answered: int) -> tuple[tuple[Served, ...], float]:
     """Start a command, kill it when so many replies were sent, and return the replies sent until then, and when."""
     with (home.parent / "log").open("ab") as log:
-        process = subprocess.Popen(told, env=environment(home), stdout=log, stderr=log)  # noqa: S603
+        process = subprocess.Popen(words, env=environment(home), stdout=log, stderr=log)  # noqa: S603
     until = time.monotonic() + GIVE_UP_S
     while server.count() < answered:
         if process.poll() is not None or time.monotonic() > until:
@@ -58,10 +58,10 @@ def kill_at(told: Sequence[str], home: Path, server: ChatServer, answered: int) 
     return tuple(one for one in server.log() if one.ended <= killed), killed
 
 
-def finish(told: Sequence[str], home: Path) -> None:
+def finish(words: Sequence[str], home: Path) -> None:
     """Run a command to its end."""
     with (home.parent / "log").open("ab") as log:
-        subprocess.run(told, env=environment(home), stdout=log, stderr=log, check=True)  # noqa: S603
+        subprocess.run(words, env=environment(home), stdout=log, stderr=log, check=True)  # noqa: S603
 
 
 def requests_of(log: Sequence[Served]) -> set[tuple[int, int]]:
@@ -74,11 +74,11 @@ def measure(solver: str, questions: Path, answered: int, in_flight: int, whole: 
     client = f"hybrid-{solver}"
     with tempfile.TemporaryDirectory() as folder, chat_server(LATENCY_S) as server:
         out = Path(folder)
-        told = command(client, server.url, questions, in_flight, out)
-        before, killed = kill_at(told, out / "home", server, answered)
+        words = command(client, server.url, questions, in_flight, out)
+        before, killed = kill_at(words, out / "home", server, answered)
         attempts = out / "run" / solver / "attempts.jsonl"
         recorded = attempts.read_bytes().count(b"\n") if attempts.exists() else 0
-        finish(told, out / "home")
+        finish(words, out / "home")
         again = requests_of(before) & requests_of([one for one in server.log() if one.began > killed])
         same = (out / "run" / solver / "scores.jsonl").read_bytes() == whole
     return Killed(solver, len(before), recorded, len(again), len(before) - len(again), same)
@@ -102,15 +102,15 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    found = []
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
         questions = write_questions(Path(folder) / "questions", options.questions)
         whole = undisturbed(options.solver, questions, options.in_flight)
         for _ in range(options.repeat):
-            found.append(measure(options.solver, questions, options.answered, options.in_flight, whole))
-            print(found[-1], flush=True)
+            rows.append(measure(options.solver, questions, options.answered, options.in_flight, whole))
+            print(rows[-1], flush=True)
     if options.json:
-        options.json.write_text(json.dumps([asdict(one) for one in found], indent=1) + "\n")
+        options.json.write_text(json.dumps([asdict(one) for one in rows], indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -176,8 +176,8 @@ def _overlapping(rng: np.random.Generator, size: tuple[int, int], wanted: Meetin
         sides = (a.x1 - a.x0, a.y1 - a.y0, b.x1 - b.x0, b.y1 - b.y0)
         if min(sides) < LEAST_BOX_PX or meeting(a, b) != wanted:
             continue
-        found = share_of_union(a, b)
-        if abs(found - share) <= SHARE_STEP and OVERLAPS[0] <= found <= OVERLAPS[1]:
+        overlap = share_of_union(a, b)
+        if abs(overlap - share) <= SHARE_STEP and OVERLAPS[0] <= overlap <= OVERLAPS[1]:
             return [a, b] if rng.random() < 0.5 else [b, a]
     return None
 

@@ -200,10 +200,10 @@ def real(folder: Path) -> None:
         raise SystemExit(f"no items in {folder}/Relative_Depth")
     images = [(row["idx"], decode(row["image_1"]["bytes"], row["idx"])) for row in rows]
     started = time.perf_counter()
-    found = [(locate(pixels, MarkersArgs(labels=("A", "B"))), name) for name, pixels in images]
+    findings = [(locate(pixels, MarkersArgs(labels=("A", "B"))), name) for name, pixels in images]
     ms = 1000 * (time.perf_counter() - started) / len(rows)
-    both = sum({mark.label for mark in marks_from(evidence.data).points} == {"A", "B"} for evidence, _ in found)
-    least = sorted((round(evidence.confidence, 2), name) for evidence, name in found)[:5]
+    both = sum({mark.label for mark in marks_from(evidence.data).points} == {"A", "B"} for evidence, _ in findings)
+    least = sorted((round(evidence.confidence, 2), name) for evidence, name in findings)[:5]
     print(f"Relative_Depth: both letters on {both}/{len(rows)} images, {ms:.0f} ms an image; least sure: {least}")
 
 

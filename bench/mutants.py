@@ -133,10 +133,10 @@ def mutate(name: str, subject: Subject, children: int) -> Outcome:
             )
         done = _mutmut(folder, "run", "--max-children", str(children))
         _mutmut(folder, "export-cicd-stats")
-        told = folder / "mutants" / "mutmut-cicd-stats.json"
-        if not told.is_file():
+        statistics = folder / "mutants" / "mutmut-cicd-stats.json"
+        if not statistics.is_file():
             raise SystemExit(f"{name}: mutmut gave no result\n{done[-3000:]}")
-        counts = json.loads(told.read_text())
+        counts = json.loads(statistics.read_text())
         rows = [line.strip().split(": ") for line in _mutmut(folder, "results").splitlines() if ": " in line]
         survived = tuple(_mutmut(folder, "show", mutant) for mutant, state in rows if state == "survived")
     total = int(counts["total"]) - int(counts.get("skipped", 0))

@@ -93,8 +93,8 @@ class NetworkMatcher:
 
     def match(self, views: tuple[View, View]) -> Matches:
         """As the backend's three stages."""
-        found: list[Matches] = self._model.predict([self._model.prepare(views)])
-        return found[0]
+        matches: list[Matches] = self._model.predict([self._model.prepare(views)])
+        return matches[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,12 +216,12 @@ def side_by_side(
         answer: what a matcher says to one.
     """
     for name in options.sets:
-        found: dict[str, list[Answer]] = {matcher.name: [] for matcher in options.matchers}
+        answers: dict[str, list[Answer]] = {matcher.name: [] for matcher in options.matchers}
         for question in questions(options, name):
             for matcher in options.matchers:
-                found[matcher.name].append(answer(options, matcher, question))
+                answers[matcher.name].append(answer(options, matcher, question))
         for matcher in options.matchers:
-            yield name, matcher, found[matcher.name]
+            yield name, matcher, answers[matcher.name]
 
 
 def counted(right: int, n: int) -> str:

@@ -75,8 +75,8 @@ def as_guess(scored: Scored, task: str | None) -> Metric:
 
 def gain(part: Scored, hybrid: Scored) -> str:
     """The paired difference of the means of the tasks, hybrid minus part, and its interval."""
-    found = contrast(as_guess(part, None), as_guess(hybrid, None))
-    return f"{signed(found.difference)} {bounds(found.interval, decimals=3)}"
+    difference = contrast(as_guess(part, None), as_guess(hybrid, None))
+    return f"{signed(difference.difference)} {bounds(difference.interval, decimals=3)}"
 
 
 def table(measured: Measured) -> Table:

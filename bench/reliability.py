@@ -39,10 +39,10 @@ def measure(items: int, seed: int, tasks: tuple[str, ...]) -> tuple[CountedAnswe
         return cases(finished(config))
 
 
-def lines(found: tuple[CountedAnswer, ...]) -> list[str]:
+def lines(counted: tuple[CountedAnswer, ...]) -> list[str]:
     """For each tool its bins, as they stand in a card."""
     counts: dict[Key, dict[float, list[int]]] = defaultdict(lambda: {edge: [0, 0] for edge in EDGES})
-    for case in found:
+    for case in counted:
         edge = max(edge for edge in EDGES if edge <= (case.confidence or 0.0))
         counts[case.key][edge][0] += round(case.score)
         counts[case.key][edge][1] += 1

@@ -45,12 +45,12 @@ async () => {
 
 def written(bench: Bench, run: Path, site: Path) -> dict[str, float]:
     """Seconds and memory of the command, and what it left."""
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for name in ("first", "again"):
         row = bench.command(name, 0, "report", str(run), "-o", str(site))
-        found |= {f"{name}: seconds": row.wall_s, f"{name}: cpu seconds": row.cpu_s, f"{name}: MB": row.memory_mb}
+        numbers |= {f"{name}: seconds": row.wall_s, f"{name}: cpu seconds": row.cpu_s, f"{name}: MB": row.memory_mb}
     files = [path for path in site.rglob("*") if path.is_file()]
-    return {**found, "site MB": sum(path.stat().st_size for path in files) / 1e6, "files": len(files)}
+    return {**numbers, "site MB": sum(path.stat().st_size for path in files) / 1e6, "files": len(files)}
 
 
 def read(site: Path, questions: int) -> dict[str, float]:
@@ -58,7 +58,7 @@ def read(site: Path, questions: int) -> dict[str, float]:
     from playwright.sync_api import sync_playwright
 
     index = (site / "index.html").resolve().as_uri()
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(viewport=WINDOW)  # type: ignore[arg-type]  # a plain dict of its two fields
@@ -70,7 +70,7 @@ def read(site: Path, questions: int) -> dict[str, float]:
             began = time.monotonic()
             page.goto(address, wait_until="commit")
             page.wait_for_selector(seen)
-            found[name] = time.monotonic() - began
+            numbers[name] = time.monotonic() - began
 
         timed("overview: seconds", index, "main h1, main h2")
         page.goto("about:blank")
@@ -83,22 +83,22 @@ def read(site: Path, questions: int) -> dict[str, float]:
         timed("search: seconds", f"{index}#/blink/list?text=Question+1234", filtered)
         timed("no search: seconds", f"{index}#/blink/list", f'.count[data-count="{questions}"]')
         frames = sorted(page.evaluate(SCROLL))
-        found |= {"scroll: frames": len(frames), "scroll: worst ms": frames[-1]}
-        found["scroll: median ms"] = frames[len(frames) // 2]
+        numbers |= {"scroll: frames": len(frames), "scroll: worst ms": frames[-1]}
+        numbers["scroll: median ms"] = frames[len(frames) // 2]
         began = time.monotonic()
         page.locator(".list a.link").last.click()
         page.wait_for_selector("main h1")
         page.wait_for_function("location.hash.includes('/q/') && document.querySelector('main img') !== null")
-        found["question: seconds"] = time.monotonic() - began
+        numbers["question: seconds"] = time.monotonic() - began
         browser.close()
     if wrong:
         raise SystemExit(f"the browser says: {'; '.join(wrong[:5])}")
-    return found
+    return numbers
 
 
-def table(found: Mapping[str, float]) -> str:
+def table(numbers: Mapping[str, float]) -> str:
     """A line a number."""
-    return "\n".join(f"{name:<24}{value:>12,.2f}" for name, value in found.items())
+    return "\n".join(f"{name:<24}{value:>12,.2f}" for name, value in numbers.items())
 
 
 def main() -> None:

@@ -55,9 +55,9 @@ def ask(pixels: Pixels, args: SaliencyArgs) -> Evidence:
     return SaliencyCues().run([Request((pixels,), args)])[0]
 
 
-def ranks_of(found: Evidence) -> list[int]:
+def ranks_of(evidence: Evidence) -> list[int]:
     """The rank of each box in the order given, from boxes labelled by their place."""
-    objects = found.data["objects"]
+    objects = evidence.data["objects"]
     if not isinstance(objects, Sequence) or isinstance(objects, str):
         raise SystemExit("saliency gives no list of objects")
     rows = sorted((int(str(entry["label"])), int(str(entry["rank"]))) for entry in objects if isinstance(entry, dict))
@@ -66,11 +66,11 @@ def ranks_of(found: Evidence) -> list[int]:
 
 def scenes(items: int, seed: int) -> list[Scene]:
     """Scenes with three to six things."""
-    found = []
+    findings = []
     for index in range(items):
         rng = generator("evaluate", seed, index)
-        found.append(pop_out(rng, int(rng.integers(3, 7))))
-    return found
+        findings.append(pop_out(rng, int(rng.integers(3, 7))))
+    return findings
 
 
 def ranked_and_counted(items: int, seed: int) -> Found:

@@ -58,13 +58,13 @@ async def ask(service: ToolService, tool: Tool, question: Question) -> bool | No
     """Whether the finding is right; None where the tool does not decide or cannot answer."""
     refs = [ImageRef(f"img:{place}", service.store.put(data, "made")) for place, data in enumerate(question.files, 1)]
     try:
-        found = await service.call(tool, tool.parse(question.args), refs)
+        finding = await service.call(tool, tool.parse(question.args), refs)
     except NoBackend:
         raise
     except ToolError as error:
         print(f"{tool.card.name}: {error}", file=sys.stderr)
         return None
-    return question.right(found, service.store)
+    return question.right(finding, service.store)
 
 
 async def measure(service: ToolService, name: str, options: Options) -> tuple[str, ...]:
@@ -132,12 +132,12 @@ def parsed(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--size", default="real", choices=["real", "tiny"], help="of the networks with random weights")
     parser.add_argument("--requests", type=int, default=200, help="at once, for throughput")
     parser.add_argument("--repeats", type=int, default=5, help="timed turns, of which the median is printed")
-    found = parser.parse_args(words)
-    if min(found.items, found.requests, found.repeats) < 1:
+    options = parser.parse_args(words)
+    if min(options.items, options.requests, options.repeats) < 1:
         parser.error("--items, --requests and --repeats must be at least 1")
-    if bad := [pair for pair in found.weights if pair != RANDOM and "=" not in pair]:
+    if bad := [pair for pair in options.weights if pair != RANDOM and "=" not in pair]:
         parser.error(f"--weights {bad[0]}: write TOOL=DIR_OR_ID, or random")
-    return found
+    return options
 
 
 def quiet() -> None:

@@ -112,12 +112,12 @@ def photographs(place: Path) -> list[bytes]:
         for table in ([place] if place.suffix == ".parquet" else sorted(place.rglob("*.parquet")))
         for row in pq.read_table(table, columns=["idx", "image_1"]).to_pylist()
     ]
-    found = [row["image_1"]["bytes"] for row in sorted(rows, key=lambda row: str(row["idx"]))]
+    pictures = [row["image_1"]["bytes"] for row in sorted(rows, key=lambda row: str(row["idx"]))]
     files = sorted(path for path in place.rglob("*") if path.suffix.lower() in (".jpg", ".jpeg", ".png"))
-    found += [path.read_bytes() for path in files]
-    if not found:
+    pictures += [path.read_bytes() for path in files]
+    if not pictures:
         raise HybridError(f"no photographs in {place}")
-    return found
+    return pictures
 
 
 def picture(encoded: Sequence[bytes], number: int, rng: np.random.Generator) -> Pixels:

@@ -54,11 +54,11 @@ class Arbiter(ModelAndSpecialist):
         self, prompt: Prompt, ctx: SolverContext, proposal: Proposal, specialist_answer: SpecialistAnswer | None
     ) -> str:
         """Apply the rule of the module's docstring and write down why."""
-        found = ruling(prompt, ctx.trust, ctx.prior_accuracy, proposal, specialist_answer)
-        ctx.rule(found.rule, found.reason, found.data)
+        decision = ruling(prompt, ctx.trust, ctx.prior_accuracy, proposal, specialist_answer)
+        ctx.rule(decision.rule, decision.reason, decision.data)
         return (
             ctx.wording.written(specialist_answer.answer)
-            if specialist_answer and found.rule == "adopt"
+            if specialist_answer and decision.rule == "adopt"
             else proposal.text
         )
 
@@ -84,23 +84,26 @@ def ruling(
     """The rule of the module's docstring. Calls no model and no tool."""
     if specialist_answer is None:
         return Ruling("keep", "there is no testimony")
-    said, told = _read(prompt, proposal.text), specialist_answer.letter or _read(prompt, specialist_answer.answer)
+    proposed, answered = (
+        _parsed(prompt, proposal.text),
+        specialist_answer.letter or _parsed(prompt, specialist_answer.answer),
+    )
     specialist = tool_confidence(prompt, trust, prior_accuracy.guess(prompt), specialist_answer)
-    own = trust.model_accuracy(prompt.route, prior_accuracy.usual(prompt))
-    mllm = trust.model(prompt.route, own, proposal.confidence)
+    accuracy = trust.model_accuracy(prompt.route, prior_accuracy.usual(prompt))
+    mllm = trust.model(prompt.route, accuracy, proposal.confidence)
     data: dict[str, Json] = {
         "specialist_answer": specialist_answer.as_json(),
-        "proposal": said,
+        "proposal": proposed,
         "tool": specialist.as_json(),
-        "mllm": {**own.as_json(), **mllm.as_json()},
+        "mllm": {**accuracy.as_json(), **mllm.as_json()},
     }
-    if told is None:
+    if answered is None:
         return Ruling("keep", f"{specialist_answer.tool} gives no readable {prompt.kind.value}", data)
-    if said is None:
+    if proposed is None:
         why = f"the proposal is no readable {prompt.kind.value}; {specialist_answer.tool} gives one"
         return Ruling("adopt", why, data)
-    if said == told:
-        return Ruling("agree", f"both say {said}", data)
+    if proposed == answered:
+        return Ruling("agree", f"both say {proposed}", data)
     better = specialist.worth > mllm.worth or specialist_answer.finding.backend == ORACLE
     above = "above" if better else "not above"
     why = f"{specialist_answer.tool} is worth {specialist.worth:.2f}, {above} the MLLM's {mllm.worth:.2f}"
@@ -118,7 +121,7 @@ def tool_confidence(
     return replace(claimed(specialist_answer, prompt, guess), recalibration=corrected)
 
 
-def _read(prompt: Prompt, text: str) -> Json:
+def _parsed(prompt: Prompt, text: str) -> Json:
     return as_json(parse(text, prompt.kind, prompt.choices).value)
 
 

@@ -101,13 +101,13 @@ async def model(state: State, runtime: Runtime[ControllerInput]) -> State:
         # Earlier words of the model are scored, and the budget is noted with them.
         ctx.rule("budget", str(error), fault=Fault.BUDGET)
         return {"answer": _last_words(state["messages"]), "outcome": Outcome.BUDGET.value}
-    said: State = {"messages": [*asked, reply], "turns": turn + 1}
+    update: State = {"messages": [*asked, reply], "turns": turn + 1}
     if reply.refusal is not None:
         ctx.rule("refusal", "the provider refused to answer", fault=Fault.REFUSAL)
-        return {**said, "answer": "", "outcome": Outcome.UNPARSED.value}
+        return {**update, "answer": "", "outcome": Outcome.UNPARSED.value}
     if not last and (reply.calls or reply.invalid):
-        return said
-    return {**said, **_end(case, reply, last=last, nudged=nudged)}
+        return update
+    return {**update, **_end(case, reply, last=last, nudged=nudged)}
 
 
 def _end(case: ControllerInput, reply: AssistantMessage, *, last: bool, nudged: bool) -> State:
@@ -190,8 +190,8 @@ def _arguments(
         images, args = split_args(arguments) if tool.card.images[1] else ((), dict(arguments))
     except ToolError as error:
         raise ToolError(str(error), Fault.BAD_ARGUMENTS) from error
-    read = tool.parse(args).model_dump(mode="json", exclude_none=True)
-    return images, ctx.frame.to_pixels(read, ctx.image_registry, images)
+    parsed = tool.parse(args).model_dump(mode="json", exclude_none=True)
+    return images, ctx.frame.to_pixels(parsed, ctx.image_registry, images)
 
 
 def _not_run(ctx: SolverContext, error: ToolError, call: ToolCall | InvalidCall, written: Json) -> ToolMessage:
@@ -220,8 +220,8 @@ def _name(call: ToolCall | InvalidCall) -> str:
 def _unreadable(case: ControllerInput, call: InvalidCall) -> ToolMessage:
     """A call whose arguments are not a JSON object, or cannot be used whatever the tool."""
     wrong = call.error[:300]
-    told = f"the arguments must be one valid JSON object{f' ({wrong})' if wrong else ''}"
-    return _not_run(case.ctx, ToolError(told, Fault.BAD_ARGUMENTS), call, call.written)
+    message = f"the arguments must be one valid JSON object{f' ({wrong})' if wrong else ''}"
+    return _not_run(case.ctx, ToolError(message, Fault.BAD_ARGUMENTS), call, call.written)
 
 
 def _last_words(messages: Sequence[Message]) -> str:

@@ -225,7 +225,7 @@ def line(batch: Batch, form: str, held: Held, *, text: bool) -> dict[str, Any]:
 
 def turns(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """Messages as `HuggingFaceChat` hands them to a chat template, with the sha256 of an image in its place."""
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for message in arrange(messages, ModelSettings().keep_images):
         turn: dict[str, Any] = {"role": message.role, "content": message.text}
         parts = parts_of(message)
@@ -241,8 +241,8 @@ def turns(messages: Sequence[Message]) -> list[dict[str, Any]]:
                 {"type": "function", "function": {"name": call.name, "arguments": dict(call.args)}}
                 for call in message.calls
             ]
-        found.append(turn)
-    return found
+        rows.append(turn)
+    return rows
 
 
 def write(batches: Sequence[Batch], folder: Path, workers: int) -> None:

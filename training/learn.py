@@ -96,8 +96,8 @@ def _misread(model: Any, features: Any, wanted: Sequence[tuple[int, ...]]) -> An
 
     logits = model.lm_head(model.model.language_model.norm(features))
     targets = torch.tensor(wanted)
-    found = [torch.nn.functional.cross_entropy(logits, column) for column in targets.T]
-    return sum(found) / len(found)
+    losses = [torch.nn.functional.cross_entropy(logits, column) for column in targets.T]
+    return sum(losses) / len(losses)
 
 
 def see(model: Any, lessons: Lessons, pictures: Pictures, schedule: Schedule) -> None:

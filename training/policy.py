@@ -149,8 +149,8 @@ def _ranked(ask: TaughtAsk, boxes: list[tuple[str, Corners]]) -> ToolCall:
 
 
 def _boxes(text: str) -> list[Corners]:
-    found = re.findall(rf"\[({FRACTION}), ({FRACTION}), ({FRACTION}), ({FRACTION})\]", text)
-    return [(float(a), float(b), float(c), float(d)) for a, b, c, d in found]
+    boxes = re.findall(rf"\[({FRACTION}), ({FRACTION}), ({FRACTION}), ({FRACTION})\]", text)
+    return [(float(a), float(b), float(c), float(d)) for a, b, c, d in boxes]
 
 
 def around(x: float, y: float) -> Corners:
@@ -168,8 +168,8 @@ def choice_with(pattern: str) -> Reading:
     """The choice that holds the letter which the pattern finds in the text."""
 
     def reading(ask: TaughtAsk, text: str) -> str | None:
-        found = re.search(pattern, text)
-        return _option(ask, rf"\b{found[1]}\b") if found else None
+        match = re.search(pattern, text)
+        return _option(ask, rf"\b{match[1]}\b") if match else None
 
     return reading
 
@@ -182,32 +182,32 @@ def _option(ask: TaughtAsk, pattern: str) -> str | None:
 
 def later_image(ask: TaughtAsk, text: str) -> str | None:
     """The choice that names the image which continues the first, after its name: a number is no word of a choice."""
-    found = re.search(r"Image (\d) continues", text)
-    if not found:
+    match = re.search(r"Image (\d) continues", text)
+    if not match:
         return None
-    name = f"{ORDINALS[int(found[1]) - 1]} image"
+    name = f"{ORDINALS[int(match[1]) - 1]} image"
     answer = _option(ask, rf"\b{name}\b")
     return None if answer is None else f"The {name}.\n{answer}"
 
 
 def side(ask: TaughtAsk, text: str) -> str | None:
     """The choice that names the side to which the camera moved."""
-    found = re.search(r"camera moved to its (left|right)", text)
-    return _option(ask, rf"^{found[1]}$") if found else None
+    match = re.search(r"camera moved to its (left|right)", text)
+    return _option(ask, rf"^{match[1]}$") if match else None
 
 
 def darker(ask: TaughtAsk, text: str) -> str | None:
     """The darker surface, or that both are alike."""
     if "about equally dark" in text:
         return _option(ask, "same")
-    found = re.search(r"surface at ([A-Z]) is darker", text)
-    return _option(ask, rf"\b{found[1]}\b") if found else None
+    match = re.search(r"surface at ([A-Z]) is darker", text)
+    return _option(ask, rf"\b{match[1]}\b") if match else None
 
 
 def first_of_boxes(ask: TaughtAsk, text: str) -> str | None:
     """The letter of the box that stands out most."""
-    found = re.search(r"box ([A-H]) is the most salient", text)
-    return f"Answer: ({found[1]})" if found and LETTERS.index(found[1]) < len(ask.choices) else None
+    match = re.search(r"box ([A-H]) is the most salient", text)
+    return f"Answer: ({match[1]})" if match and LETTERS.index(match[1]) < len(ask.choices) else None
 
 
 def order_of_boxes(ask: TaughtAsk, text: str) -> str | None:
@@ -218,8 +218,8 @@ def order_of_boxes(ask: TaughtAsk, text: str) -> str | None:
 
 def count(ask: TaughtAsk, text: str) -> str | None:
     """How many objects stand out."""
-    found = re.search(r"(\d+) salient objects?;", text)
-    return f"Answer: {found[1]}" if found else None
+    match = re.search(r"(\d+) salient objects?;", text)
+    return f"Answer: {match[1]}" if match else None
 
 
 def path(ask: TaughtAsk, text: str) -> str | None:

@@ -129,15 +129,15 @@ def _connected(mask: npt.NDArray[np.uint8], colour: str) -> list[tuple[Thing, np
     count, labels, stats, centres = cv2.connectedComponentsWithStats(
         cv2.morphologyEx(mask, cv2.MORPH_CLOSE, np.ones((3, 3), np.uint8))
     )
-    found = []
+    things = []
     for number in range(1, count):
         area = stats[number, cv2.CC_STAT_AREA] / mask.size
         if area >= LEAST_AREA:
             x, y = centres[number]
             region = labels == number
             thing = Thing(colour, _is_round(region), (x + 0.5) / width, (y + 0.5) / height, float(area))
-            found.append((thing, region))
-    return found
+            things.append((thing, region))
+    return things
 
 
 def _is_round(region: npt.NDArray[np.bool_]) -> bool:

@@ -48,8 +48,8 @@ def main() -> None:
         corpus = shutil.copytree(CORPUS / name, Path(folder) / "corpus")
         flags = [f"-max_total_time={options.seconds}", f"-max_len={LONGEST}", f"-seed={options.seed}", "-timeout=60"]
         flags += ["-rss_limit_mb=4096", f"-artifact_prefix={folder}/"]
-        told = [sys.executable, "-m", "bench.fuzz", "--target", name, str(options.findings), *flags, str(corpus)]
-        done = subprocess.run(told, capture_output=True, text=True, errors="replace", check=False)  # noqa: S603
+        command = [sys.executable, "-m", "bench.fuzz", "--target", name, str(options.findings), *flags, str(corpus)]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)  # noqa: S603
         grown = len(list(corpus.iterdir()))
     found = [line for line in done.stdout.splitlines() if line.startswith(FOUND)]
     ran = DONE.search(done.stderr)

@@ -130,8 +130,8 @@ def target(data: bytes) -> None:
     """One file. Raises whatever a reader raises that is no `HybridError`."""
     if not data:
         return
-    read = READERS.get(data[:1]) or NAMED[data[0] % len(NAMED)]
+    reader = READERS.get(data[:1]) or NAMED[data[0] % len(NAMED)]
     try:
-        read(data[1:])
+        reader(data[1:])
     except (HybridError, DataError):
         return

@@ -25,13 +25,13 @@ def pages() -> tuple[Page, ...]:
 
 def _sections() -> Iterator[str]:
     yield OPENING
-    found = {name: load_solver(name) for name in solver_names()}
+    solvers = {name: load_solver(name) for name in solver_names()}
     rows = [
         (f"[{code(name)}](#{name.replace('_', '-')})", solver.role, "yes" if solver.needs_model else "no")
-        for name, solver in found.items()
+        for name, solver in solvers.items()
     ]
     yield table(("solver", "role", "needs a model"), rows)
-    for name in found:
+    for name in solvers:
         yield f"## {code(name)} {{ #{name.replace('_', '-')} }}"
         yield prose(solver_docstring(name))
         if name == "controller":

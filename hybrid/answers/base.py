@@ -167,12 +167,12 @@ def _boxed(said: str) -> str | None:
 
 def _keyed(said: str) -> str | None:
     """The value of the last key for an answer, a final one before any other; a list without its brackets."""
-    found = list(_KEYED.finditer(said)) if said.endswith(("}", "}.")) else []
-    if not found:
+    values = list(_KEYED.finditer(said)) if said.endswith(("}", "}.")) else []
+    if not values:
         return None
-    rank = [next((place for place, word in enumerate(_RANK) if word in m[1].lower()), len(_RANK)) for m in found]
-    best = max(range(len(found)), key=lambda place: (-rank[place], place))
-    return next((value for value in found[best].groups()[1:] if value is not None), "")
+    rank = [next((place for place, word in enumerate(_RANK) if word in m[1].lower()), len(_RANK)) for m in values]
+    best = max(range(len(values)), key=lambda place: (-rank[place], place))
+    return next((value for value in values[best].groups()[1:] if value is not None), "")
 
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。])[\"')\]]{0,2}\s+|(?<=[。])|\n+")

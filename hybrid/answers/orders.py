@@ -119,8 +119,8 @@ def numbered_lines(reply: OrderReply) -> str | None:
 def announced(reply: OrderReply) -> str | None:
     """The letters that are last announced as the answer: `so the answer is BCA`."""
     cue = rf"(?i:{CUE}|\border\b(?: is| should be|:))[\s:=\"'\-]{{0,6}}(?:only\s)?"
-    found = list(re.finditer(rf"{cue}({reply.block})(?!\s(?:or|vs)\b)", reply.text))
-    return _order(reply, reply.chains.get(found[-1].start(1), found[-1][1])) if found else None
+    blocks = list(re.finditer(rf"{cue}({reply.block})(?!\s(?:or|vs)\b)", reply.text))
+    return _order(reply, reply.chains.get(blocks[-1].start(1), blocks[-1][1])) if blocks else None
 
 
 def with_places(reply: OrderReply) -> str | None:

@@ -49,12 +49,12 @@ def _list_at(text: str, start: int) -> str:
 
 def _axis(text: str, axis: str) -> tuple[float, ...] | None:
     """The last list behind a label of `axis`; None where there is none or it holds no number."""
-    found: tuple[float, ...] | None = None
+    values: tuple[float, ...] | None = None
     for label in _LABELS[axis].finditer(text):
         content = _list_at(text, label.end())
         if content.strip(" \t\n,"):
-            found = _values(content)
-    return found or None
+            values = _values(content)
+    return values or None
 
 
 def parse_scanpath(text: str) -> Parsed[Scanpath]:

@@ -60,8 +60,8 @@ def first_clause(text: str) -> YesNo | None:
 def announced(text: str) -> YesNo | None:
     """The word that is last announced as the answer: `So the answer is no`, `I'd say yes`."""
     cue = rf"(?:{CUE}|\bi(?:'d| would) say\b)[\s:=\"'\-]{{0,6}}"
-    found = re.findall(rf"{cue}(yes|no)\b(?!\s(?:longer|more)\b|\s?(?:/|or|and)\s?(?:yes|no)\b)", text, re.IGNORECASE)
-    return _word(found[-1]) if found else None
+    words = re.findall(rf"{cue}(yes|no)\b(?!\s(?:longer|more)\b|\s?(?:/|or|and)\s?(?:yes|no)\b)", text, re.IGNORECASE)
+    return _word(words[-1]) if words else None
 
 
 def opening_word(text: str) -> YesNo | None:

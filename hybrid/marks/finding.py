@@ -206,15 +206,15 @@ def _together(marks: Sequence[PointMark]) -> list[PointMark]:
     ]
 
 
-def _missing(found: Sequence[str], expected: Sequence[str]) -> tuple[str, ...]:
+def _missing(labels: Sequence[str], expected: Sequence[str]) -> tuple[str, ...]:
     """Labels still to be found; without expectations those before the last one found, and the other one of A and B."""
     if expected:
-        return tuple(label for label in expected if label not in found)
-    letters = [label for label in found if label != "REF"]
+        return tuple(label for label in expected if label not in labels)
+    letters = [label for label in labels if label != "REF"]
     if not letters:
         return ()
     last = max(LABELS.index(max(letters)), 1)
-    return tuple(label for label in LABELS[: last + 1] if label not in found)
+    return tuple(label for label in LABELS[: last + 1] if label not in labels)
 
 
 def _same_style(field: RingField, style: Style, known: Sequence[MarkPair]) -> list[Ring]:

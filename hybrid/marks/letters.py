@@ -126,7 +126,7 @@ def read_labels(grey: Grey) -> list[LetterReading]:
     parts = parts[_surround_light(light, parts, 1) <= (1 - SURROUND_DARK) * 2]
     groups = [(*part[:4], part[2] > 1.5 * part[3]) for part in parts]
     groups += [(*word, True) for word in _words(parts)]
-    found = []
+    readings = []
     for x, y, w, h, is_word in groups:
         box = np.array([[x, y, w, h]], np.int32)
         # A box may end one pixel below its letter, so the second frame may be light along one side.
@@ -134,9 +134,9 @@ def read_labels(grey: Grey) -> list[LetterReading]:
         if h >= HEIGHTS_PX[0] and near <= 1 - SURROUND_DARK and far <= FAR_LIGHT:
             reading = _read(padded, (int(x), int(y), int(w), int(h)), "REF" if is_word else "letter")
             if reading is not None:
-                found.append(reading)
-    found.sort(key=lambda reading: -reading.score)
-    return _without_parts_of_words(found)[:MOST_CANDIDATES]
+                readings.append(reading)
+    readings.sort(key=lambda reading: -reading.score)
+    return _without_parts_of_words(readings)[:MOST_CANDIDATES]
 
 
 def _surround_light(light: npt.NDArray[np.int32], boxes: npt.NDArray[np.int32], by: int) -> npt.NDArray[np.float64]:
@@ -266,11 +266,11 @@ def _dark_box(grey: Grey, glyph: Box) -> Box:
     return Box(x0 - left, y0 - above, x1 + right, y1 + below)
 
 
-def _without_parts_of_words(found: Sequence[LetterReading]) -> list[LetterReading]:
-    words = [reading for reading in found if reading.label == "REF" and reading.score > 0.6]
+def _without_parts_of_words(readings: Sequence[LetterReading]) -> list[LetterReading]:
+    words = [reading for reading in readings if reading.label == "REF" and reading.score > 0.6]
     return [
         reading
-        for reading in found
+        for reading in readings
         if reading.label == "REF"
         or not any(
             word.glyph.x0 <= reading.centre[0] < word.glyph.x1 and word.glyph.y0 <= reading.centre[1] < word.glyph.y1

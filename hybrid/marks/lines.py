@@ -101,20 +101,20 @@ class Lines:
         )
         weight = np.minimum(self.ridge, CLEAR_STEP) * long
         total = weight.sum(axis=1)
-        found: list[Run] = []
-        while len(found) < MOST_LINES:
+        runs: list[Run] = []
+        while len(runs) < MOST_LINES:
             row = int(total.argmax())
             if total[row] <= 0:
                 break
             taken = weight[row] > 0
-            found.append(Run(row, taken))
+            runs.append(Run(row, taken))
             low, high = max(0, row - APART_PX), row + APART_PX + 1
             left = ((weight[low:high] > 0) & ~_longer(taken)).astype(np.uint8)
             still = cv2.morphologyEx(left, cv2.MORPH_OPEN, np.ones((1, LEAST_SIDE_PX), np.uint8))
             weight[low:high] = np.where(still > 0, weight[low:high], 0)
             weight[row] = 0
             total[low:high] = weight[low:high].sum(axis=1)
-        return sorted(found, key=lambda run: run.row)
+        return sorted(runs, key=lambda run: run.row)
 
     def cover(
         self, rows: Sequence[int], spans: npt.NDArray[np.intp], step: float

@@ -197,7 +197,7 @@ def _of_style(
 ) -> list[MarkPair]:
     """Pairs of any letter with the best ring where the style says it must be."""
     radii = [r for r in MID_RADII if abs(r - style.mid_radius_px) <= 1]
-    found: list[MarkPair] = []
+    pairs: list[MarkPair] = []
     for reading in readings:
         if _is_ring_of(field, style, reading, radii):
             continue
@@ -208,10 +208,10 @@ def _of_style(
             at = _window(field, reading, max(0.0, style.away_px - slack), style.away_px + slack, side, aside)
             rings = [ring for ring in find_rings(field, at, radii) if abs(ring.luma - style.luma) <= SAME_LUMA]
             if rings:
-                found.extend(
+                pairs.extend(
                     MarkPair(label, score, reading, rings[0]) for label, score in likely(reading, expected).items()
                 )
-    return [pair for pair in found if pair.score >= ACCEPT]
+    return [pair for pair in pairs if pair.score >= ACCEPT]
 
 
 def _is_ring_of(field: RingField, style: Style, reading: LetterReading, radii: Sequence[int]) -> bool:

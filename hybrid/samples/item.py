@@ -126,9 +126,9 @@ class Item:
 def until(what: str, make: Callable[[], T | None]) -> T:
     """The first result that is not None of a random construction. Raises `HybridError` after `ATTEMPTS`."""
     for _ in range(ATTEMPTS):
-        found = make()
-        if found is not None:
-            return found
+        item = make()
+        if item is not None:
+            return item
     raise HybridError(f"no {what} could be constructed in {ATTEMPTS} attempts; choose another seed")
 
 

@@ -144,16 +144,16 @@ def interval(metric: Metric, level: float = 0.95) -> Interval | None:
     proportion = metric.combine == "ratio" or (metric.combine == "mean_of_ratios" and len(rows.strata) == 1)
     if metric.share and proportion and rows.single:
         return wilson(round(float(rows.numerator.sum())), len(rows.numerator), level)
-    found = estimate(rows, metric.combine)
-    if found is None or found.clusters < 2:
+    estimated = estimate(rows, metric.combine)
+    if estimated is None or estimated.clusters < 2:
         return None
     if metric.share and rows.bounded and metric.combine != "root_of_ratio":
-        low, high = _score_limits(found, _quantile(found.freedom, tail))
-        return Interval(min(low, found.value), max(high, found.value), "score over clusters")
-    if found.variance == 0:
+        low, high = _score_limits(estimated, _quantile(estimated.freedom, tail))
+        return Interval(min(low, estimated.value), max(high, estimated.value), "score over clusters")
+    if estimated.variance == 0:
         return None
-    error = _error(found.shares, found.variance * found.unit, found.unit, found.freedom)
-    low, high = error.ends(found.value, tail)
+    error = _error(estimated.shares, estimated.variance * estimated.unit, estimated.unit, estimated.freedom)
+    low, high = error.ends(estimated.value, tail)
     if (rows.numerator >= 0).all():
         low = max(0.0, low)
     if metric.combine == "root_of_ratio":
@@ -180,12 +180,12 @@ def contrast(a: Metric, b: Metric, level: float = 0.95) -> Contrast:
     are combined differently; `ValueError` for a level outside 0..1.
     """
     tail = _tail(level)
-    found = _compared(a, b)
-    values = (found.value_a, found.value_b, found.difference)
-    if found.scatter is None:
-        return Contrast(*values, None, None, "none", found.clusters)
-    test = found.scatter.least.test
-    return Contrast(*values, found.scatter.interval(tail), found.scatter.p_value(), test, found.clusters)
+    compared = _compared(a, b)
+    values = (compared.value_a, compared.value_b, compared.difference)
+    if compared.scatter is None:
+        return Contrast(*values, None, None, "none", compared.clusters)
+    test = compared.scatter.least.test
+    return Contrast(*values, compared.scatter.interval(tail), compared.scatter.p_value(), test, compared.clusters)
 
 
 def noninferiority(a: Metric, b: Metric, margin: float, level: float = 0.95) -> NonInferiority:
@@ -210,16 +210,16 @@ def noninferiority(a: Metric, b: Metric, margin: float, level: float = 0.95) -> 
     tail = _tail(level)
     if not 0 < margin < math.inf:
         raise UsageError(f"--margin {margin}: needs a number above 0")
-    found = _compared(a, b)
-    if found.scatter is None:
-        return NonInferiority(margin, found.difference, None, None, "undecided")
-    ends = found.scatter.interval(tail)
+    compared = _compared(a, b)
+    if compared.scatter is None:
+        return NonInferiority(margin, compared.difference, None, None, "undecided")
+    ends = compared.scatter.interval(tail)
     verdict: Verdict = "undecided"
     if ends.low > -margin:
         verdict = "superior" if ends.low > 0 else "not inferior"
     elif ends.high < -margin:
         verdict = "inferior"
-    return NonInferiority(margin, found.difference, ends, found.scatter.p_above(-margin), verdict)
+    return NonInferiority(margin, compared.difference, ends, compared.scatter.p_above(-margin), verdict)
 
 
 def sample_size(difference: float, discordant: float | None = None, power: float = 0.8, level: float = 0.05) -> int:
@@ -261,9 +261,9 @@ def detectable_difference(
     room = questions + z_power**2 - z_level**2
     if questions >= z_level**2:
         size = z_level * math.sqrt(questions) + z_power * math.sqrt(room)
-        found = math.sqrt(share) * size / (questions + z_power**2)
-        if found <= share:
-            return found
+        difference = math.sqrt(share) * size / (questions + z_power**2)
+        if difference <= share:
+            return difference
         if discordant is None:
             # All discordant answers favour one solver: psi = d, and the equation is quadratic in sqrt(1 - d).
             root = (math.sqrt(questions * room) - z_level * z_power) / (questions + z_power**2)
@@ -287,22 +287,22 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     return tuple(adjusted)
 
 
-def _score_limits(found: Estimate, quantile: float) -> tuple[float, float]:
+def _score_limits(estimated: Estimate, quantile: float) -> tuple[float, float]:
     """Both ends of the score interval for the weighted mean of proportions.
 
     The design effect of the clusters is the ratio of the clusters' variance to the binomial one. How much it can be
     trusted is the number of clusters that the variance rests on, (sum of squares)^2 / sum of fourth powers; so many
     clusters are weighed against `_EFFECT_PRIOR` clusters whose rows are all alike.
     """
-    binomial = float((found.weights**2 * found.ratios * (1 - found.ratios) / found.sizes).sum())
-    fourth = float((found.shares**4).sum())
-    informative = found.variance**2 / fourth if fourth > 0 else 0.0
-    effect = found.variance / binomial if binomial > 0 else 1.0
+    binomial = float((estimated.weights**2 * estimated.ratios * (1 - estimated.ratios) / estimated.sizes).sum())
+    fourth = float((estimated.shares**4).sum())
+    informative = estimated.variance**2 / fourth if fourth > 0 else 0.0
+    effect = estimated.variance / binomial if binomial > 0 else 1.0
     effect = (informative * effect + _EFFECT_PRIOR) / (informative + _EFFECT_PRIOR)
-    sizes = found.sizes / effect
-    ratios = np.clip(found.ratios, 0.0, 1.0)
-    low = _lower_limit(ratios, found.weights, sizes, quantile)
-    return low, 1 - _lower_limit(1 - ratios, found.weights, sizes, quantile)
+    sizes = estimated.sizes / effect
+    ratios = np.clip(estimated.ratios, 0.0, 1.0)
+    low = _lower_limit(ratios, estimated.weights, sizes, quantile)
+    return low, 1 - _lower_limit(1 - ratios, estimated.weights, sizes, quantile)
 
 
 def _lower_limit(ratios: Floats, weights: Floats, sizes: Floats, quantile: float) -> float:

@@ -223,15 +223,15 @@ def _exact(of_a: Floats, of_b: Floats, sizes: Floats, both: int) -> float | None
     from scipy.special import gammaln  # slow to import, and only comparisons need it
 
     def ways(all_of: Floats, some: Floats) -> Floats:
-        found: Floats = gammaln(all_of + 1) - gammaln(some + 1) - gammaln(all_of - some + 1)
-        return found
+        log_ways: Floats = gammaln(all_of + 1) - gammaln(some + 1) - gammaln(all_of - some + 1)
+        return log_ways
 
     chances = np.ones(1)
     least = 0
     for a, b, size in zip(of_a, of_b, sizes, strict=True):
         shared = np.arange(max(0, a + b - size), min(a, b) + 1)
-        own = np.exp(ways(a, shared) + ways(size - a, b - shared) - ways(size, b))
-        chances = np.convolve(chances, own / own.sum())
+        probabilities = np.exp(ways(a, shared) + ways(size - a, b - shared) - ways(size, b))
+        chances = np.convolve(chances, probabilities / probabilities.sum())
         least += int(shared[0])
     if len(chances) == 1:
         return None

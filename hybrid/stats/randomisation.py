@@ -140,8 +140,8 @@ class _Swaps:
 
 def _quotient(above: Floats, below: Floats, least: float) -> Floats:
     defined = below > least
-    found: Floats = np.where(defined, above / np.where(defined, below, 1.0), np.nan)
-    return found
+    quotient: Floats = np.where(defined, above / np.where(defined, below, 1.0), np.nan)
+    return quotient
 
 
 def _all_patterns(clusters: int) -> Iterator[Floats]:
