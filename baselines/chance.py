@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 
-from hybrid.offered import draw
+from hybrid.answers.offered import draw
 from hybrid.solving.solver import Solver, SolverContext
 from hybrid.types import Prompt, Reply
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 
+from hybrid.config import RunConfig
 from hybrid.log.folder import RunFolder
-from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import ProgressCallback, execute
 

@@ -28,14 +28,15 @@ from PIL import Image
 
 from bench._bare_loops import BOX_PX, NAMES, TEXTS, BareLoop, bare_loop
 from bench._networks import NETWORKS, Network
+from hybrid.config import ServiceOptions
+from hybrid.display.tables import Column, Table
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.samples.item import jpeg
 from hybrid.samples.seeds import generator
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
-from hybrid.tables import Column, Table
+from hybrid.serving.service import ToolService
 from hybrid.tool import Pixels, Tool
 from hybrid.types import ImageRef, Json
 

@@ -39,16 +39,15 @@ from bench._runs import finished
 from graphs._model_and_specialist import Proposal
 from graphs.arbiter import ruling
 from hybrid.benchmarks.base import Benchmark, ScoreOptions, metric_of
+from hybrid.config import RunConfig, ServiceOptions
+from hybrid.display.tables import Column, Table, as_text, bounds
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
-from hybrid.running.config import RunConfig
 from hybrid.scoring.calibrate import CountedAnswer, cases, measurements
 from hybrid.scoring.tally import recorded_of
-from hybrid.serving.service import ServiceOptions
 from hybrid.solving.answer_confidence import AnswerConfidence, log_odds, probability
 from hybrid.solving.trust import MODEL, Trust, fold_of
 from hybrid.stats import contrast
-from hybrid.tables import Column, Table, as_text, bounds
 from hybrid.types import LETTERS, Cell, Exchange, Finding, Metric, Outcome, Prompt, Question, Reply
 from tools.rules import SpecialistAnswer
 

@@ -19,15 +19,14 @@ from typing import Literal, cast
 
 from bench._runs import finished
 from hybrid.benchmarks.base import ScoreOptions, accuracy
+from hybrid.config import RunConfig, ServiceOptions
+from hybrid.display.tables import Column, Table, as_text
+from hybrid.display.tables import accuracy as fraction
 from hybrid.errors import UsageError
 from hybrid.log.folder import RunFolder
-from hybrid.running.config import RunConfig
 from hybrid.scoring.published import Published, published
 from hybrid.scoring.score import score_run
-from hybrid.serving.service import ServiceOptions
 from hybrid.stats import interval
-from hybrid.tables import Column, Table, as_text
-from hybrid.tables import accuracy as fraction
 from hybrid.types import Outcome, Score
 
 SOLVER = "specialist"

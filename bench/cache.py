@@ -1,4 +1,4 @@
-"""Measure the cost of a finding that is in the cache, and the forward passes that a second solver makes.
+"""Measures the cost of a finding that is in the cache, and the forward passes that a second solver makes.
 
     uv run python -m bench.cache [--calls 400] [--flight 16] [--json FILE]
 
@@ -26,12 +26,13 @@ from typing import Any
 import numpy as np
 
 from bench.tool_worker import children, others_cpu_s, photograph
+from hybrid.config import ServiceOptions
+from hybrid.display.tables import Column, Table, as_text
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolRunner, ToolService
+from hybrid.serving.service import ToolRunner, ToolService
 from hybrid.solving.controls import Control, Subject
-from hybrid.tables import Column, Table, as_text
 from hybrid.tool import Args, BackendCard, Card, Evidence, Request, Stages, Tool
 from hybrid.types import ImageRef, Kind, Prompt
 

@@ -22,11 +22,8 @@ from typing import Final
 from bench._runs import finished
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.cli.run import Bars
-from hybrid.models.base import ModelSettings
-from hybrid.running.config import RunConfig
+from hybrid.config import ModelSettings, RunConfig, ServiceOptions, ToolOutput
 from hybrid.scoring.score import score_run
-from hybrid.serving.service import ServiceOptions
-from hybrid.solving.controls import ToolOutput
 from hybrid.types import Fault
 
 BENCHMARKS: Final = ("blink", "hvsbench", "mvp_bench", "mm_sap", "actiview")

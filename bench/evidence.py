@@ -23,15 +23,14 @@ from pathlib import Path
 
 from bench._runs import finished
 from hybrid.benchmarks.base import ScoreOptions
+from hybrid.config import RunConfig, ServiceOptions
 from hybrid.log.attempts import attempt_line
 from hybrid.log.folder import RunFolder
 from hybrid.log.lines import whole_lines
-from hybrid.running.config import RunConfig
 from hybrid.scoring import evidence, tool_use
 from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, compare
 from hybrid.scoring.findings import heard
 from hybrid.scoring.score import score_run
-from hybrid.serving.service import ServiceOptions
 from hybrid.types import Attempt, Question, Reply
 
 TASKS = {

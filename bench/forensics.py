@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
+from hybrid.display.tables import Column, Table, as_text
 from hybrid.images import decode
-from hybrid.tables import Column, Table, as_text
 from tools.forensics.cues import LEAST_PX, measure
 
 MIDDLE = (5, 95)

@@ -77,7 +77,7 @@ def measure(solver: str, questions: Path, answered: int, in_flight: int, whole: 
         words = command(client, server.url, questions, in_flight, out)
         before, killed = kill_at(words, out / "home", server, answered)
         attempts = out / "run" / solver / "attempts.jsonl"
-        recorded = attempts.read_bytes().count(b"\n") if attempts.exists() else 0
+        recorded = attempts.read_bytes().count(b',"steps":') if attempts.exists() else 0
         finish(words, out / "home")
         again = requests_of(before) & requests_of([one for one in server.log() if one.began > killed])
         same = (out / "run" / solver / "scores.jsonl").read_bytes() == whole

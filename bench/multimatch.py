@@ -29,8 +29,8 @@ import multimatch_gaze
 import numpy as np
 
 from hybrid.benchmarks.hvsbench.multimatch import Floats, Ints, multimatch
+from hybrid.display.tables import Column, Table, as_text
 from hybrid.samples.seeds import generator
-from hybrid.tables import Column, Table, as_text
 
 SCREEN: Final = (512, 320)
 PREDICTED: Final = 6

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hybrid.tables import Column, Table, as_text
+from hybrid.display.tables import Column, Table, as_text
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("hybrid", "tools", "graphs", "baselines", "training", "bench", "tests")
@@ -54,8 +54,8 @@ SUBJECTS = {
         ("hybrid/solving/trust.py",), ("tests/hybrid/solving/test_trust.py", "tests/hybrid/scoring/test_calibrate.py")
     ),
     "gates": Subject(
-        ("hybrid/running/permissions.py", "hybrid/image_sets.py"),
-        ("tests/hybrid/running/test_permissions.py", "tests/hybrid/test_image_sets.py"),
+        ("hybrid/running/permissions.py", "hybrid/tool/image_sets.py"),
+        ("tests/hybrid/running/test_permissions.py", "tests/hybrid/benchmarks/_shared/test_image_sets.py"),
     ),
     "judge": Subject(
         ("hybrid/scoring/judge.py", "hybrid/scoring/readings.py"),
@@ -63,7 +63,7 @@ SUBJECTS = {
     ),
     "answers": Subject(("hybrid/answers",), ("tests/hybrid/answers",)),
     "networks": Subject(
-        ("hybrid/networks.py",),
+        ("hybrid/tool/networks.py",),
         ("tests/tools/test_seen_pictures.py",),
     ),
     "pictures": Subject(
@@ -72,8 +72,8 @@ SUBJECTS = {
     ),
     "arbiter": Subject(("graphs/arbiter.py",), ("tests/graphs/test_arbiter.py",)),
     "tables": Subject(
-        ("hybrid/tables.py", "hybrid/scoring/rendering.py"),
-        ("tests/hybrid/test_tables.py", "tests/hybrid/scoring/test_rendering.py"),
+        ("hybrid/display/tables.py", "hybrid/scoring/rendering.py"),
+        ("tests/hybrid/display/test_tables.py", "tests/hybrid/scoring/test_rendering.py"),
     ),
 }
 

@@ -20,9 +20,9 @@ import numpy as np
 
 from bench.light_change import DIFFICULTIES, Difficulty
 from bench.warped_pairs import KINDS, Kind, WarpedPair, photographs, picture, warped_pair
+from hybrid.display.tables import bounds
 from hybrid.samples.seeds import Purpose, generator
 from hybrid.stats import wilson
-from hybrid.tables import bounds
 from hybrid.tool import Tool
 from hybrid.types import Json
 from tools._shared.backends import Learned

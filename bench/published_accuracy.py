@@ -16,10 +16,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 from statistics import mean, median, variance
 
+from hybrid.display.tables import Column, Table, as_text
 from hybrid.scoring.published import published
 from hybrid.solving.answer_confidence import log_odds
 from hybrid.solving.trust import ACCURACY_WEIGHT, TASK_SPREAD
-from hybrid.tables import Column, Table, as_text
 
 Accuracies = Mapping[str, Mapping[str, tuple[float, int]]]
 """By task and model the accuracy, 0..1, and the number of items."""

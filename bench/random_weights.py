@@ -18,9 +18,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from hybrid.display.tables import Column, Table, as_text
 from hybrid.registry import load
 from hybrid.serving.known_answers import Checked, run_checks
-from hybrid.tables import Column, Table, as_text
 from hybrid.tool import Tool
 
 TOOLS = ("semantic_correspondence", "similarity", "jigsaw", "saliency")

@@ -1,4 +1,4 @@
-"""Gain of a second CPU of a Ray cluster: questions whose tool computes, on clusters of one CPU and of two.
+"""Measures the worth of a second CPU of a Ray cluster: questions whose tool computes, on one CPU and on two.
 
     OMP_NUM_THREADS=1 uv run --extra ray python -m bench.ray [--questions 60] [--repeat 3] [--json FILE]
 
@@ -77,11 +77,10 @@ def family_cpu_s(root: int) -> float:
 
 def one(cpus: int, questions: int, folder: Path) -> ClusterRow:
     """One run in this process."""
-    from hybrid.running.config import RunConfig
+    from hybrid.config import RunConfig, ServiceOptions
     from hybrid.running.engine import here
     from hybrid.running.resolve import prepare
     from hybrid.running.run import carry_out
-    from hybrid.serving.service import ServiceOptions
 
     load = os.getloadavg()[0]
     run = prepare(

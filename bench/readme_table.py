@@ -18,12 +18,11 @@ from pathlib import Path
 
 from bench._runs import finished
 from hybrid.benchmarks.base import Abstain, ScoreOptions, accuracy
-from hybrid.running.config import RunConfig
+from hybrid.config import RunConfig, ServiceOptions
+from hybrid.display.tables import Column, Table, as_markdown, bounds, signed
+from hybrid.display.tables import accuracy as fraction
 from hybrid.scoring.score import Scored, score_run
-from hybrid.serving.service import ServiceOptions
 from hybrid.stats import contrast, interval
-from hybrid.tables import Column, Table, as_markdown, bounds, signed
-from hybrid.tables import accuracy as fraction
 from hybrid.types import Metric
 
 MODELS = ("GPT4o", "GPT4V", "llava-v1.6-34b", "QwenVLMax")

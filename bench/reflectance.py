@@ -23,12 +23,12 @@ import pyarrow.parquet as pq
 from scipy.optimize import minimize
 
 from hybrid.benchmarks.blink.sample import item, letter, row
+from hybrid.display.tables import bounds
 from hybrid.images import decode
 from hybrid.registry import load
 from hybrid.samples.item import ReflectanceFacts
 from hybrid.samples.seeds import Purpose
 from hybrid.stats import wilson
-from hybrid.tables import bounds
 from hybrid.tool import Pixels, Request, Tool
 from hybrid.types import Finding
 from tools._shared.reading import shrink

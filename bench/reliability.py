@@ -14,9 +14,8 @@ from collections import defaultdict
 from pathlib import Path
 
 from bench._runs import finished
-from hybrid.running.config import RunConfig
+from hybrid.config import RunConfig, ServiceOptions
 from hybrid.scoring.calibrate import CountedAnswer, cases
-from hybrid.serving.service import ServiceOptions
 from hybrid.solving.trust import Key
 
 EDGES = (0.0, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)

@@ -4,10 +4,12 @@
 
 Writes a run of three solvers with traces (`bench/_large_run.py`), then `hybrid report` of it once as it lies there (no
 scores yet) and once more; seconds, processor seconds and largest resident memory are of the command, start included.
-Then headless Chromium (`$CHROMIUM`, else /usr/bin/chromium) opens the pages from disk, at 1280 x 800 pixels: seconds
-until the overview and until the list is shown, from the request of the page; of a filter and of a search, from the
-change of the address to the list that shows it; milliseconds of the longest and the median frame while the list is
-scrolled by two screens a frame from top to bottom; seconds from a click on a question to its page.
+Then headless Chromium (`$CHROMIUM`, else /usr/bin/chromium) opens the pages from disk, at 1280 x 800 px: size of the
+files that the first page reads, milliseconds from its request until its charts are drawn (median of FIRST_PAGES), the
+lowest edge of conclusion and first chart in pixels; seconds until the list is shown, from the request of the page; of a
+filter and of a search, from the change of the address to the list that shows it; milliseconds of the longest and the
+median frame while the list is scrolled by two screens a frame from top to bottom; seconds from a click on a question to
+its page.
 """
 
 from __future__ import annotations
@@ -19,13 +21,24 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
 from bench._large_run import write_run
 from bench.scale import Bench
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
 QUESTIONS = 20_000
 WINDOW = {"width": 1280, "height": 800}
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+FIRST_PAGES = 5
+LOWEST = """
+Math.max(...[".conclusion", ".front-values .chart"].map((one) =>
+  document.querySelector(one).getBoundingClientRect().bottom))
+"""
 SCROLL = """
 async () => {
   const frames = [];
@@ -72,8 +85,7 @@ def read(site: Path, questions: int) -> dict[str, float]:
             page.wait_for_selector(seen)
             numbers[name] = time.monotonic() - began
 
-        timed("overview: seconds", index, "main h1, main h2")
-        page.goto("about:blank")
+        numbers |= first_page(browser, index)
         timed("list: seconds", f"{index}#/blink/list", f'.count[data-count="{questions}"]')
         page.wait_for_selector(".list a.link")
         task = page.evaluate("document.querySelector('.list .cell.task').textContent")
@@ -96,9 +108,27 @@ def read(site: Path, questions: int) -> dict[str, float]:
     return numbers
 
 
+def first_page(browser: Browser, index: str) -> dict[str, float]:
+    """Weight, time and height of the first page, each time in a new context: nothing is kept from one to the next."""
+    drawn, lowest, files = [], 0.0, set[str]()
+    for _ in range(FIRST_PAGES):
+        context = browser.new_context(viewport=WINDOW)  # type: ignore[arg-type]  # a plain dict of its two fields
+        page = context.new_page()
+        page.on("request", lambda request: files.add(request.url))
+        page.goto(index)
+        page.wait_for_selector(".front-values svg")
+        page.wait_for_function("performance.getEntriesByName('drawn').length > 0")
+        drawn.append(page.evaluate("performance.getEntriesByName('drawn')[0].startTime"))
+        lowest = max(lowest, page.evaluate(LOWEST))
+        context.close()
+    paths = {Path(unquote(urlsplit(url).path)) for url in files}
+    weight = sum(path.stat().st_size for path in paths)
+    return {"first page: kB": weight / 1e3, "first page: ms": median(drawn), "conclusion and chart end at px": lowest}
+
+
 def table(numbers: Mapping[str, float]) -> str:
     """A line a number."""
-    return "\n".join(f"{name:<24}{value:>12,.2f}" for name, value in numbers.items())
+    return "\n".join(f"{name:<32}{value:>12,.2f}" for name, value in numbers.items())
 
 
 def main() -> None:

@@ -25,9 +25,9 @@ from bench import _printed
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK as BLINK
 from hybrid.benchmarks.mvp_bench import BENCHMARK as MVP
+from hybrid.display.tables import Column, Table, as_markdown
 from hybrid.scoring.published import Published, published
 from hybrid.scoring.score import Scored, score_predictions
-from hybrid.tables import Column, Table, as_markdown
 
 COMMAND: Final = "uv run python -m bench.reproducing --data ../shared/data -o bench/results"
 Status = Literal["reproduced", "follows", "differs", "contradicted", "unreadable", "absent"]
@@ -257,7 +257,7 @@ def page(verdicts: Sequence[Verdict]) -> str:
     lines = [
         "# What is reproduced",
         "",
-        "Every printed cell of the five papers that `hybrid benchmarks show NAME` lists, and what became of it.",
+        "Every printed cell of the five papers that `hybrid benchmarks show NAME --all` lists, and what became of it.",
         f"Made by `{COMMAND}`; every cell with our value and the reason",
         "is in [reproducing.csv](reproducing.csv).",
         "",

@@ -1,4 +1,4 @@
-"""Cost of large runs: resume, score and compare of up to 85,147 questions, the number in HVSBench.
+"""Measures the cost of large runs: resume, score and compare of up to 85,147 questions, the number in HVSBench.
 
     uv run python -m bench.scale [--questions 1000]... [--recorded ../shared/data/blink_outputs] [--json FILE]
     uv run python -m bench.scale --tree ../before      # the same of another checkout
@@ -142,10 +142,9 @@ def _copies(rows: Mapping[str, Sequence[Mapping[str, Any]]], count: int) -> Iter
 def copy_run(data: Path, out: Path, seed: int, home: Path) -> None:
     """Make a finished run of all questions of a data set, of which only `FEW` are asked."""
     os.environ["HYBRID_HOME"] = str(home)
-    from hybrid.running.config import RunConfig
+    from hybrid.config import RunConfig, ServiceOptions
     from hybrid.running.resolve import prepare
     from hybrid.running.run import execute
-    from hybrid.serving.service import ServiceOptions
 
     config = RunConfig(
         "hvsbench", ("chance",), data=str(data), limit=FEW, seed=seed, out=out, service=ServiceOptions("classical")

@@ -1,4 +1,4 @@
-"""Cost of the tools' worker process: CPU and latency of a call, against one in the process of the run.
+"""Measures the worker process of the tools: CPU and latency of a call, against a call in the process of the run.
 
     uv run python -m bench.tool_worker [--calls 400] [--flight 16]
 
@@ -21,10 +21,11 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from hybrid.config import ServiceOptions
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolRunner, ToolService
+from hybrid.serving.service import ToolRunner, ToolService
 from hybrid.tool import Tool
 from hybrid.types import ImageRef
 

@@ -27,13 +27,14 @@ sys.path[:] = [str(HERE.parent), *(entry for entry in sys.path if Path(entry or 
 from bench import _throughput
 from bench._known_questions import KNOWN, Question
 from bench._networks import NETWORKS
+from hybrid.config import ServiceOptions
+from hybrid.display.tables import Column, Table, accuracy, as_text, bounds, share
 from hybrid.errors import NoBackend, ToolError, UsageError, WeightsError
 from hybrid.images import ImageStore
 from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.stats import wilson
-from hybrid.tables import Column, Table, accuracy, as_text, bounds, share
 from hybrid.tool import Tool
 from hybrid.types import ImageRef
 

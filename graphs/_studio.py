@@ -29,18 +29,17 @@ from typing_extensions import TypedDict
 
 from graphs import controller
 from hybrid.benchmarks.base import show
+from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.errors import DataError
 from hybrid.images import ImageStore, home
 from hybrid.messages import AssistantMessage, Message, ToolMessage, parts_of
-from hybrid.models import ModelSettings, open_model, own_frame
-from hybrid.prompts import Wording
+from hybrid.models import open_model
 from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
 from hybrid.solving.coordinates import frame_named
 from hybrid.solving.session import Resources, Session
-from hybrid.solving.solver import Limits
 from hybrid.types import LETTERS, Kind, Outcome, Prompt, Question
 from hybrid.weights import ABSENT, backends_in_use
 
@@ -70,7 +69,8 @@ def shared() -> Resources:
     tools_offered = tuple(tool for tool in tools if in_use[tool.card.name] != ABSENT)
     control = Control(ToolService(store, FindingCache(home() / "findings", store), ServiceOptions()))
     model = open_model(name, ModelSettings(), store)
-    return Resources(model, control, tools_offered, Wording(), Limits(), frame=frame_named(own_frame(name)))
+    config = RunConfig("", model=name)
+    return Resources(config, model, control, tools_offered, frame=frame_named(config.frame))
 
 
 def question(state: Mapping[str, Any], store: ImageStore) -> Question:

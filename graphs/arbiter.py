@@ -26,7 +26,7 @@ from typing import Literal
 from graphs._model_and_specialist import ModelAndSpecialist, Proposal
 from hybrid.answers import parse
 from hybrid.answers.comparing import as_json
-from hybrid.prior_accuracy import PriorAccuracy
+from hybrid.answers.prior_accuracy import PriorAccuracy
 from hybrid.solving.answer_confidence import AnswerConfidence
 from hybrid.solving.controls import ORACLE
 from hybrid.solving.self_consistency import voted

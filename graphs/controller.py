@@ -22,6 +22,7 @@ from typing_extensions import TypedDict
 
 from graphs._compiled import Compiled
 from graphs._controller_texts import TEXTS, opening_message, system_text
+from hybrid.config import Limits
 from hybrid.errors import BudgetSpent, NoBackend, ToolError
 from hybrid.messages import (
     AssistantMessage,
@@ -36,7 +37,7 @@ from hybrid.messages import (
 from hybrid.models.toolspec import split_args
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.empty_replies import is_empty
-from hybrid.solving.solver import Limits, Solver, SolverContext
+from hybrid.solving.solver import Solver, SolverContext
 from hybrid.tool import Tool
 from hybrid.types import Fault, Json, Outcome, Prompt, Reply, Step
 

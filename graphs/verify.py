@@ -12,10 +12,11 @@ from types import MappingProxyType
 
 from graphs._image_sizes import image_sizes
 from graphs._model_and_specialist import ModelAndSpecialist, Proposal
+from hybrid.config import Limits
 from hybrid.messages import finding_parts, shortened
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.empty_replies import words_of
-from hybrid.solving.solver import Limits, SolverContext
+from hybrid.solving.solver import SolverContext
 from hybrid.types import ImageRef, Prompt
 from tools.rules import SpecialistAnswer, has_rule
 

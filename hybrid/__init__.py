@@ -23,7 +23,7 @@ from hybrid.version import __version__
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hybrid.cli.from_python import OptionValue
+    from hybrid.config import RunConfig, RunKeywords
     from hybrid.interface.findings import RunnableTool
     from hybrid.scoring.reports import CompareArguments, ComparisonReport, ScoreArguments, ScoreReport
 
@@ -42,14 +42,14 @@ def tool(name: str) -> RunnableTool:
     return RunnableTool(load("tools", name))
 
 
-def run(benchmark: str, **options: OptionValue) -> ScoreReport:
+def run(benchmark: str | RunConfig, **options: Unpack[RunKeywords]) -> ScoreReport:
     """Ask the questions of a benchmark; the same call again goes on where it stopped.
 
     Args:
-        benchmark: as `hybrid benchmarks list` prints it.
-        options: those of `hybrid run --help`. What a command line repeats is a list (`solver=["mllm", "arbiter"]`) or
-            a mapping (`setting={"hints": "on"}`), a flag is True (`rotate=True`). `model` is also a chat model of
-            LangChain's.
+        benchmark: a name as `hybrid benchmarks list` prints it, or the whole configuration of a run.
+        options: those of `hybrid run --help-all`, none beside a `RunConfig`. What a command line repeats is a list
+            (`solver=["mllm", "arbiter"]`) or a mapping (`setting={"hints": "on"}`), a flag is True (`rotate=True`).
+            `model` is also a chat model of LangChain's.
 
     Returns:
         The scores of the solvers that were asked; of none where the answers are hidden.
@@ -86,7 +86,7 @@ def compare(*paths: str | Path, **options: Unpack[CompareArguments]) -> Comparis
     Args:
         paths: as for `score`.
         options: those of `hybrid compare --help`: by, benchmark, data, field, protocol, abstain, baseline, pairs,
-            margin, allow_failed, published, brief, only.
+            margin, allow_failed, published, only, all.
 
     Raises:
         UsageError: as `score`, two benchmarks, or other questions under the same ids.

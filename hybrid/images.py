@@ -11,8 +11,9 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from hybrid.errors import DataError
 from hybrid.log.files import read_small, write_atomic
@@ -265,3 +266,18 @@ def _open(data: bytes, where: str) -> Image.Image:
     if picture.width * picture.height > MAX_PIXELS:
         raise DataError(f"{where}: {picture.width} x {picture.height} pixels exceed the limit of {MAX_PIXELS:,}")
     return picture
+
+
+@dataclass(frozen=True)
+class Joint:
+    """How several pictures become one (`--images concat`): side by side, left to right, none of them scaled."""
+
+    gap_px: int = 12
+    rgb: tuple[int, int, int] = (255, 255, 255)
+    """Colour of the gap, and of the area beside a picture that is lower than another one."""
+    at: Literal["top", "middle"] = "top"
+    """Vertical place of a picture that is lower than another one."""
+
+
+OUR_JOINT = Joint()
+"""Ours; a benchmark whose paper joins pictures otherwise has its own."""

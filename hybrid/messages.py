@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
+from hybrid.config import Show
 from hybrid.types import Finding, ImageRef, Json, StoredImage
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -26,9 +27,6 @@ _HALVES = re.compile("[\ud800-\udfff]")
 
 SHOWN_CHARACTERS = 20_000
 """Longest text of a tool, or of an earlier reply, that a model is shown."""
-
-Show = Literal["text", "image", "both"]
-"""The parts of a tool's finding that a model sees."""
 
 
 @dataclass(frozen=True, slots=True)

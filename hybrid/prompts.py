@@ -12,12 +12,10 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
+from hybrid.config import Reasoning
 from hybrid.types import Kind, Prompt
 
-Reasoning = Literal["first", "none"]
-"""Whether a model is asked to reason before it answers, or to answer at once."""
 REASONING: Mapping[Reasoning, str] = {
     "first": "Reason step by step in writing first, then give your answer.",
     "none": "Give your answer at once, without writing down any reasoning.",

@@ -2,9 +2,10 @@
 
 Adding a tool, a benchmark, a baseline or a graph is adding one file; only the file that is asked for is imported.
 
-Tools may lie elsewhere too, by the same rules: in folders that are named (`look_also_in`, `$HYBRID_TOOL_PATH`), and in
-installed packages, which offer them in the entry-point group `hybrid.tools` (`NAME = package.module`). A name is given
-once: what is there twice is an error that says where. Inside of `described_by` those are not imported in this process.
+Installed packages offer more in the entry-point groups `GROUPS`: tools in `hybrid.tools`, exports in `hybrid.exports`
+(`NAME = package.module`). Tools may also lie in folders that are named (`look_also_in`, `$HYBRID_TOOL_PATH`). A name is
+given once: what is there twice is an error that says where. Inside of `described_by` tools from elsewhere are not
+imported in this process.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ TESTS = ("test_", "conftest")
 """How the names of files begin that lie next to things and test them."""
 OPEN = "tools"
 """The package whose things may lie outside of the project."""
-GROUP = "hybrid.tools"
-"""The entry-point group in which an installed package offers tools."""
+GROUPS = {"tools": "hybrid.tools", "hybrid.exporting": "hybrid.exports"}
+"""By package the entry-point group in which installed packages offer more of its things."""
 PATH_VARIABLE = "HYBRID_TOOL_PATH"
 """Folders with tools, separated as those of `$PATH` are."""
 
@@ -91,29 +92,29 @@ def described_by(make: Callable[[], Describer]) -> Iterator[None]:
 
 def _is_outside(name: str) -> bool:
     """Whether the tool of that name is none of the project's own files."""
-    return name in _offered() or (OPEN in _OWN and name not in _stems(_OWN[OPEN]))
+    return name in _offered(OPEN) or (OPEN in _OWN and name not in _stems(_OWN[OPEN]))
 
 
 def names(package: str) -> tuple[str, ...]:
-    """The words that `load` takes, sorted: file stems in a package; for tools, what installed packages offer as well.
+    """The words that `load` takes, sorted: file stems in a package, and what installed packages offer (`GROUPS`).
 
     `base`, tests and names that start with an underscore are not things.
 
     Raises:
-        UsageError: the package is not installed, or an installed package offers a tool of a name that is taken.
+        UsageError: the package is not installed, or an installed package offers a thing of a name that is taken.
     """
     spec = importlib.util.find_spec(package)
     if spec is None or spec.submodule_search_locations is None:
         raise UsageError(f"the package {package!r} is not installed")
-    if package != OPEN:
-        return tuple(sorted(_stems(spec.submodule_search_locations)))
-    _look_where_the_environment_says()
-    found = _stems(folders(OPEN))
-    offered = _offered()
+    if package == OPEN:
+        _look_where_the_environment_says()
+    stems = _stems(folders(OPEN) if package == OPEN else spec.submodule_search_locations)
+    offered = _offered(package)
     for name, entry in offered.items():
-        if name in found:
-            raise UsageError(f"{_told(entry)}: there is a tool {name!r} already, {_file_of(name)}")
-    return tuple(sorted({*found, *offered}))
+        if name in stems:
+            place = f", {_file_of(name)}" if package == OPEN else ""
+            raise UsageError(f"{_told(entry)}: {package} has a {name!r} already{place}")
+    return tuple(sorted({*stems, *offered}))
 
 
 def _stems(places: Sequence[str]) -> set[str]:
@@ -192,32 +193,32 @@ def _file_of(name: str) -> str:
     return name
 
 
-def _offered() -> Mapping[str, EntryPoint]:
-    """What installed packages offer, by name."""
-    return _entry_points(tuple(sys.path))
+def _offered(package: str) -> Mapping[str, EntryPoint]:
+    """The things of a package that installed packages offer, by name; none for a package without a group."""
+    return _entry_points(GROUPS[package], tuple(sys.path)) if package in GROUPS else {}
 
 
 @lru_cache(maxsize=8)
-def _entry_points(path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
-    """The entry points that are found along this `sys.path`: all metadata are read for it, so once."""
+def _entry_points(group: str, path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
+    """The entry points of a group that are found along this `sys.path`: all metadata are read for it, so once."""
     from importlib.metadata import distributions
 
     found: dict[str, EntryPoint] = {}
     for distribution in distributions(path=list(path)):
         for entry in distribution.entry_points:
-            if entry.group != GROUP:
+            if entry.group != group:
                 continue
             if not is_word(entry.name):
                 raise UsageError(f"{_told(entry)}: {NO_WORD}")
             first = found.setdefault(entry.name, entry)
             if first.value != entry.value:
-                raise UsageError(f"{_told(entry)}: {_told(first)} offers a tool of that name as well")
+                raise UsageError(f"{_told(entry)}: {_told(first)} offers a thing of that name as well")
     return found
 
 
 def place_of(name: str) -> str:
     """Where the tool of that name is written, in a message: its file, or the package that offers it."""
-    entry = _offered().get(name)
+    entry = _offered(OPEN).get(name)
     return _file_of(name) if entry is None else _told(entry)
 
 
@@ -234,9 +235,7 @@ def plugin(group: str, name: str) -> Any:
         UsageError: none does; the message has the names that are offered.
         ImportError: a library that it needs is not installed.
     """
-    from importlib.metadata import entry_points
-
-    offered = {entry.name: entry for entry in entry_points(group=group)}
+    offered = _entry_points(group, tuple(sys.path))
     if name not in offered:
         raise UsageError(f"no installed package offers {name!r} in {group}; there are: {', '.join(sorted(offered))}")
     return offered[name].load()
@@ -244,13 +243,13 @@ def plugin(group: str, name: str) -> Any:
 
 def module_of(package: str, name: str) -> str:
     """The dotted name of the module that a thing is written in. Nothing is imported."""
-    entry = _offered().get(name) if package == OPEN else None
+    entry = _offered(package).get(name)
     return f"{package}.{name}" if entry is None else entry.module
 
 
 def package_of(name: str) -> Mapping[str, tuple[str, ...]]:
     """The installed package that offers a tool, with its folders; nothing for a tool that lies in a folder of tools."""
-    entry = _offered().get(name)
+    entry = _offered(OPEN).get(name)
     top = None if entry is None else sys.modules.get(entry.module.partition(".")[0])
     return {} if top is None or not hasattr(top, "__path__") else {top.__name__: tuple(top.__path__)}
 
@@ -258,7 +257,7 @@ def package_of(name: str) -> Mapping[str, tuple[str, ...]]:
 def loaded(package: str, name: str) -> Any:
     """What a file exports where it has been imported, without a look at the disk; else None."""
     found = getattr(sys.modules.get(f"{package}.{name}"), EXPORTS[package], None)
-    if found is None and package == OPEN and (entry := _offered().get(name)) is not None:
+    if found is None and (entry := _offered(package).get(name)) is not None:
         found = getattr(sys.modules.get(entry.module), entry.attr or EXPORTS[package], None)
     return found
 
@@ -286,7 +285,7 @@ def load(package: str, name: str, *, here: bool = False) -> Any:
     if package == OPEN and _Outside.make is not None and not here and _is_outside(name):
         _Outside.made = _Outside.made or _Outside.make()
         return _Outside.made(name)
-    entry = _offered().get(name) if package == OPEN else None
+    entry = _offered(package).get(name)
     export = (entry.attr if entry else "") or EXPORTS[package]
     module = _imported(entry.module if entry else f"{package}.{name}", _told(entry) if entry else name)
     if not hasattr(module, export):

@@ -26,6 +26,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from hybrid.config import QUEUE_S
 from hybrid.errors import Outage, ToolError
 from hybrid.types import Fault
 
@@ -34,8 +35,6 @@ Clock = Callable[[], float]
 
 R = TypeVar("R")
 
-QUEUE_S = 3600.0
-"""How long a call may wait for its turn: far above any queue of ours that moves."""
 FREE_LOAD_S = 30.0
 """How long the first run of a tool is loading: above what libraries take on a busy machine. What goes on for longer is
 a tool that is slow, or hangs, and its question pays."""

@@ -64,7 +64,7 @@ CONFIG = "config.json"
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """The files that are looked at, sorted; folders behind links are entered by nobody."""
+    """The files that are looked at, sorted; folders behind links are not entered."""
     for place, folders, names in os.walk(folder):
         folders.sort()
         for name in sorted(names):
@@ -145,7 +145,7 @@ def _find(where: str, *, download: bool) -> Path:
 
 
 def weights_in_use(tool: Tool, learned: BackendCard, weights: Mapping[str, str]) -> str | None:
-    """What names the weights of a learned backend: a directory, a hub id or the package that brings them.
+    """The name of the weights of a learned backend: a directory, a hub id or the package that brings them.
 
     None where the backend has none of its own.
     """
@@ -156,7 +156,7 @@ def weights_in_use(tool: Tool, learned: BackendCard, weights: Mapping[str, str])
 
 
 def provenance_of(learned: BackendCard, where: str) -> Provenance | None:
-    """What the card knows of the weights at `where`; None where it knows nothing.
+    """The provenance on the card of the weights at `where`; None where it knows nothing.
 
     A folder is known by its place in the hub's cache only (`models--OWNER--NAME`): its own name proves nothing.
     """
@@ -218,7 +218,7 @@ def weights_of(tool: Tool, learned: BackendCard, weights: Mapping[str, str], *, 
 
 
 def _identity(folder: Path | None, learned: BackendCard, backend: str, weights: Mapping[str, str]) -> str:
-    """What tells two sets of weights apart: their hash, the package's version, or the backends that are needed."""
+    """The identity of a set of weights: their hash, the package's version, or the backends that are needed."""
     if folder is not None:
         return weights_sha256(folder)[:12]
     if learned.package:

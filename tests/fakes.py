@@ -17,13 +17,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image
 
+from hybrid.answers.prior_accuracy import PriorAccuracy
+from hybrid.config import Limits, ModelSettings, Price, RunConfig
 from hybrid.messages import AssistantMessage, Message, TokenUsage
 from hybrid.models.base import CallKey, ChatModel
-from hybrid.prior_accuracy import PriorAccuracy
 from hybrid.prompts import Wording
+from hybrid.solving.controls import Control
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
-from hybrid.solving.solver import Limits, Log, Meter, SolverContext
+from hybrid.solving.session import Resources
+from hybrid.solving.solver import Log, Meter, SolverContext
 from hybrid.solving.trust import Trust
 from hybrid.tool import Args, BackendCard, BackendName, Card, Evidence, Need, Picture, Pixels, Request, Tool
 from hybrid.types import Finding, ImageRef, Json, Kind, Prompt, Question, StoredImage
@@ -367,3 +370,14 @@ Reader = Callable[[Path], list[dict[str, Any]]]
 def lines(path: Path) -> list[dict[str, Any]]:
     """The records of a file of JSON lines."""
     return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def resources(
+    model: Any, control: Control, tools_offered: tuple[Tool, ...] = (), *, price: Price | None = None, **changes: Any
+) -> Resources:
+    """What the asks of a run share; `changes` are fields of it or of its configuration."""
+    own = {name: changes.pop(name) for name in [*changes] if name in Resources.__dataclass_fields__}
+    captioner_settings = ModelSettings(price=changes.pop("caption_price", None))
+    settings = ModelSettings(temperature=None, price=price)
+    config = RunConfig("", model_settings=settings, captioner_settings=captioner_settings, **changes)
+    return Resources(config, model, control, tools_offered, **own)

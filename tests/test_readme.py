@@ -37,14 +37,14 @@ def test_options_in_the_text_exist() -> None:
 
 def test_what_quickstart_is_said_to_show() -> None:
     # tests/hybrid/cli/test_quickstart.py runs it.
-    from hybrid.cli.quickstart import PARTS, QUESTIONS, SIDES
+    from hybrid.cli.quickstart import BENCHMARK, QUESTIONS
 
     said = between("hybrid quickstart\n```", "<!-- quickstart, measured -->")
     assert f"generates {QUESTIONS} questions" in said
-    assert all(f"`{name}`" in said for name in SIDES.values() if "[" not in name)
+    assert all(f"`{name}`" in said for name in ("controller", "mllm", "specialist"))
     assert "blank" in said
-    assert [part.benchmark for part in PARTS] == ["blink", "hvsbench"]
-    assert "BLINK's and HVSBench's kind" in said
+    assert BENCHMARK == "blink"
+    assert "of BLINK's kind" in said
 
 
 def test_repetitions_can_be_asked_for_as_printed() -> None:

@@ -1,11 +1,11 @@
-"""The tables of measured results: that of the README, and by task that of bench/results/by_task.md, are what is measured."""
+"""The tables of measured results, in the README and in bench/results/by_task.md, hold what is measured."""
 
 from pathlib import Path
 
 import pytest
 
 from bench.readme_table import Measured, all_measured, by_task, table
-from hybrid.tables import as_markdown
+from hybrid.display.tables import as_markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -23,8 +23,8 @@ import click
 import pytest
 
 from hybrid.cli import COMMANDS, cli, main
-from hybrid.environment import VARIABLES
-from hybrid.exit_codes import EXIT_CODES
+from hybrid.cli._exit_codes import EXIT_CODES
+from hybrid.config.environment import VARIABLES
 from hybrid.exporting.parquet import COLUMNS
 from hybrid.models.toolspec import spec
 from hybrid.registry import load, names, solver_names

@@ -18,21 +18,19 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from hybrid.benchmarks.base import Benchmark, Source
+from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ImagePart, Message, ToolMessage, UserMessage, parts_of
-from hybrid.models import own_frame
-from hybrid.models.base import CallKey, ModelSettings
+from hybrid.models.base import CallKey
 from hybrid.models.images import arrange
 from hybrid.models.text_protocol import as_text
-from hybrid.prompts import Wording
 from hybrid.registry import load, load_solver
 from hybrid.running.generated import generate
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
 from hybrid.solving.coordinates import frame_named
 from hybrid.solving.session import Resources, Session
-from hybrid.solving.solver import Limits
 from hybrid.tool import Tool
 from hybrid.types import BrokenQuestion, Fault, Json, Outcome, Prompt, Question, Reply
 from training.policy import FRACTION, TaughtAsk, call_for, read
@@ -127,16 +125,14 @@ async def _hold_all(
     """Conversations without tools, with them, and with blank ones."""
     tools_offered: tuple[Tool, ...] = tuple(load("tools", name) for name in benchmark.card.tools_offered)
     without, helped, blanked = Teacher(), Teacher(), Teacher()
-    real = Control(service)
+    real, config = Control(service), RunConfig("", model="embedded")
     for question in asked:
         for name, teacher, control in (
             ("mllm", without, real),
             ("controller", helped, real),
             ("controller", blanked, Control(service, "blank")),
         ):
-            resources = Resources(
-                teacher, control, tools_offered, Wording(), Limits(), frame=frame_named(own_frame("embedded"))
-            )
+            resources = Resources(config, teacher, control, tools_offered, frame=frame_named(config.frame))
             session = Session(question, load_solver(name), resources)
             await benchmark.dialogue(question.asked(), _Taught(benchmark, question, session, teacher).ask)
     return without.held, helped.held, [held for held in blanked.held if called(held)]

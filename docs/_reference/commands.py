@@ -8,6 +8,8 @@ import click
 
 from _reference.markdown import Page, block, code, definitions, escaped, prose, table
 from hybrid.cli import COMMANDS, cli
+from hybrid.cli._help import GroupedOption
+from hybrid.config.option import GROUPS
 
 FOLDER = "reference/commands"
 
@@ -42,11 +44,11 @@ def _sections(parent: click.Context, command: click.Command, name: str, level: i
     context = click.Context(command, info_name=name, parent=parent)
     yield f"{'#' * level} {context.command_path}"
     yield block(" ".join([context.command_path, *command.collect_usage_pieces(context)]))
-    yield prose(command.help or "")
+    yield prose((command.help or "").replace("\f", "\n\n"))
     yield _arguments(context)
     if any(isinstance(one, click.Option) for one in command.params):
         yield "## Options" if level == 1 else "**Options**"
-        yield _options(context, command.params)
+        yield from _grouped(context, command.params)
     if isinstance(command, click.Group):
         for word in command.list_commands(context):
             inner = command.get_command(context, word)
@@ -63,6 +65,18 @@ def _arguments(context: click.Context) -> str:
         if isinstance(one.type, click.Choice)
     ]
     return definitions(rows)
+
+
+def _grouped(context: click.Context, params: Sequence[click.Parameter]) -> Iterator[str]:
+    """The options, under the headings of their help where they have some."""
+    groups = {one.group for one in params if isinstance(one, GroupedOption)}
+    if not groups:
+        yield _options(context, params)
+    for group, heading in GROUPS.items() if groups else ():
+        here = [one for one in params if getattr(one, "group", "output") == group]
+        if here:
+            yield f"**{heading}**"
+            yield _options(context, here)
 
 
 def _options(context: click.Context, params: Sequence[click.Parameter]) -> str:

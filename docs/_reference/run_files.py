@@ -11,7 +11,9 @@ from enum import Enum
 from typing import Any
 
 from _reference.markdown import Page, code, escaped, prose, table
-from hybrid import manifest, run_folder
+from hybrid import log
+from hybrid.log import manifest
+from hybrid.log.attempts import Unfinished
 from hybrid.types import Attempt, BrokenQuestion, Exchange, Prompt, Question, Reply, Score, Step, Usage
 
 RECORDS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
@@ -22,8 +24,8 @@ RECORDS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
     ),
     (
         "attempts.jsonl",
-        "A line a finished question: its asks in order, each with prompt and reply.",
-        (Attempt, Exchange, Prompt, Reply, Usage, Step),
+        "A line a finished question, the steps of each ask last in `steps`; or the last record: why it is unfinished.",
+        (Attempt, Exchange, Prompt, Reply, Usage, Step, Unfinished),
     ),
     ("scores.jsonl", "A line a question, sorted by id.", (Score,)),
 )
@@ -36,7 +38,7 @@ def pages() -> tuple[Page, ...]:
 
 
 def _sections() -> Iterator[str]:
-    told = inspect.cleandoc(run_folder.__doc__ or "").split("\n\n")
+    told = inspect.cleandoc(log.__doc__ or "").split("\n\n")
     listing = next(part for part in told if part.startswith("RUN/"))
     yield "# Files of a run"
     yield prose(told[0])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from _reference.markdown import Page, code, escaped, table
-from hybrid.environment import VARIABLES
-from hybrid.exit_codes import EXIT_CODES
+from hybrid.cli._exit_codes import EXIT_CODES
+from hybrid.config.environment import VARIABLES
 from hybrid.models.providers import PROVIDERS
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from _reference.markdown import Page, block, code, escaped, table
-from hybrid.image_sets import crawled
 from hybrid.models.toolspec import IMAGE, IMAGES, spec
 from hybrid.registry import load, names
 from hybrid.tool import BackendCard, Need, Provenance, Tool
+from hybrid.tool.image_sets import crawled
 
 FOLDER = "reference/tools"
 UNKNOWN = "unknown training data and licence; a run with them says so"

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from hybrid.answers.prior_accuracy import PriorAccuracy
+from hybrid.config import Parse
 from hybrid.errors import UsageError, did_you_mean
-from hybrid.images import ImageStore
-from hybrid.joining import OURS, Joint
-from hybrid.prior_accuracy import PriorAccuracy
+from hybrid.images import OUR_JOINT, ImageStore, Joint
 from hybrid.samples.seeds import Purpose
 from hybrid.texts import read_texts
 from hybrid.types import (
@@ -35,7 +35,6 @@ from hybrid.types import (
     StoredImage,
 )
 
-Parse = Literal["strict", "official"]
 Abstain = Literal["chance", "wrong"]
 
 
@@ -44,7 +43,7 @@ class ImageSource:
     """A collection that images of a benchmark come from."""
 
     name: str
-    """As `hybrid.image_sets` names it."""
+    """As `hybrid.tool.image_sets` names it."""
     where: str
     """The place in the paper that says so."""
     tasks: tuple[str, ...] = ()
@@ -157,7 +156,7 @@ class BenchmarkCard:
     """Metrics shown in tables: every name that begins with one of these; empty for all. JSON always has all."""
     prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
     """Published accuracy of MLLMs and of a guess, by route."""
-    joint: Joint = OURS
+    joint: Joint = OUR_JOINT
     """How `--images concat` joins pictures."""
     baselines: tuple[Baseline, ...] = ()
     """Results that the paper reports, and how to run them here."""

@@ -13,8 +13,8 @@ import click
 
 from hybrid.cli._option_types import refuse_empty
 from hybrid.cli._streams import RedactedStream, redact_logs
+from hybrid.display.notes import tell
 from hybrid.errors import HybridError, did_you_mean
-from hybrid.notes import tell
 from hybrid.registry import described_by, load, names
 from hybrid.version import __version__
 
@@ -42,10 +42,6 @@ COMMANDS = {
 }
 COMPLETE = "_HYBRID_COMPLETE"
 """The variable by which a shell asks for completion (`hybrid completion`)."""
-VARIABLES = (
-    *("HYBRID_MODEL", "HYBRID_BASE_URL", "HYBRID_DEVICE", "HYBRID_HOME", "HYBRID_TOOL_PATH", "HYBRID_STUDIO_IMAGES"),
-)
-"""The variables of the environment that the program reads, besides a HYBRID_DATA_NAME for each benchmark."""
 ALIKE = 0.8
 """From which likeness on one variable is taken for another: all of them begin alike."""
 
@@ -111,9 +107,15 @@ def cli() -> None:
 
 def misspelt(environment: Iterable[str]) -> Iterator[str]:
     """A line for each variable that the program does not read and whose name is near to one that it does."""
-    known = (*VARIABLES, *(f"HYBRID_DATA_{name.upper()}" for name in names("hybrid.benchmarks")))
-    for name in environment:
-        if name.startswith("HYBRID_") and name not in known and (hint := did_you_mean(name, known, ALIKE)):
+    ours = [name for name in environment if name.startswith("HYBRID_")]
+    if not ours:
+        return
+    from hybrid.config.environment import VARIABLES
+
+    of_data = (f"HYBRID_DATA_{name.upper()}" for name in names("hybrid.benchmarks"))
+    known = (*(one.name for one in VARIABLES if one.name != "HYBRID_DATA_NAME"), *of_data)
+    for name in ours:
+        if name not in known and (hint := did_you_mean(name, known, ALIKE)):
             yield f"the variable {name} is not read{hint}"
 
 

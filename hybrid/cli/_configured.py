@@ -25,6 +25,7 @@ import click
 from click.core import ParameterSource
 
 from hybrid.cli._config_file import ConfigFile, Node, read_config
+from hybrid.cli._help import Grouped, GroupedOption
 from hybrid.cli._option_types import Listed
 from hybrid.errors import UsageError, did_you_mean
 from hybrid.secrets import redact
@@ -78,7 +79,7 @@ class _Read:
     is_manifest: bool = False
 
 
-class Configured(click.Command):
+class Configured(Grouped):
     """A command with an option `--config FILE`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -118,35 +119,25 @@ class Configured(click.Command):
         return context
 
 
-class FromEnvironment(click.Option):
-    """An option with a default in the environment, which a manifest that is given back leaves aside."""
+class FromEnvironment(GroupedOption):
+    """An option whose default may stand in the environment, unless a manifest gives everything."""
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
-        """The value of the variable; None where a manifest says everything."""
-        return None if _gives_back(ctx) else super().resolve_envvar_value(ctx)
+        """The value of the variable that applies to this run.
 
-
-class DataFromEnvironment(FromEnvironment):
-    """The option whose variable bears the benchmark's name: HYBRID_DATA_NAME."""
-
-    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
-        """The folder of the benchmark that is asked."""
-        benchmark = ctx.params.get(BENCHMARK)
-        if _gives_back(ctx) or not isinstance(benchmark, str):
+        The variable of `--data` bears the benchmark's name; that of `--base-url` applies to models of the provider in
+        HYBRID_MODEL.
+        """
+        if _gives_back(ctx):
             return None
-        return os.environ.get(f"HYBRID_DATA_{benchmark.upper()}") or None
-
-
-class ServerFromEnvironment(FromEnvironment):
-    """The option whose variable belongs to another one: a server is asked for models of its own provider alone."""
-
-    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
-        """The address, where the model asked is of the same provider as the one in the environment."""
-        model = ctx.params.get("model")
-        same = (
-            isinstance(model, str) and model.partition(":")[0] == os.environ.get("HYBRID_MODEL", "").partition(":")[0]
-        )
-        return super().resolve_envvar_value(ctx) if same else None
+        if self.name == "data":
+            benchmark = ctx.params.get(BENCHMARK)
+            return os.environ.get(f"HYBRID_DATA_{benchmark.upper()}") or None if isinstance(benchmark, str) else None
+        if self.name == "base_url":
+            models = (ctx.params.get("model") or "", os.environ.get("HYBRID_MODEL", ""))
+            if not models[0] or len({model.partition(":")[0] for model in models}) > 1:
+                return None
+        return super().resolve_envvar_value(ctx)
 
 
 def _gives_back(ctx: click.Context) -> bool:

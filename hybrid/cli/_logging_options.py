@@ -15,8 +15,8 @@ from typing import Any
 
 import click
 
+from hybrid.display.notes import quietly
 from hybrid.errors import ToolError, UsageError
-from hybrid.notes import quietly
 
 OPTIONS = (
     click.option(

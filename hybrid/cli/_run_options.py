@@ -1,117 +1,241 @@
-"""The options of `hybrid run` as typed, turned into a `RunConfig`."""
+"""The options of `hybrid run` as click has them, made from `RunConfig`, and a `RunConfig` from what was given.
+
+@click.command("run", params=run_options())
+def command(**options): ...
+
+config_of(context.params, options_of(context))
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, get_args
 
-from hybrid.benchmarks.base import BenchmarkCard
-from hybrid.cli._common_settings import KEYS, asking, checked
-from hybrid.errors import UsageError, did_you_mean
-from hybrid.models import ModelSettings, parse_model_args
-from hybrid.models.options import for_samples
-from hybrid.pairs import pairs
-from hybrid.registry import load
-from hybrid.running.config import RunConfig
-from hybrid.serving.loader import AUTO
-from hybrid.serving.service import ServiceOptions
-from hybrid.solving.budgets import RunLimits
-from hybrid.solving.solver import Limits
-from hybrid.types import Json
+import click
 
-SAME = (
-    *("benchmark", "model", "data", "split", "tasks", "limit", "seed", "concurrency", "out", "tool_output", "show"),
-    *("images", "rotate", "protocol", "prompts", "trust", "allow", "engine", "address", "mcp"),
-    *("trace", "trace_text"),
+from hybrid.cli import _complete
+from hybrid.cli._configured import FromEnvironment
+from hybrid.cli._option_types import SOLVER, Address, Amount, Device, FiniteRange, Listed
+from hybrid.config import (
+    AUTO,
+    Limits,
+    ModelSettings,
+    Price,
+    RunConfig,
+    RunLimits,
+    ServiceOptions,
+    parse_model_args,
+    parse_price,
 )
-"""Options that are in a `RunConfig` under their own names and as they are."""
-OF_THE_MODEL = (*("base_url", "image_detail", "max_pixels", "reasoning_effort", "max_tokens", "seed", "tool_calling"),)
-"""Those that are in its `ModelSettings` so."""
-OF_ANY_BENCHMARK = KEYS
-"""The keys of `--setting` that say how a model is asked, and are no choice of a benchmark's protocol."""
+from hybrid.config.option import Leaf, is_path, leaves, placed
+from hybrid.config.pairs import pairs
+from hybrid.errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from hybrid.benchmarks.base import Setting
+    from hybrid.types import Json
+
+LEAVES: Final = leaves(RunConfig)
+SETTINGS: Final = {leaf.option.name: leaf for leaf in leaves(RunConfig, "--setting")}
+"""The keys of `--setting` that every benchmark takes: they say how a model is asked, and are no part of a protocol."""
+COMPLETIONS: Final = {"--solver": _complete.solver_lists, "--tools": _complete.tool_lists}
 
 
-def config_of(options: Mapping[str, Any], given: Mapping[str, Json] | None = None) -> RunConfig:
-    """The options as a `RunConfig`, and those `given` for its manifest. Raises `UsageError` for what does not fit."""
-    args = parse_model_args(options["model_args"])
-    _need_price(options, args)
-    settings = pairs("--setting", options["settings"])
-    _refuse_misspelt(options["benchmark"], settings)
-    ours = checked(settings)
-    model_settings = _model_settings(options, args, int(ours.get("samples", "1")))
-    _need_caption_price(options, ours)
-    return RunConfig(
-        **{name: options[name] for name in SAME},
-        **asking(ours, model_settings),
-        solvers=tuple(dict.fromkeys(options["solvers"])),
-        model_settings=model_settings,
-        settings={key: value for key, value in settings.items() if key not in OF_ANY_BENCHMARK},
-        tools=tuple(name.strip() for name in (options["tool_names"] or "").split(",") if name.strip()),
-        mcp_images=pairs("--mcp-image", options["mcp_images"]),
-        frame=str(args.extra.get("frame", "")),
-        service=ServiceOptions(
-            backend=options["backend"],
-            weights=pairs("--weights", options["weights"]),
-            device=options["device"],
-            memory_bytes=None if options["tool_memory"] is None else int(options["tool_memory"] * 1e9),
-            load_s=options["max_load_seconds"],
-            unchecked=options["unchecked_weights"],
-            pictures=options["pictures"],
-            isolated=True,
-        ),
-        given=given or {},
-        cache=not options["no_cache"],
-        format_line=options["format_line"] == "on",
-        image_labels=options["image_labels"] == "on",
-        limits=Limits(
-            tool_calls=options["max_tool_calls"],
-            turns=options["max_turns"],
-            seconds=options["max_seconds"],
-            tokens=options["max_total_tokens"],
-            cost_usd=options["max_cost"],
-        ),
-        run_limits=RunLimits(
-            model_calls=options["run_max_calls"],
-            tokens=options["run_max_tokens"],
-            seconds=options["run_max_seconds"],
-            cost_usd=options["run_max_cost"],
-        ),
+class ListOption(Listed, FromEnvironment):
+    """An option of a run that takes several names."""
+
+
+def run_options() -> list[click.Parameter]:
+    """The options of a `RunConfig`, in the order of its fields."""
+    return [_click_option(leaf) for leaf in LEAVES]
+
+
+def _click_option(leaf: Leaf) -> click.Option:
+    option = leaf.option
+    kind = ListOption if leaf.is_many and option.metavar == "A,B" and option.form != "A,B" else FromEnvironment
+    return kind(
+        _declarations(leaf),
+        type=_click_type(leaf),
+        default=_click_default(leaf),
+        show_default=leaf.type is not bool or option.form == "on|off",
+        is_flag=leaf.type is bool and option.form != "on|off",
+        multiple=leaf.is_pairs or (leaf.is_many and option.form != "A,B"),
+        metavar=option.metavar or None,
+        envvar=option.variable or None,
+        show_envvar=bool(option.variable),
+        shell_complete=COMPLETIONS.get(option.name),
+        help=option.help,
+        group=option.group,
+        common=option.common,
+        brief=option.brief,
     )
 
 
+def _declarations(leaf: Leaf) -> list[str]:
+    """The names, with the one that switches a flag off."""
+    name = leaf.option.name
+    if leaf.option.form == "no":
+        return [f"{name}/--{name.removeprefix('--no-')}", leaf.option.key]
+    if leaf.type is bool and leaf.option.form != "on|off":
+        return [f"{name}/--no-{name.removeprefix('--')}", leaf.option.key]
+    return [name, leaf.option.key]
+
+
+def _click_type(leaf: Leaf) -> click.ParamType[Any] | type | None:
+    form, least = leaf.option.form, leaf.option.at_least
+    words = leaf.words or (get_args(get_args(leaf.type)[0]) if leaf.is_many else ())
+    if form == "on|off":
+        return click.Choice(["on", "off"])
+    if words:
+        return click.Choice(words)
+    if is_path(leaf):
+        return click.Path(path_type=Path, exists=form == "existing file")
+    if leaf.type is int and least is not None and form != "GB":
+        return click.IntRange(int(least))
+    named = {"solver": SOLVER, "address": Address(), "device": Device(), "amount": Amount(), "GB": FiniteRange(least)}
+    return named.get(form) or (leaf.type if leaf.type is int else None)
+
+
+def _click_default(leaf: Leaf) -> Any:
+    if leaf.option.form == "on|off":
+        return "on" if leaf.default else "off"
+    if leaf.option.form == "no":
+        return not leaf.default
+    return leaf.default if isinstance(leaf.default, bool | int | float | str) else None
+
+
+def config_of(options: Mapping[str, Any], given: Mapping[str, Json] | None = None) -> RunConfig:
+    """A `RunConfig` of parsed options; `given` are those that its manifest records.
+
+    Raises:
+        UsageError: an option that does not fit.
+    """
+    args = parse_model_args(options["model_arg"])
+    _need_price(options, args)
+    settings = pairs("--setting", options["setting"])
+    _refuse_misspelt(options["benchmark"], settings)
+    checked = {one.name: one.check(settings[one.name]) for one in common_settings() if one.name in settings}
+    values = {leaf.path: _from_click(leaf, options[leaf.option.key]) for leaf in LEAVES}
+    groups = placed(values)
+    model_settings = _model_settings(options, args, groups.pop("model_settings"), int(checked.get("samples", "1")))
+    if "caption-model" in checked and "caption-price" not in checked:
+        _refuse_budget(options, "{} needs the price of the second model too: give --setting caption-price=IN/OUT")
+    return RunConfig(
+        benchmark=options["benchmark"],
+        model_settings=model_settings,
+        service=ServiceOptions(**groups.pop("service"), isolated=True),
+        limits=Limits(**groups.pop("limits")),
+        run_limits=RunLimits(**groups.pop("run_limits")),
+        frame=str(args.extra.get("frame", "")),
+        given=given or {},
+        **{
+            **groups,
+            **_asking(checked, model_settings),
+            "settings": {key: value for key, value in settings.items() if key not in SETTINGS},
+        },
+    )
+
+
+def _from_click(leaf: Leaf, value: Any) -> Any:
+    """The value of a field, from that of its option."""
+    match leaf.option.form:
+        case "on|off":
+            return value == "on"
+        case "no":
+            return not value
+        case "GB":
+            return None if value is None else int(value * 1e9)
+        case "A,B":
+            return tuple(name.strip() for name in (value or "").split(",") if name.strip())
+        case "solver":
+            return tuple(dict.fromkeys(value))
+    return pairs(leaf.option.name, value) if leaf.is_pairs else value
+
+
+def _model_settings(
+    options: Mapping[str, Any], args: ModelSettings, typed: Mapping[str, Any], samples: int
+) -> ModelSettings:
+    chosen = replace(
+        args,
+        **{
+            **typed,
+            "extra": {key: value for key, value in args.extra.items() if key != "frame"},
+            "seed": options["seed"],
+            "device": None if options["device"] == AUTO else options["device"],
+        },
+    )
+    if samples == 1:
+        return chosen
+    from hybrid.models.options import for_samples
+
+    told = any(item.partition("=")[0] == "temperature" for item in options["model_arg"])
+    return for_samples(chosen, options["model"] or "", temperature_told=told)
+
+
+def common_settings() -> tuple[Setting, ...]:
+    """The settings that every benchmark takes, as those of its card are described."""
+    from hybrid.benchmarks.base import Setting
+
+    return tuple(
+        Setting(
+            name,
+            leaf.option.unset if leaf.default is None else str(leaf.default),
+            leaf.option.values or (*filter(None, [leaf.option.unset]), *leaf.words),
+            leaf.option.help,
+            leaf.option.pattern,
+        )
+        for name, leaf in SETTINGS.items()
+    )
+
+
+def _asking(checked: Mapping[str, str], model: ModelSettings) -> dict[str, Any]:
+    """The checked settings as fields of a `RunConfig`.
+
+    The second model gets images as the first one does (`--image-detail`, `--max-pixels`), the same seed and the same
+    device; everything else belongs to the first model alone.
+
+    Raises:
+        UsageError: a price that is none, or an address or a price of a second model where none is named.
+    """
+    found = placed({SETTINGS[name].path: _from_setting(SETTINGS[name], text) for name, text in checked.items()})
+    second = found.pop("captioner_settings", {})
+    if "captioner" in found:
+        shared = {name: getattr(model, name) for name in ("image_detail", "max_pixels", "seed", "device")}
+        found["captioner_settings"] = ModelSettings(**shared, **second)
+    elif second:
+        raise UsageError("--setting caption-url and caption-price are of a second model: give caption-model as well")
+    return found
+
+
+def _from_setting(leaf: Leaf, text: str) -> Any:
+    if text == leaf.option.unset:
+        return None
+    if leaf.type is Price:
+        return parse_price(text)
+    return leaf.type(text) if leaf.type in (int, Path) else text
+
+
 def _refuse_misspelt(benchmark: str, settings: Mapping[str, str]) -> None:
-    """Raise `UsageError` for a key near to one that the benchmark or every benchmark takes; its card refuses others."""
-    card: BenchmarkCard = load("hybrid.benchmarks", benchmark).card
-    known = (*(setting.name for setting in card.settings), *OF_ANY_BENCHMARK)
+    """Raise `UsageError` for a key close to a known one; the benchmark's card refuses the others."""
+    from hybrid.registry import load
+
+    card = load("hybrid.benchmarks", benchmark).card
+    known = (*(setting.name for setting in card.settings), *SETTINGS)
     for key in settings:
         if key not in known and (hint := did_you_mean(key, known)):
             there = ", ".join(sorted(known))
             raise UsageError(f"--setting {key}: {card.name} has no setting {key!r}{hint}; there are: {there}")
 
 
-def _model_settings(options: Mapping[str, Any], args: ModelSettings, samples: int) -> ModelSettings:
-    chosen = replace(
-        args,
-        **{name: options[name] for name in OF_THE_MODEL},
-        extra={key: value for key, value in args.extra.items() if key != "frame"},
-        device=None if options["device"] == AUTO else options["device"],
-    )
-    if samples == 1:
-        return chosen
-    told = any(item.partition("=")[0] == "temperature" for item in options["model_args"])
-    return for_samples(chosen, options["model"] or "", temperature_told=told)
-
-
 def _need_price(options: Mapping[str, Any], args: ModelSettings) -> None:
-    for option in ("max_cost", "run_max_cost"):
-        if options[option] is not None and args.price is None:
-            name = "--" + option.replace("_", "-")
-            raise UsageError(f"{name} needs a price: give --model-arg price=IN/OUT in USD per million tokens")
+    if args.price is None:
+        _refuse_budget(options, "{} needs a price: give --model-arg price=IN/OUT in USD per million tokens")
 
 
-def _need_caption_price(options: Mapping[str, Any], settings: Mapping[str, str]) -> None:
-    for option in ("max_cost", "run_max_cost"):
-        if options[option] is not None and "caption-model" in settings and "caption-price" not in settings:
-            name = "--" + option.replace("_", "-")
-            raise UsageError(f"{name} needs the price of the second model too: give --setting caption-price=IN/OUT")
+def _refuse_budget(options: Mapping[str, Any], reason: str) -> None:
+    """Raise `UsageError` where a budget in USD is given."""
+    for name in ("--max-cost", "--run-max-cost"):
+        if options[name.removeprefix("--").replace("-", "_")] is not None:
+            raise UsageError(reason.format(name))

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from hybrid.display import Shape, shape_of
+from hybrid.display.terminal import Shape, shape_of
 from hybrid.errors import UsageError
 
 protocol_option = click.option(

@@ -120,7 +120,7 @@ def _licence(known: Provenance) -> str:
 
 def _trained_on(known: Provenance) -> str:
     """The collections, and which of them may hold any published picture."""
-    from hybrid.image_sets import crawled
+    from hybrid.tool.image_sets import crawled
 
     if not known.trained_on:
         return "images that are not known"

@@ -19,9 +19,9 @@ from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import max_seconds_option
 from hybrid.cli._tool_cache import open_cache
 from hybrid.cli._tool_path import tool_path_option
+from hybrid.config.pairs import pairs
+from hybrid.display.notes import is_quiet
 from hybrid.errors import HybridError, UsageError
-from hybrid.notes import is_quiet
-from hybrid.pairs import pairs
 
 if TYPE_CHECKING:
     from hybrid.serving.service import ToolRunner
@@ -134,8 +134,9 @@ def gallery(
       hybrid tools gallery photos -o gallery
       hybrid tools gallery photos -o gallery --args 'detection={"names": ["dog"]}'
     """
+    from hybrid.config import ServiceOptions
     from hybrid.log.files import write_atomic
-    from hybrid.serving.service import ServiceOptions, ToolService
+    from hybrid.serving.service import ToolService
 
     # A pipe would be waited for.
     there = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())

@@ -98,8 +98,8 @@ def test_it_knows_its_own_answers(backend) -> None:
 '''
 IMPORTS = """from hybrid.serving.contract import breaches
 from hybrid.serving.known_answers import failures, run_checks
-from hybrid.serving.loader import BackendChoice, Loader
-from hybrid.serving.service import ServiceOptions
+from hybrid.config import BackendChoice, ServiceOptions
+from hybrid.serving.loader import Loader
 """
 INSIDE = f"""import pytest
 

@@ -11,8 +11,8 @@ import click
 
 from hybrid.cli._option_types import Device
 from hybrid.cli._tool_path import tool_path_option
+from hybrid.config.pairs import pairs
 from hybrid.errors import UsageError, install_extra
-from hybrid.pairs import pairs
 
 if TYPE_CHECKING:
     from hybrid.integrations.toolbox import Toolbox
@@ -86,10 +86,10 @@ def _toolbox(
         import mcp  # noqa: F401 - an extra; what is missing is said before tools are loaded
     except ImportError as error:
         raise UsageError(f"hybrid tools serve needs the package mcp: {install_extra('mcp')} ({error})") from error
+    from hybrid.config import ServiceOptions
     from hybrid.integrations.pictures import Folder
     from hybrid.integrations.toolbox import Toolbox
     from hybrid.serving.loader import refuse_absent
-    from hybrid.serving.service import ServiceOptions
 
     refuse_absent(device)
     # A tool that crashes costs the call and not the server.
@@ -98,7 +98,7 @@ def _toolbox(
 
 
 def _serve_stdio(toolbox: Toolbox) -> None:
-    from hybrid.integrations.mcp_server import serve_stdio
+    from hybrid.integrations.mcp.server import serve_stdio
 
     # A thread waits for stdin until it ends, and an orderly end would wait for the thread; there is nothing to save.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -106,7 +106,7 @@ def _serve_stdio(toolbox: Toolbox) -> None:
 
 
 def _serve_http(toolbox: Toolbox, port: int) -> None:
-    from hybrid.integrations.mcp_server import ADDRESS, PATH, listening, serve_http
+    from hybrid.integrations.mcp.server import ADDRESS, PATH, listening, serve_http
 
     with listening(port) as bound:
         address = f"http://{ADDRESS}:{bound.getsockname()[1]}{PATH}"

@@ -16,17 +16,18 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from hybrid.cli import _complete
+from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import Device
 from hybrid.cli._tool_args import arguments_of
 from hybrid.cli._tool_path import tool_path_option
+from hybrid.config.pairs import pairs
+from hybrid.display.notes import tell
 from hybrid.errors import UsageError, WeightsError
-from hybrid.notes import tell
-from hybrid.pairs import pairs
 
 if TYPE_CHECKING:
+    from hybrid.config import ServiceOptions
     from hybrid.serving.known_answers import Checked
-    from hybrid.serving.service import ServiceOptions
     from hybrid.tool import Tool
 
 
@@ -116,7 +117,7 @@ def _prepared(tool: Tool, named: Mapping[str, str], *, download: bool) -> FoundW
     return FoundWeights(name, named.get(name) or str(learned.weights), str(folder), weights_sha256(folder))
 
 
-@click.command("check")
+@click.command("check", cls=Grouped)
 @click.argument("name", shell_complete=_complete.tools)
 @click.option("--weights", help="Directory or hub id for the learned backend.")
 @click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
@@ -150,10 +151,10 @@ def check(
       hybrid tools check similarity --backend classical
       hybrid tools check my_tool --tool-path my_tools --contract
     """
+    from hybrid.config import BackendChoice, ServiceOptions
     from hybrid.registry import load
     from hybrid.serving.known_answers import failures, questions, run_checks
-    from hybrid.serving.loader import BackendChoice, Loader, refuse_absent
-    from hybrid.serving.service import ServiceOptions
+    from hybrid.serving.loader import Loader, refuse_absent
 
     chosen = {name: weights} if weights else {}
     load("tools", name)  # elsewhere, if it is not ours: one that cannot be imported is not imported here either
@@ -175,14 +176,14 @@ def check(
             f"nothing was checked: {name} has no images with known answers (`checks` of its TOOL); only the tensors "
             f"of its {ready.card.name} backend were compared with its weight files, if it has any"
         )
-    click.echo(f"{name}: {ready.card.name} backend, version {ready.version}, on {ready.device}")
+    failed = failures(found)
+    wrong = f"{len(failed)} of {questions(found)} wrong"
+    click.echo(f"{wrong}: {name}, {ready.card.name} backend, version {ready.version}, on {ready.device}")
     for one in found:
         verdict = one.wrong or (f"not asked ({one.unasked})" if one.unasked else "right")
         click.echo(f"{_mark(one):6} {one.name:32} {one.seconds:6.2f} s  {verdict}")
-    failed = failures(found)
     for line in failed:
         click.echo(f"failed: {line}")
-    click.echo(f"{len(failed)} of {questions(found)} wrong")
     return 3 if failed else 0
 
 

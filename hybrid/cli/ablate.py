@@ -12,21 +12,23 @@ from click.core import ParameterSource
 
 from hybrid.cli import _complete
 from hybrid.cli._configured import options_of
+from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
+from hybrid.cli._many import PlannedRun, ask_all, prepared, show_estimate, tell_interrupted
 from hybrid.cli._option_types import SOLVER
-from hybrid.cli._several_runs import PlannedRun, ask_all, prepared, tell_interrupted
+from hybrid.cli._run_options import config_of
 from hybrid.cli._table_options import FORMS, form_options
 from hybrid.cli.run import asked
 from hybrid.cli.run import command as run_command
-from hybrid.display import TEXT
+from hybrid.display.notes import tell
+from hybrid.display.terminal import TEXT
 from hybrid.errors import UsageError
-from hybrid.notes import tell
 
 if TYPE_CHECKING:
-    from hybrid.running.ablation import Ablation
-    from hybrid.running.config import RunConfig
+    from hybrid.config import RunConfig
+    from hybrid.running.many import Ablation
 
-OWN = frozenset({"benchmark", "config", "solvers", "out", "as_json", "verbose", "quiet", "debug"})
+OWN = frozenset({"benchmark", "config", "solver", "out", "as_json", "verbose", "quiet", "debug"})
 """Options of `hybrid run` that are others here."""
 HEEDED = frozenset(
     {"report", "solver", "abstain", "allow_failed", "tables", "verbose", "quiet", "debug"}
@@ -34,9 +36,24 @@ HEEDED = frozenset(
 )
 """Options that --report heeds."""
 DEFAULT_SOLVER = "controller"
+RARE = frozenset(
+    {
+        "setting",
+        "max_tokens",
+        "model_arg",
+        "weights",
+        "tool_output",
+        "tool_path",
+        "max_turns",
+        "concurrency",
+        "form_csv",
+        "form_latex",
+    }
+)
+"""Options of `hybrid run` that the short help of an ablation leaves out, besides those that it leaves out there."""
 
 
-@click.command("ablate")
+@click.command("ablate", cls=Grouped, rare=RARE)
 @click.argument("benchmark", required=False, shell_complete=_complete.benchmarks)
 @click.option(
     "--solver",
@@ -57,13 +74,20 @@ DEFAULT_SOLVER = "controller"
     "--report",
     metavar="DIR",
     type=click.Path(path_type=Path, exists=True),
-    help="Only print the ablation in this folder; heeds --solver, --abstain, --allow-failed and the forms.",
+    help="Only print the ablation in this folder. Heeds --solver, --abstain, --allow-failed and the forms.",
 )
 @form_options
 @told_options
 def command(form: str | None, **options: Any) -> int:
     """Ask the same questions with every tool, without each tool, and without any.
 
+    \b
+    Examples:
+      hybrid ablate blink --data DIR --model openai:gpt-4o --limit 200 -o runs/ablation --dry-run
+      hybrid ablate blink --data DIR --model openai:gpt-4o --tools depth,crop,ocr --add-one -o runs/ablation
+      hybrid ablate blink --data sample --model embedded --backend classical --vary depth -o runs/depth
+      hybrid ablate --report runs/ablation --markdown
+    \f
     Each is an ordinary run in OUT: `full`, `none`, `without-TOOL`, and with --add-one `only-TOOL`. The menu is that of
     --tools, or the benchmark's, less the tools that cannot answer here; everything else is the same in all of them. The
     same command goes on where it stopped and asks nothing twice; `hybrid ablate --report OUT` prints without asking.
@@ -74,13 +98,6 @@ def command(form: str | None, **options: Any) -> int:
 
     --run-max-calls, -tokens, -seconds and -cost are for all runs of the command together. Exit code 0 if nothing
     failed, 2 for a usage error, 3 if questions failed or were left open.
-
-    \b
-    Examples:
-      hybrid ablate blink --data DIR --model openai:gpt-4o --limit 200 -o runs/ablation --dry-run
-      hybrid ablate blink --data DIR --model openai:gpt-4o --tools depth,crop,ocr --add-one -o runs/ablation
-      hybrid ablate blink --data sample --model embedded --backend classical --vary depth -o runs/depth
-      hybrid ablate --report runs/ablation --markdown
     """
     form = form or TEXT[options["tables"]]
     if options["report"] is not None:
@@ -91,14 +108,13 @@ def command(form: str | None, **options: Any) -> int:
         return _shown(options["report"], options["solver"], options, form, left=0)
     if options["benchmark"] is None or options["out"] is None:
         raise UsageError("give BENCHMARK and --out DIR, or --report DIR to print what is there")
-    from hybrid.cli._run_options import config_of
     from hybrid.registry import load_solver
-    from hybrid.running.ablation import ablation
+    from hybrid.running.many import ablation
     from hybrid.running.resolve import offered_tools
 
     options["solver"] = options["solver"] or DEFAULT_SOLVER
     given = {**options_of(click.get_current_context(), run_command), "solver": [options["solver"]]}
-    config = config_of({**options, "solvers": (options["solver"],)}, given)
+    config = config_of({**options, "solver": (options["solver"],)}, given)
     if not load_solver(options["solver"]).offers_tools:
         raise UsageError(f"--solver {options['solver']} offers a model no tools: there is nothing to leave out")
     tools = offered_tools(config)
@@ -131,7 +147,7 @@ def _carried_out(plan: Ablation, config: RunConfig, options: Mapping[str, Any], 
     """Ask what is open in every run, then print all of them, where there is anything."""
     from hybrid.cli.score import name_failed
     from hybrid.log.folder import RunFolder
-    from hybrid.running.ablation import FULL
+    from hybrid.running.many import FULL
     from hybrid.running.signals import Interrupted
 
     out: Path = options["out"]
@@ -149,16 +165,14 @@ def _carried_out(plan: Ablation, config: RunConfig, options: Mapping[str, Any], 
 def _dry_run(plan: Ablation, config: RunConfig, notes: tuple[str, ...], form: str) -> int:
     import asyncio
 
-    from hybrid.running.ablation import AblationEstimate
     from hybrid.running.estimate import estimate
+    from hybrid.running.many import ManyEstimate
 
     assert config.out is not None  # noqa: S101 - `command` has asked for it
     runs = {}
     for variant in plan.variants:
         runs[variant.name] = asyncio.run(estimate(prepared(variant.config(config, config.out), dry=True)))
-    report = AblationEstimate(str(config.out), runs, notes)
-    click.echo(json.dumps(report.as_json()) if form == "json" else report.as_text(form))
-    return 2 if report.missing else 0
+    return show_estimate(ManyEstimate(runs, str(config.out), notes), form)
 
 
 def _shown(

@@ -9,7 +9,7 @@ import click
 
 from hybrid.cli import _complete
 from hybrid.cli._table_options import tables_option
-from hybrid.display import TEXT, Shape, folded, pasteable
+from hybrid.display.terminal import TEXT, Shape, folded, pasteable
 
 if TYPE_CHECKING:
     from hybrid.benchmarks.base import BenchmarkCard, Setting
@@ -35,22 +35,26 @@ def list_(tables: Shape) -> int:
 
 @command.command()
 @click.argument("name", shell_complete=_complete.benchmarks)
+@click.option("--all", "every", is_flag=True, help="Settings, metrics, baselines and published numbers too.")
 @tables_option
-def show(name: str, tables: Shape) -> int:
-    """Print the card of a benchmark and what papers printed of it.
+def show(name: str, every: bool, tables: Shape) -> int:
+    """Print what a benchmark is: source, licence, tools, images and tasks.
 
-    The card: source, licence, tasks, tools, settings, how each metric is reckoned and by whose definition, baselines.
+    --all: settings, how each metric is reckoned and by whose definition, baselines, and what papers printed of it.
 
     Of the tools it prints the default menu, which --tools A,B replaces; --tools all offers every tool.
     """
+    from hybrid.display.tables import RENDERERS
     from hybrid.registry import load
     from hybrid.scoring.published import published
     from hybrid.scoring.published_tables import published_tables
-    from hybrid.tables import RENDERERS
 
     card: BenchmarkCard = load("hybrid.benchmarks", name).card
-    for line in (*_facts(card), *_asked(card), *_metrics(card)):
+    for line in (*_facts(card), *(line for part in (_asked, _metrics) if every for line in part(card))):
         click.echo(folded(line, tables, hang=4))
+    if not every:
+        click.echo("\nMore: --all (settings, metrics and their formulas, baselines, published numbers)")
+        return 0
     if card.baselines:
         click.echo("\nwhat the paper reports, and the command that asks the same here")
     for baseline in card.baselines:
@@ -98,9 +102,9 @@ def _setting(each: Setting) -> str:
 
 def settings_of_every_benchmark() -> tuple[Setting, ...]:
     """The keys of `--setting` that say how a model is asked."""
-    from hybrid.cli._common_settings import SETTINGS
+    from hybrid.cli._run_options import common_settings
 
-    return SETTINGS
+    return common_settings()
 
 
 def _metrics(card: BenchmarkCard) -> Iterator[str]:

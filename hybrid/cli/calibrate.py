@@ -10,12 +10,12 @@ import click
 from hybrid.cli import _complete
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._table_options import tables_option
-from hybrid.display import TEXT, Shape
-from hybrid.notes import tell
+from hybrid.display.notes import tell
+from hybrid.display.terminal import TEXT, Shape
 
 if TYPE_CHECKING:
+    from hybrid.display.tables import Table
     from hybrid.scoring.calibrate import CountedAnswer
-    from hybrid.tables import Table
 
 
 @click.command("calibrate")
@@ -38,9 +38,9 @@ def command(run: Path, folds: int, out: Path, tables: Shape) -> int:
       hybrid run blink --data DIR --model openai:gpt-4o --solver arbiter --trust trust.json
     """
     from hybrid.cli.score import name_failed
+    from hybrid.display.tables import RENDERERS
     from hybrid.log.folder import RunFolder
     from hybrid.scoring.calibrate import measured, write_trust
-    from hybrid.tables import RENDERERS
 
     folder = RunFolder.existing(run)
     found = write_trust(folder, out, folds)
@@ -54,9 +54,9 @@ def command(run: Path, folds: int, out: Path, tables: Shape) -> int:
 
 
 def _table(found: tuple[CountedAnswer, ...]) -> Table:
+    from hybrid.display.tables import Column, Table, accuracy, bounds
     from hybrid.scoring.calibrate import measurements
     from hybrid.stats import wilson
-    from hybrid.tables import Column, Table, accuracy, bounds
 
     rows = tuple(
         (

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from hybrid.cli import _complete
+from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._option_types import BENCHMARK
+from hybrid.cli._option_types import BENCHMARK, Listed
 from hybrid.cli._table_options import (
     abstain_option,
     allow_failed_option,
@@ -19,14 +20,14 @@ from hybrid.cli._table_options import (
     published_option,
     tables_option,
 )
-from hybrid.display import TEXT, Shape
+from hybrid.display.terminal import TEXT, Shape
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
     from hybrid.scoring.reports import CompareArguments
 
 
-@click.command("compare")
+@click.command("compare", cls=Grouped, rare=("benchmark", "data", "field", "protocol", "margin"))
 @click.argument(
     "paths", nargs=-1, shell_complete=_complete.runs, required=True, type=click.Path(path_type=Path, exists=True)
 )
@@ -50,20 +51,30 @@ if TYPE_CHECKING:
 )
 @allow_failed_option
 @published_option
-@click.option("--brief", is_flag=True, help="Without the tables by task; of each section the first table.")
 @click.option(
     "--only",
+    cls=Listed,
     multiple=True,
-    metavar="SECTION",
-    help="Print only this: metrics, tasks, differences, outcomes, gain, ceiling, agreement, ...; may be given several "
-    "times.",
+    metavar="NAME,NAME",
+    help="Print these tables: metrics, tasks, differences, outcomes, gain, ceiling, agreement, evidence, ...",
 )
+@click.option("--all", is_flag=True, help="Print every table.")
 @tables_option
 @form_options
 @told_options
 def command(paths: tuple[Path, ...], form: str | None, tables: Shape, **options: Unpack[CompareArguments]) -> int:
-    """Compare solvers: metrics, accuracy by task, 95 % intervals, paired differences, helped and harmed, cost.
+    """Compare solvers: what tools bring in plain sentences, each solver's value, and accuracy by task.
 
+    \b
+    Examples:
+      hybrid compare runs/blink-gpt-4o-1a2b3c4d5e
+      hybrid compare runs/a/arbiter runs/b/arbiter --by granularity --markdown
+      hybrid compare runs/real/controller runs/blank/controller runs/real/mllm
+      hybrid compare runs/a --baseline mllm --published
+      hybrid compare runs/GPT4o runs/GPT4V --only agreement,helped
+      hybrid compare runs/a --all
+      hybrid compare runs/a --csv > numbers.csv
+    \f
     Below, a section for each question that these solvers can answer: whether a gain comes from what the tools say (with
     a run of blank tools), how much of what its parts know a hybrid reaches, how its MLLM used the evidence, which
     mistakes two solvers share.
@@ -73,24 +84,14 @@ def command(paths: tuple[Path, ...], form: str | None, tables: Shape, **options:
     "mllm [openai:gpt-4o]" one of several models, which have a table of models by tasks.
     Solvers are compared on the questions that both have; other questions under the same ids are refused. Where a run
     has lost answers, what is wrong with it is printed on stderr and the exit code is 3.
-
-    \b
-    Examples:
-      hybrid compare runs/blink-gpt-4o-1a2b3c4d5e
-      hybrid compare runs/a/arbiter runs/b/arbiter --by granularity --markdown
-      hybrid compare runs/real/controller runs/blank/controller runs/real/mllm
-      hybrid compare runs/a --baseline mllm --published
-      hybrid compare runs/a --brief
-      hybrid compare runs/GPT4o runs/GPT4V --only agreement
-      hybrid compare runs/a --csv > numbers.csv
     """
     from hybrid.cli.score import name_failed
     from hybrid.scoring.reports import compare_paths
 
     if form == "json" and options["published"]:
         raise UsageError("--published prints tables: leave out --json")
-    if form in ("json", "csv") and (options["brief"] or options["only"]):
-        raise UsageError(f"--brief and --only choose tables: leave out --{form}")
+    if form in ("json", "csv") and (options["all"] or options["only"]):
+        raise UsageError(f"--all and --only choose tables, and --{form} has every number: leave them out")
     report = compare_paths(paths, **options)
     if report.solvers:
         told = json.dumps(report.as_json()) + "\n" if form == "json" else report.render(form or TEXT[tables])

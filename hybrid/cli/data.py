@@ -86,6 +86,7 @@ def _check_folder(bench: Benchmark, folder: str, split: str | None, tasks: tuple
         told = {"benchmark": card.name, "split": mounted.source.split, "complete": complete}
         click.echo(json.dumps({**told, "tasks": counts, "broken": named}))
         return 0 if complete else INCOMPLETE
+    click.echo(f"{sum(sound.values()):,} questions, {len(broken):,} broken: {'' if complete else 'not '}complete")
     for task, count in expected.items():
         note = f"  {lost[task]:,} broken" if lost[task] else ""
         note += f"  (the card says {count:,})" if task in other else ""
@@ -93,7 +94,6 @@ def _check_folder(bench: Benchmark, folder: str, split: str | None, tasks: tuple
         click.echo(f"{task:28} {sound[task]:6,}{note}")
     for question in broken:
         click.echo(f"broken: {question.id}: {question.error}")
-    click.echo(f"{sum(sound.values()):,} questions, {len(broken):,} broken: {'' if complete else 'not '}complete")
     return 0 if complete else INCOMPLETE
 
 
@@ -110,9 +110,9 @@ def _check_hub(bench: Benchmark, data: str, split: str | None, tasks: tuple[str,
         told = {"benchmark": bench.card.name, "split": chosen, "id": found.id, "revision": found.revision}
         click.echo(json.dumps({**told, "gated": found.gated, "bytes": total, "to_fetch": absent, "files": files}))
         return 0
-    for file in found.files:
-        click.echo(f"{file.size / 1e6:10,.2f} MB  {file.path}{'  (on disk)' if file.on_disk else ''}")
     click.echo(f"{found.id} at {found.revision}: {total / 1e6:,.2f} MB, {absent / 1e6:,.2f} MB of them to fetch")
     if found.gated:
         click.echo("It is gated: its conditions must be accepted on its page, and HF_TOKEN be a token of that account.")
+    for file in found.files:
+        click.echo(f"{file.size / 1e6:10,.2f} MB  {file.path}{'  (on disk)' if file.on_disk else ''}")
     return 0

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from hybrid.cli._logging_options import told_options
+from hybrid.display.notes import tell
 from hybrid.errors import UsageError
-from hybrid.notes import tell
 from hybrid.registry import load, names
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ FORMATS = names("hybrid.exporting")
 )
 @told_options
 def command(path: Path, form: str, out: Path, images: Images) -> int:
-    """Write a run as other tools read it. No model is called, and the run stays as it is.
+    """Write a run as other tools read it, and say on stderr what it came to.
+
+    No model is called, and the run stays as it is.
 
     lmms_eval and vlmevalkit keep one reply a question and are read back by `hybrid score`; inspect and parquet keep
     every ask; submission is for splits with hidden answers.
@@ -49,9 +51,12 @@ def command(path: Path, form: str, out: Path, images: Images) -> int:
 
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise UsageError(f"-o {out} is there already: name a file or folder that is not")
-    written = load("hybrid.exporting", form).export(ExportedRun.at(path), out, ExportOptions(images))
+    run = ExportedRun.at(path)
+    written = load("hybrid.exporting", form).export(run, out, ExportOptions(images))
     for line in written.notes:
         tell(f"note: {line}")
+    for sentence in run.conclusion:
+        tell(sentence.text)
     for file in written.paths:
         click.echo(file)
     return 0

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import click
 
-from hybrid.benchmarks.base import ScoreOptions
+from hybrid.benchmarks.base import Abstain, ScoreOptions
 from hybrid.cli._configured import options_of, variants_of
 from hybrid.cli._run_options import config_of
 from hybrid.cli.run import Bars, command
+from hybrid.config import RunConfig
 from hybrid.engines import opener_of
 from hybrid.errors import UsageError, did_you_mean
 from hybrid.interface.findings import wait_for
@@ -31,16 +31,17 @@ from hybrid.serving.described import Describer
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-OptionValue: TypeAlias = "bool | float | str | Path | Sequence[str] | Mapping[str, str] | BaseChatModel | None"
-"""What an option of `hybrid run` is given in Python; None leaves it out. `model` takes LangChain's objects too."""
 
-
-def run_benchmark(benchmark: str, options: Mapping[str, OptionValue]) -> ScoreReport:
+def run_benchmark(benchmark: str | RunConfig, options: Mapping[str, object]) -> ScoreReport:
     """Prepare, ask and score, as `hybrid run` with these options does.
 
     Raises:
         UsageError: an option that is not there or does not fit, or a folder that holds another run.
     """
+    if isinstance(benchmark, RunConfig):
+        if options:
+            raise UsageError(f"{next(iter(options))}=...: put it into the RunConfig, which is the whole configuration")
+        return _scored(benchmark, None, allow_failed=False)
     client = _client(options.get("model"))
     if client is not None:
         options = {**options, "model": model_name(client)}
@@ -52,19 +53,23 @@ def run_benchmark(benchmark: str, options: Mapping[str, OptionValue]) -> ScoreRe
         raise UsageError(f"{options.get('config', benchmark)} asks for several runs: `hybrid run` makes them")
     params = context.params
     config = replace(config_of(params, options_of(context)), client=client)
+    return _scored(config, params["abstain"], allow_failed=params["allow_failed"])
+
+
+def _scored(config: RunConfig, abstain: Abstain | None, *, allow_failed: bool) -> ScoreReport:
+    """Ask what is open and score the solvers that were asked; none where the answers are hidden."""
     opener = opener_of(config)
     with described_by(Describer), Bars() as bars:
         plan = prepare(config)
         wait_for(execute(plan, bars, opener, bars.watch))
     scored: tuple[Scored, ...] = ()
     if plan.mounted.source.split not in plan.benchmark.card.hidden_splits:
-        counting = ScoreOptions(params["protocol"], params["abstain"] or TABLES_RULE)
-        scored = score_run(plan.folder, counting, tuple(plan.solvers))
-    choice = ComparisonOptions(allow_failed=params["allow_failed"])
-    return ScoreReport({plan.folder.path: scored}, choice, params["abstain"], in_run=True)
+        scored = score_run(plan.folder, ScoreOptions(config.protocol, abstain or TABLES_RULE), tuple(plan.solvers))
+    choice = ComparisonOptions(allow_failed=allow_failed)
+    return ScoreReport({plan.folder.path: scored}, choice, abstain, in_run=True)
 
 
-def _client(model: OptionValue) -> BaseChatModel | None:
+def _client(model: object) -> BaseChatModel | None:
     """The model itself, where it is one; None for a name. Raises `UsageError` for anything else."""
     if model is None or isinstance(model, str):
         return None
@@ -75,7 +80,7 @@ def _client(model: OptionValue) -> BaseChatModel | None:
     return model
 
 
-def words_of(options: Mapping[str, OptionValue]) -> list[str]:
+def words_of(options: Mapping[str, object]) -> list[str]:
     """The options as they are written on a command line."""
     known = {name: option for option in command.params for name in option.opts if isinstance(option, click.Option)}
     words: list[str] = []
@@ -88,7 +93,7 @@ def words_of(options: Mapping[str, OptionValue]) -> list[str]:
     return words
 
 
-def _option_words(option: click.Option, name: str, value: OptionValue) -> list[str]:
+def _option_words(option: click.Option, name: str, value: object) -> list[str]:
     if value is None:
         return []
     if option.is_flag:
@@ -98,7 +103,7 @@ def _option_words(option: click.Option, name: str, value: OptionValue) -> list[s
     elif isinstance(value, Mapping):
         values = [f"{key}={part}" for key, part in value.items()]
     elif isinstance(value, Sequence) and not isinstance(value, str):
-        values = list(value) if option.multiple else [",".join(value)]
+        values = list(value) if option.multiple else [",".join(map(str, value))]
     else:
         values = [value]
     return [f"{name}={one}" for one in values]

@@ -7,8 +7,7 @@ import os
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,44 +15,29 @@ import click
 
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._table_options import allow_failed_option, tables_option
-from hybrid.display import TEXT, Shape, folded, pasteable
-from hybrid.notes import tell
+from hybrid.display.notes import tell
+from hybrid.display.terminal import TEXT, Shape, folded, pasteable
 
 if TYPE_CHECKING:
+    from hybrid.config import ToolOutput
     from hybrid.running.run import RunEnd
-    from hybrid.scoring.conclusion import Sides
     from hybrid.scoring.reports import ScoreReport
     from hybrid.scoring.score import Scored
-    from hybrid.solving.controls import ToolOutput
 
 QUESTIONS = 60
 BATCH = 8
 """Replies that the model generates at once."""
 
 
-@dataclass(frozen=True)
-class Part:
-    """Generated questions of one benchmark's kind: by task the tool that fits it without weights, empty for none."""
-
-    benchmark: str
-    tools: Mapping[str, str]
-
-
-PARTS = (
-    Part(
-        "blink",
-        {
-            "Jigsaw": "jigsaw",
-            "Multi-view_Reasoning": "motion",
-            "Relative_Depth": "depth",
-            "Visual_Correspondence": "correspondence",
-            "Spatial_Relation": "",
-        },
-    ),
-    Part("hvsbench", {"Q1": "saliency"}),
-)
-SIDES = {"tools": "controller", "blank": "controller [blank]", "alone": "mllm", "specialist": "specialist"}
-"""What `hybrid compare` calls the four ways of answering."""
+BENCHMARK = "blink"
+TASKS = {
+    "Jigsaw": "jigsaw",
+    "Multi-view_Reasoning": "motion",
+    "Relative_Depth": "depth",
+    "Visual_Correspondence": "correspondence",
+    "Spatial_Relation": "",
+}
+"""By task of the benchmark the tool that fits it without weights, empty for none."""
 MISHAPS = (
     "Not everything went well. unparsed: no answer could be read in the reply; budget: the calls or seconds of the "
     "question were spent; tool_fault: a specialist alone met an error; lost: a tool call ended in an error or a "
@@ -71,7 +55,7 @@ ABOUT = (
     type=click.IntRange(1),
     default=QUESTIONS,
     show_default=True,
-    help="Questions in all, evenly over the tasks.",
+    help="Questions, evenly over the tasks.",
 )
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/quickstart"), show_default=True)
 @allow_failed_option
@@ -90,7 +74,7 @@ def command(limit: int, out: Path, allow_failed: bool, tables: Shape, as_json: b
     from hybrid.scoring.reports import ScoreReport
 
     try:
-        runs = {folder: _answered(part, output, limit, folder) for folder, part, output in _runs(out)}
+        runs = {folder: _answered(output, limit, folder) for folder, output in _runs(out).items()}
     except Interrupted as interrupted:
         again = shlex.join([*program(), *sys.argv[1:]])
         click.echo(f"{interrupted}; what is finished is kept in {out}; to go on: {again}", err=True)
@@ -106,20 +90,13 @@ def exit_code(report: ScoreReport) -> int:
     return 3 if report.failed or any(one.open for one in report.solvers) else 0
 
 
-def _runs(out: Path) -> list[tuple[Path, Part, ToolOutput]]:
-    """The folder of each run, its questions, and what its tools return."""
-    real: list[tuple[Path, Part, ToolOutput]] = [(out / part.benchmark, part, "real") for part in PARTS]
-    return [*real, *((out / f"{part.benchmark}-blank", part, "blank") for part in PARTS)]
+def _runs(out: Path) -> dict[Path, ToolOutput]:
+    """The folder of each run, and what its tools return."""
+    return {out / BENCHMARK: "real", out / f"{BENCHMARK}-blank": "blank"}
 
 
-def _share(part: Part, limit: int) -> int:
-    """How many of the questions are of this part, at least one."""
-    tasks = sum(len(each.tools) for each in PARTS)
-    return max(1, round(limit * len(part.tools) / tasks))
-
-
-def _answered(part: Part, output: ToolOutput, limit: int, folder: Path) -> tuple[Scored, ...]:
-    """The scored solvers of one part, after what was open has been asked.
+def _answered(output: ToolOutput, limit: int, folder: Path) -> tuple[Scored, ...]:
+    """The scored solvers of one run, after what was open has been asked.
 
     Raises:
         Interrupted: a signal ended it.
@@ -127,23 +104,21 @@ def _answered(part: Part, output: ToolOutput, limit: int, folder: Path) -> tuple
     """
     from hybrid.benchmarks.base import ScoreOptions
     from hybrid.cli.run import asked
-    from hybrid.models.base import ModelSettings
-    from hybrid.running.config import DEFAULT_SOLVERS, RunConfig
+    from hybrid.config import DEFAULT_SOLVERS, ModelSettings, RunConfig, ServiceOptions
     from hybrid.running.engine import here
     from hybrid.running.resolve import prepare
     from hybrid.scoring.reports import TABLES_RULE, tell_unkept
     from hybrid.scoring.score import score_run
-    from hybrid.serving.service import ServiceOptions
 
-    tell(f"{folder}: making ready {part.benchmark}'s questions, tool output {output} ...")
+    tell(f"{folder}: making ready {BENCHMARK}'s questions, tool output {output} ...")
     config = RunConfig(
-        part.benchmark,
+        BENCHMARK,
         solvers=DEFAULT_SOLVERS if output == "real" else ("controller",),
         model="embedded",
         model_settings=ModelSettings(extra={"batch": BATCH}),
         data="sample",
-        tasks=tuple(part.tools),
-        limit=_share(part, limit),
+        tasks=tuple(TASKS),
+        limit=limit,
         tool_output=output,
         service=ServiceOptions("classical", isolated=True),
         out=folder,
@@ -164,34 +139,16 @@ def _tell_open(end: RunEnd) -> None:
 
 
 def _show(report: ScoreReport, out: Path, tables: Shape, *, allow_failed: bool, as_json: bool) -> None:
-    """Print the conclusion, the table by task, what went wrong, and what to do next; or one JSON object."""
-    from hybrid.scoring.conclusion import conclusion, overview
-    from hybrid.tables import RENDERERS
+    """Print the conclusion with its tables, what went wrong, and what to do next; or one JSON object."""
+    from hybrid.scoring.reports import compare_paths
 
-    sides = _sides(report, out)
-    fitting = {f"{part.benchmark} {task}": tool for part in PARTS for task, tool in part.tools.items()}
-    said = conclusion(
-        sides,
-        [task for task, tool in fitting.items() if tool],
-        [task for task, tool in fitting.items() if not tool],
-        allow_failed=allow_failed,
-    )
+    compared = compare_paths([*report.paths], allow_failed=allow_failed)
     if as_json:
+        said = [asdict(sentence) for sentence in compared.conclusion]
         click.echo(json.dumps({"conclusion": said, **report.as_json()}))
         return
-    told = ("\n".join(said), RENDERERS[TEXT[tables]](overview(sides, SIDES, fitting)), *mishaps(report), ABOUT)
-    parts = (*(folded(part, tables, hang=0) for part in told), _next(out, tables))
-    click.echo("\n\n".join(part.strip() for part in parts))
-
-
-def _sides(report: ScoreReport, out: Path) -> Sides:
-    from hybrid.scoring.conclusion import Answers, Sides
-
-    def of(solver: str, ending: str = "") -> Answers:
-        runs = [report.paths[out / f"{part.benchmark}{ending}"] for part in PARTS]
-        return Answers.of([one for scored in runs for one in scored if one.solver == solver])
-
-    return Sides(of("controller"), of("controller", "-blank"), of("mllm"), of("specialist"))
+    told = (compared.render(TEXT[tables]), *(folded(part, "narrow", hang=0) for part in (*mishaps(report), ABOUT)))
+    click.echo("\n\n".join(part.strip() for part in (*told, _next(out, tables))))
 
 
 def mishaps(report: ScoreReport) -> list[str]:
@@ -218,8 +175,8 @@ def _bad_ends(one: Scored) -> list[str]:
 def _next(out: Path, tables: Shape) -> str:
     """Commands on this run and beyond, to be pasted as they stand."""
     commands = (
-        ("compare", str(out / "blink"), str(out / "blink-blank")),
-        ("report", str(out / "blink"), str(out / "blink-blank"), "-o", str(out / "site")),
+        ("compare", str(out / BENCHMARK), str(out / f"{BENCHMARK}-blank")),
+        ("report", str(out / BENCHMARK), str(out / f"{BENCHMARK}-blank"), "-o", str(out / "site")),
         ("tools", "list"),
         ("run", "blink", "--data", "sample", "--limit", "20", "--model", "openai:gpt-4o", "--dry-run"),
     )

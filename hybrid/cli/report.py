@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -10,19 +9,19 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from hybrid.cli import _complete
+from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import BENCHMARK
 from hybrid.cli._table_options import abstain_option, allow_failed_option, protocol_option
+from hybrid.display.notes import is_quiet, tell
 from hybrid.errors import UsageError
-from hybrid.notes import is_quiet, tell
 
 if TYPE_CHECKING:
     from hybrid.report.payload import Pages, QuestionPage
     from hybrid.scoring.reports import CompareArguments
-    from hybrid.types import Json
 
 
-@click.command("report")
+@click.command("report", cls=Grouped, rare=("benchmark", "data", "field", "protocol", "margin"))
 @click.argument(
     "paths", nargs=-1, shell_complete=_complete.runs, required=True, type=click.Path(path_type=Path, exists=True)
 )
@@ -74,8 +73,8 @@ def command(
     """Write a report of runs as pages that a browser reads from disk, or from any web server.
 
     A PATH is as `hybrid compare` takes it: a run, a solver's folder in it, or saved predictions (with --benchmark).
-    Every benchmark among them gets pages of its own: what was run, the numbers, a list of all questions, and a page for
-    each with what every solver said. Nothing is loaded from the network.
+    Every benchmark among them gets pages of its own: the conclusion with its charts, the numbers, a list of all
+    questions, and a page for each with what every solver said. Nothing is loaded from the network.
 
     \b
     Examples:
@@ -84,6 +83,7 @@ def command(
       hybrid report runs/real -o site --tags tags.json
     """
     from hybrid.cli.score import name_failed
+    from hybrid.report import data_files
     from hybrid.report.collect import ReportOptions, collect, scored_behind
     from hybrid.report.site import refuse_other, write_site
 
@@ -95,7 +95,7 @@ def command(
     pages = collect(found, ReportOptions(title, sample_errors, seed, tags), **options)
     index = None if out is None else write_site(_with_progress(pages), out)
     if as_json:
-        click.echo(json.dumps(_numbers(pages)))
+        click.echo(data_files.as_json({one.key: one.overview for one in pages.benchmarks}))
     if index is not None:
         (tell if as_json else click.echo)(f"wrote {index}")
     damage = tuple(dict.fromkeys(line for one in found for line in one.scored.damage))
@@ -104,7 +104,7 @@ def command(
 
 
 def _with_progress(pages: Pages) -> Pages:
-    """The same pages, which show on stderr how many questions have been written."""
+    """The pages, which tell stderr how many questions have been written."""
     from dataclasses import replace
 
     from tqdm import tqdm
@@ -112,13 +112,5 @@ def _with_progress(pages: Pages) -> Pages:
     def counted(questions: Iterator[QuestionPage], total: int, name: str) -> Iterator[QuestionPage]:
         yield from tqdm(questions, desc=name, total=total, unit="q", mininterval=0.5, disable=is_quiet())
 
-    shown = [replace(one, questions=counted(one.questions, len(one.rows), one.key)) for one in pages.benchmarks]
+    shown = [replace(one, questions=counted(one.questions, one.n, one.key)) for one in pages.benchmarks]
     return replace(pages, benchmarks=tuple(shown))
-
-
-def _numbers(pages: Pages) -> dict[str, Json]:
-    """The overviews by benchmark: all that charts and tables show, with the ids behind every count."""
-    from hybrid.log.codec import codec
-    from hybrid.report.payload import Overview
-
-    return {one.key: codec(Overview).dump_python(one.overview, mode="json") for one in pages.benchmarks}

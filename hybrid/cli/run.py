@@ -5,29 +5,22 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from hybrid.cli import _complete
-from hybrid.cli._configured import (
-    Configured,
-    DataFromEnvironment,
-    FromEnvironment,
-    ServerFromEnvironment,
-    options_of,
-    variants_of,
-)
+from hybrid.cli._configured import Configured, options_of, variants_of
+from hybrid.cli._help import GroupedOption
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._option_types import SOLVER, Address, Amount, Device, FiniteRange, Listed
+from hybrid.cli._run_options import config_of, run_options
 from hybrid.cli._table_options import abstain_option, allow_failed_option, tables_option
 from hybrid.cli._tool_path import tool_path_option
-from hybrid.display import TEXT, Shape
+from hybrid.display.loading import loading_shown_by
+from hybrid.display.notes import is_quiet, tell
+from hybrid.display.terminal import TEXT, Shape
 from hybrid.errors import HybridError, UsageError
-from hybrid.loading import loading_shown_by
-from hybrid.notes import is_quiet, tell
 from hybrid.secrets import redact
 
 if TYPE_CHECKING:
@@ -38,196 +31,34 @@ if TYPE_CHECKING:
     from hybrid.scoring.score import Scored
 
 
-def _choice(name: str, default: str, words: str, told: str | None = None) -> Callable[[Any], Any]:
-    """An option that takes one of some words, written `A|B`."""
-    return click.option(name, type=click.Choice(words.split("|")), default=default, show_default=True, help=told)
+OWN_OPTIONS: list[click.Parameter] = [
+    click.Argument(["benchmark"], shell_complete=_complete.benchmark_lists),
+    GroupedOption(
+        ["--config"],
+        metavar="FILE|RUN",
+        shell_complete=_complete.runs,
+        group="ask",
+        brief="Options from a YAML or JSON file, or from a run",
+        help="Options from a YAML or JSON file, KEY: VALUE, or from a run that was made, by its folder or manifest.",
+    ),
+]
 
 
-@click.command("run", cls=Configured)
-@click.argument("benchmark", shell_complete=_complete.benchmark_lists)
-@click.option(
-    "--config",
-    metavar="FILE|RUN",
-    shell_complete=_complete.runs,
-    help="Options from a YAML or JSON file, KEY: VALUE, or from a run that was made, by its folder or manifest.",
-)
-@click.option(
-    "--solver",
-    "solvers",
-    cls=Listed,
-    type=SOLVER,
-    multiple=True,
-    metavar="A,B",
-    shell_complete=_complete.solver_lists,
-    help="May be given several times.  [default: controller, mllm, specialist]",
-)
-@click.option(
-    "--model",
-    cls=FromEnvironment,
-    envvar="HYBRID_MODEL",
-    show_envvar=True,
-    help="provider:model, hf:DIR_OR_ID or replay:DIR.",
-)
-@click.option(
-    "--base-url",
-    cls=ServerFromEnvironment,
-    type=Address(),
-    envvar="HYBRID_BASE_URL",
-    show_envvar=True,
-    help="An OpenAI-compatible server, such as http://127.0.0.1:8000/v1. The variable holds for models of the provider "
-    "in HYBRID_MODEL.",
-)
-@click.option(
-    "--data",
-    cls=DataFromEnvironment,
-    default="hub",
-    show_default=True,
-    help="hub (or hub@REVISION), sample, or a folder in the official layout.  [env var: HYBRID_DATA_NAME, the "
-    "benchmark in capitals]",
-)
-@click.option("--split", help="A split of the data.  [default: the benchmark's first]")
-@click.option("--task", "tasks", cls=Listed, multiple=True, metavar="A,B", help="Only these tasks.")
-@click.option("--limit", type=click.IntRange(1), help="So many base questions, round-robin over tasks.")
-@click.option(
-    "--setting",
-    "settings",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="A choice of the benchmark's protocol, or how any model is asked: samples=K (vote over K replies), repeats=K "
-    "(every question K times), reasoning=first|none, caption-model=PROVIDER:NAME, context=FILE.jsonl. All are in "
-    "`hybrid benchmarks show NAME`.",
-)
-@_choice("--images", "separate", "separate|concat|caption|none", "In which form the model gets the images.")
-@click.option("--rotate/--no-rotate", is_flag=True, help="Ask every question once for each rotation of its options.")
-@click.option("--prompts", type=click.Path(path_type=Path, exists=True), help="TOML with texts instead of ours.")
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--concurrency", type=click.IntRange(1), default=64, show_default=True, help="Questions in flight.")
-@_choice("--engine", "local", "local|ray", "Who asks: this process, or workers of a Ray cluster (extra `ray`).")
-@click.option("--address", help="Of a Ray cluster, HOST:PORT.  [default: one of this machine, for this command]")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder of the run.  [default: from the configuration]")
-@_choice("--show", "both", "text|image|both", "What of a tool's finding the model sees.")
-@click.option(
-    "--tools",
-    "tool_names",
-    shell_complete=_complete.tool_lists,
-    help="Tools offered to the model: A,B, all or none; `default` in a list is the benchmark's.  [default: default]",
-)
+@click.command("run", cls=Configured, params=[*OWN_OPTIONS, *run_options()], rare=("tool_path",))
 @tool_path_option
-@click.option(
-    "--mcp",
-    multiple=True,
-    metavar="URL|COMMAND",
-    help="Offer the tools of another MCP server too, at an address or started by a command; NAME= before it is the "
-    "first word of their names. May be given several times (extra `mcp`).",
-)
-@click.option(
-    "--mcp-image",
-    "mcp_images",
-    multiple=True,
-    metavar="TOOL=ARGUMENT",
-    help="Which argument of a foreign tool takes the image: ARGUMENT[:data_url|base64|object].",
-)
-@_choice("--tool-calling", "auto", "native|text|auto")
-@_choice(
-    "--tool-output", "real", "real|blank|shuffled|oracle", "Controls: what tools return instead of their findings."
-)
-@_choice("--backend", "auto", "auto|learned|classical")
-@click.option("--weights", multiple=True, metavar="TOOL=DIR_OR_ID", help="Weights of a tool's learned backend.")
-@click.option(
-    "--unchecked-weights/--no-unchecked-weights",
-    is_flag=True,
-    help="Take learned weights without their known-answer images; the run is labelled, as by --allow.",
-)
-@click.option(
-    "--allow",
-    multiple=True,
-    type=click.Choice(["overlap", "non-commercial", "blind"]),
-    help="Use weights that saw the benchmark's images, or that may not be used commercially; measure a model that does "
-    "not see.",
-)
-@_choice(
-    "--pictures",
-    "auto",
-    "auto|png",
-    "How crops and overlays are stored and sent: auto as JPEG (quality 95, 4:4:4) where made from a JPEG, else as PNG.",
-)
-@click.option(
-    "--device",
-    cls=FromEnvironment,
-    type=Device(),
-    envvar="HYBRID_DEVICE",
-    show_envvar=True,
-    default="auto",
-    show_default=True,
-    help="auto, cpu, cuda or cuda:N.",
-)
-@click.option("--tool-memory", type=FiniteRange(0), metavar="GB", help="Weights of tools kept loaded at once.")
-@click.option(
-    "--max-load-seconds",
-    type=Amount(),
-    default=300.0,
-    show_default=True,
-    help="How long a tool's weights may take to load; the run goes on without a tool that takes longer.",
-)
-@click.option("--no-cache/--cache", is_flag=True, help="Neither read findings kept on disk nor keep any.")
-@click.option("--trust", type=click.Path(path_type=Path), help="Reliability of the tools, from `hybrid calibrate`.")
-@_choice("--format-line", "on", "on|off", "The line at a prompt's end that asks for one form of reply.")
-@_choice(
-    "--image-labels",
-    "on",
-    "on|off",
-    'The name ("img:1:") before each image; solvers that name images to the model keep it.',
-)
-@_choice(
-    "--protocol",
-    "strict",
-    "official|strict",
-    "Which parse decides a verdict; official also asks in the papers' wording, without our format line.",
-)
 @abstain_option
 @allow_failed_option
-@click.option("--max-tool-calls", type=click.IntRange(0), default=8, show_default=True, help="Per question.")
-@click.option("--max-turns", type=click.IntRange(1), default=8, show_default=True, help="Model calls per ask.")
-@click.option("--max-seconds", type=Amount(), default=600.0, show_default=True, help="Running time per question.")
-@click.option("--max-tokens", type=click.IntRange(1), help="Longest reply of the model.")
-@click.option("--max-cost", type=Amount(), help="USD per question; needs --model-arg price=IN/OUT.")
-@click.option("--max-total-tokens", type=click.IntRange(1), help="Tokens read and written per question.")
-@click.option("--run-max-calls", type=click.IntRange(1), help="Model calls of this command, over all questions.")
-@click.option("--run-max-tokens", type=click.IntRange(1), help="Tokens of this command.")
-@click.option("--run-max-seconds", type=Amount(), help="Wall time of this command.")
-@click.option("--run-max-cost", type=Amount(), help="USD of this command; needs --model-arg price=IN/OUT.")
-@click.option("--image-detail", help="OpenAI: low, high or auto.")
-@click.option("--max-pixels", type=click.IntRange(1), help="Larger images are scaled down to so many pixels.")
-@click.option("--reasoning-effort", help="Of a reasoning model.")
 @click.option(
-    "--model-arg",
-    "model_args",
-    multiple=True,
-    metavar="K=V",
-    help="Anything else; price=IN/OUT is USD per million tokens.",
-)
-@click.option(
-    "--dry-run/--no-dry-run",
-    is_flag=True,
-    help="Print what would be asked, estimated tokens and cost, and what is missing.",
-)
-@click.option(
-    "--trace",
-    metavar="otlp|FILE.jsonl",
-    help="Tell of the run in spans of OpenTelemetry (extra `trace`), without images and texts: to the collector that "
-    "OTEL_EXPORTER_OTLP_ENDPOINT names, or as lines at the end of a file.",
-)
-@click.option(
-    "--trace-text/--no-trace-text",
-    is_flag=True,
-    help="Let spans tell what was asked and answered too; never images, keys or the data's answers.",
+    "--dry-run/--no-dry-run", is_flag=True, help="Print what would be asked, what it costs and what is missing."
 )
 @tables_option
 @click.option("--json/--no-json", "as_json", is_flag=True, help="One JSON object on stdout, everything else on stderr.")
 @told_options
 def command(**options: Any) -> int:
-    """Ask the questions of BENCHMARK; the same command again goes on where it stopped.
+    """Ask the questions of BENCHMARK; give it again to go on where it stopped.
 
+    Answers and traces stay in a run folder, for `hybrid compare` and `report`.
+    \f
     --config reads every option under its long name without dashes: lists for options that may be given several times,
     mappings for setting, weights and model-arg. The command line wins over the file, and the file over the
     environment. Paths are seen from the working directory. A list for an option that takes one value, several
@@ -265,11 +96,10 @@ def command(**options: Any) -> int:
         click.echo(f"{options['benchmark']}: making ready ...", err=True)
     context = click.get_current_context()
     if len(variants_of(context)) > 1:
-        from hybrid.cli._matrix import run_matrix
+        from hybrid.cli._many import run_matrix
 
         return run_matrix(variants_of(context), context.command, asked)
-    from hybrid.cli._run_options import config_of
-    from hybrid.cli._several_runs import prepared
+    from hybrid.cli._many import prepared
     from hybrid.engines import opener_of
     from hybrid.repeats import asked_once
     from hybrid.running.signals import Interrupted
@@ -371,7 +201,7 @@ class Bars:
 
 
 def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
-    from hybrid.cli._several_runs import stopped
+    from hybrid.cli._many import stopped
     from hybrid.cli.score import name_failed, show
     from hybrid.scoring.compare import ComparisonOptions
     from hybrid.scoring.reports import ScoreReport

@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING
 import click
 
 from hybrid.cli._table_options import tables_option
-from hybrid.display import TEXT, Shape
+from hybrid.display.terminal import TEXT, Shape
 
 if TYPE_CHECKING:
     from hybrid.log.listing import ListedRun
     from hybrid.types import Json
+
+
+NEWEST = 20
+"""So many runs are listed unless all are asked for."""
 
 
 @click.group("runs")
@@ -25,10 +29,11 @@ def command() -> None:
 
 @command.command("list")
 @click.argument("folders", metavar="[DIR]...", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--all", "every", is_flag=True, help=f"Print every run instead of the newest {NEWEST}.")
 @tables_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def list_(folders: tuple[Path, ...], tables: Shape, as_json: bool) -> int:
-    """Print the runs in these folders, the newest first; those in runs/ where none is given.
+def list_(folders: tuple[Path, ...], every: bool, tables: Shape, as_json: bool) -> int:
+    """Print the newest runs in these folders; those in runs/ where none is given.
 
     ANSWERED counts the questions that every solver of the run has finished. STATE is finished, open (the command that
     made it goes on with it), being written, or damaged; what is damaged is said on stderr.
@@ -38,8 +43,8 @@ def list_(folders: tuple[Path, ...], tables: Shape, as_json: bool) -> int:
       hybrid runs list
       hybrid runs list runs other/runs --json
     """
+    from hybrid.display.tables import NONE, RENDERERS, Column, Table, share
     from hybrid.log.listing import listed
-    from hybrid.tables import NONE, RENDERERS, Column, Table, share
 
     if not folders and not Path("runs").exists():
         found: tuple[ListedRun, ...] = ()
@@ -65,11 +70,13 @@ def list_(folders: tuple[Path, ...], tables: Shape, as_json: bool) -> int:
             f"{run.date.astimezone():%Y-%m-%d %H:%M}",
             run.state,
         )
-        for run in found
+        for run in (found if every else found[:NEWEST])
     )
     headings = ("name", "benchmark", "model", "solvers", "answered", "control", "date", "state")
     columns = tuple(Column(name, "right" if name == "answered" else "left") for name in headings)
     click.echo(RENDERERS[TEXT[tables]](Table("", columns, tuple(rows))), nl=False)
+    if len(found) > NEWEST and not every:
+        click.echo(f"and {len(found) - NEWEST} more: --all")
     return 0
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from hybrid.cli import _complete
+from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import BENCHMARK
 from hybrid.cli._table_options import (
@@ -19,7 +20,7 @@ from hybrid.cli._table_options import (
     published_option,
     tables_option,
 )
-from hybrid.display import TEXT, Shape
+from hybrid.display.terminal import TEXT, Shape
 from hybrid.errors import UsageError
 from hybrid.secrets import redact
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 FAILED_SHOWN = 20
 
 
-@click.command("score")
+@click.command("score", cls=Grouped)
 @click.argument(
     "paths", nargs=-1, shell_complete=_complete.runs, required=True, type=click.Path(path_type=Path, exists=True)
 )

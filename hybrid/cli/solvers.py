@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hybrid.cli._table_options import tables_option
-from hybrid.display import Shape, folded
+from hybrid.display.terminal import Shape, folded
 
 if TYPE_CHECKING:
     from hybrid.solving.solver import Solver

@@ -21,9 +21,9 @@ from hybrid.cli._tool_new import new
 from hybrid.cli._tool_path import tool_path_option
 from hybrid.cli._tool_serve import serve
 from hybrid.cli._tool_weights import check, prepare
-from hybrid.display import Shape, folded
+from hybrid.display.notes import tell
+from hybrid.display.terminal import NARROW, WIDE_FROM, Shape, folded, opening
 from hybrid.errors import Fault, ToolError, UsageError
-from hybrid.notes import tell
 
 if TYPE_CHECKING:
     from hybrid.images import ImageStore
@@ -40,8 +40,11 @@ def command() -> None:
 @command.command("list")
 @tool_path_option
 @tables_option
-def list_(tables: Shape) -> int:
-    """Print every tool, its backends and what it answers. Ends with 3 where one cannot be loaded.
+@click.option("--all", "every", is_flag=True, help="Whole sentences on what each tool answers.")
+def list_(tables: Shape, every: bool) -> int:
+    """Print every tool, its backends and what it answers, a line each. Ends with 3 where one cannot be loaded.
+
+    `hybrid tools show NAME` prints all of one tool.
 
     \b
     Example:
@@ -58,7 +61,9 @@ def list_(tables: Shape) -> int:
             failed = 3
             continue
         backends = ", ".join(card.name for card in tool.card.backends)
-        click.echo(folded(f"{name:24} {backends:20} {tool.card.summary}", tables, hang=4))
+        line = f"{name:24} {backends:20} {tool.card.summary}"
+        width = NARROW if tables == "narrow" else WIDE_FROM
+        click.echo(folded(line, tables, hang=4) if every else opening(line, width))
     return failed
 
 
@@ -101,9 +106,10 @@ def run_(
       hybrid tools run markers photo.jpg --picture marks.png
       hybrid tools run depth photo.jpg --args '{"points": [{"x": 40, "y": 90, "label": "A"}]}' --json
     """
+    from hybrid.config import ServiceOptions
     from hybrid.registry import load
     from hybrid.serving.loader import refuse_absent
-    from hybrid.serving.service import ServiceOptions, ToolService
+    from hybrid.serving.service import ToolService
 
     arguments = arguments_of(args_json)
     tool: Tool = load("tools", name)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+from hybrid.config import RunConfig
 from hybrid.errors import UsageError, install_extra
-from hybrid.running.config import RunConfig
 from hybrid.running.engine import Opener, here
 
 
 def opener_of(config: RunConfig) -> Opener:
-    """What opens the engine that was named.
+    """The function that opens the engine that was named.
 
     Raises:
         UsageError: an address without an engine that has one, or the package of the engine is not installed.

@@ -52,7 +52,7 @@ def single_replies(run: ExportedRun, solver: str, form: str) -> SingleReplies:
         raise UsageError(f"{run.folder.path}/{solver} has no finished question that could be exported")
     _refuse_changed(run, rows, form)
     lost = [score.id for score in scored.scores if score.outcome.failed]
-    notes = (f"left out: {len(lost)} questions that nobody answered: {first(lost)}",) if lost else ()
+    notes = (f"left out: {len(lost)} questions without an answer: {first(lost)}",) if lost else ()
     return SingleReplies(rows, notes)
 
 
@@ -89,5 +89,5 @@ def _refuse_changed(run: ExportedRun, rows: tuple[SingleReply, ...], form: str) 
 
 
 def _alone(question: Question) -> Prompt:
-    """What a reader of the format knows of the prompt."""
+    """The prompt as the format holds it."""
     return Prompt((question.text,) if question.text else (), question.kind, question.choices, route=question.route)

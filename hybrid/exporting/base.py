@@ -9,7 +9,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -20,9 +20,11 @@ from hybrid.errors import UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import MANIFEST
 from hybrid.registry import load
+from hybrid.scoring.compare import compare
+from hybrid.scoring.conclusion import Sentence, conclusion
 from hybrid.scoring.groups import control, role
 from hybrid.scoring.predictions.base import letter_of
-from hybrid.scoring.reports import protocol_of
+from hybrid.scoring.reports import TABLES_RULE, protocol_of
 from hybrid.scoring.score import Scored, chosen, score_run
 from hybrid.types import Kind, Prompt, Question
 
@@ -31,7 +33,7 @@ Images = Literal["attached", "none"]
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """What a user chose. `images` says whether pictures go into a format that can hold them."""
+    """The options of an export. `images` says whether pictures go into a format that can hold them."""
 
     images: Images = "attached"
 
@@ -65,14 +67,14 @@ class ExportedRun:
     @cached_property
     def identity(self) -> Mapping[str, Any]:
         """The configuration that the run's manifest holds."""
-        found: Mapping[str, Any] = self.folder.manifest["identity"]
-        return found
+        identity: Mapping[str, Any] = self.folder.manifest["identity"]
+        return identity
 
     @cached_property
     def benchmark(self) -> Benchmark:
-        """Whose questions these are."""
-        found: Benchmark = load("hybrid.benchmarks", self.identity["benchmark"])
-        return found
+        """The benchmark of the questions."""
+        benchmark: Benchmark = load("hybrid.benchmarks", self.identity["benchmark"])
+        return benchmark
 
     @property
     def split(self) -> str:
@@ -95,12 +97,19 @@ class ExportedRun:
         """The solvers with their scores. Raises `UsageError` for a split with hidden answers."""
         return score_run(self.folder, self.options, self.solvers, keep=False)
 
+    @property
+    def conclusion(self) -> tuple[Sentence, ...]:
+        """The sentences that `hybrid compare` prints of these solvers; none for a split with hidden answers."""
+        if self.split in self.benchmark.card.hidden_splits or not self.solvers:
+            return ()
+        return conclusion(compare([replace(one, abstain=TABLES_RULE) for one in self.scored]))
+
     @cached_property
     def sha256(self) -> str:
         """The hash of the configuration and of the files of questions and attempts, as the manifest has them."""
         manifest = self.folder.manifest
-        told = {"identity": manifest["identity"], "files": manifest.get("files", {})}
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+        hashed = {"identity": manifest["identity"], "files": manifest.get("files", {})}
+        return hashlib.sha256(json.dumps(hashed, sort_keys=True).encode()).hexdigest()
 
     def only(self, form: str) -> str:
         """The one solver, for a format that holds no more. Raises `UsageError` where there are several."""
@@ -115,7 +124,7 @@ class ExportedRun:
         return str(model["model"]) if model is not None and role(scored) in ("hybrid", "mllm") else None
 
     def model_of(self, solver: str) -> str:
-        """What the solver is called elsewhere: with its MLLM where it asks one, and with the control in force.
+        """The name of the solver in other tools: with its MLLM where it asks one, and with the control in force.
 
         `openai:gpt-4o/controller`, `openai:gpt-4o/controller-blank`, `specialist`.
         """
@@ -129,9 +138,9 @@ class Exporter(ABC):
     """Writes a run as the files of another tool."""
 
     form: str
-    """What the format is called in a message."""
+    """The name of the format in a message."""
     about: str
-    """What is written, in half a line."""
+    """Half a line on the files that are written."""
 
     @abstractmethod
     def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:

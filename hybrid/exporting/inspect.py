@@ -89,7 +89,7 @@ class Inspect(Exporter):
 
 
 def _name(log: Any) -> str:
-    """What Inspect would call a log: its time, task and id, so that its viewer lists it."""
+    """The name of a log in Inspect's pattern (time, task and id), so that its viewer lists it."""
     return f"{log.eval.created[:19].replace(':', '-')}+00-00_{log.eval.task.replace('_', '-')}_{log.eval.task_id}.eval"
 
 
@@ -104,7 +104,7 @@ class _Making:
 
     @property
     def model(self) -> str:
-        """What Inspect calls the model: `provider/name`."""
+        """The model as Inspect writes it: `provider/name`."""
         model = self.run.mllm_of(self.solver)
         return f"none/{self.solver}" if model is None else model.replace(":", "/", 1)
 
@@ -194,10 +194,10 @@ class _Making:
         )
 
     def notes(self, scored: Scored) -> Iterator[str]:
-        """What the log leaves out."""
+        """Sentences on what the log leaves out."""
         lost = [score.id for score in scored.scores if score.outcome.failed]
         if lost:
-            yield f"left out: {len(lost)} questions that nobody answered: {first(lost)}"
+            yield f"left out: {len(lost)} questions without an answer: {first(lost)}"
         if self.store is None:
             yield "images are left out: a line with their sha256 stands in their place"
 
@@ -241,7 +241,7 @@ class _Conversation:
             yield self.assistant(exchange.reply.text, [])
 
     def assistant(self, text: str, calls: Sequence[Any]) -> Any:
-        """What the model said, and which tools it called."""
+        """The reply of the model with its tool calls."""
         from inspect_ai.model import ChatMessageAssistant
 
         return ChatMessageAssistant(content=text, tool_calls=list(calls) or None, model=self.model, id=self.id())
@@ -253,7 +253,7 @@ class _Conversation:
         return ToolCall(id=f"call-{next(self.numbers)}", function=tool, arguments=dict(args))
 
     def tool(self, step: Step, call: str) -> Any:
-        """What a tool said."""
+        """The finding of a tool as text."""
         from inspect_ai.model import ChatMessageTool
         from inspect_ai.tool import ToolCallError
 
@@ -296,8 +296,8 @@ class _Conversation:
 
 def _called(step: Step) -> Sequence[Mapping[str, Any]]:
     """The tool calls that the model wrote in a step."""
-    found = step.data.get("tool_calls")
-    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list | tuple) else []
+    calls = step.data.get("tool_calls")
+    return [one for one in calls if isinstance(one, Mapping)] if isinstance(calls, list | tuple) else []
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

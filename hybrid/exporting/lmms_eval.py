@@ -50,18 +50,18 @@ class LmmsEval(Exporter):
             write_atomic(file, b"".join(_line(_sample(row)) for row in rows))
             written.append(file)
         results = folder / f"{date}_results.json"
-        told = _results(run, scored, by_task, model, date)
-        write_atomic(results, json.dumps(told, indent=2, ensure_ascii=False).encode() + b"\n")
+        summary = _results(run, scored, by_task, model, date)
+        write_atomic(results, json.dumps(summary, indent=2, ensure_ascii=False).encode() + b"\n")
         return Written((*written, results), replies.notes)
 
 
 def _task(run: ExportedRun, task: str) -> str:
-    """As lmms-eval calls its tasks: `blink_multi_view_reasoning`."""
+    """The name of a task as lmms-eval writes it: `blink_multi_view_reasoning`."""
     return f"{run.benchmark.card.name}_{re.sub(r'[^a-z0-9]+', '_', task.casefold())}"
 
 
 def _date(run: ExportedRun, solver: str) -> str:
-    """When the first question was asked, in UTC and as lmms-eval writes it; 1970 where nobody recorded that."""
+    """When the first question was asked, in UTC and as lmms-eval writes it; 1970 where that was not recorded."""
     started = [
         attempt.started for attempt in run.folder.recorded(solver).without_steps.values() if attempt.started is not None
     ]

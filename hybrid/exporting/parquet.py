@@ -49,7 +49,7 @@ COLUMNS = (
     Column("target", "string", "what the scorer needs, JSON"),
     Column("image_sha256", "list<string>", "the images, by the hash of their bytes"),
     Column("prompts", "list<string>", "the text of every ask"),
-    Column("replies", "list<string>", "the reply to every ask; empty where nobody answered"),
+    Column("replies", "list<string>", "the reply to every ask; empty where there is no answer"),
     Column("outcome", "string", "how it ended; `not_recorded`, `outage` and `broken` are failures"),
     Column("answer", "string", "what the parser read"),
     Column("rule", "string", "the rule of the parser that fired"),
@@ -86,8 +86,8 @@ class Parquet(Exporter):
         rows = [row for scored in run.scored for row in _rows(run, scored)]
         if not rows:
             raise UsageError(f"{run.folder.path} has no question that was asked")
-        told = {"hybrid_version": __version__, "run_sha256": run.sha256, "identity": json.dumps(run.identity)}
-        schema = pa.schema([(column.name, _type(column)) for column in COLUMNS], metadata=told)
+        metadata = {"hybrid_version": __version__, "run_sha256": run.sha256, "identity": json.dumps(run.identity)}
+        schema = pa.schema([(column.name, _type(column)) for column in COLUMNS], metadata=metadata)
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)

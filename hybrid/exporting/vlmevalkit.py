@@ -94,11 +94,11 @@ WRITERS: Mapping[str, Callable[[Path, Iterator[Row]], None]] = {".xlsx": _write_
 def _refuse_loss(path: Path, rows: Sequence[SingleReply]) -> None:
     """Raise `UsageError` where a reply, an id or the options of a question do not come back as they were."""
     try:
-        found = vlmevalkit.read(path)
+        table = vlmevalkit.read(path)
     except DataError as error:
         raise UsageError(f"the sheet could not be read back: {error}") from error
-    assert found is not None  # noqa: S101 - the suffix was checked
-    back = {row.id: row for row in found.rows}
+    assert table is not None  # noqa: S101 - the suffix was checked
+    back = {row.id: row for row in table.rows}
     for row in rows:
         name = row.question.id
         if name not in back or back[name].reply != row.text:

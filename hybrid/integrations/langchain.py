@@ -19,13 +19,13 @@ from typing import Any, Literal
 
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
+from hybrid.config import ServiceOptions
 from hybrid.errors import HybridError
 from hybrid.images import PNG
 from hybrid.integrations.pictures import Folder
 from hybrid.integrations.toolbox import Toolbox
 from hybrid.interface.findings import wait_for
 from hybrid.secrets import redact
-from hybrid.serving.service import ServiceOptions
 
 Returned = tuple[list[dict[str, Any]], dict[str, Any]]
 """Content blocks, and the finding as JSON: text, data, confidence, backend, version, notes."""
@@ -59,14 +59,14 @@ def langchain_tools(
 def _tool(toolbox: Toolbox, name: str) -> BaseTool:
     async def call(**arguments: Any) -> Returned:
         try:
-            found = await toolbox.call(name, arguments)
+            finding = await toolbox.call(name, arguments)
         except (HybridError, OSError) as error:
             raise ToolException(redact(str(error))) from error
         # LangChain's own makers of blocks add random ids, so that the same answer would never be the same twice.
-        pngs = (base64.b64encode(png).decode() for png in found.pngs)
+        pngs = (base64.b64encode(png).decode() for png in finding.pngs)
         pictures = [{"type": "image", "base64": png, "mime_type": PNG} for png in pngs]
-        blocks = [{"type": "text", "text": found.text}, *pictures]
-        return blocks, found.as_json()
+        blocks = [{"type": "text", "text": finding.text}, *pictures]
+        return blocks, finding.as_json()
 
     def call_and_wait(**arguments: Any) -> Returned:
         return wait_for(call(**arguments))

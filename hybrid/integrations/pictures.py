@@ -5,8 +5,8 @@
     read_image({"data": "iVBORw0KGgo..."}, None)
     read_image("holiday/photo.jpg", Folder(Path("pictures")))
 
-Whoever writes a call may be a model that read a stranger's page: a name leads to a regular file below the one folder
-that a person has allowed, or to nothing. No address is fetched.
+A call may be written by a model that read a hostile page: a name leads to a regular file below the one folder that a
+person has allowed, or to nothing. No address is fetched.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Folder:
 
         Raises:
             DataError: the name leads to no regular file below the folder, or to more than `MOST_BYTES`. Whether there
-                is something elsewhere under that name is not told.
+                is something elsewhere under that name is not said.
         """
         parts = name.split("/")
         absent = DataError(f"there is no image {name!r:.{SHOWN}} in the folder whose images may be named")
@@ -82,7 +82,7 @@ class Folder:
                 below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place)
                 os.close(place)
                 place = below
-            # Without waiting: a pipe has no end until somebody opens the other one.
+            # Without waiting: a pipe has no end until its other end is opened.
             return os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=place)
         finally:
             os.close(place)

@@ -14,15 +14,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hybrid.config import ServiceOptions
+from hybrid.display.notes import tell
 from hybrid.errors import ToolError, UsageError
 from hybrid.images import ImageStore, home
 from hybrid.integrations.pictures import Folder, read_image
 from hybrid.interface.findings import ShownFinding, shown, stored_image
 from hybrid.models.toolspec import IMAGE, IMAGES, spec
-from hybrid.notes import tell
 from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolRunner, ToolService
+from hybrid.serving.service import ToolRunner, ToolService
 from hybrid.types import Fault, ImageRef, StoredImage
 
 if TYPE_CHECKING:
@@ -57,14 +58,14 @@ class Toolbox:
         Raises:
             UsageError: there is no tool of such a name, or it cannot be imported; of all tools those are left out.
         """
-        found = _loadable(names("tools")) if chosen is None else {name: load("tools", name) for name in chosen}
+        tools = _loadable(names("tools")) if chosen is None else {name: load("tools", name) for name in chosen}
         store = ImageStore(home() / "images")
         # A picture that goes to another program is of one format, whatever the image was.
         options = replace(options or ServiceOptions(), pictures="png")
-        return cls(found, ToolService(store, FindingCache(home() / "findings", store), options), folder)
+        return cls(tools, ToolService(store, FindingCache(home() / "findings", store), options), folder)
 
     def describe(self, name: str) -> str:
-        """What a model or a person reads of a tool: summary, limits and backends of its card."""
+        """The description of a tool: summary, limits and backends of its card."""
         card = self.tools[name].card
         backends = " ".join(f"{backend.name} ({backend.version}): {backend.summary}" for backend in card.backends)
         return f"{card.summary}\n\nLimits: {card.limits}\n\nBackends: {backends}\n\n{COORDINATES}"
@@ -137,11 +138,11 @@ class Toolbox:
 
 
 def _loadable(known: Iterable[str]) -> dict[str, Tool]:
-    """The tools that can be imported; which cannot is told."""
-    found: dict[str, Tool] = {}
+    """The tools that can be imported; a note names each of the others."""
+    tools: dict[str, Tool] = {}
     for name in known:
         try:
-            found[name] = load("tools", name)
+            tools[name] = load("tools", name)
         except UsageError as error:
             tell(f"note: not served: {error}")
-    return found
+    return tools

@@ -20,9 +20,10 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import numpy as np
 from PIL import Image, ImageOps
 
+from hybrid.config import ServiceOptions
 from hybrid.images import ImageStore, home, read_image_file, to_rgb
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.tool import Pixels, Tool
 from hybrid.types import Finding, ImageRef, Json, StoredImage
 
@@ -34,7 +35,7 @@ ImageInput: TypeAlias = "str | Path | bytes | Image.Image | Pixels"
 
 @dataclass(frozen=True, repr=False)
 class ShownFinding:
-    """What a tool found; a notebook shows its text and its pictures.
+    """A finding; a notebook shows its text and its pictures.
 
     `data` is JSON with units in its keys, `confidence` in 0..1; `backend` and `version` say what answered. `notes` are
     whole sentences about that, such as why a learned backend could not be had.

@@ -106,8 +106,8 @@ def read_manifest(path: Path) -> dict[str, Any]:
         raise DataError(f"{path} is not a manifest: {MEND}")
     if content["format"] != FORMAT:
         raise DataError(
-            f"{path.parent} is a run of format {content['format']}, and this version reads and writes format {FORMAT}: "
-            "run it again with this version, in another folder, or read it with the version that made it"
+            f"{path} is of format {content['format']} and this version reads format {FORMAT}: "
+            f"run it again with this version, in another folder than {path.parent}"
         )
     try:
         codec(_Manifest).validate_python(content)

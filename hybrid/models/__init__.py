@@ -11,9 +11,10 @@ import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hybrid.config import ModelSettings
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
-from hybrid.models.base import CallKey, ChatModel, ModelRefused, ModelSettings, parse_model_args
+from hybrid.models.base import CallKey, ChatModel, ModelRefused
 from hybrid.models.providers import PROVIDERS
 from hybrid.models.remembered import remembering
 
@@ -24,10 +25,7 @@ __all__ = [
     "CallKey",
     "ChatModel",
     "ModelRefused",
-    "ModelSettings",
     "open_model",
-    "own_frame",
-    "parse_model_args",
     "remembering",
 ]
 
@@ -89,11 +87,6 @@ def _unknown(name: str) -> UsageError:
         f"{known} (provider:model), and LangChain's others, such as azure_openai and mistralai; other servers that "
         "speak OpenAI's API: openai:MODEL with --base-url"
     )
-
-
-def own_frame(name: str | None) -> str:
-    """The coordinate system a model writes in by default (`hybrid/solving/coordinates.py`)."""
-    return "fractions" if name == "embedded" else "pixels"
 
 
 def _make(word: str, name: str, rest: str, settings: ModelSettings, store: ImageStore) -> ChatModel:

@@ -17,9 +17,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
+from hybrid.config import ModelSettings
 from hybrid.errors import Outage
 from hybrid.messages import AssistantMessage, Message, SentImage, images_of
-from hybrid.models.base import CallKey, ModelSettings, ReplyLog
+from hybrid.models.base import CallKey, ReplyLog
 from hybrid.models.circuit import Circuit, Sleep
 from hybrid.models.failures import Backoff, Failure, UnreadableReplyError, read_failure
 from hybrid.models.images import ImageEncoder, arrange

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from hybrid.models.base import ModelSettings
+from hybrid.config import ModelSettings
 from hybrid.secrets import keep_secret, redact
 
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "openai_proxy")

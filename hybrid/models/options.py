@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from urllib.parse import urlsplit, urlunsplit
 
+from hybrid.config import ModelSettings
 from hybrid.errors import UsageError
-from hybrid.models.base import ModelSettings
 from hybrid.models.credentials import keep_credentials, redacted
 from hybrid.models.providers import IN_PROCESS, PROVIDERS, Provider
 from hybrid.repeats import seed_of_repetition

@@ -1,4 +1,4 @@
-"""From runs on disk to what the pages of a report are made from.
+"""Reads runs and gives the contents of a report.
 
     pages = collect_paths(["runs/a", "runs/b"], ReportOptions(sample_errors=10))
     write_site(pages, Path("site"))       # hybrid/report/site.py
@@ -36,7 +36,7 @@ from hybrid.version import __version__
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """What a report holds besides the numbers."""
+    """Title, error sheet and tags of a report."""
 
     title: str = ""
     """Empty for one that names the benchmarks."""
@@ -165,17 +165,17 @@ def _benchmark_pages(tab: _Tab, report: ReportOptions, options: CompareArguments
     overview = overview_of(compared, Commands(tab.paths, _words(options)))
     sampled = error_sheet(solvers, report.sample_errors, report.seed)
     book = QuestionBook(overview.benchmark, solvers, Pictures(home() / "images"), sampled)
-    return BenchmarkPages(overview.benchmark, overview, book.rows, book.pages())
+    return BenchmarkPages(overview.benchmark, overview, len(book.ids), book.pages())
 
 
 def _unanswered(folder: RunFolder, questions: Questions) -> BenchmarkPages:
     overview = unanswered_overview(folder, len(questions))
     book = QuestionBook(overview.benchmark, (), Pictures(home() / "images"), asked=questions.by_id)
-    return BenchmarkPages(overview.benchmark, overview, book.rows, book.pages())
+    return BenchmarkPages(overview.benchmark, overview, len(book.ids), book.pages())
 
 
 def _tagged(pages: BenchmarkPages, tab: _Tab, tags: Sequence[Tag], commands: Commands) -> BenchmarkPages:
-    """The same with a section that counts the tags, where there are any."""
+    """The pages with a section that counts the tags, where there are any."""
     if not tags:
         return pages
     tasks = {name: question.task for one in tab.found for name, question in _questions(one.scored, tags)}
@@ -199,7 +199,7 @@ def _words(options: CompareArguments) -> tuple[str, ...]:
     words: list[str] = []
     for name, value in options.items():
         flag = f"--{name.replace('_', '-')}"
-        if name in ("published", "brief", "only") or value is None or value is False:
+        if name in ("published", "all", "only") or value is None or value is False:
             continue
         if value is True:
             words.append(flag)

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from hybrid.report.payload import BenchmarkPages, Matrix, Overview, QuestionPage, QuestionRow
+from hybrid.report.payload import Overview, OverviewSection, QuestionPage
+from hybrid.scoring.result import Result
 
 CHUNK_QUESTIONS = 100
 """Questions in one file of questions, at most: a page loads the file that its question lies in."""
@@ -41,7 +42,9 @@ def as_json(values: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON knows no form of; `json` calls this for each, which is many times as fast as `asdict`."""
+    """A value that JSON lacks in one that it has; `json` calls this for each, many times as fast as `asdict`."""
+    if isinstance(value, Result):
+        return value.as_json()
     if is_dataclass(value):
         if hasattr(value, "__dict__"):
             return vars(value)
@@ -65,71 +68,24 @@ def _finite(value: Any) -> Any:
     return [_finite(one) for one in plain]
 
 
-def coded(values: Iterable[Hashable]) -> dict[str, Any]:
-    """A column of which many cells are equal: each value once, and for each row the place of its value."""
-    places: dict[Hashable, int] = {}
-    codes = [places.setdefault(value, len(places)) for value in values]
-    return {"values": list(places), "codes": codes}
-
-
-def question_list(rows: Sequence[QuestionRow], solvers: int, starts: Sequence[int]) -> dict[str, Any]:
-    """The list of questions by columns; `starts` has the row that each file of questions begins with.
-
-    Raises:
-        ValueError: a row has not one verdict for each solver.
-    """
-    for row in rows:
-        if len(row.verdicts) != solvers:
-            raise ValueError(f"question {row.id!r}: {len(row.verdicts)} verdicts for {solvers} solvers")
-    return {
-        "ids": [row.id for row in rows],
-        "tasks": coded(row.task for row in rows),
-        "texts": coded(row.text for row in rows),
-        "sampled": [place for place, row in enumerate(rows) if row.sampled],
-        "starts": list(starts),
-        "solvers": [
-            {
-                "correct": coded(row.verdicts[place].correct for row in rows),
-                "outcomes": coded(row.verdicts[place].outcome for row in rows),
-                "answers": coded(row.verdicts[place].answer for row in rows),
-                "tools": coded(row.verdicts[place].tools for row in rows),
-            }
-            for place in range(solvers)
-        ],
-    }
-
-
 def overview_values(overview: Overview) -> dict[str, Any]:
-    """The first page without the ids of its matrices' cells, which `cell_rows` has."""
-    values = dict(vars(overview))
-    values["sections"] = [
-        {**vars(section), "charts": [_without_ids(chart) for chart in section.charts]} for section in overview.sections
-    ]
+    """The first page: of the sections only title and conclusion, as each has a file of its own."""
+    heads = [{"id": one.id, "title": one.title, "lead": one.lead} for one in overview.sections]
+    return {**vars(overview), "sections": heads}
+
+
+def section_values(section: OverviewSection, places: Mapping[str, int]) -> dict[str, Any]:
+    """A section with the rows of the list that each count opens, by `places`; `absent` counts ids that no row has."""
+    charts = [{**vars(chart), "rows": [_opening(row, places) for row in chart.rows]} for chart in section.charts]
+    return {**vars(section), "charts": charts}
+
+
+def _opening(row: Result, places: Mapping[str, int]) -> dict[str, Any]:
+    values: dict[str, Any] = row.as_json()
+    if values.pop("ids", None):
+        values["questions"] = sorted({places[name] for name in row.ids if name in places})
+        values["absent"] = sum(name not in places for name in row.ids)
     return values
-
-
-def _without_ids(chart: Any) -> Any:
-    if not isinstance(chart, Matrix):
-        return chart
-    cells = [{**vars(cell), "ids": bool(cell.ids)} for cell in chart.cells]
-    return {**vars(chart), "cells": cells}
-
-
-def cell_rows(pages: BenchmarkPages) -> dict[str, Any]:
-    """For each cell of a matrix that has ids, under `SECTION.CHART.CELL`: the rows that it opens the list with.
-
-    `absent` counts its ids that no row has.
-    """
-    places = {row.id: place for place, row in enumerate(pages.rows)}
-    found = {}
-    for section in pages.overview.sections:
-        for number, chart in enumerate(section.charts):
-            for cell_number, cell in enumerate(chart.cells if isinstance(chart, Matrix) else ()):
-                if cell.ids:
-                    rows = sorted({places[id_] for id_ in cell.ids if id_ in places})
-                    absent = sum(id_ not in places for id_ in cell.ids)
-                    found[f"{section.id}.{number}.{cell_number}"] = {"rows": rows, "absent": absent}
-    return found
 
 
 @dataclass(frozen=True)
@@ -144,26 +100,17 @@ class Chunk:
     """The images that they show."""
 
 
-def chunks(questions: Iterable[QuestionPage], rows: Sequence[QuestionRow]) -> Iterator[Chunk]:
-    """The questions in files, made as they come.
-
-    Raises:
-        ValueError: they are not those of the rows, in their order.
-    """
-    start, texts, chars, files = 0, list[str](), 0, set[str]()
-    place = -1
-    for place, page in enumerate(questions):
-        if place >= len(rows) or rows[place].id != page.id:
-            raise ValueError(f"question {page.id!r} is not that of row {place} of the list")
+def chunks(questions: Iterable[QuestionPage]) -> Iterator[Chunk]:
+    """The questions in files, made as they come."""
+    start, number, texts, chars, files = 0, 0, list[str](), 0, set[str]()
+    for number, page in enumerate(questions, 1):
         text = as_json(page)
         texts.append(text)
         chars += len(text)
         files.update(image_files(page))
         if len(texts) >= CHUNK_QUESTIONS or chars >= CHUNK_CHARS:
             yield Chunk(start, f"[{','.join(texts)}]", frozenset(files))
-            start, texts, chars, files = place + 1, [], 0, set()
-    if place + 1 != len(rows):
-        raise ValueError(f"{place + 1} questions for {len(rows)} rows of the list")
+            start, texts, chars, files = number, [], 0, set()
     if texts:
         yield Chunk(start, f"[{','.join(texts)}]", frozenset(files))
 

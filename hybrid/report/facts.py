@@ -1,7 +1,6 @@
-"""What was run, and what must be known of every number: the head of a benchmark's page.
+"""What was run: the head of a benchmark's page.
 
 facts(solvers)          # Fact("model", "openai:gpt-4o (temperature 0.0)"), ...
-warnings(solvers)       # labels, failures, damage
 """
 
 from __future__ import annotations
@@ -29,26 +28,6 @@ def card(scored: Scored) -> SolverCard:
     # The model of a run is not asked by the solvers that need none.
     model = scored.model if kind in ("hybrid", "mllm") else None
     return SolverCard(scored.solver, kind, model, control(scored), len(scored.scores), scored.failed, scored.open)
-
-
-def warnings(solvers: Sequence[Scored]) -> tuple[str, ...]:
-    """What must be known of every number: labels, what failed or is open, what is wrong with the runs."""
-    labels: dict[str, list[str]] = {}
-    for one in solvers:
-        for label in one.labels:
-            labels.setdefault(label, []).append(one.solver)
-    every = len(solvers)
-    found = [label if len(of) == every else f"{', '.join(of)}: {label}" for label, of in labels.items()]
-    for one in solvers:
-        if one.failed:
-            found.append(
-                f"{one.solver}: {one.failed} of {len(one.scores)} questions failed; they are missing, not wrong"
-            )
-        if one.open:
-            found.append(f"{one.solver}: {one.open} questions are not asked yet and left out")
-        if one.reasons:
-            found.append(f"{one.solver}: {len(one.reasons)} answers cannot be scored")
-    return tuple(dict.fromkeys((*found, *(line for one in solvers for line in one.damage))))
 
 
 def facts(solvers: Sequence[Scored]) -> tuple[Fact, ...]:

@@ -1,30 +1,36 @@
-"""The first page of a benchmark: what was run, and a section for each question that a reader has of the numbers.
+"""The first page of a benchmark: conclusion and charts, then a section for each question that a reader has.
 
-    overview_of(found, Commands(("runs/a",)))     # of a comparison (`hybrid/scoring/compare.py`)
+    overview_of(comparison, Commands(("runs/a",)))     # of a comparison (`hybrid/scoring/compare.py`)
 
-Every section carries the command that prints the same numbers.
+Every section carries the command that prints its numbers.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hybrid.benchmarks.base import Benchmark
+from hybrid.display.tables import Table
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
-from hybrid.report.charts import charts_of
-from hybrid.report.facts import card, facts, run_facts, warnings
-from hybrid.report.payload import Overview, OverviewSection
+from hybrid.report.charts import charts_of, headlines, of_main_pairs, shown
+from hybrid.report.facts import card, facts, run_facts
+from hybrid.report.payload import Chart, Overview, OverviewSection
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.conclusion import conclusion
+from hybrid.scoring.headline import headline_tables, warnings
 from hybrid.scoring.published import published
 from hybrid.scoring.published_tables import published_below
-from hybrid.scoring.reference import reference_lines
+from hybrid.scoring.reference import ReferenceLine, reference_lines
 from hybrid.scoring.rendering import tables_of
 from hybrid.scoring.reports import PUBLISHED_TITLE
+from hybrid.scoring.result import Result, SectionResult
 from hybrid.scoring.sections import results
-from hybrid.tables import Table
+
+VALUES, DIFFERENCES, TASKS = "metrics", "differences", "tasks"
+"""The sections whose rows the first screen shows."""
 
 
 @dataclass(frozen=True)
@@ -35,23 +41,18 @@ class Commands:
     options: tuple[str, ...] = ()
 
     @property
-    def numbers(self) -> str:
-        """What prints every number of a comparison, unrounded."""
-        return self._words("compare", "--json")
-
-    @property
     def tables(self) -> str:
-        """What prints its tables."""
-        return self._words("compare")
+        """Prints its tables."""
+        return self._words("compare", "--all")
 
     @property
     def published(self) -> str:
-        """What prints its tables with what papers printed below them."""
+        """Prints its tables and below them the published rows."""
         return self._words("compare", "--published")
 
     @property
     def payload(self) -> str:
-        """What prints all that the pages are made from."""
+        """Prints the contents of the pages."""
         return self._words("report", "--json")
 
     def _words(self, command: str, *form: str) -> str:
@@ -60,9 +61,8 @@ class Commands:
 
 def overview_of(found: Comparison, commands: Commands) -> Overview:
     """The overview of solvers side by side; there is at least one."""
-    made = results(found)
-    chance = next((one.rows for one in made if one.name == "chance"), ())
-    marks = reference_lines(found, chance)
+    made = {one.name: one for one in results(found)}
+    marks = reference_lines(found, made["chance"].rows if "chance" in made else ())
     sections = [
         OverviewSection(
             one.name.replace("_", "-"),
@@ -70,27 +70,71 @@ def overview_of(found: Comparison, commands: Commands) -> Overview:
             one.lead,
             charts_of(found, one, marks),
             tables_of(found, one),
-            commands.tables if one.section.core else commands.numbers,
+            commands.tables,
         )
-        for one in made
+        for one in made.values()
     ]
     sections += [
         OverviewSection("published", PUBLISHED_TITLE, "", (), tables, commands.published)
         for tables in _published(found)
     ]
+    values = headlines(found, _rows(found, made, VALUES))
     return Overview(
         benchmark=found.benchmark.card.name,
         title=found.benchmark.card.short_title,
         facts=facts(found.solvers),
-        warnings=(*warnings(found.solvers), *(f"{one.name}: {one.fault}" for one in made if one.fault is not None)),
+        warnings=(
+            *warnings(found.solvers),
+            *(f"{one.name}: {one.fault}" for one in made.values() if one.fault is not None),
+        ),
         solvers=tuple(map(card, found.solvers)),
         pairs=tuple((pair.a, pair.b) for pair in found.pairs),
         sections=tuple(sections),
+        conclusion=tuple(sentence.text for sentence in conclusion(found)),
+        front=tuple(_front(found, made, values, marks)),
+        headline=headline_tables(found),
+        by=found.options.by or "task",
     )
 
 
+def _rows(found: Comparison, made: Mapping[str, SectionResult], name: str) -> list[Result]:
+    """The rows that the chart of a section may show."""
+    if name not in made:
+        return []
+    charted = made[name].section.charted
+    return shown(found, [row for row in made[name].rows if not charted or row.quantity in charted])
+
+
+def _front(
+    found: Comparison,
+    made: Mapping[str, SectionResult],
+    values: tuple[Result, ...],
+    marks: Sequence[ReferenceLine],
+) -> Iterator[Chart]:
+    """Each solver's value; then differences of the main pairs by task, or values by task where nothing is paired."""
+    if values:
+        metric = values[0].metric
+        lines = _few(mark for mark in marks if mark.task == metric)
+        yield Chart("bars", f"{metric}, 95 % intervals", values, tuple(lines))
+    by = found.options.by or "task"
+    if rows := of_main_pairs(found, _rows(found, made, DIFFERENCES)):
+        yield Chart("intervals", f"Difference by {by}", rows)
+    elif rows := tuple(row for row in _rows(found, made, TASKS) if row.group):
+        yield Chart("bars", f"Accuracy by {by}", rows)
+
+
+def _few(marks: Iterator[ReferenceLine]) -> list[ReferenceLine]:
+    """Of each kind of reference line the highest; of chance the guess, which comes first."""
+    kept: dict[str, ReferenceLine] = {}
+    for mark in marks:
+        other = kept.get(mark.kind)
+        if other is None or (mark.kind != "chance" and mark.value > other.value):
+            kept[mark.kind] = mark
+    return list(kept.values())
+
+
 def _published(found: Comparison) -> Iterator[tuple[Table, ...]]:
-    """Nothing for generated questions and for a benchmark of which nothing measured here is printed."""
+    """The tables of published rows; none for generated questions, and where no paper printed what is measured here."""
     if any(one.data.generated for one in found.solvers):
         return
     measured = {metric.name for one in found.solvers for metric in one.metrics if found.is_shown(metric.name)}
@@ -106,4 +150,4 @@ def unanswered_overview(folder: RunFolder, open_questions: int) -> Overview:
     benchmark: Benchmark = load("hybrid.benchmarks", folder.manifest["identity"]["benchmark"])
     waiting = f"No answer is there yet; {open_questions} questions are to be asked."
     labels = tuple(str(label) for label in folder.manifest.get("labels", ()))
-    return Overview(benchmark.card.name, benchmark.card.short_title, run_facts(folder), (waiting, *labels), (), (), ())
+    return Overview(benchmark.card.name, benchmark.card.short_title, run_facts(folder), (waiting, *labels))

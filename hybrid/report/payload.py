@@ -1,7 +1,7 @@
-"""What the pages of a report are made from: frozen values, with no word of HTML in them.
+"""The contents of a report as frozen values, without HTML.
 
-    Pages(title, made_by, benchmarks)                  # the whole site
-        BenchmarkPages(key, overview, rows, questions) # a tab: one benchmark
+    Pages(title, made_by, benchmarks)               # the whole site
+        BenchmarkPages(key, overview, n, questions) # a tab: one benchmark
 
 `collect.py` makes them of scored runs, `site.py` writes them as files that a browser reads. Everything that a person
 reads in them may have been written by a model or a data set: it is text, and never markup.
@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from hybrid.display.tables import Table
+from hybrid.scoring.reference import ReferenceLine
+from hybrid.scoring.result import ChartKind, Result
 from hybrid.solving.solver import Role
-from hybrid.tables import Table
 from hybrid.types import Json
 
 
@@ -42,123 +44,13 @@ class SolverCard:
 
 
 @dataclass(frozen=True)
-class ForestRow:
-    """A paired difference b minus a, with its interval where one was tested."""
+class Chart:
+    """Rows of the result table that one picture shows, and the values that they are read against."""
 
-    a: str
-    b: str
-    group: str
-    """A task, or a metric over all."""
-    value: float
-    low: float | None
-    high: float | None
-    p_holm: float | None
-    n: int
-
-
-@dataclass(frozen=True)
-class BarRow:
-    """The accuracy of a solver on a task, 0..1."""
-
-    task: str
-    solver: str
-    value: float
-    low: float | None
-    high: float | None
-    n: int
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A reference line across a task's bars: chance, a human, a published row."""
-
-    task: str
-    label: str
-    kind: Literal["chance", "human", "published"]
-    value: float
-    note: str
-    """What limits the comparison: subset, split, checkpoint; empty for nothing."""
-
-
-@dataclass(frozen=True)
-class MatrixCell:
-    """So many questions in one cell of a matrix, and which: the list opens with them."""
-
-    panel: str
-    row: str
-    column: str
-    n: int
-    ids: tuple[str, ...]
-    name: str = ""
-    """What the cell is called, where it has a name: `over-trust`, `helped`."""
-
-
-@dataclass(frozen=True)
-class ScatterDot:
-    """A solver by what it cost and how right it was."""
-
-    solver: str
-    x: float
-    y: float
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True)
-class StackPart:
-    """One part of a solver's bar: an outcome, a tool."""
-
-    solver: str
-    part: str
-    n: int
-
-
-@dataclass(frozen=True)
-class Forest:
-    """Differences as dots with whiskers, 0 in the middle."""
-
-    rows: tuple[ForestRow, ...]
-    kind: Literal["forest"] = "forest"
-
-
-@dataclass(frozen=True)
-class Bars:
-    """Accuracy by task, a bar a solver, with reference lines."""
-
-    rows: tuple[BarRow, ...]
-    marks: tuple[Mark, ...]
-    kind: Literal["bars"] = "bars"
-
-
-@dataclass(frozen=True)
-class Matrix:
-    """Counts in a grid, panel next to panel."""
-
-    cells: tuple[MatrixCell, ...]
-    kind: Literal["matrix"] = "matrix"
-
-
-@dataclass(frozen=True)
-class Scatter:
-    """Dots in a plane; the y axis is an accuracy."""
-
-    dots: tuple[ScatterDot, ...]
-    x_label: str
-    """With its unit: `cost in USD`, `tokens`, `seconds`."""
-    y_label: str
-    kind: Literal["scatter"] = "scatter"
-
-
-@dataclass(frozen=True)
-class Stack:
-    """Bars of parts that add up."""
-
-    parts: tuple[StackPart, ...]
-    x_label: str
-    kind: Literal["stack"] = "stack"
-
-
-Chart = Forest | Bars | Matrix | Scatter | Stack
+    kind: ChartKind
+    title: str
+    rows: tuple[Result, ...]
+    marks: tuple[ReferenceLine, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -169,11 +61,11 @@ class OverviewSection:
     """Its anchor in a link: letters, digits and hyphens."""
     title: str
     lead: str
-    """What is to be seen, in one or two sentences; empty for nothing."""
+    """The conclusion in one or two sentences, shown while the section is folded; empty for none."""
     charts: tuple[Chart, ...]
     tables: tuple[Table, ...]
     command: str
-    """`hybrid compare RUN --json`: what recomputes every number here."""
+    """`hybrid compare RUN --json`: recomputes every number of the section."""
 
 
 @dataclass(frozen=True)
@@ -183,39 +75,20 @@ class Overview:
     benchmark: str
     title: str
     facts: tuple[Fact, ...]
-    warnings: tuple[str, ...]
-    """Labels, damage, failures: what must be known of every number."""
-    solvers: tuple[SolverCard, ...]
-    pairs: tuple[tuple[str, str], ...]
+    warnings: tuple[str, ...] = ()
+    """Labels, damage, failures: they limit every number."""
+    solvers: tuple[SolverCard, ...] = ()
+    pairs: tuple[tuple[str, str], ...] = ()
     """The pairs a, b of solvers for which helped and harmed can be asked for."""
-    sections: tuple[OverviewSection, ...]
-
-
-@dataclass(frozen=True)
-class RowVerdict:
-    """What one solver made of a question, as the list shows it."""
-
-    correct: float | None
-    """0..1; None where it was not asked, or where there is no right and wrong."""
-    outcome: str
-    """A value of `Outcome`; `open` where it was not asked yet; empty where it has no such question."""
-    answer: str
-    tools: tuple[str, ...]
-    """The tools that it called, each once."""
-
-
-@dataclass(frozen=True)
-class QuestionRow:
-    """A line of the list of questions."""
-
-    id: str
-    task: str
-    text: str
-    """The question, shortened: what search looks through, next to id, task and answers."""
-    verdicts: tuple[RowVerdict, ...]
-    """One for each solver of the overview, in its order."""
-    sampled: bool = False
-    """Whether the question is on the error sheet."""
+    sections: tuple[OverviewSection, ...] = ()
+    conclusion: tuple[str, ...] = ()
+    """At most five sentences."""
+    front: tuple[Chart, ...] = ()
+    """The charts of the first screen: each solver's value, then the differences (or values) by task."""
+    headline: tuple[Table, ...] = ()
+    """The numbers of these charts, also for readers without scripts: a line a solver, a line a task."""
+    by: str = "task"
+    """The column of the list of questions that holds the groups of rows: `task`, or the group of `--by`."""
 
 
 @dataclass(frozen=True)
@@ -274,7 +147,9 @@ class SolverEntry:
 
     solver: str
     correct: float | None
+    """0..1; None where it was not asked, or where there is no right and wrong."""
     outcome: str
+    """A value of `Outcome`; `open` where it was not asked yet; empty where it has no such question."""
     answer: str
     rule: str
     """Of the parser that read the answer."""
@@ -282,6 +157,12 @@ class SolverEntry:
     """Why it failed or has no score; empty else."""
     wall_s: float | None
     asks: tuple[AskEntry, ...]
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The tools that were called, each once, in the order of their first call."""
+        steps = (step for ask in self.asks for step in ask.steps)
+        return tuple(dict.fromkeys(step.name for step in steps if step.kind == "tool"))
 
 
 @dataclass(frozen=True)
@@ -297,9 +178,11 @@ class QuestionPage:
     """The right answer in words; empty where it is not known."""
     pictures: tuple[PicturePayload, ...]
     solvers: tuple[SolverEntry, ...]
-    """One for each solver of the overview, in its order; `outcome` is empty where it has no such question."""
+    """One for each solver of the overview, in its order."""
     error: str = ""
     """Why the question could not be asked at all."""
+    sampled: bool = False
+    """Whether the question is on the error sheet."""
 
 
 @dataclass(frozen=True)
@@ -309,10 +192,10 @@ class BenchmarkPages:
     key: str
     """Of its files and links: the benchmark's name, with a number where it appears twice."""
     overview: Overview
-    rows: Sequence[QuestionRow]
-    """The list, in the order of the data."""
+    n: int
+    """Questions."""
     questions: Iterator[QuestionPage]
-    """In the order of the rows; made one at a time, as there may be many and each may be long."""
+    """In the order of the data; made one at a time, as there may be many and each may be long."""
 
 
 @dataclass(frozen=True)

@@ -1,32 +1,29 @@
-"""The questions of a report: a line of the list for each, and a page with everything that became of it.
+"""The questions of a report: a page for each, with what every solver said and did.
 
     book = QuestionBook("blink", solvers, pictures, sampled)
-    book.rows                # the list, in the order of the data
     book.pages()             # one page at a time, read from disk when it is asked for
 
-Scores are in memory; questions and attempts are read when their row or page is made, and forgotten: those of a question
-once, as a row that was not asked for before its page is made with it. An attempt that cannot be read any more costs one
-solver's conversation about one question, and the page says so.
+Scores are in memory; question and attempt are read when their page is made, and forgotten. An attempt that cannot be
+read any more costs one solver's conversation about one question, and the page says so.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, overload
+from typing import Any
 
 from hybrid.benchmarks.base import Benchmark, show
 from hybrid.errors import DataError
-from hybrid.log.attempts import Recorded, tools_called
+from hybrid.log.attempts import Recorded
 from hybrid.registry import load
+from hybrid.report.columns import OPEN
 from hybrid.report.payload import (
     AskEntry,
     Fact,
     PicturePayload,
     QuestionPage,
-    QuestionRow,
-    RowVerdict,
     SolverEntry,
     StepEntry,
 )
@@ -35,40 +32,23 @@ from hybrid.scoring.groups import is_imported
 from hybrid.scoring.score import Scored
 from hybrid.types import LETTERS, Attempt, BrokenQuestion, Exchange, ImageRef, Prompt, Question, Score, Step
 
-OPEN = "open"
-"""The outcome of a question that a solver was not asked yet."""
-TEXT_SHOWN = 200
-"""Characters of a question that the list holds."""
-ANSWER_SHOWN = 120
-"""Characters of an answer that the list holds: a letter nearly always, else a plan or a path."""
-
 AnyQuestion = Question | BrokenQuestion
 
 
-class SolverColumn:
-    """One solver with what is on disk of it."""
+class SolverReader:
+    """Reads the answers of one solver."""
 
     def __init__(self, scored: Scored) -> None:
         self.scored = scored
         self.scores: Mapping[str, Score] = {score.id: score for score in scored.scores}
         self._imported = is_imported(scored)
 
-    def verdict(self, identity: str, entry: SolverEntry | None = None) -> RowVerdict:
-        """What the list shows of this solver and a question; `entry` is what its page shows, where it was made."""
-        score = self.scores.get(identity)
-        if score is None:
-            return RowVerdict(None, self.missing(identity), "", ())
-        correct = None if score.outcome.failed else score.correct
-        answer = _cut(score.answer or "", ANSWER_SHOWN)
-        tools = self._tools(identity) if entry is None else tools_of(entry)
-        return RowVerdict(correct, score.outcome.value, answer, tools)
-
     def missing(self, identity: str) -> str:
-        """The outcome of a question without a score: not asked yet, or none of this solver's."""
+        """The outcome of a question without a score: `open`, or empty where this solver has no such question."""
         return OPEN if identity in self.scored.questions else ""
 
     def entry(self, question: AnyQuestion, pictures: Pictures) -> SolverEntry:
-        """What the page shows of this solver and a question."""
+        """The solver's way to its answer; without asks where it has none."""
         name, identity = self.scored.solver, question.id
         score = self.scores.get(identity)
         if score is None:
@@ -93,25 +73,16 @@ class SolverColumn:
         """What the run holds of this solver; None for predictions that were scored as they lie on disk."""
         return None if self.scored.folder is None else self.scored.folder.recorded(self.scored.recorded)
 
-    @cached_property
-    def _calls_tools(self) -> bool:
-        return not self._imported and (self.scored.usage is None or self.scored.usage.tool_calls > 0)
-
-    def _tools(self, identity: str) -> tuple[str, ...]:
-        """The tools that were called, each once, in the order of their first call."""
-        if self._recorded is None or not self._calls_tools or identity not in self._recorded.by_id:
-            return ()
-        try:
-            return tools_called(self._recorded.line(identity))
-        except ValueError:
-            return ()
-
     def _told(self, identity: str) -> tuple[Attempt | None, str]:
         """The attempt at a question, or why it cannot be read."""
+        if self._recorded is None:
+            return None, ""
         try:
-            return (None if self._recorded is None else self._recorded.by_id.get(identity)), ""
+            attempt = self._recorded.by_id.get(identity)
         except DataError as error:
             return None, f"its answer cannot be read again: {error}"
+        gone = attempt is None and not self.scores[identity].outcome.failed
+        return attempt, "its answer is no longer on disk" if gone else ""
 
 
 class QuestionBook:
@@ -122,7 +93,7 @@ class QuestionBook:
         solvers: in the order of the overview.
         pictures: where images lie.
         sampled: ids of the questions on the error sheet.
-        asked: the questions of a run that nobody has answered yet, by id.
+        asked: the questions of a run without any answer, by id.
     """
 
     def __init__(
@@ -136,40 +107,20 @@ class QuestionBook:
         self._benchmark: Benchmark = load("hybrid.benchmarks", benchmark)
         self._pictures = pictures
         self._sampled = sampled
-        self._witnesses = tuple(SolverColumn(one) for one in solvers)
+        self._readers = tuple(SolverReader(one) for one in solvers)
         self._sources = _sources(solvers, asked)
         self.ids = tuple(dict.fromkeys(identity for source in self._sources for identity in source))
-        self.rows: Sequence[QuestionRow] = _Rows(self.ids, self._row)
-        """The list, in the order of the data."""
-        self._made: dict[str, QuestionRow] = {}
 
     def pages(self) -> Iterator[QuestionPage]:
-        """A page for each question, in the order of the list."""
-        for identity in self.ids:
-            question = self._question(identity)
-            page = self._page(question)
-            if identity not in self._made:
-                self._made[identity] = self._row_of(question, page.solvers)
-            yield page
-
-    def _row(self, identity: str) -> QuestionRow:
-        if identity not in self._made:
-            self._made[identity] = self._row_of(self._question(identity), (None,) * len(self._witnesses))
-        return self._made[identity]
-
-    def _row_of(self, question: AnyQuestion, entries: Sequence[SolverEntry | None]) -> QuestionRow:
-        identity, text = question.id, question.text if isinstance(question, Question) else question.error
-        verdicts = tuple(
-            answer_confidence.verdict(identity, entry)
-            for answer_confidence, entry in zip(self._witnesses, entries, strict=True)
-        )
-        return QuestionRow(identity, question.task, _cut(text, TEXT_SHOWN), verdicts, identity in self._sampled)
+        """A page for each question, in the order of the data."""
+        return (self._page(self._question(identity)) for identity in self.ids)
 
     def _page(self, question: AnyQuestion) -> QuestionPage:
         groups = tuple(Fact(name, value) for name, value in question.groups.items())
-        entries = tuple(answer_confidence.entry(question, self._pictures) for answer_confidence in self._witnesses)
+        entries = tuple(reader.entry(question, self._pictures) for reader in self._readers)
+        sampled = question.id in self._sampled
         if isinstance(question, BrokenQuestion):
-            return QuestionPage(question.id, question.task, groups, "", (), "", (), entries, question.error)
+            return QuestionPage(question.id, question.task, groups, "", (), "", (), entries, question.error, sampled)
         return QuestionPage(
             id=question.id,
             task=question.task,
@@ -179,15 +130,16 @@ class QuestionBook:
             target=target_in_words(self._benchmark, question),
             pictures=tuple(self._pictures.of(ref, "image of the question") for ref in show(question.images)),
             solvers=entries,
+            sampled=sampled,
         )
 
     def _question(self, identity: str) -> AnyQuestion:
-        """The question as the source tells it that knows most: with images, else with a text."""
-        found = [source[identity] for source in self._sources if identity in source]
-        return found[0] if len(found) == 1 else max(found, key=_told_of)
+        """The question from the source that knows most of it: with images, else with a text."""
+        known = [source[identity] for source in self._sources if identity in source]
+        return known[0] if len(known) == 1 else max(known, key=_completeness)
 
 
-def _told_of(question: AnyQuestion) -> tuple[bool, bool, bool]:
+def _completeness(question: AnyQuestion) -> tuple[bool, bool, bool]:
     if isinstance(question, BrokenQuestion):
         return False, False, False
     return True, bool(question.images), bool(question.text)
@@ -196,36 +148,11 @@ def _told_of(question: AnyQuestion) -> tuple[bool, bool, bool]:
 def _sources(
     solvers: Sequence[Scored], asked: Mapping[str, AnyQuestion] | None
 ) -> tuple[Mapping[str, AnyQuestion], ...]:
-    """The questions, those of one folder once."""
+    """The questions by id, those of one folder once."""
     found: dict[object, Mapping[str, AnyQuestion]] = {}
     for one in solvers:
         found.setdefault(id(one.questions) if one.folder is None else one.folder.path.resolve(), one.questions)
     return (*found.values(), *(() if asked is None else (asked,)))
-
-
-class _Rows(Sequence[QuestionRow]):
-    """The rows of some questions, each made when it is first asked for."""
-
-    def __init__(self, ids: Sequence[str], row: Callable[[str], QuestionRow]) -> None:
-        self._ids, self._row = ids, row
-
-    @overload
-    def __getitem__(self, place: int) -> QuestionRow: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[QuestionRow, ...]: ...
-    def __getitem__(self, place: int | slice) -> QuestionRow | tuple[QuestionRow, ...]:
-        if isinstance(place, slice):
-            return tuple(map(self._row, self._ids[place]))
-        return self._row(self._ids[place])
-
-    def __len__(self) -> int:
-        return len(self._ids)
-
-
-def tools_of(entry: SolverEntry) -> tuple[str, ...]:
-    """The tools that were called on the way to an answer, each once, in the order of their first call."""
-    steps = (step for ask in entry.asks for step in ask.steps)
-    return tuple(dict.fromkeys(step.name for step in steps if step.kind == "tool"))
 
 
 def target_in_words(benchmark: Benchmark, question: Question) -> str:
@@ -243,13 +170,6 @@ def target_in_words(benchmark: Benchmark, question: Question) -> str:
     if letter is None or (place := LETTERS.index(letter[1])) >= len(question.choices):
         return answer
     return f"({letter[1]}) {question.choices[place]}".rstrip()
-
-
-def _cut(text: str, most: int) -> str:
-    """The text on one line, at most so many characters long."""
-    # A reply of a megabyte is not split into words for its first lines.
-    line = " ".join(text[: 4 * most].split())
-    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
 
 
 def _ask(exchange: Exchange, question: AnyQuestion, pictures: Pictures) -> AskEntry:

@@ -2,14 +2,15 @@
 
 write_site(pages, Path("site"))        # then open site/index.html
 
-    index.html                      the frame; scripts and style lie in assets/
-    data/site.js                    what is in the report
+    index.html                      the frame; without scripts the conclusions and headline numbers
+    assets/                         scripts and style
+    data/site.js                    benchmarks, solvers, tags
     data/BENCHMARK/overview.js      the first page of a benchmark
+    data/BENCHMARK/sections/ID.js   charts and tables of a section, and the questions behind its counts
     data/BENCHMARK/list.js          the list of its questions, by columns
-    data/BENCHMARK/cells.js         the questions behind the cells of its matrices
     data/BENCHMARK/questions/0.js   its questions, some in each file
     images/ab/SHA.png               the images, linked or copied from the store
-    hybrid-report.json              says that the folder is a report, which the next one may replace
+    hybrid-report.json              marks the folder as a report, which the next one may replace
     live.json                       asked for by pages of a run that goes on
 """
 
@@ -21,27 +22,28 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore
-from hybrid.report.data_files import cell_rows, chunks, overview_values, question_list, script, wrapped
-from hybrid.report.payload import BenchmarkPages, Pages, QuestionRow
+from hybrid.report.columns import QuestionList
+from hybrid.report.data_files import chunks, overview_values, script, section_values, wrapped
+from hybrid.report.payload import BenchmarkPages, Pages, QuestionPage
 
 MARKER = "hybrid-report.json"
 FORMAT = 1
 SCRIPTS = (
-    "assets/vendor/d3-7.9.2.min.js",
-    "assets/vendor/plot-0.6.17.umd.min.js",
     "assets/base.js",
     "assets/data.js",
     "assets/routes.js",
     "assets/verdicts.js",
     "assets/rows.js",
     "assets/tables.js",
+    "assets/svg.js",
+    "assets/saving.js",
     "assets/charts.js",
     "assets/overview.js",
     "assets/filters.js",
@@ -55,12 +57,11 @@ SCRIPTS = (
     "data/site.js",
     "assets/main.js",
 )
-"""In the order in which they are run: each uses those before it."""
+"""In the order in which a browser runs them: each uses those before it."""
 
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _SECTION = re.compile(r"[A-Za-z0-9-]+")
 _IMAGE = re.compile(r"images/([0-9a-f]{2})/(\1[0-9a-f]{62})\.(?:jpg|jpeg|png|webp|gif|bmp|tif|tiff)")
-_UNASKED = frozenset(("", "open"))
 
 
 def write_site(pages: Pages, out: Path) -> Path:
@@ -71,7 +72,7 @@ def write_site(pages: Pages, out: Path) -> Path:
     Raises:
         UsageError: `out` is a file, or a folder that holds something else than a report.
         DataError: an image is not in the store.
-        ValueError: the pages contradict themselves (questions that are not those of the list, a key twice).
+        ValueError: the pages contradict themselves (a question without an entry for each solver, a key twice).
         OSError: the files cannot be written.
     """
     place = out.resolve()
@@ -90,7 +91,7 @@ def write_site(pages: Pages, out: Path) -> Path:
 
 
 def refuse_other(place: Path) -> None:
-    """Raise `UsageError` where a place holds something else than a report, before anything is made for it."""
+    """Raise `UsageError` where a place holds something else than a report."""
     if not place.exists():
         return
     if not place.is_dir():
@@ -138,13 +139,11 @@ def _put_in_place(fresh: Path, place: Path) -> None:
 def _write(pages: Pages, folder: Path) -> None:
     version = uuid.uuid4().hex[:12]
     _write_frame(pages, folder)
-    answers = 0
     images = _Images(ImageStore(pages.images), folder)
-    for one in pages.benchmarks:
-        _write_benchmark(one, folder, version, images)
-        answers += _answers(one.rows)
+    lists = [_write_benchmark(one, folder, version, images) for one in pages.benchmarks]
+    answers = sum(listed.answers for listed in lists)
     (folder / "data").mkdir(exist_ok=True)
-    (folder / "data" / "site.js").write_bytes(script("site", version, _site_values(pages, answers)))
+    (folder / "data" / "site.js").write_bytes(script("site", version, _site_values(pages, lists)))
     if pages.live:
         (folder / "live.json").write_text(json.dumps({"version": version, "answers": answers}) + "\n")
     (folder / MARKER).write_text(json.dumps({"report": "hybrid", "format": FORMAT, "version": version}) + "\n")
@@ -157,57 +156,62 @@ def _write_frame(pages: Pages, folder: Path) -> None:
     with as_file(ours / "assets") as assets:
         shutil.copytree(assets, folder / "assets")
     template = Environment(autoescape=True).from_string((ours / "templates" / "index.html").read_text("utf-8"))
-    page = template.render(title=pages.title, live=pages.live, scripts=SCRIPTS)
+    overviews = [one.overview for one in pages.benchmarks]
+    page = template.render(pages=pages, overviews=overviews, scripts=SCRIPTS)
     (folder / "index.html").write_text(page, "utf-8", errors="replace")
 
 
-def _site_values(pages: Pages, answers: int) -> dict[str, Any]:
+def _site_values(pages: Pages, lists: Sequence[QuestionList]) -> dict[str, Any]:
+    named = [(one.key, [solver.name for solver in one.overview.solvers]) for one in pages.benchmarks]
     return {
-        # What a browser keeps for one report is not shown in another, and outlives its being written anew.
-        "id": hashlib.sha256(
-            json.dumps(
-                [pages.title, [(one.key, [s.name for s in one.overview.solvers]) for one in pages.benchmarks]]
-            ).encode()
-        ).hexdigest()[:16],
+        # Notes kept by a browser for one report are not shown in another, and outlive its being written anew.
+        "id": hashlib.sha256(json.dumps([pages.title, named]).encode()).hexdigest()[:16],
         "title": pages.title,
         "made_by": pages.made_by,
         "live": pages.live,
-        "answers": answers,
+        "answers": sum(listed.answers for listed in lists),
         "tags": pages.tags,
         "benchmarks": [
             {
                 "key": one.key,
                 "benchmark": one.overview.benchmark,
                 "title": one.overview.title,
-                "questions": len(one.rows),
-                "sampled": sum(row.sampled for row in one.rows),
+                "questions": len(listed.ids),
+                "sampled": listed.sampled,
                 "solvers": [{"name": solver.name, "role": solver.role} for solver in one.overview.solvers],
             }
-            for one in pages.benchmarks
+            for one, listed in zip(pages.benchmarks, lists, strict=True)
         ],
     }
 
 
-def _answers(rows: Sequence[QuestionRow]) -> int:
-    return sum(verdict.outcome not in _UNASKED for row in rows for verdict in row.verdicts)
+def _write_benchmark(pages: BenchmarkPages, folder: Path, version: str, images: _Images) -> QuestionList:
+    """The list of the questions that were written."""
+    place, overview = folder / "data" / pages.key, pages.overview
+    for name in ("questions", "sections"):
+        (place / name).mkdir(parents=True)
 
+    def put(name: str, values: Any) -> None:
+        (place / f"{name}.js").write_bytes(script(f"{pages.key}/{name}", version, values))
 
-def _write_benchmark(pages: BenchmarkPages, folder: Path, version: str, images: _Images) -> None:
-    place = folder / "data" / pages.key
-    (place / "questions").mkdir(parents=True)
-    starts = []
-    for number, chunk in enumerate(chunks(pages.questions, pages.rows)):
+    listed, starts = QuestionList(len(overview.solvers), overview.by), []
+
+    def counted() -> Iterator[QuestionPage]:
+        for page in pages.questions:
+            listed.add(page)
+            yield page
+
+    for number, chunk in enumerate(chunks(counted())):
         images.bring(chunk.files)
         starts.append(chunk.start)
         data = wrapped(f"{pages.key}/questions/{number}", version, chunk.text)
         (place / "questions" / f"{number}.js").write_bytes(data)
-    listed = question_list(pages.rows, len(pages.overview.solvers), starts)
-    for name, values in (
-        ("overview", overview_values(pages.overview)),
-        ("list", listed),
-        ("cells", cell_rows(pages)),
-    ):
-        (place / f"{name}.js").write_bytes(script(f"{pages.key}/{name}", version, values))
+    put("list", listed.values(starts))
+    put("overview", overview_values(overview))
+    rows = {name: row for row, name in enumerate(listed.ids)}
+    for section in overview.sections:
+        put(f"sections/{section.id}", section_values(section, rows))
+    return listed
 
 
 class _Images:

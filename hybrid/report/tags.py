@@ -15,10 +15,10 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+from hybrid.display.tables import Column, Table
 from hybrid.errors import DataError
 from hybrid.log.files import read_small
 from hybrid.report.payload import Tag
-from hybrid.tables import Column, Table
 
 FORMAT = 1
 COLUMNS = tuple(field.name for field in fields(Tag))

@@ -15,13 +15,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hybrid.models.base import ModelSettings
+from hybrid.config import ModelSettings, Price, RunConfig
 from hybrid.models.images import fit
-from hybrid.models.prices import Price
 from hybrid.models.providers import image_tokens
 from hybrid.models.text_protocol import describe
 from hybrid.models.tokens import text_tokens, tools_tokens
-from hybrid.running.config import RunConfig
 from hybrid.running.replies import REPLIES, read_captions
 from hybrid.running.resolve import ResolvedRun
 from hybrid.running.sight import sight_notes
@@ -109,7 +107,7 @@ class CostEstimate:
         """The estimate as one JSON object."""
         return {
             "run": self.folder,
-            "solvers": {name: _asked_json(asked) for name, asked in self.solvers.items()},
+            "solvers": {name: asked_json(asked) for name, asked in self.solvers.items()},
             **({"captions": _captions_json(self.captions)} if self.captions else {}),
             "missing": list(self.missing),
             "notes": list(self.notes),
@@ -117,7 +115,7 @@ class CostEstimate:
 
     def as_text(self, form: str = "text") -> str:
         """The estimate as a table, three lines a solver where they differ, and lines below."""
-        from hybrid.tables import RENDERERS, Column, Table, tokens
+        from hybrid.display.tables import RENDERERS, Column, Table
 
         headings = ("questions", "estimate", "model calls", "tokens in", "tokens out", "cost USD")
         rows = []
@@ -125,10 +123,8 @@ class CostEstimate:
         for name, asked in told.items():
             same = asked.low == asked.expected == asked.high
             for level, spent in asked.levels[1:2] if same else asked.levels:
-                cost = "-" if asked.cost_usd is None else f"{asked.cost_usd[level]:.2f}"
-                counts = (spent.calls, spent.input_tokens, spent.output_tokens)
-                numbers = (tokens(None if count is None else round(count)) for count in counts)
-                rows.append((name, str(asked.questions), "certain" if same else level, *numbers, cost))
+                questions, _, *numbers = estimate_row(asked, level, spent, asked.cost_usd)
+                rows.append((name, questions, "certain" if same else level, *numbers))
         assumed = [f"{name}: {line}" for name, asked in told.items() for line in asked.assumes]
         lines = [
             *(f"missing: {line}" for line in self.missing),
@@ -139,7 +135,20 @@ class CostEstimate:
         return RENDERERS[form](Table(f"{self.folder} (nothing was asked)", columns, tuple(rows), tuple(lines)))
 
 
-def _asked_json(asked: SolverEstimate) -> dict[str, Json]:
+def estimate_row(
+    asked: SolverEstimate, level: Level, spent: Spent, cost_usd: Mapping[Level, float] | None
+) -> tuple[str, ...]:
+    """Questions, level, model calls, tokens read and written, and USD, as a table shows them."""
+    from hybrid.display.tables import NONE, tokens
+
+    counts = (spent.calls, spent.input_tokens, spent.output_tokens)
+    numbers = (tokens(None if count is None else round(count)) for count in counts)
+    return (str(asked.questions), level, *numbers, NONE if cost_usd is None else f"{cost_usd[level]:.2f}")
+
+
+def asked_json(asked: SolverEstimate) -> dict[str, Json]:
+    """The estimate of a solver as one JSON object."""
+
     def by_level(value: Callable[[Spent], float | None]) -> dict[str, Json]:
         found = {level: value(spent) for level, spent in asked.levels}
         return {level: None if number is None else round(number) for level, number in found.items()}
@@ -155,7 +164,7 @@ def _asked_json(asked: SolverEstimate) -> dict[str, Json]:
 
 
 def _captions_json(captions: SolverEstimate) -> dict[str, Json]:
-    told = _asked_json(captions)
+    told = asked_json(captions)
     return {"images": told.pop("questions"), **told}
 
 
@@ -413,7 +422,7 @@ def _strangers(run: ResolvedRun) -> list[str]:
         there = ", ".join(tool.name for tool in server.tools if tool.name in offered) or "none"
         others = ", ".join(tool.name for tool in server.tools if tool.name not in offered)
         notes.append(
-            f"MCP server {server.facts.prefix} ({server.facts.backend.partition(':')[2]}, {server.facts.address}) "
+            f"MCP server {server.prefix} ({server.backend.partition(':')[2]}, {server.address}) "
             f"offers: {there}" + (f"; not offered unless named: {others}" if others else "")
         )
     return [*notes, *(f"not offered: {why}" for why in run.foreign.left_out.values())]

@@ -1,13 +1,13 @@
 """What a run must not do unawares: weights that saw the benchmark's images, or that may not be used commercially.
 
 Cards name for each published checkpoint what it was trained on and under which licence; benchmarks name where their
-images come from, and `hybrid.image_sets` which collections take images from which. A run in which the two meet is
+images come from, and `hybrid.tool.image_sets` which collections take images from which. A run in which the two meet is
 refused with the list unless `--allow overlap` or `--allow non-commercial` says otherwise, and then it is labelled in
 the manifest, in tables and in reports. So is a run that takes weights without asking them for known answers
 (`--unchecked-weights`).
 
 What is not known is labelled and not refused: weights that no card knows, and those whose training images are not
-published or have names that `hybrid.image_sets` lacks. No `--allow` removes these labels.
+published or have names that `hybrid.tool.image_sets` lacks. No `--allow` removes these labels.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from hybrid.config import Gate
 from hybrid.errors import UsageError
-from hybrid.image_sets import is_known, shared
 from hybrid.tool import BackendCard, Tool
+from hybrid.tool.image_sets import is_known, shared
 from hybrid.weights import provenance_of, weights_in_use
 
-Gate = Literal["overlap", "non-commercial", "blind"]
-"""What a run is refused for; a model that does not see (`sight.py`) is found when it is asked."""
 Doubt = Literal["unknown training data and licence", "unknown training data"]
 """What a run is only labelled with."""
 

@@ -8,13 +8,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from hybrid.benchmarks.base import Benchmark
+from hybrid.config import DEFAULT_SOLVERS, REPLAY_SOLVERS, RunConfig, ServiceOptions, folder_name, identity_of
 from hybrid.errors import UsageError, did_you_mean, install_extra
 from hybrid.images import ImageStore, home
-from hybrid.integrations.foreign import NOTHING_FOREIGN, ForeignTool, ForeignTools
+from hybrid.integrations.mcp.foreign import NOTHING_FOREIGN, ForeignTool, ForeignTools
 from hybrid.log.folder import RunFolder
 from hybrid.log.questions import Questions
 from hybrid.models import ChatModel, open_model
@@ -24,19 +25,12 @@ from hybrid.registry import load, load_solver, names, plugin, refuse_unknown
 from hybrid.repeats import REPEAT, number_of, repeated, word_of
 from hybrid.rotation import with_rotations
 from hybrid.running import permissions
-from hybrid.running.config import (
-    DEFAULT_SOLVERS,
-    REPLAY_SOLVERS,
-    RunConfig,
-    folder_name,
-    identity_of,
-)
 from hybrid.running.data import Mounted, fingerprint, mount, questions, recorded_questions
 from hybrid.running.generated import VERSION as GENERATOR
 from hybrid.running.tools_in_use import ToolsInUse, tools_in_use
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.loader import refuse_absent
-from hybrid.serving.service import ServiceOptions, ToolRunner, ToolService
+from hybrid.serving.service import ToolRunner, ToolService
 from hybrid.solving.budgets import RunMeter
 from hybrid.solving.captions import captions_fact
 from hybrid.solving.context import NOTHING, SuppliedTexts, read_supplied, refuse_missing
@@ -46,7 +40,6 @@ from hybrid.solving.session import Resources
 from hybrid.solving.solver import Solver
 from hybrid.solving.trust import read_trust, refuse_other
 from hybrid.texts import read_texts, text_hash
-from hybrid.tool import Tool
 from hybrid.tracing import GROUP
 from hybrid.types import BrokenQuestion, Json, Kind, Prompt, Question
 from hybrid.version import __version__
@@ -66,14 +59,13 @@ BENCHMARK_TOOLS = "default"
 class ResolvedRun:
     """A resolved run: nothing has been asked yet."""
 
-    config: RunConfig
     benchmark: Benchmark
     mounted: Mounted
     questions: Questions
     """On disk: each is read when it is asked for."""
     solvers: Mapping[str, Solver]
     resources: Resources
-    service: ToolRunner
+    """The configuration, and what its asks share."""
     identity: Mapping[str, Json]
     tools: ToolsInUse
     """What the solvers may call, and what answers."""
@@ -88,6 +80,16 @@ class ResolvedRun:
     """The tools whose weights answer without having been asked for known answers."""
     foreign: ForeignTools = NOTHING_FOREIGN
     """The tools of other MCP servers, offered or not."""
+
+    @property
+    def config(self) -> RunConfig:
+        """The options."""
+        return self.resources.config
+
+    @property
+    def service(self) -> ToolRunner:
+        """Where its tools run."""
+        return self.resources.control.service
 
     @property
     def sound(self) -> Sequence[Question]:
@@ -144,21 +146,23 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
         solvers, benchmark.card.name, tools_offered, named, config.service, _routes(benchmark, mounted), foreign
     )
     opened, unchecked = _permitted(config, benchmark, mounted, tools)
-    wording = Wording(config.format_line and config.protocol == "strict", config.reasoning)
+    wording = Wording(config.sends_format_line, config.reasoning)
     _check_protocol(config, benchmark, mounted, wording)
     if config.answer == "likelihood" and model is not None and not isinstance(model, Likelihoods):
         raise UsageError(
             f"--setting answer=likelihood: {config.model} gives no likelihoods; a model whose weights are at hand does "
             "(hf:DIR_OR_ID)"
         )
+    trust = None if config.trust is None else read_trust(config.trust)
     facts = _facts(config, benchmark, mounted, model, wording)
+    facts["trust"] = trust.sha256 if trust else None
     facts["tools_offered"] = list(tools_offered)
     facts["captioner"] = captions_fact(captioner) if captioner else None
     facts["context"] = {"sha256": context.sha256, "missing": config.context_missing}
     identity = {"hybrid": __version__, "pictures": config.service.pictures, **identity_of(config, facts)}
-    if config.trust is not None:
+    if trust is not None and config.trust is not None:
         used = {name: facts for solver in solvers for name, facts in tools.metadata(solver).items()}
-        refuse_other(read_trust(config.trust), config.trust, identity, used, model_known=not missing)
+        refuse_other(trust, config.trust, identity, used, model_known=not missing)
     folder = RunFolder(config.out or RUNS / folder_name(identity))
     found = recorded_questions(folder, identity, benchmark, config.limit)
     found = found or read_data(config, benchmark, mounted)
@@ -166,17 +170,23 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     service = _service(config, store, foreign)
     control = _control(config, benchmark, service, found)
     return ResolvedRun(
-        config=config,
         benchmark=benchmark,
         mounted=mounted,
         questions=found,
         solvers=solvers,
-        resources=replace(
-            _resources(config, benchmark, model, control, tools.tools_offered, wording),
+        resources=Resources(
+            config,
+            model,
+            control,
+            tools.tools_offered,
+            trust=trust,
+            frame=_frame(config),
+            joint=benchmark.card.joint,
             captioner=captioner,
             context=context,
+            prior_accuracy=benchmark.card.prior_accuracy,
+            run_meter=RunMeter(config.run_limits),
         ),
-        service=service,
         identity=identity,
         tools=tools,
         folder=folder,
@@ -334,7 +344,7 @@ def _foreign(config: RunConfig) -> ForeignTools:
         import mcp  # noqa: F401 - an extra
     except ImportError as error:
         raise UsageError(f"--mcp needs the package mcp: {install_extra('mcp')} ({error})") from error
-    from hybrid.integrations.mcp_client import foreign_tools
+    from hybrid.integrations.mcp.client import foreign_tools
 
     return foreign_tools(config.mcp, config.mcp_images, names("tools"))
 
@@ -343,7 +353,7 @@ def _service(config: RunConfig, store: ImageStore, foreign: ForeignTools) -> Too
     own = ToolService(store, FindingCache(home() / "findings" if config.cache else None, store), config.service)
     if not foreign.servers:
         return own
-    from hybrid.integrations.mcp_client import McpTools
+    from hybrid.integrations.mcp.client import McpTools
 
     return McpTools(own, foreign)
 
@@ -361,36 +371,6 @@ def _control(config: RunConfig, benchmark: Benchmark, service: ToolRunner, asked
         oracle = told
     strangers = partners(asked.sound, config.seed) if config.tool_output == "shuffled" else {}
     return Control(service, config.tool_output, oracle, strangers)
-
-
-def _resources(
-    config: RunConfig,
-    benchmark: Benchmark,
-    model: ChatModel | None,
-    control: Control,
-    tools_offered: tuple[Tool, ...],
-    wording: Wording,
-) -> Resources:
-    return Resources(
-        model=model,
-        control=control,
-        tools_offered=tools_offered,
-        wording=wording,
-        limits=config.limits,
-        trust=read_trust(config.trust) if config.trust else None,
-        price=config.model_settings.price,
-        seed=config.seed,
-        show=config.show,
-        frame=_frame(config),
-        images=config.images,
-        image_labels=config.image_labels,
-        joint=benchmark.card.joint,
-        caption_price=config.captioner_settings.price,
-        answer=config.answer,
-        samples=config.samples,
-        prior_accuracy=benchmark.card.prior_accuracy,
-        run_meter=RunMeter(config.run_limits),
-    )
 
 
 def _frame(config: RunConfig) -> CoordinateSystem:
@@ -510,7 +490,6 @@ def _facts(
             # Only where it was chosen: a run without it is what it was before there was a choice.
             **({"reasoning": REASONING[config.reasoning]} if config.reasoning else {}),
         },
-        "trust": read_trust(config.trust).sha256 if config.trust else None,
         "limits": asdict(config.limits),
     }
 

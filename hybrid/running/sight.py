@@ -135,7 +135,7 @@ async def _said(
             model_calls=1,
             input_tokens=told.input_tokens if told else 0,
             output_tokens=told.output_tokens if told else 0,
-            cost_usd=cost_usd(told, run.resources.price),
+            cost_usd=cost_usd(told, run.config.model_settings.price),
         )
     finally:
         meter.end(used)

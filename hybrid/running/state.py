@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.errors import DataError, HybridError, UsageError
-from hybrid.joining import OURS
+from hybrid.images import OUR_JOINT
 from hybrid.log.files import writing
 from hybrid.log.folder import QUESTIONS, RunFolder, attempts_of
 from hybrid.log.lines import Extent, Measure
@@ -276,7 +276,7 @@ def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
         facts["captions"] = captions_fact(run.captioner)
     joint = run.resources.joint
     # Only another way than ours: what is joined our way is what it was.
-    if solver.needs_model and (solver.images or run.config.images) == "concat" and joint != OURS:
+    if solver.needs_model and (solver.images or run.config.images) == "concat" and joint != OUR_JOINT:
         facts["joint"] = {"gap_px": joint.gap_px, "rgb": list(joint.rgb), "at": joint.at}
     # Only where there are some: those without them keep the facts that they had before the option existed.
     if unchecked := [tool for tool in run.unchecked if tool in tools]:

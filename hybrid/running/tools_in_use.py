@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from hybrid.config import ServiceOptions
 from hybrid.errors import UsageError
-from hybrid.integrations.foreign import CODE_DIGITS, NOTHING_FOREIGN, ForeignTools
+from hybrid.integrations.mcp.foreign import CODE_DIGITS, NOTHING_FOREIGN, ForeignTools
 from hybrid.registry import load
-from hybrid.serving.service import ServiceOptions
 from hybrid.serving.sources import code_of
 from hybrid.solving.solver import Solver
 from hybrid.tool import Tool
@@ -99,7 +99,7 @@ def tools_in_use(
         waiting += needs_of(tools[name], backends[name])
     tools_offered = tuple(name for name in tools_offered if name in named or backends.get(name, ABSENT) != ABSENT)
     by_solver = {
-        name: _with_needs({*asked[name], *(tools_offered if solver.offers_tools else ())}, tools, backends)
+        name: with_needs({*asked[name], *(tools_offered if solver.offers_tools else ())}, tools, backends)
         for name, solver in solvers.items()
     }
     called = {name for names in by_solver.values() for name in names}
@@ -119,7 +119,7 @@ def needs_of(tool: Tool, backend: str) -> tuple[str, ...]:
     return tuple(need.tool for need in (*tool.card.needs, *(card.needs if card else ())))
 
 
-def _with_needs(names: Iterable[str], tools: Mapping[str, Tool], backends: Mapping[str, str]) -> tuple[str, ...]:
+def with_needs(names: Iterable[str], tools: Mapping[str, Tool], backends: Mapping[str, str]) -> tuple[str, ...]:
     """The names and, whatever lies between, those of the tools that they need; sorted."""
     found: set[str] = set()
     waiting = list(names)

@@ -15,19 +15,21 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from hybrid.display.tables import Table, signed
+from hybrid.display.tables import accuracy as fraction
 from hybrid.errors import UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import MANIFEST, difference
 from hybrid.registry import load, load_solver
 from hybrid.repeats import REPEAT
-from hybrid.running.ablation import FULL, NONE, Variant, ablation
+from hybrid.running.many import FULL, NONE, Variant, ablation
 from hybrid.scoring.compare import ComparisonOptions, SolverPair
+from hybrid.scoring.headline import SECTIONS, headline_tables
 from hybrid.scoring.rendering import as_csv
 from hybrid.scoring.reports import ComparisonReport, Report, TableArguments, scored_at
 from hybrid.scoring.result import Result
 from hybrid.scoring.score import Scored, refuse_hidden
-from hybrid.tables import Table, signed
-from hybrid.tables import accuracy as fraction
+from hybrid.scoring.sections import results
 from hybrid.types import Json
 
 LEVEL = 0.05
@@ -98,7 +100,7 @@ class AblationReport(Report):
     def _against(self, reference: AblatedRun, others: Sequence[AblatedRun]) -> ComparisonReport:
         pairs = tuple(SolverPair(reference.name, other.name) for other in others)
         solvers = tuple(run.scored for run in (reference, *others))
-        return ComparisonReport(solvers, replace(self.options, pairs=pairs), brief=True)
+        return ComparisonReport(solvers, replace(self.options, pairs=pairs))
 
     @property
     def comparisons(self) -> tuple[ComparisonReport, ...]:
@@ -112,7 +114,7 @@ class AblationReport(Report):
 
     def tables(self) -> tuple[Table, ...]:
         """What is left out against the full menu with the conclusion, then one tool against none."""
-        found = [table for report in self.comparisons for table in report.tables()]
+        found = [table for report in self.comparisons for table in headline_tables(report.comparison)]
         first = replace(found[0], notes=(*self.conclusion(), *found[0].notes))
         return (first, *found[1:])
 
@@ -123,7 +125,8 @@ class AblationReport(Report):
     @property
     def results(self) -> tuple[Result, ...]:
         """The rows of both comparisons; what the second one says of a run again is left out."""
-        return tuple(dict.fromkeys(row for report in self.comparisons for row in report.results))
+        made = (one for report in self.comparisons for one in results(report.comparison, SECTIONS))
+        return tuple(dict.fromkeys(row for one in made for row in one.rows))
 
     def rows(self) -> list[dict[str, Json]]:
         """A record for each row."""
@@ -173,8 +176,11 @@ class AblationReport(Report):
         """The paired differences of the headline metric over all tasks."""
         return [
             row
-            for row in report.results
-            if (row.section, row.quantity, row.group) == ("differences", "difference", "") and row.metric == self.metric
+            for made in results(report.comparison, ("differences",))
+            for row in made.rows
+            if (row.section, row.quantity, row.group) == ("differences", "difference", "")
+            and row.metric == self.metric
+            and not row.detail
         ]
 
     def _said_of_missing(self) -> list[str]:

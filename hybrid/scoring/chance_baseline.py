@@ -5,16 +5,10 @@
     guess.correct, guess.exact                       # 0.25, True
     metrics_of_a_guess(benchmark, questions, [guesser.of(each) for each in questions])
 
-The benchmark's own dialogue is followed once for every answer that a guess may draw (`hybrid.offered`), at every ask,
-and each end is scored by the benchmark's own scorer and parser: no rule of a benchmark is repeated here. A dialogue
-with more than `MOST_ENDS` ends, or an answer that cannot be listed (a scanpath), is drawn instead, seeded by the id of
-the question, and said to be an estimate.
-
-Draws at different questions are independent. So the expected value of a metric is its value at expected scores where
-the metric is affine in the scores of each question by itself: a share, a macro average, a product over the questions of
-a pair. Whether a metric is, is tested and not assumed: at random ends of the others, what a question's ends give on
-average must be what its expected score gives (`_affine`). Every other metric (an error, a ratio of two sums that both
-depend on the draws) is estimated from whole draws, with the standard error of the mean.
+The benchmark's own dialogue is followed once for every answer that a guess may draw (`hybrid.answers.offered`), at
+every ask, and each end is scored by the benchmark's own scorer and parser: no rule of a benchmark is repeated here. A
+dialogue with more than `MOST_ENDS` ends, or an answer that cannot be listed (a scanpath), is drawn instead, seeded by
+the id of the question, and labelled as an estimate.
 """
 
 from __future__ import annotations
@@ -28,8 +22,8 @@ from functools import cached_property
 from statistics import fmean, stdev
 from typing import Any, TypeVar
 
+from hybrid.answers.offered import draw, offered
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
-from hybrid.offered import draw, offered
 from hybrid.types import Exchange, Kind, Metric, Prompt, Question, Reply, Score
 
 MOST_ENDS = 120

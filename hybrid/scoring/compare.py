@@ -50,14 +50,14 @@ class ComparisonOptions:
     margin: float = 0.05
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comparison:
     """Solvers of one benchmark under names that differ, and the pairs among them that are tested."""
 
     solvers: tuple[Scored, ...]
     options: ComparisonOptions
     pairs: tuple[SolverPair, ...]
-    _overlaps: dict[tuple[str, ...], Overlap] = field(default_factory=dict, repr=False, compare=False)
+    _overlaps: dict[tuple[str, ...], Overlap] = field(default_factory=dict, repr=False)
 
     @property
     def benchmark(self) -> Benchmark:

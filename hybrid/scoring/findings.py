@@ -22,6 +22,7 @@ from functools import cache, lru_cache
 from typing import Any, Literal, TypeVar
 
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark
+from hybrid.config import Limits
 from hybrid.errors import DataError, NoBackend, NotRecorded, ToolError, UsageError
 from hybrid.log.attempts import Recorded
 from hybrid.messages import AssistantMessage, Message
@@ -33,7 +34,7 @@ from hybrid.scoring.tally import where_raised
 from hybrid.scoring.traces import TracedCall, calls_of
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
-from hybrid.solving.solver import CallTool, Limits, Log, Meter, SolverContext
+from hybrid.solving.solver import CallTool, Log, Meter, SolverContext
 from hybrid.solving.trust import Trust
 from hybrid.tool import Tool
 from hybrid.types import Attempt, Box, Exchange, Fault, Finding, Json, Outcome, Prompt, Question, Reply

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from hybrid.display.tables import NONE, Column, Table
 from hybrid.errors import UsageError
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.published import Published, published
-from hybrid.tables import NONE, Column, Table
 
 WIDEST = 8
 """Columns of numbers in one block."""

@@ -22,12 +22,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 
+from hybrid.display.tables import NONE, Column, Table, accuracy, bounds, p_value, signed, tokens
 from hybrid.scoring.compare import CONTROL, Comparison, shared_labels
 from hybrid.scoring.groups import origin_of
 from hybrid.scoring.result import Result, Section, SectionResult
 from hybrid.scoring.score import Scored
 from hybrid.stats import Interval
-from hybrid.tables import NONE, Column, Table, accuracy, bounds, p_value, signed, tokens
 
 KEYS = ("a", "b", "metric", "group")
 """The fields of a row that say what it is of."""
@@ -37,8 +37,8 @@ NAMED = {"interval": "95 %", "p": "p", "p_holm": "p (Holm)"}
 """The headings of what a number may have besides its value."""
 
 
-def tables_of(found: Comparison, made: SectionResult, *, brief: bool = False) -> tuple[Table, ...]:
-    """The tables of a section: one over all questions, one by task, and so on. `brief` leaves out those by task.
+def tables_of(found: Comparison, made: SectionResult) -> tuple[Table, ...]:
+    """The tables of a section: one over all questions, one by task, and so on.
 
     A section that could not be made is a table that says why.
     """
@@ -50,8 +50,6 @@ def tables_of(found: Comparison, made: SectionResult, *, brief: bool = False) ->
     for row in made.rows:
         if not row.detail:
             parts.setdefault(tuple(key for key in KEYS if getattr(row, key)), []).append(row)
-    if brief and any("group" not in keys for keys in parts):
-        parts = {keys: rows for keys, rows in parts.items() if "group" not in keys}
     tables = [_table(found, section, keys, rows) for keys, rows in parts.items()]
     return tuple(
         Table(one.title, one.columns, one.rows, (*one.notes, *(section.about.splitlines() if place == 0 else ())))

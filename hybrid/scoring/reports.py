@@ -12,32 +12,35 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
-from hybrid.benchmarks.base import Abstain, Benchmark, Parse, ScoreOptions
-from hybrid.display import NARROW, filled
+from hybrid.benchmarks.base import Abstain, Benchmark, ScoreOptions
+from hybrid.config import Parse
+from hybrid.display.notes import tell
+from hybrid.display.tables import RENDERERS, Table
+from hybrid.display.terminal import NARROW, filled
 from hybrid.errors import UsageError, did_you_mean
 from hybrid.log.codec import codec
 from hybrid.log.folder import LOG, RunFolder, runs_near
 from hybrid.log.manifest import MANIFEST
-from hybrid.notes import tell
 from hybrid.registry import load
 from hybrid.scoring.compare import Comparison, ComparisonOptions, chosen_pairs, compare, unique
+from hybrid.scoring.conclusion import Sentence, conclusion
 from hybrid.scoring.groups import origin_of
+from hybrid.scoring.headline import as_summary, headline_tables
 from hybrid.scoring.predictions.base import Origin
 from hybrid.scoring.predictions.mounted import sets_of
 from hybrid.scoring.published_tables import published_below
 from hybrid.scoring.rendering import as_csv, sides, tables_of
 from hybrid.scoring.result import Result, SectionResult
 from hybrid.scoring.score import Field, Scored, import_run, score_predictions, score_run, write_submission
-from hybrid.scoring.sections import results, sections
+from hybrid.scoring.sections import computed, results, sections
 from hybrid.secrets import redact
 from hybrid.stats import Interval, interval
-from hybrid.tables import RENDERERS, Table
 from hybrid.types import Json
 
 if TYPE_CHECKING:
@@ -75,8 +78,8 @@ class CompareArguments(TableArguments, total=False):
     baseline: str | None
     pairs: Sequence[str]
     margin: float
-    brief: bool
     only: Sequence[str]
+    all: bool
 
 
 class Report(ABC):
@@ -155,21 +158,30 @@ class ScoreReport(Report):
         """A line for each thing that is wrong with a run, then for each question that nobody answered."""
         return (*self.damage, *(f"{question}: {why}" for question, why in self.failures.items()))
 
+    @cached_property
+    def comparisons(self) -> Mapping[Path, ComparisonReport]:
+        """The comparison behind each path, a solver with a judge's readings next to the same without."""
+        solvers = {
+            path: with_judged([_under(one, self.abstain or TABLES_RULE) for one in scored])
+            for path, scored in self.paths.items()
+        }
+        return {
+            path: ComparisonReport(scored, self.options, self.published, more=f"More: hybrid compare {path} --all")
+            for path, scored in solvers.items()
+            if scored
+        }
+
     def render(self, form: str = "text") -> str:
-        """The tables in a form, as `Report.render`; where nothing was answered one statement instead."""
-        return nothing_answered_by(self.solvers) or super().render(form)
+        """Of each path the conclusion and its two tables; where nothing was answered one statement instead."""
+        if nothing := nothing_answered_by(self.solvers):
+            return nothing
+        return (
+            super().render(form) if form == "csv" else "\n".join(one.render(form) for one in self.comparisons.values())
+        )
 
     def tables(self) -> tuple[Table, ...]:
-        """The tables of each path, a solver with a judge's readings next to the same without."""
-        solvers = (
-            with_judged([_under(one, self.abstain or TABLES_RULE) for one in scored]) for scored in self.paths.values()
-        )
-        return tuple(
-            table
-            for scored in solvers
-            if scored
-            for table in ComparisonReport(scored, self.options, self.published, brief=True).tables()
-        )
+        """The tables of each path."""
+        return tuple(table for one in self.comparisons.values() for table in one.tables())
 
     def as_json(self) -> dict[str, Json]:
         """One object for a path, for several one under each."""
@@ -222,10 +234,12 @@ class ComparisonReport(Report):
     solvers: tuple[Scored, ...]
     options: ComparisonOptions = field(default_factory=ComparisonOptions)
     published: bool = False
-    brief: bool = False
-    """Only the core sections, without their tables by task."""
     only: tuple[str, ...] = ()
-    """Names of the sections that are printed; empty for all."""
+    """Names of the sections that are printed instead of the conclusion with its two tables."""
+    every: bool = False
+    """Whether all sections are printed."""
+    more: str = ""
+    """The line that says what else can be asked; by default the options of `hybrid compare`."""
 
     @cached_property
     def comparison(self) -> Comparison:
@@ -234,8 +248,13 @@ class ComparisonReport(Report):
 
     @cached_property
     def sections(self) -> tuple[SectionResult, ...]:
-        """What each section comes to; only the core sections of a brief report are computed."""
-        return results(self.comparison, core=self.brief) if self.solvers else ()
+        """What each section comes to."""
+        return results(self.comparison) if self.solvers else ()
+
+    @cached_property
+    def conclusion(self) -> tuple[Sentence, ...]:
+        """At most five sentences on what the tools bring."""
+        return conclusion(self.comparison) if self.solvers else ()
 
     @property
     def results(self) -> tuple[Result, ...]:
@@ -244,11 +263,12 @@ class ComparisonReport(Report):
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """A line for each thing that is wrong with a run, and for each section that could not be made."""
-        return (*_damage(self.solvers), *(f"{made.name}: {made.fault}" for made in self.sections if made.fault))
+        """A line for each thing that is wrong with a run, and for each section asked for that could not be made."""
+        made = computed(self.comparison).values() if self.solvers else ()
+        return (*_damage(self.solvers), *(f"{one.name}: {one.fault}" for one in made if one.fault))
 
     def blocks(self) -> tuple[Block, ...]:
-        """What is printed, in order: the sections, then what papers printed.
+        """The sections that were asked for, all by default, in order, then what papers printed.
 
         Raises:
             UsageError: `only` names a section that is not there, or see `published_below`.
@@ -256,11 +276,9 @@ class ComparisonReport(Report):
         if not self.solvers:
             return ()
         found = [
-            Block(made.name, made.section.title, made.lead, tables_of(self.comparison, made, brief=self.brief))
-            for made in self.sections
+            Block(made.name, made.section.title, made.lead, tables_of(self.comparison, made)) for made in self.sections
         ]
-        if self.published:
-            found.append(Block("published", PUBLISHED_TITLE, "", published_below(self.comparison)))
+        found += self._published()
         names = [block.name for block in found]
         for name in self.only:
             if name not in names:
@@ -270,36 +288,48 @@ class ComparisonReport(Report):
                 raise UsageError(f"--only {name}: {why}; it has: {', '.join(names)}")
         return tuple(block for block in found if not self.only or block.name in self.only)
 
+    def _published(self) -> list[Block]:
+        return [Block("published", PUBLISHED_TITLE, "", published_below(self.comparison))] if self.published else []
+
     def tables(self) -> tuple[Table, ...]:
-        """The tables of each section, in order."""
+        """The table of solvers and that of tasks; of each section, where sections were asked for."""
+        if not self.solvers:
+            return ()
+        if not (self.only or self.every):
+            return (
+                *headline_tables(self.comparison),
+                *(table for block in self._published() for table in block.tables),
+            )
         return tuple(table for block in self.blocks() for table in block.tables)
 
     def render(self, form: str = "text") -> str:
-        """The tables as text, narrow, markdown or latex, each section under its heading; as csv one number a line.
+        """Warnings, conclusion and two tables within 80 columns, or the sections asked for, each under its heading.
 
-        Where nothing was answered one statement stands instead of the tables.
+        `form` is text, narrow, markdown or latex; csv has one number a line and every section. Where nothing was
+        answered one statement stands instead.
         """
         if form == "csv":
             return as_csv(self.solvers, self.results)
         if nothing := nothing_answered_by(self.solvers):
             return nothing
-        pieces = []
-        for block in self.blocks():
-            pieces.append(HEADINGS[form](block.heading))
-            if block.lead and form in ("text", "narrow", "markdown"):
-                pieces.append("\n".join(filled(block.lead, NARROW if form == "narrow" else WIDE)) + "\n")
-            pieces += map(RENDERERS[form], block.tables)
-        return "\n".join(pieces)
+        if not self.solvers:
+            return ""
+        if self.only or self.every:
+            return "\n".join(piece for block in self.blocks() for piece in _pieces(block, form))
+        short = as_summary(self.comparison, self.conclusion, self.more or MORE, form)
+        return "\n".join([short, *(piece for block in self._published() for piece in _pieces(block, form))])
 
     def as_json(self) -> dict[str, Json]:
         """Solvers as `hybrid score --json` prints them, and every row of the result table.
 
-        `conclusions` has what the sections conclude, `faults` the sections that could not be made, and why.
+        `conclusion` has the sentences of the whole, `conclusions` what each section concludes, `faults` the sections
+        that could not be made, and why.
         """
         faults: dict[str, Json] = {made.name: made.fault for made in self.sections if made.fault is not None}
         return {
             "solvers": {one.solver: {**one.as_json(self.options.by), **origin_of(one)} for one in self.solvers},
             "results": [{**row.as_json(), **sides(self.solvers, row)} for row in self.results],
+            "conclusion": [asdict(sentence) for sentence in self.conclusion],
             "conclusions": {made.name: made.lead for made in self.sections if made.lead},
             **({"faults": faults} if faults else {}),
         }
@@ -308,6 +338,8 @@ class ComparisonReport(Report):
         """A record for each row of the result table, with model and run of its solvers."""
         return [{**asdict(row), **sides(self.solvers, row)} for row in self.results]
 
+
+MORE = "More: --all, or --only NAME: differences, helped, gain, evidence, chance, ..."
 
 WIDE = 100
 """Columns that a sentence takes where tables may be wide."""
@@ -320,6 +352,14 @@ HEADINGS: Mapping[str, Callable[[str], str]] = {
 }
 """What stands above the tables of a section, by form."""
 PUBLISHED_TITLE = "What did papers print of the same metrics?"
+
+
+def _pieces(block: Block, form: str) -> Iterator[str]:
+    """Heading, conclusion and tables of one section."""
+    yield HEADINGS[form](block.heading)
+    if block.lead and form in ("text", "narrow", "markdown"):
+        yield "\n".join(filled(block.lead, NARROW if form == "narrow" else WIDE)) + "\n"
+    yield from map(RENDERERS[form], block.tables)
 
 
 def nothing_answered_by(solvers: Sequence[Scored]) -> str | None:
@@ -394,8 +434,10 @@ def compare_paths(paths: Sequence[str | Path], **options: Unpack[CompareArgument
     chosen = chosen_pairs([one.solver for one in solvers], options.get("baseline"), options.get("pairs", ()))
     by = known_group(options.get("by"), solvers)
     compared = ComparisonOptions(by, chosen, options.get("allow_failed", False), margin_of(options.get("margin")))
-    brief, only = options.get("brief", False), tuple(options.get("only", ()))
-    return ComparisonReport(solvers, compared, options.get("published", False), brief, only)
+    only, every = tuple(options.get("only", ())), options.get("all", False)
+    if only and every:
+        raise UsageError("--only and --all: give one of the two")
+    return ComparisonReport(solvers, compared, options.get("published", False), only, every)
 
 
 def known_group(by: str | None, solvers: Sequence[Scored]) -> str | None:

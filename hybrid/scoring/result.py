@@ -105,8 +105,6 @@ class Section:
     chart: ChartKind | None = None
     charted: tuple[str, ...] = ()
     """The quantities that the chart shows; all that tables show where it is empty."""
-    core: bool = False
-    """Whether `hybrid score`, the end of a run and `--brief` print it too."""
     order: int = 100
     """Sections are read in this order, equal ones by name."""
 

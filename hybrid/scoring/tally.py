@@ -3,7 +3,7 @@
     tally(folder, benchmark, "mllm", folder.questions(), ScoreOptions())
 
 Scores on disk hold while all that they were made from is the same: replies, questions, the scorer's code and words,
-protocol and rule (`scores.json` next to them, see `hybrid/run_folder.py`). Where something differs, is missing or is
+protocol and rule (`scores.json` next to them). Where something differs, is missing or is
 damaged, the replies are scored and both files written again. What a judge read is no part of them.
 
 A folder that cannot be written is scored all the same. Where answers were recorded and are lost, every question without
@@ -20,7 +20,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from hybrid.benchmarks.base import Abstain, Benchmark, Parse, ScoreOptions
+from hybrid.benchmarks.base import Abstain, Benchmark, ScoreOptions
+from hybrid.config import Parse
 from hybrid.errors import DataError, UsageError
 from hybrid.log.attempts import Recorded
 from hybrid.log.codec import codec, to_json

@@ -14,20 +14,18 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
+from hybrid.config import COMING_WAIT_S
 from hybrid.errors import HybridError, Outage, ToolError
 
 BATCH_WAIT_S = 0.004
 """How long a request waits for company: well under the time of any tool, longer than a burst of requests takes."""
-COMING_WAIT_S = 0.25
-"""How long a batch that is not full waits for requests that are being decoded: the time of a very large photograph.
-No batch waits for one that another has waited for in vain."""
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
 class Lane(Generic[T, R]):
-    """One queue, used from one event loop. What `run` raises is an `Outage` to everybody in the batch.
+    """One queue, used from one event loop. An error that `run` raises is an `Outage` for each item of the batch.
 
     `workers` is how many batches can run at once.
     """
@@ -84,7 +82,7 @@ class Lane(Generic[T, R]):
         self._changed.set()
 
     async def _gather(self) -> None:
-        """Wait until a batch is full or nobody who is on the way can fill it."""
+        """Wait until a batch is full, or no item that is being made can fill it."""
         if len(self._waiting) < self._size:
             await asyncio.sleep(self._wait_s)
         try:
@@ -102,7 +100,7 @@ class Lane(Generic[T, R]):
         except HybridError as error:
             found = [error for _ in batch]
         except (Exception, asyncio.CancelledError) as error:
-            # A thread pool that is closed cancels its work; whoever waits for it must hear of that.
+            # A thread pool that is closed cancels its work; its callers must hear of that.
             why = "it was stopped" if isinstance(error, asyncio.CancelledError) else error
             found = [Outage(f"the tool could not be run: {why}") for _ in batch]
         if len(found) != len(batch):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 DAY_S = 86_400.0
 INPUT = frozenset(map(str, range(1000)))
-"""What the pictures of a kept finding may name as the input that they show: its number, from 0."""
+"""Names that the pictures of a kept finding may give the input that they show: its number, from 0."""
 
 
 @cache
@@ -39,7 +39,7 @@ def codec() -> TypeAdapter[Finding]:
 
 
 def finding_of(data: bytes) -> Finding:
-    """The finding in a file of the cache, checked: whoever wrote the file need not have been this program.
+    """The finding in a file of the cache, checked: another program may have written the file.
 
     Raises:
         ValueError: it is none, an image in it is none (`hybrid.types.StoredImage`), a picture shows no input, or a

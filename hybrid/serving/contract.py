@@ -1,4 +1,4 @@
-"""What every tool owes, whoever wrote it: `hybrid tools check NAME --contract` asks one for it.
+"""The contract of every tool, in the project or outside: `hybrid tools check NAME --contract` checks one.
 
     breaches("brightness", load("tools", "brightness"), ServiceOptions("classical"))       # () where it owes nothing
 
@@ -24,10 +24,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hybrid.config import ServiceOptions
 from hybrid.errors import HybridError, ToolError
 from hybrid.images import ImageStore
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.tool import Pixels, Tool
 from hybrid.types import Finding, ImageRef, Json
 
@@ -72,7 +73,7 @@ def has_unit(path: tuple[str, ...], value: float) -> bool:
 
 
 def complaints(found: Finding, refs: Sequence[ImageRef]) -> list[str]:
-    """What a finding about these images owes and does not give."""
+    """Breaches of the contract in a finding about these images, one sentence each."""
     wrong = []
     lines = found.text.splitlines()
     if not lines or len(lines) > MOST_LINES or max(map(len, lines)) > LONGEST_LINE:
@@ -95,7 +96,7 @@ def complaints(found: Finding, refs: Sequence[ImageRef]) -> list[str]:
 
 
 def card_complaints(name: str, tool: Tool) -> list[str]:
-    """What the card of the tool of that name owes and does not say."""
+    """Breaches of the contract in the card of the tool of that name, one sentence each."""
     card = tool.card
     fewest, most = card.images
     owed = {
@@ -206,7 +207,7 @@ def empty_or_repeated(args: Mapping[str, Json]) -> tuple[dict[str, Json], ...]:
 
 
 def breaches(name: str, tool: Tool, options: ServiceOptions, args: Mapping[str, Json] | None = None) -> tuple[str, ...]:
-    """What the tool of that name owes and does not give, one line each.
+    """Breaches of the contract by the tool of that name, one line each.
 
     Args:
         name: the name that it is asked for by.
@@ -224,15 +225,15 @@ def breaches(name: str, tool: Tool, options: ServiceOptions, args: Mapping[str, 
         store = ImageStore(Path(folder))
         service = ToolService(store, FindingCache(None, store), replace(options, isolated=False))
         try:
-            wrong += asyncio.run(_Asked(name, tool, service, store).all(args))
+            wrong += asyncio.run(_Probe(name, tool, service, store).all(args))
         finally:
             service.close()
     return tuple(dict.fromkeys(wrong))
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """A tool that is asked many things."""
+class _Probe:
+    """Puts many requests to a tool."""
 
     name: str
     tool: Tool
@@ -240,7 +241,7 @@ class _Asked:
     store: ImageStore
 
     async def all(self, args: Mapping[str, Json] | None) -> list[str]:
-        """What is wrong with what it says."""
+        """All breaches in its findings and refusals."""
         refs, args = self._plain(args)
         first, wrong = await self._one(refs, args, "a plain call")
         if isinstance(first, HybridError):

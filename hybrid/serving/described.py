@@ -16,15 +16,15 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
+from hybrid.config import ServiceOptions
 from hybrid.errors import ToolError, UsageError
 from hybrid.images import ImageStore, home
 from hybrid.registry import place_of
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.options import ServiceOptions
 from hybrid.serving.protocol import BackendDescription, CheckDescription, ToolDescription
 from hybrid.serving.supervisor import WorkerExecutor
 from hybrid.tool import BackendCard, Card, KnownAnswer, Need, Tool
-from hybrid.tool_args import args_of_schema
+from hybrid.tool.args import args_of_schema
 
 
 class Describer:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 import hybrid.errors
 from hybrid.errors import HybridError, Outage, ToolError, UsageError
 from hybrid.registry import loaded
-from hybrid.serving.loader import Answering
+from hybrid.serving.loader import BackendIdentity
 from hybrid.serving.protocol import (
     Failure,
     LoadRequest,
@@ -43,7 +43,7 @@ class ToolCall:
     """A complete call: everything that decides a finding."""
 
     tool: Tool
-    answering: Answering
+    answering: BackendIdentity
     """The backend that is expected to answer."""
     args: Args
     json_args: Mapping[str, Json]
@@ -63,7 +63,7 @@ class Executor(Protocol):
     notices: list[str]
     """One line for each backend that could not be had or moved, and each tool that was given up, for the user."""
 
-    async def load(self, tool: Tool, watch: Stopwatch) -> Answering:
+    async def load(self, tool: Tool, watch: Stopwatch) -> BackendIdentity:
         """Load the backend that answers for a tool. Raises what `Loader.load` raises."""
         ...
 
@@ -73,7 +73,7 @@ class Executor(Protocol):
         """The arguments for need number `place` of a tool; None where it is not needed."""
         ...
 
-    async def find(self, call: ToolCall, watch: Stopwatch) -> tuple[Finding, Answering]:
+    async def find(self, call: ToolCall, watch: Stopwatch) -> tuple[Finding, BackendIdentity]:
         """The finding of a call, and which backend made it; `parent` of its pictures is the number of their input.
 
         It is kept in the cache, unless another backend than the expected one made it.
@@ -124,7 +124,7 @@ class RemoteExecutor(ABC):
             raise UsageError(f"{name} is no file of tools/, which alone can run in a worker process")
         return name
 
-    async def load(self, tool: Tool, watch: Stopwatch) -> Answering:
+    async def load(self, tool: Tool, watch: Stopwatch) -> BackendIdentity:
         """As `Executor.load`."""
         request = LoadRequest(next(self._numbers), self._name(tool))
         return cast(LoadResponse, await self.ask(request, watch)).answering
@@ -137,7 +137,7 @@ class RemoteExecutor(ABC):
         request = NeedRequest(next(self._numbers), self._name(tool), backend, place, json_args, findings)
         return cast(NeedResponse, await self.ask(request, watch)).args
 
-    async def find(self, call: ToolCall, watch: Stopwatch) -> tuple[Finding, Answering]:
+    async def find(self, call: ToolCall, watch: Stopwatch) -> tuple[Finding, BackendIdentity]:
         """As `Executor.find`."""
         what = (self._name(call.tool), call.answering, call.json_args, call.images, call.needs, call.seed, call.key)
         response = await self.ask(ToolRequest(next(self._numbers), *what), watch)

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.errors import WeightsError
-from hybrid.networks import Network
 from hybrid.tool import Backend
+from hybrid.tool.networks import Network
 
 DEPTH = 4
 """Attributes of attributes, or items of containers, that are looked into."""
@@ -61,7 +61,7 @@ def refuse_unfilled(backend: Backend[Any], folder: Path) -> None:
             raise WeightsError(
                 f"{folder} does not fit the network {network.name}: {len(missing)} of its tensors are in no weight "
                 f"file ({names}); a backend that makes tensors of others lists its `networks` itself "
-                "(hybrid/networks.py)"
+                "(hybrid/tool/networks.py)"
             )
 
 

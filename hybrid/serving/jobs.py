@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from hybrid.serving.options import ServiceOptions
+from hybrid.config import ServiceOptions
 from hybrid.serving.pipeline import IMPORT, LOAD
 from hybrid.serving.protocol import JobStart, Request, Response
 from hybrid.serving.worker_process import WorkerProcess

@@ -1,4 +1,4 @@
-"""Known answers: do loaded weights see what anybody sees? Asked when weights are new to this home, or by hand.
+"""Known answers: easy questions that any sound weights answer, asked when weights are new to this home, or by hand.
 
 The questions are easy ones whose answers the tool knows (`Tool.checks`); what is wrong with the colours, the places or
 the training of a network shows in its answers.
@@ -95,7 +95,7 @@ def _fingerprint(folder: Path) -> str:
 
 
 def failures(found: Sequence[Checked]) -> list[str]:
-    """What failed, one line each: single answers by name and what was wrong, series by how many were right."""
+    """The failures, one line each: single answers by name and what was wrong, series by how many were right."""
     singles = [f"{one.name}: {one.wrong}" for one in found if one.series is None and one.wrong is not None]
     return singles + [line for series in _series(found) if (line := _short(series, found)) is not None]
 
@@ -110,7 +110,7 @@ def _series(found: Sequence[Checked]) -> list[CheckSeries]:
 
 
 def _short(series: CheckSeries, found: Sequence[Checked]) -> str | None:
-    """What is wrong with a series; None where enough are right, or these weights do not take its questions."""
+    """The failure of a series in a sentence; None where enough are right or its questions do not apply."""
     own = [one for one in found if one.series == series]
     missed = [one for one in own if one.wrong is not None]
     right = len(own) - len(missed)
@@ -138,7 +138,7 @@ def _run(tool: Tool, backend: Backend[Any], known: KnownAnswer) -> Checked:
 
 
 def _answer(backend: Backend[Any], request: Request[Any], check_case: CheckCase) -> str | None:
-    """What is wrong with the answer to a question, and before that with the output of the network that it rests on."""
+    """The fault of an answer in a sentence, or before that of the output of the network; None where both are right."""
     if check_case.output is None or not isinstance(backend, Stages):
         (evidence,) = backend.run([request])
         return check_case.wrong(evidence)

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from hybrid.config import AUTO, CPU, BackendChoice
 from hybrid.errors import NoBackend, UsageError, WeightsError, is_out_of_memory
 from hybrid.serving.found_networks import refuse_unfilled
 from hybrid.serving.known_answers import check_once
@@ -26,27 +26,9 @@ from hybrid.weights import weights_of
 
 log = logging.getLogger("hybrid.serving.service")
 
-CPU = "cpu"
-AUTO = "auto"
-"""CUDA where torch sees a GPU. Asking torch costs its import, so only the first learned backend asks."""
-
-
-@dataclass(frozen=True)
-class BackendChoice:
-    """Which code and weights may answer, where, and how much of them may be loaded at once."""
-
-    backend: Literal["auto", "learned", "classical"] = "auto"
-    weights: Mapping[str, str] = field(default_factory=dict)
-    device: str = CPU
-    """Of learned backends: `cpu`, `cuda`, `cuda:N`, or `auto`."""
-    memory_bytes: int | None = None
-    """Weights kept loaded, by their size on disk; what was used longest ago goes first. None keeps everything."""
-    unchecked: bool = False
-    """Take learned weights without their known-answer images: only for weights that are random by design."""
-
 
 @dataclass(frozen=True, slots=True)
-class Answering:
+class BackendIdentity:
     """Which backend of a tool answers, as its findings and their keys say it; the device has no number."""
 
     backend: BackendName
@@ -55,7 +37,7 @@ class Answering:
 
 
 @dataclass(frozen=True)
-class Ready:
+class LoadedBackend:
     """A backend that is set up: where it runs, the version that its findings say, its weights."""
 
     card: BackendCard
@@ -66,9 +48,9 @@ class Ready:
     bytes: int = 0
 
     @property
-    def answering(self) -> Answering:
-        """What findings say of it."""
-        return Answering(self.card.name, self.version, self.device.partition(":")[0])
+    def answering(self) -> BackendIdentity:
+        """Its name, version and device, as findings say them."""
+        return BackendIdentity(self.card.name, self.version, self.device.partition(":")[0])
 
 
 class Loader:
@@ -78,10 +60,10 @@ class Loader:
         self.choice = choice
         self.notices: list[str] = []
         """One line for each backend that could not be had or moved, as shown to the user."""
-        self._loaded: dict[str, Ready] = {}
+        self._loaded: dict[str, LoadedBackend] = {}
         self._lock = threading.Lock()
 
-    def get(self, name: str) -> Ready | None:
+    def get(self, name: str) -> LoadedBackend | None:
         """The loaded backend of a tool, now the one used last; None where it is not loaded."""
         with self._lock:
             ready = self._loaded.pop(name, None)
@@ -89,7 +71,7 @@ class Loader:
                 self._loaded[name] = ready
             return ready
 
-    def load(self, tool: Tool) -> Ready:
+    def load(self, tool: Tool) -> LoadedBackend:
         """Set up the backend that answers for this tool, or give the one that is set up.
 
         Raises:
@@ -104,8 +86,8 @@ class Loader:
             self._loaded[name] = ready
         return ready
 
-    def on_cpu(self, name: str, ready: Ready) -> Ready:
-        """The same backend and weights on the CPU, from now on: the GPU's memory did not suffice."""
+    def on_cpu(self, name: str, ready: LoadedBackend) -> LoadedBackend:
+        """Move a backend and its weights to the CPU for good: the memory of the GPU did not suffice."""
         current = self.get(name)
         if current is not None and current.device == CPU:
             return current
@@ -122,13 +104,7 @@ class Loader:
         with self._lock:
             return tuple(self._loaded)
 
-    @property
-    def answering(self) -> dict[str, Answering]:
-        """What answers for the tools whose backend is loaded, by their names."""
-        with self._lock:
-            return {name: ready.answering for name, ready in self._loaded.items()}
-
-    def _choose(self, tool: Tool) -> Ready:
+    def _choose(self, tool: Tool) -> LoadedBackend:
         name, wanted, choice = tool.card.name, self.choice.backend, self.choice
         learned, classical = tool.backend("learned"), tool.backend("classical")
         if wanted == "classical" or learned is None:
@@ -157,7 +133,7 @@ class Loader:
         _free()
         return self._believed(tool, learned, weights, CPU)
 
-    def _believed(self, tool: Tool, learned: BackendCard, weights: Path | None, device: str) -> Ready:
+    def _believed(self, tool: Tool, learned: BackendCard, weights: Path | None, device: str) -> LoadedBackend:
         """Weights that are set up on a device and have passed their known-answer images."""
         ready = _start(learned, weights, device)
         if not self.choice.unchecked:
@@ -181,13 +157,13 @@ class Loader:
         log.warning(line)
 
 
-def _start(card: BackendCard, weights: Path | None, device: str) -> Ready:
+def _start(card: BackendCard, weights: Path | None, device: str) -> LoadedBackend:
     made = card.make()
     made.setup(device, None if weights is None else str(weights))
     if weights is not None:
         refuse_unfilled(made, weights)
     version = str(getattr(made, "version", card.version))
-    return Ready(card, staged(made), version, device, weights, _size(weights))
+    return LoadedBackend(card, staged(made), version, device, weights, _size(weights))
 
 
 def refuse_absent(device: str) -> None:

@@ -18,14 +18,14 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
+from hybrid.config import CPU, ServiceOptions
 from hybrid.errors import HybridError, Outage, ToolError
 from hybrid.images import JPEG, JPEG_SIDE_PX, PNG
 from hybrid.serving.batching import Lane
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.decoded import DecodedImages
 from hybrid.serving.executor import ToolCall, need_args, needs_of
-from hybrid.serving.loader import CPU, Answering, Loader, Ready
-from hybrid.serving.options import ServiceOptions
+from hybrid.serving.loader import BackendIdentity, LoadedBackend, Loader
 from hybrid.serving.stages import OutOfMemory, checked, compute, tool_errors
 from hybrid.serving.threads import DaemonThreads
 from hybrid.timing import Stopwatch, running
@@ -59,7 +59,7 @@ class ComputedCall(Generic[W]):
 
     prepared: PreparedCall[W]
     output: Any
-    ready: Ready
+    ready: LoadedBackend
 
 
 Lanes: TypeAlias = dict[str, Lane[PreparedCall[W], ComputedCall[W]]]
@@ -88,7 +88,7 @@ class Pipeline(Generic[W]):
         self._device = DaemonThreads(1, "device", one_opencv_thread)
         self._threads = DaemonThreads(options.threads, "tools", one_opencv_thread)
 
-    async def load(self, tool: Tool, token: W) -> Answering:
+    async def load(self, tool: Tool, token: W) -> BackendIdentity:
         """As `Executor.load`."""
         return (await self._ready(tool, token)).answering
 
@@ -98,7 +98,7 @@ class Pipeline(Generic[W]):
         """As `Executor.need_args`."""
         return await self._in_thread(self._threads, self._need_args, tool, backend, place, args, findings, token)
 
-    async def find(self, call: ToolCall, token: W) -> tuple[Finding, Answering]:
+    async def find(self, call: ToolCall, token: W) -> tuple[Finding, BackendIdentity]:
         """As `Executor.find`."""
         ready = await self._ready(call.tool, token)
         lane = self._lane(call)
@@ -126,13 +126,13 @@ class Pipeline(Generic[W]):
         except RuntimeError as error:
             raise Outage(f"no worker thread could be started: {error}") from error
 
-    async def _ready(self, tool: Tool, token: W) -> Ready:
+    async def _ready(self, tool: Tool, token: W) -> LoadedBackend:
         """The backend that answers for this tool, set up on first use and again after it was evicted."""
         if (ready := self.loader.get(tool.card.name)) is not None:
             return ready
         return await self._in_thread(self._device, self._load, tool, [token])
 
-    def _load(self, tool: Tool, tokens: Sequence[W]) -> Ready:
+    def _load(self, tool: Tool, tokens: Sequence[W]) -> LoadedBackend:
         """In the thread of the device."""
         if (ready := self.loader.get(tool.card.name)) is not None:
             return ready
@@ -165,7 +165,7 @@ class Pipeline(Generic[W]):
             lanes[tool.card.name] = Lane(size, run, coming_s=self.options.coming_s, workers=workers)
         return lanes[tool.card.name]
 
-    def _prepare(self, call: ToolCall, ready: Ready, token: W) -> PreparedCall[W]:
+    def _prepare(self, call: ToolCall, ready: LoadedBackend, token: W) -> PreparedCall[W]:
         with self._job(call.tool, "prepare", [token]):
             with on_disk("read"):
                 pixels = tuple(self._decoded.pixels(ref.image) for ref in call.images)
@@ -186,7 +186,7 @@ class Pipeline(Generic[W]):
         return outputs
 
     def _compute_on(
-        self, ready: Ready, tool: Tool, batch: Sequence[PreparedCall[W]]
+        self, ready: LoadedBackend, tool: Tool, batch: Sequence[PreparedCall[W]]
     ) -> list[ComputedCall[W] | HybridError]:
         with self._job(tool, ready.device, [one.token for one in batch]):
             outputs = compute(ready.backend, [one.inputs for one in batch])
@@ -195,7 +195,7 @@ class Pipeline(Generic[W]):
             for one, output in zip(batch, outputs, strict=True)
         ]
 
-    def _finish(self, call: ToolCall, computed: ComputedCall[W]) -> tuple[Finding, Answering]:
+    def _finish(self, call: ToolCall, computed: ComputedCall[W]) -> tuple[Finding, BackendIdentity]:
         """The finding, kept in the cache, its pictures in the image store."""
         prepared, ready = computed.prepared, computed.ready
         with self._job(call.tool, "finish", [prepared.token]):

@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
-from hybrid.serving.loader import Answering
-from hybrid.serving.options import ServiceOptions
+from hybrid.config import ServiceOptions
+from hybrid.serving.loader import BackendIdentity
 from hybrid.tool import BackendName, Bin, CheckSeries, Provenance
 from hybrid.types import Fault, Finding, ImageRef, Json
 
@@ -42,7 +42,7 @@ class ToolRequest:
 
     number: int
     tool: str
-    answering: Answering
+    answering: BackendIdentity
     """The backend that is expected to answer, for which `needs` were found."""
     args: Mapping[str, Json]
     images: tuple[ImageRef, ...]
@@ -91,7 +91,7 @@ class ToolResponse:
 
     number: int
     finding: Finding
-    answering: Answering
+    answering: BackendIdentity
     notices: tuple[str, ...] = ()
     kind: Literal["finding"] = "finding"
 
@@ -101,7 +101,7 @@ class LoadResponse:
     """Which backend is loaded."""
 
     number: int
-    answering: Answering
+    answering: BackendIdentity
     notices: tuple[str, ...] = ()
     kind: Literal["loaded"] = "loaded"
 

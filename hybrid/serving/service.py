@@ -17,13 +17,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from hybrid.config import CPU, ServiceOptions
 from hybrid.errors import HybridError, Outage, ToolError
 from hybrid.images import ImageStore
 from hybrid.registry import load, loaded
 from hybrid.serving.cache import FindingCache, key_of
 from hybrid.serving.executor import Executor, ToolCall, need_args, needs_of
-from hybrid.serving.loader import CPU, Answering
-from hybrid.serving.options import ServiceOptions as ServiceOptions  # noqa: PLC0414 - its place of old
+from hybrid.serving.loader import BackendIdentity
 from hybrid.serving.pipeline import Pipeline, timed_by_watches
 from hybrid.serving.sources import code_of
 from hybrid.serving.stages import tool_errors
@@ -97,9 +97,9 @@ class SharedWork(Generic[R]):
 
 @dataclass(frozen=True)
 class LoopWork:
-    """What is under way in one event loop: backends by the tool's name, findings by their key."""
+    """Work under way in one event loop: backends by the tool's name, findings by their key."""
 
-    loading: dict[str, SharedWork[Answering]] = field(default_factory=dict)
+    loading: dict[str, SharedWork[BackendIdentity]] = field(default_factory=dict)
     findings: dict[str, SharedWork[Finding]] = field(default_factory=dict)
 
 
@@ -130,7 +130,7 @@ class ToolService:
         self.executor = executor or _executor(cache, options)
         self._timeouts = Timeouts(self.executor.timeout_s, options.queue_s)
         self._clock = clock
-        self._answering: dict[str, Answering] = {}
+        self._answering: dict[str, BackendIdentity] = {}
         """By the name of the tool the backend that answers for it, as far as that is known."""
         self._closed = self._slow = False
         self._loops: dict[asyncio.AbstractEventLoop, LoopWork] = {}
@@ -177,7 +177,7 @@ class ToolService:
             [[need, one.backend, one.version] for need, findings in needs.items() for one in findings],
         )
         call = ToolCall(tool, answering, args, json_args, tuple(images), needs, seed, key)
-        # Between a look that finds nothing and the end of the same work in the table lies no turn of the event loop.
+        # A look that finds nothing ends here before work that has kept its finding since then leaves the table.
         finding = await self._kept(key)
         if finding is not None:
             spent.cached = True
@@ -198,7 +198,7 @@ class ToolService:
         self.executor.close()
         self._threads.shutdown(wait=False)
 
-    async def _answering_for(self, tool: Tool) -> Answering:
+    async def _answering_for(self, tool: Tool) -> BackendIdentity:
         """The backend that answers for a tool. Of learned weights only the process that has loaded them can say."""
         name, classical = tool.card.name, tool.backend("classical")
         if (known := self._answering.get(name)) is not None:
@@ -206,7 +206,7 @@ class ToolService:
         # The hash of the code reads files, which the event loop is not to wait for.
         await self._in_thread(_hashed, tool)
         if classical is not None and (self.options.backend == "classical" or tool.backend("learned") is None):
-            return self._answering.setdefault(name, Answering("classical", classical.version, CPU))
+            return self._answering.setdefault(name, BackendIdentity("classical", classical.version, CPU))
         # It is charged to no call: the first to ask would pay for all others.
         make: Callable[[Stopwatch], Any] = partial(self.executor.load, tool)
         return self._answering.setdefault(
@@ -245,9 +245,15 @@ class ToolService:
         if self.cache.folder is None or self._slow:
             return None
         try:
-            return await asyncio.wait_for(self._in_thread(self.cache.get, key), LOOK_UP_S)
+            # No `wait_for`, which comes back a turn of the event loop later.
+            async with asyncio.timeout(LOOK_UP_S):
+                return await self._in_thread(self.cache.get, key)
         except TimeoutError:
             # Each of the others would wait as long.
+            if not self._slow:
+                self.notices.append(
+                    f"the cache of findings did not answer within {LOOK_UP_S:g} s and is not read again"
+                )
             self._slow = True
             return None
 
@@ -285,7 +291,7 @@ class ToolService:
         return await finished(name, work.result, work.watch, spent, self._timeouts, self._clock)
 
     def _in_loop(self) -> LoopWork:
-        """What is under way in the running event loop: nothing of another one can be waited for here."""
+        """The work of the running event loop: futures of another one cannot be awaited here."""
         loop = asyncio.get_running_loop()
         if loop not in self._loops:
             self._loops = {other: known for other, known in self._loops.items() if not other.is_closed()}

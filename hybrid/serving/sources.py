@@ -120,7 +120,7 @@ class Sources:
         return None
 
     def _names(self, folder: Path) -> frozenset[str]:
-        """What lies in a folder, read once; nothing where it is none."""
+        """Names of the entries of a folder, read once; none where it is no folder."""
         if folder not in self._listed:
             try:
                 self._listed[folder] = frozenset(os.listdir(folder))
@@ -151,8 +151,8 @@ def code_of(tool: Tool) -> str:
     others = sorted({need.tool for need in _needs(tool)} - {tool.card.name})
     needed = {name: code_of(load("tools", name)) for name in others}
     offered = package_of(tool.card.name)
-    strangers = tuple((name, path) for name in modules if (path := _stranger(name, tuple(offered))) is not None)
-    sources = _installed(folders("tools"), tuple(offered.items()), strangers)
+    others_files = tuple((name, path) for name in modules if (path := _other_file(name, tuple(offered))) is not None)
+    sources = _installed(folders("tools"), tuple(offered.items()), others_files)
     facts: list[Json] = [_card(tool), tool.args.model_json_schema(), sources.sha256(modules), needed]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
@@ -186,20 +186,20 @@ def _card(tool: Tool) -> Json:
 
 @cache
 def _installed(
-    tools: tuple[str, ...], offered: tuple[tuple[str, tuple[str, ...]], ...], strangers: tuple[tuple[str, Path], ...]
+    tools: tuple[str, ...], offered: tuple[tuple[str, tuple[str, ...]], ...], others_files: tuple[tuple[str, Path], ...]
 ) -> Sources:
     """The packages as they are installed.
 
     Args:
         tools: the folders of the tools.
         offered: the installed package that offers a tool, with its folders.
-        strangers: the files of modules that are in none of them.
+        others_files: the files of modules that are in none of them.
     """
     packages = {"hybrid": folders("hybrid"), "tools": tools, **dict(offered)}
-    return Sources({name: [Path(place) for place in places] for name, places in packages.items()}, dict(strangers))
+    return Sources({name: [Path(place) for place in places] for name, places in packages.items()}, dict(others_files))
 
 
-def _stranger(module: str, offered: tuple[str, ...]) -> Path | None:
+def _other_file(module: str, offered: tuple[str, ...]) -> Path | None:
     if module.partition(".")[0] in (*PACKAGES, *offered):
         return None
     file = getattr(sys.modules.get(module), "__file__", None)

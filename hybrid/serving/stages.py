@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from hybrid.errors import HybridError, ToolError, is_out_of_memory
-from hybrid.networks import Network
 from hybrid.secrets import redact
 from hybrid.timing import Stopwatch
 from hybrid.tool import Backend, Evidence, Picture, Request, Stages
+from hybrid.tool.networks import Network
 from hybrid.types import MAX_PIXELS, Fault
 
 log = logging.getLogger("hybrid.serving.service")
@@ -68,7 +68,7 @@ class AtOnce(Stages[Any, Request[Any], Evidence]):
 
     @property
     def networks(self) -> Sequence[Network]:
-        """What the backend itself has loaded, where it says so."""
+        """The networks that the backend lists as loaded."""
         return tuple(getattr(self._backend, "networks", ()))
 
     def prepare(self, request: Request[Any]) -> Request[Any]:
@@ -92,7 +92,7 @@ def staged(backend: Backend[Any] | Stages[Any, Any, Any]) -> Stages[Any, Any, An
 def compute(backend: Stages[Any, Any, Any], inputs: Sequence[Any]) -> list[Any]:
     """One batch: for each of its inputs the output, or the `HybridError` that it fails with.
 
-    When the batch fails, each input runs alone, so that one bad request costs nobody else.
+    When the batch fails, each input runs alone, so that one bad request costs no other.
     """
     try:
         outputs = backend.compute(inputs)
@@ -110,7 +110,7 @@ def compute(backend: Stages[Any, Any, Any], inputs: Sequence[Any]) -> list[Any]:
 
 @contextmanager
 def tool_errors() -> Iterator[None]:
-    """What a tool raises inside becomes a `ToolError`; errors of our own stay as they are.
+    """Turn what a tool raises inside into a `ToolError`; errors of our own stay as they are.
 
     That holds for `SystemExit` and `KeyboardInterrupt` too: in a worker thread they come from the tool alone, and would
     end the whole run where its result is awaited.
@@ -138,7 +138,7 @@ def _told(error: BaseException) -> HybridError:
 
 
 def _words(error: BaseException) -> str:
-    """What an error says, as text that can be written down."""
+    """The message of an error, as text that can be encoded."""
     try:
         said = str(error)
     except Exception:
@@ -147,7 +147,7 @@ def _words(error: BaseException) -> str:
 
 
 def checked(evidence: Evidence, images: int) -> Evidence:
-    """Evidence that has what everybody relies on.
+    """The evidence, once its form is checked.
 
     Args:
         evidence: as a backend gave it.

@@ -26,13 +26,13 @@ import time
 from dataclasses import dataclass, replace
 from typing import cast
 
+from hybrid.config import ServiceOptions
+from hybrid.display.loading import loads
 from hybrid.errors import HybridError, Outage, ToolError
-from hybrid.loading import loads
 from hybrid.registry import folders
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.executor import RemoteExecutor, error_of
 from hybrid.serving.jobs import Job, PendingRequest, Worker, WorkerEnd, judge
-from hybrid.serving.options import ServiceOptions
 from hybrid.serving.protocol import (
     DescribeRequest,
     Failure,

@@ -13,10 +13,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from hybrid.config import Price
 from hybrid.errors import BudgetSpent, NotRecorded
 from hybrid.messages import AssistantMessage, Message, TokenUsage, readable
 from hybrid.models.base import CallKey, ChatModel, Likelihoods
-from hybrid.models.prices import Price, cost_usd
+from hybrid.models.prices import cost_usd
 from hybrid.solving.budgets import RunMeter, timed
 from hybrid.solving.solver import Log, Meter
 from hybrid.timing import CallTime, Clock, counted

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field, replace
 
+from hybrid.config import RunLimits
 from hybrid.errors import Outage
 from hybrid.timing import CallTime
 from hybrid.types import Usage
@@ -16,16 +17,6 @@ from hybrid.types import Usage
 
 class RunBudgetSpent(Outage):
     """The run's budget is spent: this question stays open."""
-
-
-@dataclass(frozen=True)
-class RunLimits:
-    """Limits of one command, counted from its start; None is no limit. They are no part of a run's identity."""
-
-    model_calls: int | None = None
-    tokens: int | None = None
-    seconds: float | None = None
-    cost_usd: float | None = None
 
 
 @dataclass

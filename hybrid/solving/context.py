@@ -16,15 +16,11 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from hybrid.errors import DataError, UsageError
 from hybrid.log.files import read_small
 from hybrid.log.lines import json_lines
 from hybrid.types import base_id
-
-Missing = Literal["refuse", "without"]
-"""What becomes of questions that have no text: none is asked, or they are asked without one."""
 
 BESIDE = "This text about what is shown was supplied with the question:\n{text}"
 NAMED = 5

@@ -1,4 +1,4 @@
-"""What a tool call returns: the real finding, or a control that shows what the gain is not due to.
+"""The finding that a tool call returns: the real one, or a control that rules out another cause of a gain.
 
     real      the tool's finding
     blank     no information in the same form: a fixed line and a grey picture the size of the input
@@ -17,8 +17,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from hybrid.config import ToolOutput
 from hybrid.serving.service import ToolRunner
 from hybrid.timing import CallTime
 from hybrid.tool import Tool
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from hybrid.tool import Args
-
-ToolOutput = Literal["real", "blank", "shuffled", "oracle"]
 
 BLANK_TEXT = "The tool returned no information about this image."
 GREY = 128
@@ -60,7 +59,7 @@ def partners(questions: Sequence[Question], seed: int) -> Mapping[str, tuple[Sto
 
 @dataclass(frozen=True)
 class Subject:
-    """What is kept of a question while it is asked: its id with variant, its unit, its images. No text, no target."""
+    """A question without its text and its target, while it is asked: its id with variant, its unit, its images."""
 
     id: str
     unit: str
@@ -69,7 +68,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Perfect:
-    """What a perfect tool says about a prompt.
+    """The words of a perfect tool about a prompt.
 
     `answer` is the whole reply, in the form of the format line of the prompt's kind; None where there is none to give.
     """
@@ -149,7 +148,7 @@ def _place(ref: ImageRef, subject: Subject) -> int:
 
 
 def clip(args: Args, sizes: Sequence[tuple[int, int]]) -> Args:
-    """The same arguments with every point and box moved inside its image, `sizes` being (width, height) in pixels.
+    """The arguments with every point and box moved inside its image, `sizes` being (width, height) in pixels.
 
     Coordinates belong to the first image, or to the one that the point's own `image` (from 1) names.
     """
@@ -182,7 +181,7 @@ def _clipped(model: M, sizes: Sequence[tuple[int, int]]) -> M:
 
 
 def _clipped_json(node: Mapping[str, Json], sizes: Sequence[tuple[int, int]]) -> dict[str, Json]:
-    """The same of JSON, where the names of fields alone tell points and boxes."""
+    """JSON arguments with every point and box, as the names of fields tell them, moved inside its image."""
     number = node.get("image", 1)
     width, height = sizes[number - 1] if isinstance(number, int) and 1 <= number <= len(sizes) else sizes[0]
     moved: dict[str, Json] = {}

@@ -14,9 +14,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from hybrid.images import ImageStore
-from hybrid.joining import OURS, Joint
-from hybrid.solving.solver import ImageForm
+from hybrid.config import ImageForm
+from hybrid.images import OUR_JOINT, ImageStore, Joint
 from hybrid.types import ImageRef, Prompt
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ async def shown_parts(
     store: ImageStore,
     *,
     labelled: bool = True,
-    joint: Joint = OURS,
+    joint: Joint = OUR_JOINT,
 ) -> Parts:
     """The prompt's parts as the model gets them; without `labelled`, no name is in a picture or before a caption.
 
@@ -56,7 +55,7 @@ async def shown_parts(
 
 
 def side_by_side(
-    images: Sequence[ImageRef], store: ImageStore, *, labelled: bool = True, joint: Joint = OURS
+    images: Sequence[ImageRef], store: ImageStore, *, labelled: bool = True, joint: Joint = OUR_JOINT
 ) -> ImageRef:
     """One picture of several, left to right, each under a strip with its name; a single one stays itself.
 

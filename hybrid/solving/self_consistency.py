@@ -22,8 +22,8 @@ from dataclasses import dataclass
 
 from hybrid.answers import Answer, parse
 from hybrid.answers.comparing import as_json, path_distance
+from hybrid.answers.prior_accuracy import chance
 from hybrid.errors import BudgetSpent
-from hybrid.prior_accuracy import chance
 from hybrid.solving.solver import Log
 from hybrid.types import Fault, Json, Kind, Prompt, Reply, Scanpath, Step
 

@@ -15,15 +15,14 @@ import hashlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, cast
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
+from hybrid.answers.prior_accuracy import PriorAccuracy
+from hybrid.config import Price, RunConfig
 from hybrid.errors import BudgetSpent, HybridError, NotRecorded, ToolError
-from hybrid.joining import OURS, Joint
-from hybrid.messages import Show
+from hybrid.images import OUR_JOINT, Joint
 from hybrid.models.base import CallKey, ChatModel, prompt_sha256
-from hybrid.models.prices import Price
-from hybrid.prior_accuracy import PriorAccuracy
 from hybrid.prompts import Wording
 from hybrid.repeats import seed_of_repetition
 from hybrid.solving.ask_model import ModelCalls
@@ -36,49 +35,41 @@ from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_forms import Parts, shown_parts
 from hybrid.solving.image_registry import ImageRegistry
 from hybrid.solving.self_consistency import voted
-from hybrid.solving.solver import ImageForm, Limits, Log, Meter, Solver, SolverContext
+from hybrid.solving.solver import Log, Meter, Solver, SolverContext
 from hybrid.solving.trust import Trust, TrustFile
 from hybrid.timing import Clock
 from hybrid.tool import Tool
 from hybrid.types import LETTERS, ImageRef, Kind, Outcome, Prompt, Question, Reply, Step, Usage
 
-AnswerForm = Literal["text", "likelihood"]
-"""Whether a choice is answered in words, or as the option that the model finds most likely."""
-
 
 @dataclass(frozen=True)
 class Resources:
-    """Everything that the asks of a run share."""
+    """The configuration of a run and what was resolved from it, shared by all of its asks."""
 
+    config: RunConfig
     model: ChatModel | None
     control: Control
-    tools_offered: tuple[Tool, ...]
-    wording: Wording
-    limits: Limits
+    tools_offered: tuple[Tool, ...] = ()
     trust: TrustFile | None = None
-    price: Price | None = None
-    seed: int = 0
-    show: Show = "both"
     frame: CoordinateSystem = field(default_factory=CoordinateSystem)
-    images: ImageForm = "separate"
-    image_labels: bool = True
-    joint: Joint = OURS
+    joint: Joint = OUR_JOINT
     """How pictures are joined where they are shown as one."""
     captioner: ChatModel | None = None
     """The model that describes images where they are shown as captions; `model` where it is None."""
-    caption_price: Price | None = None
     captions: CaptionCache | None = None
     """Where captions are kept; for one ask alone where it is None."""
     context: SuppliedTexts = NOTHING
     """Texts that are shown beside the images."""
-    answer: AnswerForm = "text"
-    samples: int = 1
-    """How often an MLLM is asked, and its answers vote."""
     prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
     """Accuracy of MLLMs and of a guess by the benchmark's card."""
     run_meter: RunMeter = field(default_factory=RunMeter)
     clock: Clock = time.monotonic
     """Times model and tool calls."""
+
+    @property
+    def wording(self) -> Wording:
+        """The lines that a prompt ends with."""
+        return Wording(self.config.sends_format_line, self.config.reasoning)
 
 
 def seed_of(*parts: object) -> int:
@@ -108,7 +99,7 @@ class Session:
         self._solver = solver
         self._shared = resources
         self._asks = 0
-        self.meter = Meter(resources.limits)
+        self.meter = Meter(resources.config.limits)
 
     async def ask(self, prompt: Prompt) -> Reply:
         """Put one prompt to the solver. Raises `Outage`; every other end is an outcome of the reply."""
@@ -152,23 +143,23 @@ class Session:
             finally:
                 key = _following(ctx)
 
-        return (await voted(prompt, self._shared.samples, once, log)).reply
+        return (await voted(prompt, self._shared.config.samples, once, log)).reply
 
     @property
     def _labels(self) -> bool:
         """Whether the model is shown each image under its name."""
-        return self._shared.image_labels or self._solver.names_images
+        return self._shared.config.image_labels or self._solver.names_images
 
     async def _shown(self, prompt: Prompt, log: Log) -> Parts:
         """The prompt as the model is shown it: its images in the form chosen, and the text supplied beside them."""
         shared = self._shared
         captioner = shared.captioner or shared.model
         cache, name = shared.captions or RunCaptions(), captioner.name if captioner is not None else ""
-        price = shared.price if shared.captioner is None else shared.caption_price
+        settings = shared.config.model_settings if shared.captioner is None else shared.config.captioner_settings
 
         async def describe(image: ImageRef) -> str:
             calls = Log()
-            ask = self._model_calls(captioner, price, calls, CallKey(CAPTION_CALL))
+            ask = self._model_calls(captioner, settings.price, calls, CallKey(CAPTION_CALL))
             try:
                 return await described(image, ask, cache, name, calls)
             finally:
@@ -177,7 +168,7 @@ class Session:
                     if step.kind != "model" or step.fault is not None:
                         log.note(step)
 
-        form, store = self._solver.images or shared.images, shared.control.service.store
+        form, store = self._solver.images or shared.config.images, shared.control.service.store
         shown = await shown_parts(prompt, form, describe, store, labelled=self._labels, joint=shared.joint)
         if self._beside is None:
             return shown
@@ -195,10 +186,10 @@ class Session:
     def _context(self, prompt: Prompt, shown: Parts, key: CallKey, log: Log) -> SolverContext:
         subject, shared = self._subject, self._shared
         image_registry = ImageRegistry((*prompt.images, *prompt.derived))
-        by_likelihood = shared.answer == "likelihood" and prompt.kind is Kind.CHOICE
+        by_likelihood = shared.config.answer == "likelihood" and prompt.kind is Kind.CHOICE
         options = tuple(LETTERS[: len(prompt.choices)]) if by_likelihood else ()
-        model = self._model_calls(shared.model, shared.price, log, key, options)
-        offered, seed = shared.tools_offered, shared.seed
+        model = self._model_calls(shared.model, shared.config.model_settings.price, log, key, options)
+        offered, seed = shared.tools_offered, shared.config.seed
         tools = ToolCalls(shared.control, offered, seed, self.meter, log, image_registry, subject, prompt, shared.clock)
         return SolverContext(
             model=_handle(model),
@@ -210,16 +201,16 @@ class Session:
             meter=self.meter,
             log=log,
             frame=shared.frame,
-            show=shared.show,
+            show=shared.config.show,
             trust=shared.trust.for_question(subject.unit) if shared.trust else Trust(),
             seed=seed_of(
-                seed_of_repetition(shared.seed, key.repetition),
+                seed_of_repetition(shared.config.seed, key.repetition),
                 key.ask,
                 prompt.text,
                 *(image.image.sha256 for image in prompt.images),
             ),
             labels=self._labels,
-            samples=shared.samples,
+            samples=shared.config.samples,
             prior_accuracy=shared.prior_accuracy,
         )
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal, Protocol
 
+from hybrid.answers.prior_accuracy import PriorAccuracy
+from hybrid.config import ImageForm, Limits, Show
 from hybrid.errors import BudgetSpent
-from hybrid.messages import AssistantMessage, Message, Show, UserMessage, user_message
-from hybrid.prior_accuracy import PriorAccuracy
+from hybrid.messages import AssistantMessage, Message, UserMessage, user_message
 from hybrid.prompts import Wording
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.coordinates import CoordinateSystem
@@ -23,9 +24,6 @@ from hybrid.solving.image_registry import ImageRegistry
 from hybrid.solving.trust import Trust
 from hybrid.tool import Tool
 from hybrid.types import Fault, Finding, ImageRef, Json, Prompt, Reply, Step, Usage
-
-ImageForm = Literal["separate", "concat", "caption", "none"]
-"""In which form a model gets a prompt's images: see `image_forms.py`."""
 
 Role = Literal["hybrid", "mllm", "specialist", "chance"]
 """The kind of a solver: an MLLM with specialists, the MLLM alone, the specialists alone, or neither."""
@@ -45,20 +43,6 @@ class CallTool(Protocol):
     async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
         """The finding, its images named and added to the album. Raises `ToolError` or `BudgetSpent`."""
         ...
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Budgets. `turns` is per ask, everything else per question; None is no limit.
-
-    `seconds` is running time of model and tools; waiting in queues of ours is not in it (`hybrid/timing.py`).
-    """
-
-    tool_calls: int = 8
-    turns: int = 8
-    seconds: float | None = 600.0
-    tokens: int | None = None
-    cost_usd: float | None = None
 
 
 @dataclass

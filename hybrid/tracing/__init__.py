@@ -1,12 +1,12 @@
 """The seam of tracing: a run says of its questions, model and tool calls when they begin and how they end.
 
     with span(ToolCallBegun("depth", ("img:1",), {})) as ended:
-        found = await ...
-        ended(ToolAnswered(found, refs, cached=False))
+        finding = await ...
+        ended(ToolAnswered(finding, refs, cached=False))
 
 An exception that leaves the block is the error of its span. Unless `--trace` sets a `Tracer` nothing is kept. An
 installed package offers one in the entry-point group `hybrid.tracing` under a word (`otlp`) or the ending of a file
-(`jsonl`): a context manager that takes the value of `--trace`, a `RunBegun`, and whether texts are told.
+(`jsonl`): a context manager that takes the value of `--trace`, a `RunBegun`, and whether texts are kept.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hybrid.messages import AssistantMessage, Message
 from hybrid.types import Attempt, Finding, ImageRef, Json, Usage
 
 GROUP: Final = "hybrid.tracing"
-"""The entry-point group of those who keep spans."""
+"""The entry-point group of tracers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +82,10 @@ End = Callable[[Ended], None]
 
 
 class Tracer(Protocol):
-    """Is told what goes on. Used in one event loop; raises nothing and waits for nothing."""
+    """Keeps spans. Used in one event loop; raises nothing and does not wait."""
 
     def span(self, begun: Begun) -> AbstractContextManager[End]:
-        """The block of a span; gives the function that is told how it ended."""
+        """The block of a span; gives the function that takes how it ended."""
         ...
 
 

@@ -70,9 +70,9 @@ def lines(trace: str, begun: tracing.RunBegun, *, text: bool) -> Iterator[None]:
 @contextmanager
 def kept(processor: SpanProcessor, begun: tracing.RunBegun, *, text: bool) -> Iterator[None]:
     """Give a processor the spans of the block, in one of the run."""
-    if told := next((name for name in LANGSMITH if os.environ.get(name, "").strip() == "true"), None):
+    if variable := next((name for name in LANGSMITH if os.environ.get(name, "").strip() == "true"), None):
         processor.shutdown()
-        raise UsageError(f"--trace: {told}=true has LangChain send traces of its own, with images: unset it")
+        raise UsageError(f"--trace: {variable}=true has LangChain send traces of its own, with images: unset it")
     service = {"service.version": __version__, "service.name": os.environ.get("OTEL_SERVICE_NAME", "hybrid")}
     provider = TracerProvider(resource=Resource.create(service), shutdown_on_exit=False)
     provider.add_span_processor(processor)
@@ -89,13 +89,13 @@ def kept(processor: SpanProcessor, begun: tracing.RunBegun, *, text: bool) -> It
 
 @contextmanager
 def _first_loss(trace: str) -> Iterator[None]:
-    """Of what OpenTelemetry logs inside, a line for every try, tell the first loss of spans."""
+    """Log the first loss of spans once; OpenTelemetry itself logs a line for every try."""
     logger = logging.getLogger("opentelemetry")
-    told: list[logging.LogRecord] = []
+    losses: list[logging.LogRecord] = []
 
     def first(record: logging.LogRecord) -> bool:
-        if record.levelno >= logging.ERROR and not told:
-            told.append(record)
+        if record.levelno >= logging.ERROR and not losses:
+            losses.append(record)
             log.warning("--trace %s: spans are lost, and the run goes on: %s", trace, redact(record.getMessage()))
         return False
 
@@ -119,10 +119,10 @@ class _Tracer:
     @contextmanager
     def span(self, begun: tracing.Begun) -> Iterator[tracing.End]:
         """A span until the block ends, with the kind of the error that leaves it."""
-        name, told = self._begun(begun)
+        name, attributes = self._begun(begun)
         kind = api.SpanKind.CLIENT if isinstance(begun, tracing.ModelCallBegun) else api.SpanKind.INTERNAL
         with self._tracer.start_as_current_span(
-            name, kind=kind, attributes=told, record_exception=False, set_status_on_exception=False
+            name, kind=kind, attributes=attributes, record_exception=False, set_status_on_exception=False
         ) as span:
             try:
                 yield partial(self._ended, span)
@@ -135,19 +135,21 @@ class _Tracer:
             case tracing.RunBegun(benchmark, folder):
                 return f"run {benchmark}", {"hybrid.benchmark": benchmark, "hybrid.run": folder}
             case tracing.QuestionBegun(solver, id_, task):
-                told = {"hybrid.solver": solver, "hybrid.question.id": id_, "hybrid.task": task}
-                return f"question {solver}", told
+                attributes = {"hybrid.solver": solver, "hybrid.question.id": id_, "hybrid.task": task}
+                return f"question {solver}", attributes
             case tracing.ModelCallBegun(typed, provider, messages):
                 rest = typed.partition(":")[2] or typed
-                # Where a folder of weights lies is told to nobody.
+                # The place of a folder of weights stays here.
                 model = rest.rstrip("/").rpartition("/")[2] if names_directory(rest) else rest
-                told = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": provider}
-                told |= {"gen_ai.request.model": model, **_images(images_of(messages))}
-                return f"chat {model}", told | self._texts("gen_ai.input.messages", [_spoken(m) for m in messages])
+                attributes = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": provider}
+                attributes |= {"gen_ai.request.model": model, **_images(images_of(messages))}
+                return f"chat {model}", attributes | self._texts(
+                    "gen_ai.input.messages", [_spoken(m) for m in messages]
+                )
             case tracing.ToolCallBegun(name, images, args):
-                told = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name}
+                attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name}
                 said = self._texts("gen_ai.tool.call.arguments", {"images": list(images), **args})
-                return f"execute_tool {name}", {**told, "gen_ai.tool.type": "function", **said}
+                return f"execute_tool {name}", {**attributes, "gen_ai.tool.type": "function", **said}
 
     def _ended(self, span: api.Span, ended: tracing.Ended) -> None:
         match ended:
@@ -160,9 +162,9 @@ class _Tracer:
                 span.set_attributes(_replied(message, used.cost_usd))
                 span.set_attributes(self._texts("gen_ai.output.messages", [_spoken(message)]))
             case tracing.ToolAnswered(finding, images, cached):
-                told = {"hybrid.tool.backend": finding.backend, "hybrid.tool.version": finding.version}
+                attributes = {"hybrid.tool.backend": finding.backend, "hybrid.tool.version": finding.version}
                 more = {"hybrid.tool.cached": cached, "hybrid.tool.pictures": len(finding.images)}
-                span.set_attributes({**told, **more, **_images(images)})
+                span.set_attributes({**attributes, **more, **_images(images)})
                 span.set_attributes(self._texts("gen_ai.tool.call.result", finding.text))
 
     def _texts(self, key: str, said: Any) -> Attributes:
@@ -182,7 +184,7 @@ def error_of(error: BaseException) -> str:
 
 def _replied(message: AssistantMessage, cost_usd: float | None) -> Attributes:
     used = message.usage
-    told = {
+    attributes = {
         "gen_ai.usage.input_tokens": used and used.input_tokens,
         "gen_ai.usage.output_tokens": used and used.output_tokens,
         "gen_ai.usage.reasoning.output_tokens": used and used.reasoning_tokens,
@@ -193,13 +195,13 @@ def _replied(message: AssistantMessage, cost_usd: float | None) -> Attributes:
         "hybrid.refused": message.refusal is not None,
         "hybrid.tool_calls": len(message.calls) + len(message.invalid),
     }
-    return {key: value for key, value in told.items() if value is not None}
+    return {key: value for key, value in attributes.items() if value is not None}
 
 
 def _images(images: Sequence[ImageRef]) -> Attributes:
     """How many, and which by the first digits of their hashes."""
-    told = {"hybrid.images.sha256": [ref.image.sha256[:12] for ref in images]} if images else {}
-    return {"hybrid.images.count": len(images), **told}
+    attributes = {"hybrid.images.sha256": [ref.image.sha256[:12] for ref in images]} if images else {}
+    return {"hybrid.images.count": len(images), **attributes}
 
 
 def _spoken(message: Message) -> dict[str, Any]:

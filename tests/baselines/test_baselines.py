@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from baselines import chance, mllm, specialist
 from hybrid.answers import parse
+from hybrid.answers.offered import FIXATIONS, draw
 from hybrid.answers.scanpaths import parse_scanpath
 from hybrid.errors import ToolError
-from hybrid.offered import FIXATIONS, draw
 from hybrid.types import Finding, Given, ImageRef, Kind, Outcome, Prompt, StoredImage
 
 IMAGES = tuple(ImageRef(f"img:{number}", StoredImage("0" * 64, 8, 8, "image/png")) for number in (1, 2, 3))

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from hybrid.benchmarks.base import ScoreOptions
-from hybrid.models import ChatModel, ModelSettings
-from hybrid.running.config import RunConfig
+from hybrid.config import ModelSettings, RunConfig, ServiceOptions
+from hybrid.models import ChatModel
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.scoring.score import Scored, score_run
-from hybrid.serving.service import ServiceOptions
 from hybrid.types import Outcome
 
 

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from bench import blink_table2 as bench
+from hybrid.config import RunConfig, ServiceOptions
+from hybrid.display.tables import as_text
 from hybrid.errors import UsageError
-from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from hybrid.serving.service import ServiceOptions
-from hybrid.tables import as_text
 
 TASKS = {
     "Visual_Correspondence",

@@ -14,19 +14,18 @@ from typing import Any
 import pytest
 
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
+from hybrid.config import ModelSettings, ServiceOptions
 from hybrid.images import ImageStore
-from hybrid.models.base import ModelSettings
 from hybrid.models.caller import Caller
 from hybrid.models.failures import Backoff
 from hybrid.models.langchain.client import LangChainClient
-from hybrid.prompts import Wording
 from hybrid.registry import load, load_solver
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
-from hybrid.solving.session import Resources, Session
-from hybrid.solving.solver import Limits
+from hybrid.solving.session import Session
 from hybrid.types import Exchange, Fault, ImageRef, Prompt, Question, Reply, Score
+from tests.fakes import resources
 
 HANGS_S = 60
 """No ask of these tests may take longer, whatever the server does."""
@@ -157,11 +156,9 @@ class Asker:
         given: dict[str, Any] = {
             "control": Control(self.service),
             "tools_offered": tuple(load("tools", name) for name in tools),
-            "wording": Wording(),
-            "limits": Limits(),
             **changes,
         }
-        self.session = Session(self.question, load_solver(solver), Resources(model, **given))
+        self.session = Session(self.question, load_solver(solver), resources(model, **given))
         try:
             async with asyncio.timeout(HANGS_S):
                 return await self.session.ask(self.prompt)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from graphs._model_and_specialist import Proposal
 from graphs.arbiter import SOLVER, ruling, tool_confidence
+from hybrid.answers.prior_accuracy import PriorAccuracy
 from hybrid.errors import BudgetSpent, NotRecorded, Outage, ToolError
-from hybrid.prior_accuracy import PriorAccuracy
 from hybrid.prompts import FORMAT_LINES
 from hybrid.registry import load
 from hybrid.solving.answer_confidence import Recalibration, log_odds, probability

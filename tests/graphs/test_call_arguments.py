@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hybrid.config import Limits
 from hybrid.log.attempts import attempt_line, read_attempt
 from hybrid.messages import (
     MAX_CHARACTERS,
@@ -25,12 +26,10 @@ from hybrid.messages import (
     readable,
 )
 from hybrid.models.text_protocol import as_text, with_calls
-from hybrid.prompts import Wording
 from hybrid.registry import load, load_solver
 from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
-from hybrid.solving.session import Resources, Session
-from hybrid.solving.solver import Limits
+from hybrid.solving.session import Session
 from hybrid.types import Attempt, Exchange, Fault, ImageRef, Kind, Outcome, Prompt, Reply
 
 
@@ -67,9 +66,8 @@ def ask(service: ToolService, fakes: Any) -> Callable[..., tuple[Reply, Any]]:
     def run(*replies: Any, wrap: Any = None, limits: Limits | None = None) -> tuple[Reply, Any]:
         model = fakes.QueueModel([*replies, "Answer: (A)"])
         tools_offered = (load("tools", "crop"),)
-        shared = Resources(
-            wrap(model) if wrap else model, Control(service), tools_offered, Wording(), limits or Limits()
-        )
+        chosen = wrap(model) if wrap else model
+        shared = fakes.resources(chosen, Control(service), tools_offered, limits=limits or Limits())
         question = fakes.question("q1", images=(image,))
         prompt = Prompt((question.text, ImageRef("img:1", image)), Kind.CHOICE, question.choices)
         return asyncio.run(Session(question, load_solver("controller"), shared).ask(prompt)), model

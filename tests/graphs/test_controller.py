@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from graphs._controller_texts import TEXTS
+from hybrid.config import Limits
 from hybrid.solving.controls import Control, Perfect
 from hybrid.solving.coordinates import CoordinateSystem
-from hybrid.solving.solver import Limits
 from hybrid.types import Fault, Outcome, Reply
 
 PIECES = {"images": ["img:1", "img:2", "img:3"]}

@@ -13,11 +13,10 @@ import pytest
 
 from graphs._controller_texts import TEXTS
 from graphs.controller import MOST_REPEATS
+from hybrid.config import Limits, Price, RunLimits
 from hybrid.errors import Outage
 from hybrid.models.base import ModelRefused
-from hybrid.models.prices import Price
-from hybrid.solving.budgets import RunBudgetSpent, RunLimits, RunMeter
-from hybrid.solving.solver import Limits
+from hybrid.solving.budgets import RunBudgetSpent, RunMeter
 from hybrid.types import Fault, Outcome
 
 PIECES = {"images": ["img:1", "img:2", "img:3"]}

@@ -20,9 +20,9 @@ from click.testing import CliRunner
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink.sample import write
 from hybrid.cli.compare import command
+from hybrid.config import ModelSettings, RunConfig, ServiceOptions, ToolOutput
 from hybrid.messages import AssistantMessage, Message, ToolCall, images_of
-from hybrid.models.base import CallKey, ModelSettings
-from hybrid.running.config import RunConfig
+from hybrid.models.base import CallKey
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import execute
 from hybrid.scoring.compare import compare, unique
@@ -30,8 +30,6 @@ from hybrid.scoring.reports import ComparisonReport
 from hybrid.scoring.result import Result
 from hybrid.scoring.score import Scored, score_run
 from hybrid.scoring.sections.differences import SECTION
-from hybrid.serving.service import ServiceOptions
-from hybrid.solving.controls import ToolOutput
 from hybrid.tool import Tool
 from hybrid.types import Json
 

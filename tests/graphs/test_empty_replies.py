@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
+from hybrid.config import Limits
 from hybrid.errors import NotRecorded
 from hybrid.messages import AssistantMessage
 from hybrid.models.replay import ReplayModel
-from hybrid.prompts import Wording
 from hybrid.registry import load_solver, solver_names
 from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
 from hybrid.solving.empty_replies import EMPTY, words_of
-from hybrid.solving.session import Resources, Session
-from hybrid.solving.solver import Limits, Log
+from hybrid.solving.session import Session
+from hybrid.solving.solver import Log
 from hybrid.types import Fault, ImageRef, Kind, Outcome, Prompt, Reply
 
 ASKING = tuple(name for name in solver_names() if load_solver(name).needs_model)
@@ -29,7 +29,7 @@ def ask(service: ToolService, fakes: Any) -> Any:
 
     def run(name: str, replies: Sequence[Any], limits: Limits | None = None) -> tuple[Reply, Any]:
         model = fakes.QueueModel(list(replies))
-        shared = Resources(model, Control(service), (), Wording(), limits or Limits())
+        shared = fakes.resources(model, Control(service), limits=limits or Limits())
         question = fakes.question("q1", images=(image,))
         prompt = Prompt((question.text, ImageRef("img:1", image)), Kind.CHOICE, question.choices)
         return asyncio.run(Session(question, load_solver(name), shared).ask(prompt)), model

@@ -12,11 +12,9 @@ from typing import Any
 import pytest
 
 import hybrid
-from hybrid.models import ModelSettings
-from hybrid.running.config import RunConfig
+from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from hybrid.serving.service import ServiceOptions
 from hybrid.types import Outcome, Reply
 
 CHECKPOINT = Path(hybrid.__file__).parent / "models" / "embedded" / "checkpoint"

@@ -17,13 +17,11 @@ import pytest
 
 from hybrid.answers import parse
 from hybrid.benchmarks.base import ScoreOptions
+from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.messages import AssistantMessage, Message, Role, ToolCall, parts_of
-from hybrid.models.base import ModelSettings
 from hybrid.models.images import arrange
 from hybrid.registry import load, load_solver
-from hybrid.running.config import RunConfig
 from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.serving.service import ServiceOptions
 from hybrid.solving.session import Session
 from hybrid.types import Exchange, ImageRef, Kind, Outcome, Prompt, Reply
 

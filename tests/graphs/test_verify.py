@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from graphs.verify import DECIDE, EVIDENCE, SOLVER
+from hybrid.config import Limits
 from hybrid.errors import Outage
 from hybrid.solving.controls import Control
-from hybrid.solving.solver import Limits
 from hybrid.types import Fault, Kind, Outcome, Prompt
 
 TOOLS = ("jigsaw",)

@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from PIL import Image
 import hybrid
 from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.cli import cli
+from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import DataError, ToolError, UsageError
 from hybrid.images import ImageStore, encode
 from hybrid.interface.findings import ShownFinding, wait_for
@@ -150,6 +152,14 @@ async def test_a_tool_runs_where_a_loop_is_running(here: Path) -> None:
     assert asyncio.get_running_loop()
     finding = hybrid.tool("depth").run("photo.jpg", backend="classical")
     assert finding.backend == "classical"
+
+
+def test_a_configuration_may_be_handed_in_whole(here: Path) -> None:
+    config = RunConfig("blink", ("specialist",), data="sample", tasks=("Jigsaw",), limit=2, out=here / "runs" / "whole")
+    report = hybrid.run(replace(config, service=ServiceOptions("classical")))
+    assert {row["solver"] for row in report.rows()} == {"specialist"}
+    with pytest.raises(UsageError, match="put it into the RunConfig"):
+        hybrid.run(config, limit=3)
 
 
 async def test_an_error_in_the_thread_comes_back() -> None:

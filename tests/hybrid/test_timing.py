@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.config import ServiceOptions
 from hybrid.errors import Outage, ToolError
 from hybrid.images import ImageStore
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.timing import FREE_LOAD_S, CallTime, Stopwatch, Timeouts, counted, finished, running, waiting
 from hybrid.tool import Need, Tool
 from hybrid.types import Fault, Finding

@@ -43,7 +43,7 @@ def differences(runs: Runs) -> list[JsonObject]:
     """Every pair by every metric and within every task; the headline, other metrics and tasks are a family each."""
     rows = [row for pair in runs.pairs for row in _differences(runs, pair)]
     head = HEADLINE[runs.benchmark]
-    return with_holm(rows, lambda row: "tasks" if "group" in row else row["metric"] == head)
+    return with_holm(rows, lambda row: (row.get("none"), "tasks" if "group" in row else row["metric"] == head))
 
 
 def _differences(runs: Runs, pair: tuple[str, str]) -> Iterator[JsonObject]:
@@ -53,6 +53,12 @@ def _differences(runs: Runs, pair: tuple[str, str]) -> Iterator[JsonObject]:
         yield from _difference(pair, (a[name], b[name]), whole, whole, name)
         if name == HEADLINE[runs.benchmark]:
             yield from _counts(pair, whole, name)
+            if any(score["answer"] is None for row in whole if not failed(row[0]) for score in row):
+                other = next(rule for rule in RULES if rule != RULE)
+                sides = [metrics(runs.benchmark, column(whole, place), other)[name] for place in (0, 1)]
+                of = {"a": pair[0], "b": pair[1], "metric": name, "none": other, "detail": True}
+                bare = result("differences", "difference", "fraction", None, **of)
+                yield compared(bare, sides[0], sides[1], withheld(whole, whole))
     for task, part in by_task(whole).items():
         sides = [("ratio", accuracy(column(part, place), RULE)) for place in (0, 1)]
         yield from _difference(pair, (sides[0], sides[1]), whole, part, "accuracy", task)

@@ -50,11 +50,12 @@ class Files:
         return (self.path / self.solver / "scores.jsonl").read_bytes()
 
     def finished(self) -> set[int]:
-        """Numbers of the finished questions: the whole lines of attempts.jsonl."""
+        """Numbers of the finished questions: the whole lines of attempts.jsonl that hold an answer."""
         if not self.attempts.exists():
             return set()
         lines = self.attempts.read_bytes().split(b"\n")[:-1]
-        return {number_of(json.loads(line)["id"]) for line in lines}
+        rows = map(json.loads, lines)
+        return {number_of(row["id"]) for row in rows if "exchanges" in row}
 
     def bytes(self) -> dict[str, bytes]:
         """Everything in the folder but its lock."""

@@ -3,8 +3,8 @@
 `run_probes(tool, backend)` asks the tool about a chart of eight colours, of two sizes, and watches every network of the
 backend with forward hooks. The chart's eight colours become eight points (one value a channel) of the input tensor,
 wherever the tool scales, pads or cuts. They are compared with the points that the checkpoint's own processor would give
-(`hybrid.networks.PictureInput`): channels in another order, an inverted picture and another mean or standard deviation
-all move them, each in its own way, so that the error can name what was done.
+(`hybrid.tool.networks.PictureInput`): channels in another order, an inverted picture and another mean or standard
+deviation all move them, each in its own way, so that the error can name what was done.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.errors import WeightsError, is_out_of_memory
-from hybrid.networks import Network, PictureInput
 from hybrid.tool import Backend, CheckCase, Pixels, Request, Tool
+from hybrid.tool.networks import Network, PictureInput
 
 Values = npt.NDArray[np.float64]
 

@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 
 from hybrid.benchmarks.blink.sample import item
+from hybrid.config import ServiceOptions
 from hybrid.errors import NoBackend, ToolError
 from hybrid.images import ImageStore
 from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.contract import ODD, WRAPPED, card_complaints, complaints, empty_or_repeated, has_places, moved
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.tool import Pixels, Tool
 from hybrid.types import Finding, ImageRef, Json, StoredImage
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from hybrid.errors import ToolError, WeightsError
-from hybrid.networks import collecting
 from hybrid.tool import Evidence, Pixels, Request
+from hybrid.tool.networks import collecting
 from tools._shared.dense_features import FeatureMap, feature_map
 from tools._shared.diffusers_parts import load_parts
 from tools.semantic_correspondence import TOOL, DenseMatch, SemanticArgs

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.config import BackendChoice
 from hybrid.errors import ToolError, WeightsError
-from hybrid.serving.loader import BackendChoice, Loader
+from hybrid.serving.loader import Loader
 from hybrid.tool import Evidence, Request
 from hybrid.types import Box
 from tools.ocr import TOOL, LearnedOcr, OcrArgs, confidence, report

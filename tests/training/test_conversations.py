@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from hybrid.config import ModelSettings
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ToolMessage, UserMessage
-from hybrid.models.base import ModelSettings
 from hybrid.models.in_process.chat import HuggingFaceChat
 from hybrid.registry import load
 from hybrid.running.generated import generate

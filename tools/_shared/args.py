@@ -18,7 +18,7 @@ from hybrid.errors import ToolError
 from hybrid.marks.finding import PointMark
 from hybrid.marks.marks_json import Label, marks_from
 from hybrid.tool import Args
-from hybrid.tool_args import UNTOLD
+from hybrid.tool.args import UNTOLD
 from hybrid.types import Box, Fault, Finding
 
 LABELS: tuple[Label, ...] = get_args(Label)

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.errors import ToolError
-from hybrid.networks import Network, collecting
 from hybrid.tool import A, Evidence, P, R, Request, Stages
+from hybrid.tool.networks import Network, collecting
 
 
 class Versioned(Protocol):

@@ -4,7 +4,7 @@
 damaged checkpoint answers like a working one. Here anything but an exact fit is a `WeightsError` naming the tensors.
 Only safetensors are read and no code that a checkpoint brings is run.
 
-Every checkpoint is announced with `hybrid.networks.loaded`, and with it what its own processor does to a picture
+Every checkpoint is announced with `hybrid.tool.networks.loaded`, and with it what its own processor does to a picture
 (`picture_input`): that is what checks of weights compare with the tensor that the network is given.
 """
 
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.errors import WeightsError
-from hybrid.networks import Network, PictureInput, loaded
+from hybrid.tool.networks import Network, PictureInput, loaded
 from hybrid.weights import find_weights, weights_sha256
 
 CONFIGURATION = ("config.json", "preprocessor_config.json", "processor_config.json")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.errors import WeightsError, install_extra
-from hybrid.networks import Network, loaded, normalised
+from hybrid.tool.networks import Network, loaded, normalised
 from hybrid.weights import find_weights
 from tools._shared.checkpoint import first_line, refuse_unfit
 

@@ -20,8 +20,8 @@ import cv2
 import numpy as np
 
 from hybrid.errors import WeightsError
-from hybrid.networks import Network, loaded, normalised
 from hybrid.tool import Pixels
+from hybrid.tool.networks import Network, loaded, normalised
 from tools._shared.checkpoint import content_hash, first_line, put_tensors
 from tools._shared.prepared_pair import PreparedPair
 from tools._shared.view_matches import Matches, Points

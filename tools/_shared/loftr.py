@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 import cv2
 import numpy as np
 
-from hybrid.networks import grey as grey_picture
 from hybrid.tool import Pixels
+from hybrid.tool.networks import grey as grey_picture
 from hybrid.weights import weights_sha256
 from tools._shared.checkpoint import fill
 from tools._shared.local_features import read_tensors

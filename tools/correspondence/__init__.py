@@ -94,24 +94,24 @@ def reference_of(request: Request[CorrespondenceArgs]) -> Spot | None:
     markers = list(request.needs.get("markers", ())[:1])
     if request.args.point is not None:
         return read_points("correspondence", [request.args.point], markers, _size(request, 0))[0]
-    found = read_points("correspondence", (), markers, _size(request, 0))
-    named = [spot for spot in found if spot.label == REFERENCE]
-    if not named and len(found) > 1:
+    spots = read_points("correspondence", (), markers, _size(request, 0))
+    named = [spot for spot in spots if spot.label == REFERENCE]
+    if not named and len(spots) > 1:
         # A letter that is named beforehand is found in pictures where a search for any letter errs.
         again = locate(request.images[0], MarkersArgs(labels=(REFERENCE,), kind="point"))
         markers = [Finding(again.text, again.data, again.confidence, "classical", "")]
-        found = read_points("correspondence", (), markers, _size(request, 0))
-        named = [spot for spot in found if spot.label == REFERENCE]
-    if len(found) == 1:
-        return found[0]
+        spots = read_points("correspondence", (), markers, _size(request, 0))
+        named = [spot for spot in spots if spot.label == REFERENCE]
+    if len(spots) == 1:
+        return spots[0]
     return named[0] if len(named) == 1 else None
 
 
 def candidates_of(request: Request[CorrespondenceArgs]) -> list[Spot]:
     """The candidates of the arguments, else the points marked in image 2. Raises `ToolError` for one outside."""
     markers = request.needs.get("markers", ())[1:2]
-    found = read_points("correspondence", request.args.candidates, markers, _size(request, 1))
-    return [spot for spot in found if spot.label != REFERENCE or request.args.candidates]
+    spots = read_points("correspondence", request.args.candidates, markers, _size(request, 1))
+    return [spot for spot in spots if spot.label != REFERENCE or request.args.candidates]
 
 
 def views_of(request: Request[CorrespondenceArgs]) -> tuple[View, View]:
@@ -123,7 +123,7 @@ def views_of(request: Request[CorrespondenceArgs]) -> tuple[View, View]:
 
 
 def choose(
-    found: Sequence[Transfer], likeness: Sequence[float], candidates: Sequence[Spot], diagonal_px: float
+    ranked: Sequence[Transfer], likeness: Sequence[float], candidates: Sequence[Spot], diagonal_px: float
 ) -> CandidateChoice:
     """Choose a candidate from transfers (the better first) and descriptor distances, one a candidate.
 
@@ -131,23 +131,23 @@ def choose(
     or none at all; a weak one is wrong there, and the descriptors at the candidates decide.
     """
     if not candidates:
-        first = found[0] if found else None
+        first = ranked[0] if ranked else None
         return CandidateChoice(None, first, first.method if first else "none", place_confidence(first))
     if len(candidates) == 1:
-        return _only(found, candidates[0], diagonal_px)
+        return _only(ranked, candidates[0], diagonal_px)
     alike = int(np.argmin(likeness)) if np.isfinite(likeness).any() else None
-    hits = [(transfer, nearest) for transfer in found for nearest in _hit(transfer, candidates, diagonal_px)]
+    hits = [(transfer, nearest) for transfer in ranked for nearest in _hit(transfer, candidates, diagonal_px)]
     chance = 1 / len(candidates)
     if hits:
         transfer, best = hits[0]
         sure = len(hits) > 1 and hits[1][1] == best and best == alike
         return CandidateChoice(best, transfer, transfer.method, max(chance, SURE_HIT if sure else HIT))
-    if found and found[0].support >= SUPPORTED:
-        return _near_miss(found[0], candidates, diagonal_px)
+    if ranked and ranked[0].support >= SUPPORTED:
+        return _near_miss(ranked[0], candidates, diagonal_px)
     # The matches around the point mean none of the candidates, and too few of them agree to say that none is right.
-    if alike is None or (not found and len(set(likeness)) == 1):
+    if alike is None or (not ranked and len(set(likeness)) == 1):
         return CandidateChoice(None, None, "none", chance)
-    return CandidateChoice(alike, None, "descriptor", max(chance, MISS if found else NO_MATCH))
+    return CandidateChoice(alike, None, "descriptor", max(chance, MISS if ranked else NO_MATCH))
 
 
 def place_confidence(transfer: Transfer | None) -> float:
@@ -170,10 +170,10 @@ def _near_miss(transfer: Transfer, candidates: Sequence[Spot], diagonal_px: floa
     return CandidateChoice(best, transfer, transfer.method, max(chance, MISS))
 
 
-def _only(found: Sequence[Transfer], candidate: Spot, diagonal_px: float) -> CandidateChoice:
+def _only(ranked: Sequence[Transfer], candidate: Spot, diagonal_px: float) -> CandidateChoice:
     """Whether the one candidate is the point."""
-    hit = next((transfer for transfer in found if _hit(transfer, [candidate], diagonal_px)), None)
-    first = hit or (found[0] if found else None)
+    hit = next((transfer for transfer in ranked if _hit(transfer, [candidate], diagonal_px)), None)
+    first = hit or (ranked[0] if ranked else None)
     confidence = 0.5 if hit is None else FAR_PLACE if hit.gap >= FAR else HIT
     return CandidateChoice(0 if hit else None, first, first.method if first else "none", confidence)
 
@@ -207,8 +207,8 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[View, View], matche
     where = (point.x, point.y)
     likeness = descriptor_distances(views, where, [(spot.x, spot.y) for spot in candidates])
     height, width = _size(request, 1)
-    found = transfers(where, matches, (_size(request, 0), (height, width)))
-    choice = choose(found, likeness, candidates, float(np.hypot(height, width)))
+    ranked = transfers(where, matches, (_size(request, 0), (height, width)))
+    choice = choose(ranked, likeness, candidates, float(np.hypot(height, width)))
     # A mark that is not where it is said to be leaves a guess among the candidates.
     trust = min(spot.confidence for spot in (point, *candidates))
     chance = 1 / max(2, len(candidates))
@@ -230,7 +230,7 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[View, View], matche
 
 
 def not_seen(candidates: Sequence[Spot], matches: Matches) -> Evidence:
-    """What is said where no mark tells the point of image 1. Data as `solve`."""
+    """The evidence where no mark tells the point of image 1, with data as of `solve`."""
     data: dict[str, Json] = {
         "method": "none",
         "transferred_px": None,

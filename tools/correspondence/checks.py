@@ -40,14 +40,14 @@ def _flat(index: int) -> CheckCase:
     return CheckCase(pair.images, args, partial(_misplaced, pair, asked), partial(wrong_matches, pair=pair))
 
 
-def _misplaced(pair: FlatPair, asked: tuple[float, float], found: Evidence) -> str | None:
-    place = found.data["transferred_px"]
+def _misplaced(pair: FlatPair, asked: tuple[float, float], evidence: Evidence) -> str | None:
+    place = evidence.data["transferred_px"]
     if not isinstance(place, dict):
         return "the point was not found"
     here = np.array([number(place, "x"), number(place, "y")])
     unit = max(pair.images[1].shape[:2]) / FRAME_PX
     off = float(np.hypot(*(here - pair.true_points(np.array([asked]))[0]))) / unit
-    return f"the point is {off:.1f} of {FRAME_PX:.0f} off" if off > NEAR else agreeing(found)
+    return f"the point is {off:.1f} of {FRAME_PX:.0f} off" if off > NEAR else agreeing(evidence)
 
 
 CHECKS = (

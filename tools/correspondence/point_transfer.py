@@ -73,12 +73,12 @@ def transfers(point: tuple[float, float], matches: Matches, sizes: Sizes) -> lis
     near = np.argsort(np.hypot(*(here - asked).T), kind="stable")[:NEIGHBOURS]
     whole, local = _homography(asked, here, there, near), _local_affine(asked, here, there, near)
     first, second = (whole, local) if whole is not None and whole.support >= LOCAL_SHARE else (local, whole)
-    return [_in_pixels(found, sizes[1]) for found in (first, second) if found is not None]
+    return [_in_pixels(transfer, sizes[1]) for transfer in (first, second) if transfer is not None]
 
 
-def _in_pixels(found: Transfer, size: tuple[int, int]) -> Transfer:
-    x, y = from_frame(np.array([[found.x, found.y]]), size)[0]
-    return Transfer(float(x), float(y), found.method, found.agreeing, found.support, found.gap)
+def _in_pixels(transfer: Transfer, size: tuple[int, int]) -> Transfer:
+    x, y = from_frame(np.array([[transfer.x, transfer.y]]), size)[0]
+    return Transfer(float(x), float(y), transfer.method, transfer.agreeing, transfer.support, transfer.gap)
 
 
 def _homography(
@@ -133,12 +133,12 @@ def descriptor_distances(
     (x, y) = views[0].from_original(np.array([point]))[0]
     asked = [cv2.KeyPoint(float(x), float(y), size, float(turn)) for size in SIZES_PX for turn in TURNS_DEG]
     here = root_sift(_grey(views[0].pixels), asked)
-    found = []
+    distances = []
     for x, y in views[1].from_original(np.array(candidates, np.float64).reshape(-1, 2)):
         offered = [cv2.KeyPoint(float(x), float(y), size, 0.0) for size in CANDIDATE_SIZES_PX]
         there = root_sift(_grey(views[1].pixels), offered)
-        found.append(float(np.sqrt(np.maximum(2 - 2 * (here @ there.T).max(), 0))))
-    return found
+        distances.append(float(np.sqrt(np.maximum(2 - 2 * (here @ there.T).max(), 0))))
+    return distances
 
 
 def _grey(pixels: Pixels) -> npt.NDArray[np.uint8]:

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.errors import WeightsError
-from hybrid.networks import normalised
 from hybrid.tool import Pixels
+from hybrid.tool.networks import normalised
 from tools._shared.backends import check_finite
 from tools._shared.checkpoint import content_hash, fill, find_checkpoint
 from tools._shared.reading import check_elongation

@@ -40,7 +40,7 @@ FOCAL_RATIOS = (0.8, 1.1, 1.5)
 STILL = 1.0
 """Median shift of matches below which the camera did not move, in 640ths (`FRAME_PX`) of the long side."""
 TURN_ONLY = 1.5
-"""What a turn on the spot may leave over (median, as `STILL`): less than this is no parallax."""
+"""Parallax, the median shift left over by a turn on the spot (as `STILL`), below which there is none."""
 SIDEWAYS = 0.1
 """Share of the motion that goes sideways below which it is neither left nor right."""
 MAINLY = 0.5
@@ -129,7 +129,7 @@ REASONS: Mapping[Degeneracy, str] = {
 
 def degeneracy(motion: Motion) -> Degeneracy | None:
     """The geometry, if any, from which no direction of the camera follows."""
-    found: tuple[tuple[Degeneracy, bool], ...] = (
+    criteria: tuple[tuple[Degeneracy, bool], ...] = (
         ("mirror", motion.mirrored),
         ("no motion", motion.shift < STILL),
         (motion.map_kind, motion.flat and motion.map_kind != "plane"),
@@ -137,7 +137,7 @@ def degeneracy(motion: Motion) -> Degeneracy | None:
         ("plane", motion.flat or motion.off_plane < FEWEST_OFF_PLANE),
         ("behind", motion.in_front_0_1 < LEAST_IN_FRONT),
     )
-    return next((name for name, holds in found if holds), None)
+    return next((name for name, holds in criteria if holds), None)
 
 
 def _direction(motion: Motion, axis: int) -> Direction:

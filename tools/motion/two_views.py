@@ -84,7 +84,7 @@ def best_motion(
 def relative_motion(
     matches: Matches, first: tuple[int, int], second: tuple[int, int], focal_ratio: float
 ) -> Motion | None:
-    """As `best_motion` under one focal length."""
+    """The motion under one focal length, as `best_motion`."""
     return best_motion(matches, first, second, (focal_ratio,))
 
 

@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.errors import ToolError, WeightsError, install_extra
-from hybrid.networks import Network, loaded, normalised
 from hybrid.tool import Pixels
+from hybrid.tool.networks import Network, loaded, normalised
 from hybrid.types import Box
 from hybrid.weights import find_weights
 from tools._shared.checkpoint import load_verified

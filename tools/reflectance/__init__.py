@@ -18,7 +18,7 @@ from pydantic import Field
 
 from hybrid.marks.marks_json import Label
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
-from hybrid.tool_args import UNTOLD
+from hybrid.tool.args import UNTOLD
 from hybrid.types import Json
 from tools._shared.args import PointArg, Spot, marker_labels, read_points
 from tools._shared.backends import Learned, WeightFree

@@ -21,7 +21,7 @@ from hybrid.errors import ToolError
 from hybrid.marks.finding import Marks, remove_marks
 from hybrid.marks.marks_json import Label, marks_from
 from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
-from hybrid.tool_args import UNTOLD
+from hybrid.tool.args import UNTOLD
 from hybrid.types import Fault, Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
 from tools._shared.backends import Learned

@@ -36,7 +36,7 @@ from hybrid.benchmarks.blink.metric_cards import METRICS
 from hybrid.benchmarks.blink.outputs import read_outputs, rows_of, splits_of
 from hybrid.benchmarks.blink.prior_accuracy import PRIOR_ACCURACY
 from hybrid.errors import DataError, UsageError
-from hybrid.joining import Joint
+from hybrid.images import Joint
 from hybrid.samples.seeds import Purpose
 from hybrid.types import LETTERS, BrokenQuestion, Exchange, Kind, Metric, Question, Score
 

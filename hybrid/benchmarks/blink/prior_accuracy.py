@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hybrid.prior_accuracy import PriorAccuracy
+from hybrid.answers.prior_accuracy import PriorAccuracy
 
 MODELS: Final = ("GPT-4V", "GPT-4 Turbo", "GPT-4o", "Gemini Pro", "Claude 3 OPUS")
 """The models of the table that are asked through an API; the others take one image or are of 2023."""

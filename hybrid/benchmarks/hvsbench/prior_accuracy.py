@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hybrid.prior_accuracy import PriorAccuracy
+from hybrid.answers.prior_accuracy import PriorAccuracy
 
 PRIOR_ACCURACY: Final = PriorAccuracy(
     accuracy={

@@ -22,10 +22,10 @@ from pathlib import Path
 
 import ray
 
+from hybrid.config import MOST_THREADS
 from hybrid.errors import ServerDown, UsageError
 from hybrid.models.providers import IN_PROCESS, PROVIDERS
 from hybrid.registry import folders, look_also_in, outside
-from hybrid.serving.options import MOST_THREADS
 
 ROOMS = ("hybrid", "tools", "graphs", "baselines")
 LEAST_IN_FLIGHT = 16
@@ -53,7 +53,7 @@ class Sizes:
 
 
 def loads_weights(model: str | None) -> bool:
-    """Whether whoever asks the model of that name has its weights in its own process."""
+    """Whether the model of that name has its weights in the process that asks it."""
     return model is not None and model.partition(":")[0] in IN_PROCESS
 
 
@@ -83,7 +83,7 @@ def sizes(*, cpus: int, gpus: int, concurrency: int, learned: bool, in_process: 
 
 
 def environment_of(model: str | None) -> dict[str, str]:
-    """What a worker needs of this process's environment to reach a model: its key and its address, nothing else."""
+    """The variables of this process's environment that a worker needs to reach a model: its key and its address."""
     word = (model or "").partition(":")[0]
     names: tuple[str, ...] = OTHER_NAMES.get(word, ())
     if (provider := PROVIDERS.get(word)) is not None:
@@ -154,7 +154,7 @@ async def connected(address: str | None) -> AsyncIterator[None]:
 
 
 def _reach(address: str) -> None:
-    """Raise `UsageError` where nobody listens: Ray itself goes on trying for minutes."""
+    """Raise `UsageError` where no server listens: Ray itself goes on trying for minutes."""
     host, colon, port = address.rpartition(":")
     if not (colon and host and port.isdigit()) or "/" in host:
         raise UsageError(f"--address {address}: write HOST:PORT, as `ray start --head` names it (HOST:6379)")

@@ -21,28 +21,29 @@ from typing import TYPE_CHECKING, Any, cast
 import ray
 from ray.exceptions import RayError, RayTaskError
 
+from hybrid.config import RunLimits
 from hybrid.engines.ray.cluster import ClusterDown, Sizes, code, connected, environment_of, loads_weights, sizes
 from hybrid.engines.ray.crew import Crew, Hand, first_line
 from hybrid.engines.ray.images import Shelf, keep, lacking, of_attempt
 from hybrid.engines.ray.messages import (
-    Asked,
-    Called,
-    CaptionLeft,
-    Failed,
-    Finished,
+    CaptionAbandoned,
+    CaptionOffer,
+    CaptionQuery,
     FromWorker,
-    KeepCaption,
-    Noticed,
+    ImagesQuery,
+    ModelCallEnd,
+    ModelCallQuery,
+    ModelReply,
+    Notice,
     Place,
+    Query,
+    QuestionFailure,
+    QuestionRequest,
+    QuestionResponse,
     Ready,
-    Said,
+    ToolActorsQuery,
     ToolSetup,
-    WantCall,
-    WantCaption,
-    Wanted,
-    WantImages,
-    WantTools,
-    Wish,
+    WorkerQuery,
     WorkerSetup,
 )
 from hybrid.engines.ray.tools import MOST_RETRIES, ToolActor
@@ -53,7 +54,7 @@ from hybrid.running.engine import Engine, Tell
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun
 from hybrid.serving.sources import code_of
-from hybrid.solving.budgets import RunBudgetSpent, RunLimits, RunMeter
+from hybrid.solving.budgets import RunBudgetSpent, RunMeter
 from hybrid.solving.captions import CaptionCache, RunCaptions
 from hybrid.types import Attempt, Question, StoredImage, Usage
 
@@ -112,9 +113,9 @@ class RayEngine:
         self.shelf = Shelf(run.service.store)
         """The images that workers elsewhere have wanted."""
         self._numbers = itertools.count()
-        self._said: dict[Key, list[Said]] = {}
+        self._said: dict[Key, list[ModelReply]] = {}
         for call, sha256, reply in replies.earlier():
-            self._said.setdefault((call.solver, call.question), []).append(Said(call, sha256, reply))
+            self._said.setdefault((call.solver, call.question), []).append(ModelReply(call, sha256, reply))
         self._crew: Crew | None = None
         self._tools: asyncio.Task[tuple[ActorHandle[ToolActor], ...]] | None = None
         self._actors: list[ActorHandle[Any]] = []
@@ -159,7 +160,7 @@ class RayEngine:
     async def _ask(self, hand: Hand, question: Question, solver: str) -> Attempt:
         run, key = self._run, (solver, question.id)
         control = run.resources.control
-        asked = Asked(
+        asked = QuestionRequest(
             next(self._numbers),
             question if control.mode == "oracle" else question.asked(),
             solver,
@@ -167,25 +168,25 @@ class RayEngine:
             tuple(self._said.get(key, ())),
         )
         calls, captions = _Calls(self._meter), _Captions(run.resources.captions or RunCaptions())
-        end: Finished | Failed | None = None
+        end: QuestionResponse | QuestionFailure | None = None
         try:
             async for ref in hand.actor.ask.options(num_returns="streaming").remote(asked):
                 message: FromWorker = await ref
                 match message:
-                    case Finished() | Failed():
+                    case QuestionResponse() | QuestionFailure():
                         end = message
-                    case Wanted(number=number, what=what):
+                    case WorkerQuery(number=number, what=what):
                         hand.actor.answer.remote(asked.number, number, await self._answer(what, calls, captions))
-                    case CaptionLeft(image=image):
+                    case CaptionAbandoned(image=image):
                         await captions.leave(image)
-                    case Called(used=used):
+                    case ModelCallEnd(used=used):
                         calls.end(used)
                     case _:
                         self._hear(key, message)
         finally:
             calls.close()
             await captions.close()
-        if isinstance(end, Failed):
+        if isinstance(end, QuestionFailure):
             raise end.error
         if end is None:
             raise Outage("its worker ended without an answer")
@@ -193,8 +194,8 @@ class RayEngine:
         self._said.pop(key, None)
         return end.attempt
 
-    def _hear(self, key: Key, message: Said | Noticed) -> None:
-        if isinstance(message, Said):
+    def _hear(self, key: Key, message: ModelReply | Notice) -> None:
+        if isinstance(message, ModelReply):
             self._said.setdefault(key, []).append(message)
             # A full disk is met again, and told, where answers are written.
             with suppress(OSError):
@@ -202,17 +203,17 @@ class RayEngine:
         elif message.line not in self._run.service.notices:
             self._run.service.notices.append(message.line)
 
-    async def _answer(self, what: Wish, calls: _Calls, captions: _Captions) -> Any:
+    async def _answer(self, what: Query, calls: _Calls, captions: _Captions) -> Any:
         match what:
-            case WantImages(sha256s=sha256s):
+            case ImagesQuery(sha256s=sha256s):
                 return self.shelf.refs(sha256s)
-            case WantCall():
+            case ModelCallQuery():
                 return calls.begin()
-            case WantCaption(image=image):
+            case CaptionQuery(image=image):
                 return await captions.take(image)
-            case KeepCaption(image=image, caption=caption):
+            case CaptionOffer(image=image, caption=caption):
                 return await captions.keep(image, caption)
-            case WantTools():
+            case ToolActorsQuery():
                 if self._tools is None:
                     self._tools = asyncio.create_task(self._start_tools())
                 return await asyncio.shield(self._tools)
@@ -239,10 +240,10 @@ class RayEngine:
         run = self._run
         setup = WorkerSetup(
             place=self._place,
-            config=replace(run.config, out=None),
             benchmark=run.benchmark,
             resources=replace(
                 run.resources,
+                config=replace(run.config, out=None),
                 model=None,
                 captioner=None,
                 captions=None,

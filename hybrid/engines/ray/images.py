@@ -37,7 +37,7 @@ class Shelf:
         """How many images were put."""
 
     def refs(self, sha256s: Iterable[str]) -> dict[str, ObjectRef[bytes]]:
-        """Those of the images that the store has, each as one object for everybody who asks."""
+        """Those of the images that the store has, each as one object, however often it is wanted."""
         found: dict[str, ObjectRef[bytes]] = {}
         for sha256 in sha256s:
             if sha256 not in self._held and self._store.path(sha256).exists():

@@ -1,7 +1,7 @@
-"""What a question under way says to the run, and gets from it: one line a question, in the worker.
+"""Messages of a question under way to the run, and the answers of the run: one line a question, in the worker.
 
-line.tell(Said(...))                     # in any thread
-refs = await line.want(WantImages(...))  # in the worker's event loop
+line.tell(ModelReply(...))                # in any thread
+refs = await line.want(ImagesQuery(...))  # in the worker's event loop
 async for message in line: ...           # what is to be sent, until `close`
 """
 
@@ -12,7 +12,7 @@ import itertools
 from collections.abc import AsyncIterator
 from typing import Any
 
-from hybrid.engines.ray.messages import FromWorker, Wanted, Wish
+from hybrid.engines.ray.messages import FromWorker, Query, WorkerQuery
 
 
 class Line:
@@ -25,14 +25,14 @@ class Line:
         self._wishes: dict[int, asyncio.Future[Any]] = {}
 
     def tell(self, message: FromWorker) -> None:
-        """Say something."""
+        """Send a message."""
         self._loop.call_soon_threadsafe(self._out.put_nowait, message)
 
-    async def want(self, what: Wish) -> Any:
-        """What the run answers; its form stands with the wish."""
+    async def want(self, what: Query) -> Any:
+        """The answer of the run; its form stands with the wish."""
         number = next(self._numbers)
         self._wishes[number] = self._loop.create_future()
-        self.tell(Wanted(number, what))
+        self.tell(WorkerQuery(number, what))
         return await self._wishes[number]
 
     def answer(self, number: int, value: Any) -> None:

@@ -1,7 +1,8 @@
-"""What the processes of a run on Ray say to each other: frozen values, pickled by Ray.
+"""Messages between the processes of a run on Ray: frozen values, pickled by Ray.
 
-A question is one stream: the run sends `Asked`, the worker yields `FromWorker` until `Finished` or `Failed`. What a
-worker wants on the way (`Wanted`) is answered by a call of its own, by the number of the question and of the wish.
+A question is one stream: the run sends a `QuestionRequest`, the worker yields `FromWorker` until a `QuestionResponse`
+or a `QuestionFailure`. A query of a worker on the way is answered by a call of its own, by the numbers of the question
+and of the query.
 Requests to tools and their responses are those of a worker process (`hybrid/serving/protocol.py`).
 """
 
@@ -14,12 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hybrid.benchmarks.base import Benchmark
+from hybrid.config import ServiceOptions
 from hybrid.models.base import CallKey
-from hybrid.running.config import RunConfig
 from hybrid.secrets import redact
-from hybrid.serving.protocol import Failure as ToolFailure
-from hybrid.serving.protocol import Response
-from hybrid.serving.service import ServiceOptions
+from hybrid.serving.protocol import Failure, Response
 from hybrid.solving.session import Resources
 from hybrid.timing import ElapsedTime
 from hybrid.types import Attempt, Question, StoredImage, Usage
@@ -48,13 +47,12 @@ class Ready:
 
 @dataclass(frozen=True)
 class WorkerSetup:
-    """What a worker asks with: the options of the run, and what the run has resolved of them."""
+    """The options of the run and everything that it has resolved of them, for a worker."""
 
     place: Place
-    config: RunConfig
     benchmark: Benchmark
     resources: Resources
-    """Those of the run without what stays in a process: model, tools, menu."""
+    """The options, and what the run resolved of them without what stays in a process: model and tools."""
     tools_offered: tuple[str, ...]
     metered: bool
     """Whether the run has a budget: then each model call is allowed by it first."""
@@ -62,7 +60,7 @@ class WorkerSetup:
 
 @dataclass(frozen=True)
 class ToolSetup:
-    """What a tool actor serves, and which backend answers for each tool in the run."""
+    """The options of a tool actor, and which backend answers for each tool in the run."""
 
     place: Place
     options: ServiceOptions
@@ -74,8 +72,8 @@ class ToolSetup:
 
 
 @dataclass(frozen=True)
-class Said:
-    """What a model said to a request of a call."""
+class ModelReply:
+    """A model's reply to a request of a call."""
 
     call: CallKey
     request_sha256: str
@@ -83,7 +81,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionRequest:
     """One question for one solver; `number` is of the run. `said` is what need not be said again."""
 
     number: int
@@ -91,88 +89,88 @@ class Asked:
     solver: str
     partner: tuple[StoredImage, ...] | None
     """The images of its partner where tools look at those instead (`--tool-output shuffled`)."""
-    said: tuple[Said, ...] = ()
+    said: tuple[ModelReply, ...] = ()
 
 
 @dataclass(frozen=True)
-class WantImages:
+class ImagesQuery:
     """Images that a node's store lacks, by their hashes. The answer: those that the run has, as objects by hash."""
 
     sha256s: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class WantCall:
+class ModelCallQuery:
     """Leave to make a model call. The answer: None, or why the run's budget does not allow it."""
 
 
 @dataclass(frozen=True)
-class WantTools:
+class ToolActorsQuery:
     """The actors that run tools. The answer: a tuple of them."""
 
 
 @dataclass(frozen=True)
-class WantCaption:
+class CaptionQuery:
     """The caption of an image. The answer: the caption; None where this question is the one to make it."""
 
     image: StoredImage
 
 
 @dataclass(frozen=True)
-class KeepCaption:
+class CaptionOffer:
     """A caption that was made. The answer: the caption as the run has kept it."""
 
     image: StoredImage
     caption: str = field(repr=False)
 
 
-Wish = WantImages | WantCall | WantTools | WantCaption | KeepCaption
+Query = ImagesQuery | ModelCallQuery | ToolActorsQuery | CaptionQuery | CaptionOffer
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WorkerQuery:
     """A wish of a question under way, answered by its number."""
 
     number: int
-    what: Wish
+    what: Query
 
 
 @dataclass(frozen=True)
-class CaptionLeft:
+class CaptionAbandoned:
     """A caption that was to be made was not."""
 
     image: StoredImage
 
 
 @dataclass(frozen=True)
-class Called:
+class ModelCallEnd:
     """A model call that was allowed has ended, and used so much."""
 
     used: Usage
 
 
 @dataclass(frozen=True)
-class Noticed:
+class Notice:
     """A line about tools for the user."""
 
     line: str
 
 
 @dataclass(frozen=True)
-class Finished:
+class QuestionResponse:
     """The end of a question."""
 
     attempt: Attempt
 
 
 @dataclass(frozen=True)
-class Failed:
+class QuestionFailure:
     """The error that ended a question, with its traceback as a note."""
 
     error: BaseException
 
     @classmethod
-    def of(cls, error: BaseException) -> Failed:
+    def of(cls, error: BaseException) -> QuestionFailure:
         """The error as it is where it survives the way; else one that says the same."""
         told = redact("".join(traceback.format_exception(error)))
         sent = error
@@ -192,14 +190,14 @@ class RemoteError(Exception):
     """An error of a worker whose own class cannot be sent."""
 
 
-FromWorker = Said | Wanted | Called | CaptionLeft | Noticed | Finished | Failed
+FromWorker = ModelReply | WorkerQuery | ModelCallEnd | CaptionAbandoned | Notice | QuestionResponse | QuestionFailure
 
 
 @dataclass(frozen=True)
 class TimedResponse:
     """The outcome of a request about a tool, and how long it has run."""
 
-    outcome: Response | ToolFailure
+    outcome: Response | Failure
     elapsed: ElapsedTime
 
 

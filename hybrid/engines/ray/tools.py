@@ -18,17 +18,25 @@ from typing import TYPE_CHECKING, Any
 
 from ray.exceptions import RayError, RayTaskError
 
+from hybrid.config.memory import memory_to_use
 from hybrid.engines.ray.cluster import other_program
 from hybrid.engines.ray.images import Shelf, bytes_of, keep, lacking, take
 from hybrid.engines.ray.line import Line
-from hybrid.engines.ray.messages import ImagesLacking, Noticed, Ready, TimedResponse, ToolSetup, WantImages, WantTools
+from hybrid.engines.ray.messages import (
+    ImagesLacking,
+    ImagesQuery,
+    Notice,
+    Ready,
+    TimedResponse,
+    ToolActorsQuery,
+    ToolSetup,
+)
 from hybrid.engines.ray.node import here, move_to
 from hybrid.errors import Outage, ServerDown, UsageError
 from hybrid.images import ImageStore, home
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.executor import RemoteExecutor, error_of, failure_of
-from hybrid.serving.memory import memory_to_use
 from hybrid.serving.pipeline import on_disk
 from hybrid.serving.protocol import Failure, Request, Response, ToolRequest, ToolResponse
 from hybrid.serving.sources import code_of
@@ -139,7 +147,7 @@ class ActorExecutor(RemoteExecutor):
         Raises:
             Outage: besides, the actor was lost more than `MOST_RETRIES` times.
         """
-        actors: tuple[ActorHandle[ToolActor], ...] = await LINE.get().want(WantTools())
+        actors: tuple[ActorHandle[ToolActor], ...] = await LINE.get().want(ToolActorsQuery())
         first = request.images[0].image.sha256 if isinstance(request, ToolRequest) and request.images else "0"
         actor = actors[int(first[:8], 16) % len(actors)]
         try:
@@ -150,7 +158,7 @@ class ActorExecutor(RemoteExecutor):
                 raise Outage(f"{request.tool}: no store has the image {answer.sha256s[0][:12]}")
             watch.show(answer.elapsed)
             for line in answer.outcome.notices:
-                LINE.get().tell(Noticed(line))
+                LINE.get().tell(Notice(line))
             if isinstance(answer.outcome, Failure):
                 raise error_of(answer.outcome)
             if isinstance(answer.outcome, ToolResponse):
@@ -191,7 +199,7 @@ class ActorExecutor(RemoteExecutor):
 
     async def _lend(self, sha256s: tuple[str, ...]) -> dict[str, ObjectRef[bytes]]:
         """The images as objects: those of the run, which are put once for all, and what was made since."""
-        refs: dict[str, ObjectRef[bytes]] = await LINE.get().want(WantImages(sha256s))
+        refs: dict[str, ObjectRef[bytes]] = await LINE.get().want(ImagesQuery(sha256s))
         return {**self._shelf.refs(one for one in sha256s if one not in refs), **refs}
 
     async def _fetch(self, actor: ActorHandle[ToolActor], finding: Finding) -> None:

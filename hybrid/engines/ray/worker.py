@@ -13,18 +13,18 @@ from hybrid.engines.ray.cluster import other_program
 from hybrid.engines.ray.images import Shelf, bytes_of, lacking, of_question, take
 from hybrid.engines.ray.line import Line
 from hybrid.engines.ray.messages import (
-    Asked,
-    Called,
-    CaptionLeft,
-    Failed,
-    Finished,
+    CaptionAbandoned,
+    CaptionOffer,
+    CaptionQuery,
     FromWorker,
-    KeepCaption,
+    ImagesQuery,
+    ModelCallEnd,
+    ModelCallQuery,
+    ModelReply,
+    QuestionFailure,
+    QuestionRequest,
+    QuestionResponse,
     Ready,
-    Said,
-    WantCall,
-    WantCaption,
-    WantImages,
     WorkerSetup,
 )
 from hybrid.engines.ray.node import here, move_to
@@ -50,7 +50,7 @@ from hybrid.types import Attempt, Json, Prompt, Question, StoredImage, Usage
 
 @dataclass(frozen=True)
 class _Asking:
-    """What one question is asked with."""
+    """The benchmark and the resources of one question."""
 
     benchmark: Benchmark
     resources: Resources
@@ -64,9 +64,9 @@ class Worker:
         self._lines: dict[int, Line] = {}
         self._log = _Log()
         self._store = ImageStore(home() / "images")
-        cache = FindingCache(home() / "findings" if setup.config.cache else None, self._store)
+        cache = FindingCache(home() / "findings" if setup.resources.config.cache else None, self._store)
         executor = ActorExecutor(cache, Shelf(self._store))
-        self._tools = ToolService(self._store, cache, setup.config.service, executor=executor)
+        self._tools = ToolService(self._store, cache, setup.resources.config.service, executor=executor)
         self._resources = setup.resources
         self._solvers: dict[str, Solver] = {}
 
@@ -83,7 +83,7 @@ class Worker:
         return Ready(os.getpid(), here(), refusal)
 
     def _open(self) -> None:
-        setup, config = self._setup, self._setup.config
+        setup, config = self._setup, self._setup.resources.config
         model = None
         if config.model is not None:
             model = remembering(open_model(config.model, config.model_settings, self._store), self._log)
@@ -93,7 +93,7 @@ class Worker:
             captioner = open_model(config.captioner, config.captioner_settings, self._store)
         self._resources = replace(setup.resources, model=model, captioner=captioner, tools_offered=tuple(tools_offered))
 
-    async def ask(self, asked: Asked) -> AsyncIterator[FromWorker]:
+    async def ask(self, asked: QuestionRequest) -> AsyncIterator[FromWorker]:
         """Everything that the run has to know of a question; its end comes last."""
         line = self._lines[asked.number] = Line()
         key = (asked.solver, asked.question.id)
@@ -116,29 +116,29 @@ class Worker:
         """Images of its store, by their hashes."""
         return bytes_of(self._store, sha256s)
 
-    async def _to_the_end(self, asked: Asked, line: Line) -> None:
+    async def _to_the_end(self, asked: QuestionRequest, line: Line) -> None:
         LINE.set(line)
         try:
-            line.tell(Finished(await self._attempt(asked, line)))
+            line.tell(QuestionResponse(await self._attempt(asked, line)))
         # Whatever ends a question is for the run to judge; nothing of it may end this process.
         except BaseException as error:
-            line.tell(Failed.of(error))
+            line.tell(QuestionFailure.of(error))
         finally:
             line.close()
 
-    async def _attempt(self, asked: Asked, line: Line) -> Attempt:
+    async def _attempt(self, asked: QuestionRequest, line: Line) -> Attempt:
         question = asked.question
         if wanted := lacking(self._store, of_question(question)):
-            await take(self._store, await line.want(WantImages(wanted)))
+            await take(self._store, await line.want(ImagesQuery(wanted)))
         if asked.solver not in self._solvers:
             # Importing it takes seconds, in which the other questions go on.
             self._solvers[asked.solver] = await asyncio.to_thread(load_solver, word_of(asked.solver))
         asking = _Asking(self._setup.benchmark, self._with(asked, line))
         return await attempt_question(asking, self._solvers[asked.solver], question, asked.solver)
 
-    def _with(self, asked: Asked, line: Line) -> Resources:
-        """What this question is asked with: tools, budget and targets of others are out of its reach."""
-        mode = self._setup.config.tool_output
+    def _with(self, asked: QuestionRequest, line: Line) -> Resources:
+        """The resources of this question: tools, budget and targets of others are out of its reach."""
+        mode = self._setup.resources.config.tool_output
         partners = {} if asked.partner is None else {asked.question.id: asked.partner}
         oracle = _oracle(self._setup.benchmark, asked.question) if mode == "oracle" else None
         control = Control(self._tools, mode, oracle, partners)
@@ -164,17 +164,17 @@ class _Captions:
 
     async def take(self, image: StoredImage) -> str | None:
         """See `CaptionCache`."""
-        caption: str | None = await self._line.want(WantCaption(image))
+        caption: str | None = await self._line.want(CaptionQuery(image))
         return caption
 
     async def keep(self, image: StoredImage, caption: str) -> str:
         """See `CaptionCache`."""
-        kept: str = await self._line.want(KeepCaption(image, caption))
+        kept: str = await self._line.want(CaptionOffer(image, caption))
         return kept
 
     async def give_up(self, image: StoredImage) -> None:
         """See `CaptionCache`."""
-        self._line.tell(CaptionLeft(image))
+        self._line.tell(CaptionAbandoned(image))
 
 
 class _Log:
@@ -187,7 +187,7 @@ class _Log:
         self._lines: dict[tuple[str, str], Line] = {}
         self._known: dict[tuple[str, str], dict[tuple[int, int, str], bytes]] = {}
 
-    def begin(self, key: tuple[str, str], line: Line, said: Sequence[Said]) -> None:
+    def begin(self, key: tuple[str, str], line: Line, said: Sequence[ModelReply]) -> None:
         """A question, by solver and id, is under way, and this was said to it."""
         self._known[key] = {(one.call.ask, one.call.call, one.request_sha256): one.reply for one in said}
         self._lines[key] = line
@@ -204,7 +204,7 @@ class _Log:
     def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
         """Send a reply to the run."""
         if (line := self._lines.get((call.solver, call.question))) is not None:
-            line.tell(Said(call, request_sha256, reply))
+            line.tell(ModelReply(call, request_sha256, reply))
 
 
 class _Meter(RunMeter):
@@ -217,7 +217,7 @@ class _Meter(RunMeter):
     def end(self, used: Usage) -> None:
         """Tell the run."""
         super().end(used)
-        self._line.tell(Called(used))
+        self._line.tell(ModelCallEnd(used))
 
 
 def _allowed(model: ChatModel, line: Line) -> ChatModel:
@@ -252,13 +252,13 @@ class _Allowed:
 
     async def _leave(self) -> None:
         with waiting():
-            refusal: str | None = await self._line.want(WantCall())
+            refusal: str | None = await self._line.want(ModelCallQuery())
         if refusal is not None:
             raise RunBudgetSpent(refusal)
 
 
 class _AllowedLikelihoods(_Allowed):
-    """The same of a model that scores options."""
+    """An `_Allowed` around a model that scores options."""
 
     def __init__(self, inner: ChatModel, scorer: Likelihoods, line: Line) -> None:
         super().__init__(inner, line)

@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
+from hybrid.config import ModelSettings
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, Message, SentImage
-from hybrid.models.base import CallKey, ModelSettings
+from hybrid.models.base import CallKey
 from hybrid.models.caller import ChatRequest, Keep
 from hybrid.models.chat_completions.codec import PLACE, as_json, message, readable, request_body, wire_messages
 from hybrid.models.chat_completions.wire import Address, Wire, proxy_for

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from hybrid.config import ModelSettings
 from hybrid.images import ImageStore
-from hybrid.models.base import ModelSettings
 from hybrid.models.in_process.chat import HuggingFaceChat
 from hybrid.types import Json
 

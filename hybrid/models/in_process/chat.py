@@ -18,9 +18,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
+from hybrid.config import ModelSettings
+from hybrid.display.loading import loading
 from hybrid.errors import Outage, UsageError, is_out_of_memory
 from hybrid.images import ImageStore
-from hybrid.loading import loading
 from hybrid.messages import (
     AssistantMessage,
     ImagePart,
@@ -33,7 +34,7 @@ from hybrid.messages import (
     ToolMessage,
     parts_of,
 )
-from hybrid.models.base import CallKey, ModelRefused, ModelSettings
+from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.images import arrange, scaled
 from hybrid.models.in_process import generation
 from hybrid.models.text_protocol import as_text, with_calls

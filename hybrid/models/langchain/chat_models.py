@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr
 
+from hybrid.config import ModelSettings
 from hybrid.errors import UsageError
-from hybrid.models.base import ModelSettings
 from hybrid.models.credentials import keep_credentials, names_a_secret, redacted
 from hybrid.models.failures import summary
 from hybrid.models.providers import WEB, Provider

@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hybrid.config import ModelSettings
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, Message
-from hybrid.models.base import CallKey, ModelRefused, ModelSettings
+from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.caller import ChatRequest, Keep
 from hybrid.models.circuit import CHECK
 from hybrid.models.failures import Failure, UnreadableReplyError

@@ -94,11 +94,17 @@ report.fold = (summary, make, kind = "") => {
   return details;
 };
 
-/** A table around which the page does not grow: it scrolls by itself. */
-report.scrolling = (name, table) =>
-  report.el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": name }, table);
+/** A dialog over the page with a heading, which is gone when it is closed. */
+report.dialog = (kind, title, ...children) => {
+  const dialog = report.el("dialog", { class: kind, "aria-labelledby": "dialog-title" },
+    report.el("form", { method: "dialog" }, report.el("button", { class: "close", text: "Close" })),
+    report.el("h2", { id: "dialog-title", text: title }), children);
+  dialog.addEventListener("close", () => dialog.remove());
+  dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+  document.body.append(dialog);
+  dialog.showModal();
+};
 
-report.percent = (value) => `${(100 * value).toFixed(1)} %`;
 report.count = (number, one, many) => `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
 report.plural = (number, word) => report.count(number, word, `${word}s`);
 

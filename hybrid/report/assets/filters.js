@@ -1,12 +1,10 @@
 "use strict";
 /* The form above the list. Every choice is written into the address, which alone decides what is shown. */
 
-const FILTERS = ["text", "task", "verdict", "pair", "tool", "outcome", "sampled", "cell"];
-
 /** A query with nothing but filters, in one order, so that equal filters are equal addresses. */
 report.onlyFilters = (query) => {
   const kept = new URLSearchParams();
-  for (const name of FILTERS) for (const value of query.getAll(name)) if (value) kept.append(name, value);
+  for (const name of [...new Set(query.keys())].sort()) for (const value of query.getAll(name)) if (value) kept.append(name, value);
   return kept;
 };
 
@@ -32,84 +30,78 @@ function chooser(label, options, chosen, change, swatch = null) {
 }
 
 /** Options for a word that any solver or one of them has: tools, outcomes. */
-function ofSolvers(rows, wordsOf, anyLabel) {
-  const any = counted(Array.from({ length: rows.n }, (_, row) => [...new Set(rows.solvers.flatMap((_, s) => wordsOf(s, row)))]).flat());
-  const group = (label, name, counts) => report.el("optgroup", { label: report.visible(label) },
-    [...counts].filter(([word]) => word !== "").sort((x, y) => y[1] - x[1]).map(([word, n]) => option(`${name}/${word}`, word, n)));
+function ofSolvers(rows, name) {
+  const wordsOf = (solver, row) => [rows.ofSolver(name, solver, row)].flat();
+  const any = counted(rows.all().flatMap((row) => [...new Set(rows.solvers.flatMap((_, solver) => wordsOf(solver, row)))]));
+  const group = (label, key, counts) => report.el("optgroup", { label: report.visible(label) },
+    [...counts].filter(([word]) => word !== "").sort((x, y) => y[1] - x[1]).map(([word, n]) => option(`${key}/${word}`, word, n)));
   return [
-    option("", anyLabel),
+    option("", "any"),
     group("any solver", "*", any),
-    ...rows.solvers.map((name, s) => group(name, name, counted(Array.from({ length: rows.n }, (_, row) => wordsOf(s, row)).flat()))),
+    ...rows.solvers.map((solver, place) => group(solver, solver, counted(rows.all().flatMap((row) => wordsOf(place, row))))),
   ].filter((one) => one.tagName === "OPTION" || one.children.length);
+}
+
+/** A filter for each column that has a menu or a box, in the order of the columns. */
+function columnFilters(rows, query, change, changeOfSolver) {
+  const own = rows.list.columns.map(({ name, title, filter }) => {
+    if (filter === "choice") return chooser(title, [option("", "all"), ...[...counted(rows.all().map((row) => String(rows.of(name, row))))].map(([word, n]) => option(word, word, n))], query.get(name) || "", (value) => change(name, value));
+    const ticked = filter === "flag" ? rows.all().filter((row) => rows.of(name, row)).length : 0;
+    if (!ticked) return null;
+    const box = report.el("input", { type: "checkbox", checked: Boolean(query.get(name)) });
+    box.addEventListener("change", () => change(name, box.checked ? "1" : ""));
+    return report.el("label", { class: "field check" }, box, report.el("span", { text: `${title} (${ticked.toLocaleString("en")})` }));
+  });
+  const ofSolver = rows.list.solver_columns.map(({ name, title, filter }) => {
+    if (filter === "any") {
+      const options = ofSolvers(rows, name);
+      return options.length > 1 ? chooser(title, options, query.get(name) || "", (value) => change(name, value)) : null;
+    }
+    if (filter !== "choice") return null;
+    return rows.solvers.map((solver, place) => {
+      const chosen = query.getAll(name).map((one) => rows.solverAndWord(one)).find(([at]) => at === place);
+      const counts = counted(rows.all().map((row) => rows.ofSolver(name, place, row)));
+      const options = Object.keys(report.STATES).filter((one) => counts.has(one)).map((one) => option(one, report.STATES[one].word, counts.get(one)));
+      return chooser(report.said(solver, "bdi"), [option("", "any"), ...options], chosen ? chosen[1] : "", (value) => changeOfSolver(name, place, value), report.swatch(solver));
+    });
+  });
+  return [...own, ...ofSolver];
+}
+
+function pairFilter(rows, overview, query, change) {
+  if (!overview.pairs.length) return null;
+  const options = overview.pairs.flatMap(([a, b], number) => ["helped", "harmed"].map((what) => {
+    const n = rows.matching(new URLSearchParams({ pair: `${number}.${what}` }), overview.pairs, null).length;
+    return option(`${number}.${what}`, `${what}: ${a} → ${b}`, n);
+  }));
+  return chooser("Helped or harmed", [option("", "any"), ...options], query.get("pair") || "", (value) => change("pair", value));
 }
 
 /** The form; `go(query, replace)` is called with the filters that were chosen. */
 report.filterForm = ({ rows, overview, query, go }) => {
+  const now = () => report.onlyFilters(report.route(location.hash).query);
   const change = (name, value, replace = false) => {
-    const next = report.onlyFilters(report.route(location.hash).query);
+    const next = now();
     if (value) next.set(name, value);
     else next.delete(name);
     go(report.onlyFilters(next), replace);
   };
-  const changeVerdict = (solver, value) => {
-    const next = report.onlyFilters(report.route(location.hash).query);
-    const others = next.getAll("verdict").filter((one) => rows.ofSolver(one)[0] !== solver);
-    next.delete("verdict");
-    for (const one of others) next.append("verdict", one);
-    if (value) next.append("verdict", `${rows.solvers[solver]}/${value}`);
+  const changeOfSolver = (name, solver, value) => {
+    const next = now();
+    const others = next.getAll(name).filter((one) => rows.solverAndWord(one)[0] !== solver);
+    next.delete(name);
+    for (const one of others) next.append(name, one);
+    if (value) next.append(name, `${rows.solvers[solver]}/${value}`);
     go(report.onlyFilters(next), false);
   };
-
   const search = report.el("input", { type: "search", id: "search", value: query.get("text") || "", placeholder: "id, task, question, answer", autocomplete: "off", spellcheck: "false" });
   // Letters typed one after the other are one step back, not many.
   search.addEventListener("input", () => change("text", search.value, true));
-
-  const tasks = counted(Array.from({ length: rows.n }, (_, row) => rows.task(row)));
-  const verdicts = rows.solvers.map((name, solver) => {
-    const states = counted(rows.states[solver]);
-    const chosen = query.getAll("verdict").map((one) => rows.ofSolver(one)).find(([s]) => s === solver);
-    const options = [option("", "any"), ...Object.keys(report.STATES).filter((state) => states.has(state)).map((state) => option(state, report.STATES[state].word, states.get(state)))];
-    return chooser(report.said(name, "bdi"), options, chosen ? chosen[1] : "", (value) => changeVerdict(solver, value), swatchOf(name));
-  });
-  const pairs = overview.pairs.length ? chooser("Helped or harmed", [
-    option("", "any"),
-    ...overview.pairs.flatMap(([a, b], number) => ["helped", "harmed"].map((what) => {
-      const n = rows.matching(new URLSearchParams({ pair: `${number}.${what}` }), overview.pairs, null).length;
-      return option(`${number}.${what}`, `${what}: ${a} → ${b}`, n);
-    })),
-  ], query.get("pair") || "", (value) => change("pair", value)) : null;
-  const toolOptions = ofSolvers(rows, (s, row) => rows.tools(s, row), "any");
-  const sampled = report.el("input", { type: "checkbox", checked: Boolean(query.get("sampled")) });
-  sampled.addEventListener("change", () => change("sampled", sampled.checked ? "1" : ""));
-
   return report.el(
     "form",
     { class: "filters", role: "search", "aria-label": "Questions", on: { submit: (event) => event.preventDefault() } },
     report.el("label", { class: "field wide" }, report.el("span", { class: "label", text: "Search" }), search),
-    chooser("Task", [option("", "all"), ...[...tasks].map(([task, n]) => option(task, task, n))], query.get("task") || "", (value) => change("task", value)),
-    verdicts,
-    pairs,
-    toolOptions.length > 1 ? chooser("Tool called", toolOptions, query.get("tool") || "", (value) => change("tool", value)) : null,
-    chooser("Outcome", ofSolvers(rows, (s, row) => [rows.outcome(s, row)], "any"), query.get("outcome") || "", (value) => change("outcome", value)),
-    rows.list.sampled.length ? report.el("label", { class: "field check" }, sampled, report.el("span", { text: `on the error sheet (${rows.list.sampled.length})` })) : null,
+    columnFilters(rows, query, change, changeOfSolver),
+    pairFilter(rows, overview, query, change),
   );
-};
-
-function swatchOf(name) {
-  const swatch = report.el("span", { class: "swatch", "aria-hidden": "true" });
-  swatch.style.background = report.look(name).colour;
-  return swatch;
-}
-
-/** The cell of a matrix that a query names, in words; null for none. */
-report.cellName = (query, overview, cells) => {
-  const name = query.get("cell");
-  if (name === null) return null;
-  const [section, chart, place] = name.split(".");
-  const found = overview.sections.find((one) => one.id === section);
-  const one = found && found.charts[chart] && found.charts[chart].cells && found.charts[chart].cells[place];
-  if (!one) return "a cell that this report does not have";
-  const absent = cells && cells[name] ? cells[name].absent : 0;
-  const words = [found.title, one.panel, one.name || `${one.row} × ${one.column}`].filter(Boolean).join(" · ");
-  return absent ? `${words} (${absent} more are not in this list)` : words;
 };

@@ -11,18 +11,8 @@ const KEYS = [
   ["?", "this list of keys"],
 ];
 
-report.showKeys = () => {
-  const dialog = report.el(
-    "dialog",
-    { class: "keys", "aria-labelledby": "keys-title" },
-    report.el("form", { method: "dialog" }, report.el("button", { class: "close", text: "Close" })),
-    report.el("h2", { id: "keys-title", text: "Keys" }),
-    report.el("dl", {}, KEYS.map(([key, what]) => report.el("div", {}, report.el("dt", {}, report.el("kbd", { text: key })), report.el("dd", { text: what })))),
-  );
-  dialog.addEventListener("close", () => dialog.remove());
-  document.body.append(dialog);
-  dialog.showModal();
-};
+report.showKeys = () =>
+  report.dialog("keys", "Keys", report.el("dl", {}, KEYS.map(([key, what]) => report.el("div", {}, report.el("dt", {}, report.el("kbd", { text: key })), report.el("dd", { text: what })))));
 
 const takesLetters = (node) => node && (node.matches("select, textarea, [contenteditable]") || (node.matches("input") && !["checkbox", "button", "file"].includes(node.type)));
 const scrollsItself = (node) => node && node.closest('[role="region"], details.fold[open]');

@@ -10,31 +10,34 @@ report.listState = (key) => {
   return left.get(key);
 };
 
-const answerCell = (rows, solver, row) => {
+/** A solver's cell: the columns that are shown of it, a sign and words. */
+function solverCell(rows, solver, row) {
   const state = rows.state(solver, row);
-  const answer = rows.answer(solver, row);
+  const shown = rows.list.solver_columns.filter((one) => one.width);
+  const words = shown.filter((one) => one.width === "words").map((one) => rows.ofSolver(one.name, solver, row)).filter(Boolean).join(" ");
   return report.el(
     "span",
     { class: `cell answer is-${state}`, role: "cell" },
-    swatchOf(rows.solvers[solver]),
-    report.verdict(state),
-    answer ? report.said(answer.slice(0, 60), "bdi", "words") : report.el("span", { class: "words quiet", text: state === "none" ? rows.outcome(solver, row) : "" }),
+    report.swatch(rows.solvers[solver]),
+    shown.filter((one) => one.width === "sign").map((one) => report.verdict(rows.ofSolver(one.name, solver, row))),
+    words ? report.said(words.slice(0, 60), "bdi", "words") : report.el("span", { class: "words quiet", text: state === "none" ? rows.ofSolver("outcome", solver, row) : "" }),
   );
-};
+}
 
 report.pages.list = async ({ bench, query }) => {
-  let { rows, overview, cells, matching } = await report.found(bench, query);
+  let { rows, overview, counted, matching } = await report.found(bench, query);
   let shown = report.onlyFilters(query);
-  const wide = rows.solvers.length > 5;
+  const wide = rows.solvers.length > 4;
 
   const count = report.el("p", { class: "count", role: "status", "aria-live": "polite" });
   const chips = report.el("div", { class: "chips" });
   const body = report.el("div", { class: "rows", role: "rowgroup" });
-  const heads = ["Question", "Task", "Text", ...rows.solvers];
-  const head = report.el("div", { class: "row head", role: "row" }, heads.map((name, place) =>
-    report.el("span", { class: `cell ${place < 3 ? ["id", "task", "text"][place] : "answer"}`, role: "columnheader", title: place < 3 ? null : report.visible(name) }, place < 3 ? name : report.solverName(name))));
+  const columns = rows.list.columns.filter((one) => one.width);
+  const heading = (kind, ...name) => report.el("span", { class: `cell ${kind}`, role: "columnheader" }, name);
+  const head = report.el("div", { class: "row head", role: "row" }, heading("id", "Question"), columns.map((one) => heading(one.name, one.title)), rows.solvers.map((name) => heading("answer", report.solverName(name))));
   const table = report.el("div", { class: `list ${wide ? "many" : ""}`, role: "table", "aria-label": "Questions" }, report.el("div", { role: "rowgroup", class: "headgroup" }, head), body);
   table.style.setProperty("--solvers", String(rows.solvers.length));
+  table.style.setProperty("--columns", columns.map((one) => one.width).join(" "));
 
   const go = (next, replace) => {
     const hash = report.links.list(bench, next);
@@ -49,7 +52,8 @@ report.pages.list = async ({ bench, query }) => {
   const form = report.filterForm({ rows, overview, query: shown, go });
   const state = () => report.listState(`${bench}?${shown}`);
 
-  const rowHeight = () => (matchMedia("(max-width: 720px)").matches ? 76 : 44);
+  // Narrow windows, and wider ones with many solvers, have rows of several lines (style.css).
+  const rowHeight = () => (matchMedia(wide ? "(max-width: 1100px)" : "(max-width: 720px)").matches ? 76 : 44);
   const drawnRows = new Map();
 
   function makeRow(place) {
@@ -60,10 +64,9 @@ report.pages.list = async ({ bench, query }) => {
     const made = report.el(
       "div",
       { class: "row", role: "row", "aria-rowindex": String(place + 2) },
-      report.el("span", { class: "cell id", role: "cell" }, link, rows.sampled[row] ? report.el("span", { class: "sampled", title: "on the error sheet" }, report.el("span", { "aria-hidden": "true", text: " ✎" }), report.el("span", { class: "unseen", text: " on the error sheet" })) : null),
-      report.el("span", { class: "cell task", role: "cell" }, report.said(rows.task(row), "bdi")),
-      report.el("span", { class: "cell text", role: "cell" }, report.said(rows.text(row).slice(0, 240), "bdi")),
-      rows.solvers.map((_, solver) => answerCell(rows, solver, row)),
+      report.el("span", { class: "cell id", role: "cell" }, link, rows.of("sampled", row) ? report.el("span", { class: "sampled", title: "on the error sheet" }, report.el("span", { "aria-hidden": "true", text: " ✎" }), report.el("span", { class: "unseen", text: " on the error sheet" })) : null),
+      columns.map((one) => report.el("span", { class: `cell ${one.name}`, role: "cell" }, report.said(String(rows.of(one.name, row)).slice(0, 240), "bdi"))),
+      rows.solvers.map((_, solver) => solverCell(rows, solver, row)),
     );
     made.style.transform = `translateY(${place * rowHeight()}px)`;
     return made;
@@ -107,7 +110,7 @@ report.pages.list = async ({ bench, query }) => {
     count.textContent = matching.length === rows.n ? report.plural(rows.n, "question") : `${matching.length.toLocaleString("en")} of ${report.plural(rows.n, "question")}`;
     count.dataset.count = String(matching.length);
     count.dataset.all = all;
-    const name = report.cellName(shown, overview, cells);
+    const name = report.countName(counted);
     const clear = (label, next) => report.el("button", { type: "button", class: "chip", on: { click: () => { go(next, false); } } }, label, report.el("span", { "aria-hidden": "true", text: " ✕" }));
     const without = new URLSearchParams(shown);
     without.delete("cell");
@@ -123,7 +126,7 @@ report.pages.list = async ({ bench, query }) => {
     const asked = report.onlyFilters(next);
     const found = await report.found(bench, asked);
     shown = asked;
-    ({ rows, overview, cells, matching } = found);
+    ({ rows, overview, counted, matching } = found);
     state().active = Math.min(state().active, Math.max(0, matching.length - 1));
     redraw();
   }

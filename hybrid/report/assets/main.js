@@ -4,7 +4,7 @@
 let current = { keys: {} };
 let turn = 0;
 
-const THEMES = { auto: "as the system", light: "light", dark: "dark" };
+const THEMES = { auto: "auto", light: "light", dark: "dark" };
 
 function setTheme(theme) {
   if (theme === "auto") delete document.documentElement.dataset.theme;
@@ -25,24 +25,23 @@ function themeSwitch() {
 
 function drawFrame() {
   document.getElementById("top").replaceChildren(
-    report.el("div", { class: "bar" },
-      report.el("p", { class: "brand" }, report.said(report.site.title, "bdi")),
-      report.el("div", { class: "tools" }, report.el("button", { type: "button", class: "keys-button", "aria-label": "Keys", title: "Keys (?)", text: "?", on: { click: report.showKeys } }), themeSwitch())),
-    report.el("nav", { class: "tabs", "aria-label": "Benchmarks" }),
+    report.el("p", { class: "brand" }, report.said(report.site.title, "bdi")),
     report.el("nav", { class: "views", "aria-label": "Views" }),
+    report.el("div", { class: "tools" }, report.el("button", { type: "button", "aria-haspopup": "dialog", text: "What was run", on: { click: () => report.showRun(report.route(location.hash).bench) } }), report.el("button", { type: "button", class: "keys-button", "aria-label": "Keys", title: "Keys (?)", text: "?", on: { click: report.showKeys } }), themeSwitch()),
+    ...(report.site.benchmarks.length > 1 ? [report.el("nav", { class: "tabs", "aria-label": "Benchmarks" })] : []),
   );
-  document.getElementById("foot").replaceChildren(report.said(report.site.made_by, "p", "quiet"));
 }
 
 function markFrame(route) {
   const bench = report.site.benchmarks.find((one) => one.key === route.bench);
   const tab = (one) => report.el("a", { href: report.links.overview(one.key), "aria-current": one.key === route.bench ? "true" : null }, report.said(one.title, "bdi"));
-  document.querySelector(".tabs").replaceChildren(...report.site.benchmarks.map(tab));
+  const tabs = document.querySelector(".tabs");
+  if (tabs) tabs.replaceChildren(...report.site.benchmarks.map(tab));
   const view = (name, text, href, count) => report.el("a", { href, "aria-current": route.view === name ? "page" : null }, text, count === null ? null : report.el("span", { class: "n", text: ` ${count.toLocaleString("en")}` }));
   document.querySelector(".views").replaceChildren(...(bench ? [
     view("overview", "Overview", report.links.overview(bench.key), null),
     view("list", "Questions", report.links.list(bench.key), bench.questions),
-    view("errors", "Error sheet", report.links.errors(bench.key), bench.sampled),
+    view("errors", "Error sheet", report.links.errors(bench.key), bench.sampled || null),
   ] : []));
   const chosen = document.querySelector('.tabs [aria-current="true"]');
   // With many tabs on a phone the chosen one is brought into sight, and the page stays where it is.
@@ -90,6 +89,8 @@ async function show({ first = false, stay = false } = {}) {
   if (stay) scrollTo({ top: place, behavior: "instant" });
   else settle(route, made, first);
   if (stay && made.shown) made.shown();
+  // Two frames later the charts are drawn: bench/report.py reads the time.
+  if (first) requestAnimationFrame(() => requestAnimationFrame(() => performance.mark("drawn")));
 }
 
 /** Where the page begins, and where the keyboard is. */
@@ -100,8 +101,9 @@ function settle(route, made, first) {
   if (made.shown) made.shown();
   const section = route.view === "overview" && route.id ? document.getElementById(`s-${route.id}`) : null;
   if (section) {
+    section.open = true;
     section.scrollIntoView({ behavior: "instant" });
-    if (!first) section.querySelector("h2").focus({ preventScroll: true });
+    if (!first) section.querySelector("summary").focus({ preventScroll: true });
   }
   if (report.afterRender) report.afterRender();
   report.afterRender = null;
@@ -116,10 +118,11 @@ async function refresh() {
   if (reading) return () => show({ stay: true });
   const focused = document.activeElement && document.activeElement.id;
   const { selectionStart } = document.activeElement || {};
-  const box = document.querySelector(".filter-box");
-  const open = box ? box.open : null;
+  // What is folded and what is open stays so.
+  const folds = () => [...document.querySelectorAll(".filter-box, .section")];
+  const open = folds().map((one) => one.open);
   await show({ stay: true });
-  if (open !== null && document.querySelector(".filter-box")) document.querySelector(".filter-box").open = open;
+  folds().forEach((one, place) => { one.open = open[place] ?? one.open; });
   if (focused && document.getElementById(focused)) {
     document.getElementById(focused).focus({ preventScroll: true });
     if (focused === "search") document.getElementById(focused).setSelectionRange(selectionStart, selectionStart);

@@ -1,9 +1,9 @@
 "use strict";
-/* The first page of a benchmark: what was run, what must be known of it, and a section for each question. */
+/* The first page of a benchmark: conclusion, each solver's value, differences by task; below, a folded line a section. */
 
 report.pages = {};
 
-const fractionAsked = (solver) => {
+const answeredBy = (solver) => {
   const parts = [report.plural(solver.n, "question")];
   if (solver.failed) parts.push(`${solver.failed.toLocaleString("en")} failed`);
   if (solver.open) parts.push(`${solver.open.toLocaleString("en")} not asked yet`);
@@ -18,49 +18,95 @@ const solverCard = (solver) =>
     report.el("span", { class: "quiet" }, { hybrid: "MLLM with specialists", mllm: "MLLM alone", specialist: "specialists alone", chance: "chance" }[solver.role]),
     solver.model ? report.said(solver.model, "span", "mono") : null,
     solver.control ? report.el("span", { class: "badge" }, "control: ", report.said(solver.control, "bdi")) : null,
-    report.el("span", { class: "quiet", text: fractionAsked(solver) }),
+    report.el("span", { class: "quiet", text: answeredBy(solver) }),
   );
 
-// A comparison of many solvers has tables of hundreds of rows, between which a section would not be found.
-const LONG_ROWS = 24;
-const foldedIfLong = (table) =>
-  table.rows.length <= LONG_ROWS ? report.table(table)
-    : report.fold(`${report.visible(table.title || "The table")} (${table.rows.length.toLocaleString("en")} rows)`, () => report.table(table, { title: false }), "table-fold");
+/** The drawer: solvers, model, settings, versions, and the command that wrote the report. */
+report.showRun = async (bench) => {
+  const overview = await report.load(`${bench}/overview`);
+  report.dialog("drawer", "What was run", report.el("ul", { class: "cards" }, overview.solvers.map(solverCard)),
+    report.el("dl", { class: "facts" }, overview.facts.map((fact) => report.el("div", {}, report.said(fact.name, "dt"), report.said(fact.value, "dd")))),
+    report.said(report.site.made_by, "p", "quiet"));
+};
+
+function warningsOf(warnings) {
+  if (!warnings.length) return null;
+  const list = report.el("ul", {}, warnings.map((one) => report.said(one, "li")));
+  if (warnings.length === 1 && warnings[0].length < 160) return report.el("section", { class: "warnings", "aria-label": "Warning" }, list);
+  return report.el("section", { class: "warnings", "aria-label": "Warnings" }, report.el("details", {}, report.el("summary", { text: `${report.plural(warnings.length, "warning")}: read before you quote a number` }), list));
+}
+
+/** The differences of one pair at a time, or the values of one solver, the highest first; a menu where there are several. */
+function byTask(chart, where) {
+  const place = report.el("div", { class: "front-tasks" });
+  const nameOf = chart.kind === "intervals" ? pairName : (row) => row.a;
+  const names = distinct(chart.rows.map(nameOf));
+  const menu = names.length === 1 ? null : report.el("select", { "aria-label": "Which solvers" }, names.map((name, at) => report.el("option", { value: String(at), text: report.visible(name) })));
+  const show = (name) => {
+    const rows = chart.rows.filter((row) => nameOf(row) === name).sort((a, b) => b.value - a.value);
+    const lines = rows.map((row) => ({ label: row.group, row, look: report.look(row.a), text: number(row), told: told(row.group, row), href: where.ofTask(row) }));
+    place.replaceChildren(chart.kind === "intervals" ? report.chart({ ...chart, rows }, { ...where, menu })
+      : figure("bars", chart.title, rows, { ...where, menu }, report.drawn(lines.map((line) => line.told).join("; "), points(lines, reach(rows, true)))));
+  };
+  if (menu) menu.addEventListener("change", () => { show(names[Number(menu.value)]); menu.focus(); });
+  show(names[0]);
+  return place;
+}
+
+function frontCharts(bench, overview) {
+  const list = (name, value) => report.links.list(bench, new URLSearchParams({ [name]: value }));
+  const [values, tasks] = [overview.front.find((one) => one.kind === "bars" && !one.rows[0].group), overview.front.find((one) => one.rows[0].group)];
+  return report.el("div", { class: "front" },
+    values ? report.el("div", { class: "front-values" }, report.chart(values, { name: `${bench}-values`, ofSolver: (row) => list("verdict", `${row.a}/wrong`) }),
+      report.fold("The numbers", () => report.el("div", {}, overview.headline.map((table) => report.table(table))))) : null,
+    tasks ? byTask(tasks, { name: `${bench}-by-${overview.by}`, ofTask: (row) => list(overview.by, row.group) }) : null);
+}
+
+/** Charts, tables and the command of a section, read when it is first opened. */
+async function sectionBody(bench, id) {
+  const section = await report.load(`${bench}/sections/${id}`);
+  const chart = (one, number) => report.chart(one, {
+    name: `${bench}-${id}${number ? `-${number + 1}` : ""}`,
+    ofRow: (place) => report.links.list(bench, new URLSearchParams({ cell: `${id}.${number}.${place}` })),
+  });
+  return [
+    section.charts.map(chart),
+    section.tables.map((table) => report.table(table)),
+    section.command ? report.el("div", { class: "recompute" }, report.el("span", { class: "quiet", text: "The same numbers:" }), report.command(section.command)) : null,
+  ];
+}
+
+function foldedSection(bench, section) {
+  const body = report.el("div", { class: "section-body" });
+  const details = report.el("details", { class: "fold section", id: `s-${section.id}` },
+    report.el("summary", {}, report.el("h2", {}, report.said(section.title, "bdi")), section.lead ? report.said(section.lead, "span", "lead") : null), body);
+  details.addEventListener("toggle", async () => {
+    if (!details.open || body.children.length) return;
+    // The place is taken at once, or a second opening would fill it twice.
+    body.append(report.el("p", { class: "quiet", text: "Reading …" }));
+    try {
+      body.replaceChildren(...(await sectionBody(bench, section.id)).flat().filter(Boolean));
+      details.dataset.filled = "1";
+    } catch (error) {
+      body.replaceChildren(report.el("p", { text: error.message }));
+    }
+  });
+  return details;
+}
 
 report.pages.overview = async ({ bench }) => {
   const overview = await report.load(`${bench}/overview`);
-  const contents = report.el("nav", { class: "contents", "aria-label": "Sections" }, report.el("ul", {}, overview.sections.map((one) =>
-    report.el("li", {}, report.el("a", { href: report.links.section(bench, one.id) }, report.said(one.title, "bdi"))))));
-  const sections = overview.sections.map((section) => report.el(
-    "section",
-    { class: "section", id: `s-${section.id}`, "aria-labelledby": `h-${section.id}` },
-    report.el("h2", { id: `h-${section.id}`, tabindex: "-1" }, report.said(section.title, "bdi")),
-    section.lead ? report.said(section.lead, "p", "lead") : null,
-    section.charts.map((chart, number) => report.chart(chart, { bench, section: section.id, number })),
-    section.tables.map(foldedIfLong),
-    section.command ? report.el("div", { class: "recompute" }, report.el("span", { class: "quiet", text: "The same numbers:" }), report.command(section.command)) : null,
-  ));
   return {
     title: overview.title,
     node: report.el(
       "div",
       { class: "page overview" },
-      report.el("h1", { tabindex: "-1" }, report.said(overview.title, "bdi")),
-      overview.warnings.length ? report.el(
-        "section",
-        { class: "warnings", "aria-label": "Warnings" },
-        report.el("h2", { class: "small", text: overview.warnings.length === 1 ? "Know this first" : "Know these first" }),
-        report.el("ul", {}, overview.warnings.map((one) => report.said(one, "li"))),
-      ) : null,
-      report.el(
-        "section",
-        { class: "run", "aria-label": "What was run" },
-        report.el("h2", { class: "small", text: "What was run" }),
-        report.el("ul", { class: "cards" }, overview.solvers.map(solverCard)),
-        report.el("dl", { class: "facts" }, overview.facts.map((fact) => report.el("div", {}, report.said(fact.name, "dt"), report.said(fact.value, "dd")))),
-      ),
-      overview.sections.length ? contents : report.el("p", { class: "quiet", text: "There is nothing to compare yet." }),
-      sections,
+      // The title of a report of one benchmark stands in the bar above.
+      report.el("h1", { tabindex: "-1", class: overview.title === report.site.title ? "unseen" : "" }, report.said(overview.title, "bdi")),
+      overview.conclusion.length ? report.el("section", { class: "conclusion", "aria-label": "Conclusion" }, overview.conclusion.map((one) => report.said(one, "p", "sentence"))) : null,
+      warningsOf(overview.warnings),
+      frontCharts(bench, overview),
+      overview.sections.length ? report.el("div", { class: "sections" }, overview.sections.map((one) => foldedSection(bench, one))) : report.el("p", { class: "quiet", text: "There is nothing to compare yet." }),
     ),
   };
 };

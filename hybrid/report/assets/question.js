@@ -87,8 +87,7 @@ function askEntry(ask, number, of, known) {
   );
 }
 
-function solverColumn(entry, page, bench) {
-  const state = report.state(entry.outcome, entry.correct);
+function solverColumn(entry, state, page, bench) {
   const known = new Map(page.pictures.map((one) => [one.name, one]));
   const total = entry.asks.reduce((sum, ask) => sum + ask.input_tokens + ask.output_tokens, 0);
   const line = (name, value) => (value ? report.el("div", {}, report.el("dt", { text: name }), value) : null);
@@ -121,7 +120,7 @@ const missing = (bench, id) => ({
 });
 
 report.pages.question = async ({ bench, id, query }) => {
-  const { rows, overview, cells, matching } = await report.found(bench, query);
+  const { rows, overview, counted, matching } = await report.found(bench, query);
   const row = rows.find(id);
   if (row < 0) return missing(bench, id);
   const page = await report.question(bench, rows.list, row);
@@ -133,9 +132,9 @@ report.pages.question = async ({ bench, id, query }) => {
   const next = place < 0 ? null : to(place + 1);
   if (place >= 0) report.listState(`${bench}?${filters}`).active = place;
   const step = (label, href, rel) => (href ? report.el("a", { class: "button", href, rel, text: label }) : report.el("span", { class: "button off", "aria-hidden": "true", text: label }));
-  const cellName = report.cellName(filters, overview, cells);
+  const cellName = report.countName(counted);
   const where = place < 0 ? "not in the filtered list" : `${(place + 1).toLocaleString("en")} of ${matching.length.toLocaleString("en")}${filters.toString() ? " in the filtered list" : ""}`;
-  const benchmark = { name: overview.benchmark, sampledHere: rows.sampled[row] === 1 };
+  const benchmark = { name: overview.benchmark, sampledHere: rows.of("sampled", row) };
   const list = report.links.list(bench, filters);
   // Most texts hold their choices already.
   const told = page.choices.every((choice) => page.text.includes(choice));
@@ -154,7 +153,7 @@ report.pages.question = async ({ bench, id, query }) => {
         step("Next ›", next, "next"),
       ),
       report.el("h1", { tabindex: "-1" }, report.said(page.id, "bdi")),
-      report.el("p", { class: "groups" }, report.el("span", { class: "badge" }, report.said(page.task, "bdi")), page.groups.map((fact) => report.el("span", { class: "badge" }, report.said(fact.name, "bdi"), ": ", report.said(fact.value, "bdi"))), rows.sampled[row] ? report.el("a", { class: "badge", href: report.links.errors(bench), text: "on the error sheet" }) : null),
+      report.el("p", { class: "groups" }, report.el("span", { class: "badge" }, report.said(page.task, "bdi")), page.groups.map((fact) => report.el("span", { class: "badge" }, report.said(fact.name, "bdi"), ": ", report.said(fact.value, "bdi"))), rows.of("sampled", row) ? report.el("a", { class: "badge", href: report.links.errors(bench), text: "on the error sheet" }) : null),
       page.error ? report.el("div", { class: "warnings" }, report.el("p", {}, "This question could not be asked: ", report.said(page.error))) : null,
       report.el(
         "section",
@@ -169,7 +168,8 @@ report.pages.question = async ({ bench, id, query }) => {
         ),
       ),
       report.el("h2", { class: "unseen", text: "Solvers" }),
-      columnsOf(page.solvers, (entry) => solverColumn(entry, page, benchmark)),
+      answersOf(page.solvers, rows, row),
+      report.el("div", { class: "columns" }, page.solvers.map((entry, solver) => solverColumn(entry, rows.state(solver, row), page, benchmark))),
     ),
     keys: {
       down: () => { if (next) location.hash = next; },
@@ -179,14 +179,9 @@ report.pages.question = async ({ bench, id, query }) => {
   };
 };
 
-function columnsOf(solvers, column) {
-  const made = report.el("div", { class: "columns" }, solvers.map(column));
-  made.style.setProperty("--solvers", String(solvers.length));
-  // With many solvers the columns scroll sideways by themselves.
-  if (solvers.length > 3) {
-    made.tabIndex = 0;
-    made.setAttribute("role", "region");
-    made.setAttribute("aria-label", "Solvers side by side");
-  }
-  return made;
+/** Verdict and answer of each solver next to each other, where their conversations do not fit on one screen. */
+function answersOf(solvers, rows, row) {
+  if (solvers.length < 3) return null;
+  return report.el("ul", { class: `answers ${solvers.length > 4 ? "" : "few"}`.trim(), "aria-label": "Answers" }, solvers.map((entry, solver) => report.el("li", {},
+    report.solverName(entry.solver, "strong"), report.verdict(rows.state(solver, row), true), entry.answer ? report.said(rows.ofSolver("answer", solver, row), "bdi") : null)));
 }

@@ -1,5 +1,6 @@
 "use strict";
-/* The list of questions as it lies in the columns of list.js, and which of its rows a set of filters keeps. */
+/* The list of questions as it lies in the columns of list.js, and which of its rows a set of filters keeps. Which columns
+   there are, and how each is filtered, stands in the file: hybrid/report/columns.py. */
 
 const cell = (column, row) => column.values[column.codes[row]];
 
@@ -8,22 +9,18 @@ report.Rows = class {
     this.list = list;
     this.solvers = solvers;
     this.n = list.ids.length;
-    this.sampled = new Uint8Array(this.n);
-    for (const row of list.sampled) this.sampled[row] = 1;
-    this.states = list.solvers.map((column) =>
-      Array.from({ length: this.n }, (_, row) => report.state(cell(column.outcomes, row), cell(column.correct, row))),
-    );
-    this.haystacks = null;
+    this.haystacks = [];
     this.places = null;
   }
 
   id(row) { return this.list.ids[row]; }
-  task(row) { return cell(this.list.tasks, row); }
-  text(row) { return cell(this.list.texts, row); }
-  state(solver, row) { return this.states[solver][row]; }
-  outcome(solver, row) { return cell(this.list.solvers[solver].outcomes, row); }
-  answer(solver, row) { return cell(this.list.solvers[solver].answers, row); }
-  tools(solver, row) { return cell(this.list.solvers[solver].tools, row); }
+  of(name, row) { return cell(this.list.cells[name], row); }
+  ofSolver(name, solver, row) { return cell(this.list.solvers[solver][name], row); }
+  state(solver, row) { return this.ofSolver("verdict", solver, row); }
+
+  /** The rows on the error sheet. */
+  sampled() { return this.all().filter((row) => this.of("sampled", row)); }
+  all() { return Array.from({ length: this.n }, (_, row) => row); }
 
   /** The row of an id as it stands in an address; -1 for none. */
   find(id) {
@@ -32,58 +29,54 @@ report.Rows = class {
     return row === undefined ? -1 : row;
   }
 
-  /** What a search looks through, in small letters: id, task, text and answers. */
+  /** Everything that a search looks through, in small letters: the id and every column but boxes. */
   haystack(row) {
-    if (!this.haystacks) this.haystacks = new Array(this.n);
     if (this.haystacks[row] === undefined) {
-      const answers = this.list.solvers.map((_, solver) => this.answer(solver, row));
-      this.haystacks[row] = [this.id(row), this.task(row), this.text(row), ...answers].join("\n").toLowerCase();
+      const own = this.list.columns.filter((one) => one.filter !== "flag").map((one) => this.of(one.name, row));
+      const searched = this.list.solver_columns.filter((one) => one.filter === "search");
+      const said = this.solvers.flatMap((_, solver) => searched.map((one) => this.ofSolver(one.name, solver, row)));
+      this.haystacks[row] = [this.id(row), ...own, ...said].join("\n").toLowerCase();
     }
     return this.haystacks[row];
   }
 
-  /** The rows that all filters of a query keep, in order. `cells` is cells.js, where the query names a cell. */
-  matching(query, pairs, cells) {
+  /** The rows that all filters of a query keep, in order. `counted` is the count that the query names, with its rows. */
+  matching(query, pairs, counted) {
     const keeps = this.tests(query, pairs);
-    const name = query.get("cell");
-    const start = name !== null && cells ? (cells[name] || { rows: [] }).rows : Array.from({ length: this.n }, (_, i) => i);
-    return start.filter((row) => keeps.every((keep) => keep(row)));
+    return ((query.get("cell") !== null && counted && counted.questions) || this.all()).filter((row) => keeps.every((keep) => keep(row)));
   }
 
   tests(query, pairs) {
-    const words = (query.get("text") || "").toLowerCase().split(/\s+/).filter(Boolean);
     const keeps = [];
-    const tasks = new Set(query.getAll("task"));
-    if (tasks.size) keeps.push((row) => tasks.has(this.task(row)));
-    if (query.get("sampled")) keeps.push((row) => this.sampled[row] === 1);
-    for (const value of query.getAll("verdict")) {
-      const [solver, state] = this.ofSolver(value);
-      keeps.push((row) => solver >= 0 && this.states[solver][row] === state);
+    for (const { name, filter } of this.list.columns) {
+      const wanted = new Set(query.getAll(name));
+      if (wanted.size && filter === "flag") keeps.push((row) => this.of(name, row));
+      else if (wanted.size) keeps.push((row) => wanted.has(String(this.of(name, row))));
     }
+    for (const { name } of this.list.solver_columns) for (const value of query.getAll(name)) keeps.push(this.testOf(name, value));
     if (query.get("pair")) {
       const [number, what] = query.get("pair").split(".");
       const [a, b] = (pairs[Number(number)] || ["", ""]).map((one) => this.solvers.indexOf(one));
       const [first, second] = what === "helped" ? ["wrong", "right"] : ["right", "wrong"];
-      keeps.push((row) => a >= 0 && b >= 0 && this.states[a][row] === first && this.states[b][row] === second);
+      keeps.push((row) => a >= 0 && b >= 0 && this.state(a, row) === first && this.state(b, row) === second);
     }
-    if (query.get("tool")) keeps.push(this.anySolver(query.get("tool"), (s, row, tool) => this.tools(s, row).includes(tool)));
-    if (query.get("outcome")) keeps.push(this.anySolver(query.get("outcome"), (s, row, one) => this.outcome(s, row) === one));
     // Last, as it is the slowest.
+    const words = (query.get("text") || "").toLowerCase().split(/\s+/).filter(Boolean);
     if (words.length) keeps.push((row) => words.every((word) => this.haystack(row).includes(word)));
     return keeps;
   }
 
   /** `controller/right` as the solver's place and the word; `*` is any solver, whose place is null. */
-  ofSolver(value) {
+  solverAndWord(value) {
     const at = value.lastIndexOf("/");
     const name = value.slice(0, at);
     return [name === "*" ? null : this.solvers.indexOf(name), value.slice(at + 1)];
   }
 
-  anySolver(value, holds) {
-    const [solver, word] = this.ofSolver(value);
-    if (solver !== null) return (row) => solver >= 0 && holds(solver, row, word);
-    return (row) => this.solvers.some((_, one) => holds(one, row, word));
+  testOf(name, value) {
+    const [solver, word] = this.solverAndWord(value);
+    const holds = (one, row) => [this.ofSolver(name, one, row)].flat().includes(word);
+    return solver === null ? (row) => this.solvers.some((_, one) => holds(one, row)) : (row) => solver >= 0 && holds(solver, row);
   }
 };
 
@@ -99,12 +92,26 @@ report.rows = async (key) => {
   return rowsOf.get(list);
 };
 
+/** The count of a chart that an address names as SECTION.CHART.ROW, with its title; null where the report has none. */
+async function countOf(key, overview, name) {
+  const [section, chart, place] = name.split(".");
+  if (!overview.sections.some((one) => one.id === section)) return null;
+  const found = await report.load(`${key}/sections/${section}`);
+  const row = found.charts[chart] && found.charts[chart].rows[place];
+  return row && row.questions ? { ...row, title: found.title } : null;
+}
+
 /** The rows that an address keeps, with everything that they are told from. */
 report.found = async (key, query) => {
-  const [rows, overview, cells] = await Promise.all([
-    report.rows(key),
-    report.load(`${key}/overview`),
-    query.get("cell") !== null ? report.load(`${key}/cells`) : null,
-  ]);
-  return { rows, overview, cells, matching: rows.matching(query, overview.pairs, cells) };
+  const [rows, overview] = await Promise.all([report.rows(key), report.load(`${key}/overview`)]);
+  const counted = query.get("cell") === null ? null : (await countOf(key, overview, query.get("cell"))) || { questions: [] };
+  return { rows, overview, counted, matching: rows.matching(query, overview.pairs, counted) };
+};
+
+/** The count that a query names, in words; null for none. */
+report.countName = (counted) => {
+  if (!counted) return null;
+  if (!counted.title) return "a count that this report does not have";
+  const words = [counted.title, lineName(counted), counted.metric || counted.quantity].filter(Boolean).join(" · ");
+  return counted.absent ? `${words} (${counted.absent} more are not in this list)` : words;
 };

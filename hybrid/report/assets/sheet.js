@@ -24,20 +24,14 @@ function tabulated(benchmark, rows) {
   });
 }
 
-function saveTags() {
-  const blob = new Blob([report.tags.text()], { type: "application/json" });
-  const link = report.el("a", { href: URL.createObjectURL(blob), download: "tags.json" });
-  link.click();
-  // After the click has been handled, or there would be nothing to save.
-  setTimeout(() => URL.revokeObjectURL(link.href));
-}
+const saveTags = () => report.saveFile("tags.json", new Blob([report.tags.text()], { type: "application/json" }));
 
 report.pages.errors = async ({ bench }) => {
   const [rows, overview] = await Promise.all([report.rows(bench), report.load(`${bench}/overview`)]);
   const benchmark = overview.benchmark;
   const byTask = new Map();
-  for (const row of rows.list.sampled) {
-    const task = rows.task(row);
+  for (const row of rows.sampled()) {
+    const task = rows.of("task", row);
     if (!byTask.has(task)) byTask.set(task, []);
     byTask.get(task).push(row);
   }
@@ -47,11 +41,11 @@ report.pages.errors = async ({ bench }) => {
     return report.el(
       "li",
       { class: "entry" },
-      report.el("p", { class: "entry-head" }, report.el("a", { class: "link", href: report.links.question(bench, rows.id(row), query) }, report.said(rows.id(row), "bdi")), report.said(rows.text(row), "span", "quiet")),
+      report.el("p", { class: "entry-head" }, report.el("a", { class: "link", href: report.links.question(bench, rows.id(row), query) }, report.said(rows.id(row), "bdi")), report.said(rows.of("words", row), "span", "quiet")),
       errors.length ? report.el("ul", { class: "errors" }, errors.map((solver) => report.el(
         "li",
         {},
-        report.el("span", { class: "err" }, report.verdict(rows.state(solver, row)), report.solverName(rows.solvers[solver]), report.said(rows.answer(solver, row).slice(0, 60) || rows.outcome(solver, row), "bdi", "quiet")),
+        report.el("span", { class: "err" }, report.verdict(rows.state(solver, row)), report.solverName(rows.solvers[solver]), report.said(rows.ofSolver("answer", solver, row).slice(0, 60) || rows.ofSolver("outcome", solver, row), "bdi", "quiet")),
         report.tagFields(benchmark, rows.id(row), rows.solvers[solver]),
       ))) : report.el("p", { class: "quiet", text: "No solver is wrong here." }),
     );

@@ -2,30 +2,46 @@
 /* Tables of strings that are formatted already. */
 
 const ONE_LINE_CHARS = 28;
+const WIDE_COLUMNS = 9;
+
+/** A table as wide as the page at most: where it does not fit, its rows become lists of headings and cells. */
+function fitted(table) {
+  const box = report.el("div", {}, table);
+  let width = 0;
+  const fit = () => {
+    const now = box.clientWidth;
+    if (now === 0 || now === width) return;
+    width = now;
+    table.classList.remove("stacked");
+    table.classList.toggle("stacked", table.scrollWidth > width);
+  };
+  new ResizeObserver(() => requestAnimationFrame(fit)).observe(box);
+  return box;
+}
 
 /** A table as it is printed: title, headings, cells, notes. */
-report.table = (table, { title = true } = {}) => {
+report.table = (table) => {
   const side = (place) => (table.columns[place].align === "right" ? "num" : "");
   const made = report.el(
     "table",
-    { class: "data" },
-    table.title && title ? report.said(table.title, "caption") : null,
+    { class: `data ${table.columns.length > WIDE_COLUMNS ? "wide" : ""}`.trim() },
+    table.title ? report.said(table.title, "caption") : null,
     report.el("thead", {}, report.el("tr", {}, table.columns.map((column, place) => {
       const heading = report.said(column.name, "th", side(place));
       heading.scope = "col";
       return heading;
     }))),
-    report.el("tbody", {}, table.rows.map((row) => report.el("tr", {}, row.map((text, place) => report.said(text, "td", side(place) || (text.length <= ONE_LINE_CHARS ? "short" : "")))))),
+    report.el("tbody", {}, table.rows.map((row) => report.el("tr", {}, row.map((text, place) => {
+      const made = report.said(text, "td", side(place) || (text.length <= ONE_LINE_CHARS ? "short" : ""));
+      // On a narrow screen each row is a list of headings and cells.
+      made.dataset.heading = report.visible(table.columns[place].name);
+      return made;
+    })))),
   );
   return report.el(
     "div",
     { class: "table" },
-    report.scrolling(table.title || "Table", made),
+    fitted(made),
     table.notes.map((note) => report.said(note, "p", "note")),
   );
 };
-
-/** The numbers of a chart, folded below it. */
-report.numbers = (title, columns, rows) =>
-  report.fold("The numbers", () =>
-    report.table({ title, columns: columns.map(([name, align]) => ({ name, align })), rows, notes: [] }, { title: false }));

@@ -1,5 +1,5 @@
 "use strict";
-/* What became of a question, in a word and a sign, and the looks of solvers: the same in lists, charts and pages. */
+/* The verdict on an answer in a word and a sign, and the looks of solvers in lists, charts and pages. */
 
 /** States in the order in which filters offer them. The sign tells them apart without colour. */
 report.STATES = {
@@ -11,19 +11,6 @@ report.STATES = {
   failed: { word: "failed", sign: "!" },
   open: { word: "not asked yet", sign: "…" },
   absent: { word: "not among its questions", sign: "·" },
-};
-
-const FAILED = new Set(["not_recorded", "outage", "broken"]);
-
-/** The state of a verdict: right and wrong are said of answers alone; credit for having none is no right answer. */
-report.state = (outcome, correct) => {
-  if (outcome === "") return "absent";
-  if (outcome === "open") return "open";
-  if (FAILED.has(outcome)) return "failed";
-  if (outcome !== "answered") return "none";
-  if (correct === null) return "unscored";
-  if (correct >= 1) return "right";
-  return correct > 0 ? "partly" : "wrong";
 };
 
 report.isError = (state) => state === "wrong" || state === "partly" || state === "none";
@@ -41,7 +28,7 @@ report.verdict = (state, showWord = false) => {
 
 const ROLES = ["hybrid", "mllm", "specialist", "chance"];
 const TONES = 6;
-const SYMBOLS = ["circle", "square", "triangle", "diamond", "star", "cross", "wye", "times"];
+const SYMBOLS = ["circle", "square", "triangle", "diamond"];
 
 let looksOf = null;
 let names = new Map();
@@ -56,7 +43,7 @@ report.looks = () => {
     for (const bench of report.site.benchmarks) {
       for (const solver of bench.solvers) {
         if (solver.role !== role || names.has(solver.name)) continue;
-        const symbol = SYMBOLS[(ROLES.indexOf(role) + 4 * (tone % 2)) % SYMBOLS.length];
+        const symbol = SYMBOLS[ROLES.indexOf(role)];
         names.set(solver.name, { role, colour: `var(--${role}-${tone % TONES})`, symbol });
         tone += 1;
       }
@@ -67,9 +54,12 @@ report.looks = () => {
 
 report.look = (name) => report.looks().get(name) || { role: "chance", colour: "var(--chance-0)", symbol: "circle" };
 
-/** A solver's name with its colour. */
-report.solverName = (name, tag = "span") => {
+/** A solver's colour. */
+report.swatch = (name) => {
   const swatch = report.el("span", { class: "swatch", "aria-hidden": "true" });
   swatch.style.background = report.look(name).colour;
-  return report.el(tag, { class: "solver" }, swatch, report.said(name, "bdi"));
+  return swatch;
 };
+
+/** A solver's name with its colour. */
+report.solverName = (name, tag = "span") => report.el(tag, { class: "solver" }, report.swatch(name), report.said(name, "bdi"));

@@ -6,10 +6,20 @@ for made in results(compare(solvers)):
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from weakref import WeakKeyDictionary
+
 from hybrid.errors import HybridError
 from hybrid.registry import load, names
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.result import Section, SectionResult
+
+_COMPUTED: WeakKeyDictionary[Comparison, dict[str, SectionResult]] = WeakKeyDictionary()
+
+
+def computed(found: Comparison) -> dict[str, SectionResult]:
+    """By name the sections that were computed for a comparison so far."""
+    return _COMPUTED.setdefault(found, {})
 
 
 def sections() -> tuple[Section, ...]:
@@ -18,16 +28,24 @@ def sections() -> tuple[Section, ...]:
     return tuple(sorted(found, key=lambda section: (section.order, section.name)))
 
 
-def results(found: Comparison, *, core: bool = False) -> tuple[SectionResult, ...]:
-    """What every section comes to (or every core one), without those that have no row.
+def results(found: Comparison, only: Collection[str] | None = None) -> tuple[SectionResult, ...]:
+    """The sections (all, or those named) that have a row or a fault, each computed once for a comparison.
 
     A section that cannot be made costs no other: its result says why.
     """
-    made = (_made(section, found) for section in sections() if section.core or not core)
+    asked = [section for section in sections() if only is None or section.name in only]
+    made = [_made(section, found) for section in asked]
     return tuple(one for one in made if one.rows or one.fault)
 
 
 def _made(section: Section, found: Comparison) -> SectionResult:
+    made = computed(found)
+    if section.name not in made:
+        made[section.name] = _result_of(section, found)
+    return made[section.name]
+
+
+def _result_of(section: Section, found: Comparison) -> SectionResult:
     try:
         rows = tuple(section.rows(found))
         return SectionResult(section, rows, section.lead(found, rows) if rows else "")

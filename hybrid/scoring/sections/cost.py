@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from hybrid.benchmarks.base import MetricCard
+from hybrid.display.tables import accuracy
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.result import Result, Section, unit_of, with_interval
 from hybrid.scoring.score import Scored
-from hybrid.tables import accuracy
 from hybrid.types import Metric, Outcome, Usage
 
 NAME = "cost"

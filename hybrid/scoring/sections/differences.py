@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from hybrid.benchmarks.base import MetricCard, accuracy
+from hybrid.display.tables import accuracy as printed
 from hybrid.scoring.compare import Comparison, SolverPair
 from hybrid.scoring.overlap import Overlap, SharedQuestion
 from hybrid.scoring.result import (
@@ -23,7 +24,7 @@ from hybrid.scoring.result import (
     with_contrast,
 )
 from hybrid.scoring.score import summary
-from hybrid.tables import accuracy as printed
+from hybrid.scoring.tally import OTHER
 from hybrid.types import Metric
 
 NAME = "differences"
@@ -37,7 +38,7 @@ def rows(found: Comparison) -> list[Result]:
     """Difference, both values and the counts of questions of every pair, by metric and within each task."""
     made = [row for pair in found.pairs for row in _of_pair(found, pair)]
     heads = _headlines(made)
-    return adjusted(made, lambda row: "tasks" if row.group else (row.a, row.b, row.metric) in heads)
+    return adjusted(made, lambda row: (row.none, "tasks" if row.group else (row.a, row.b, row.metric) in heads))
 
 
 def _headlines(made: Sequence[Result]) -> frozenset[tuple[str, str, str]]:
@@ -55,6 +56,8 @@ def _of_pair(found: Comparison, pair: SolverPair) -> Iterator[Result]:
     for name in sorted(shown, key=lambda name: name != head):
         part = shared.at(behind.get(name, range(len(shared.rows[rule]))))
         yield from _compared(found, shared, part, (metrics[name][0], metrics[name][1]), "", counted=name == head)
+    if head is not None:
+        yield from _otherwise_counted(found, shared, head)
     for group, places in shared.places_by_group(found.options.by).items():
         part = shared.at(places)
         judged = [row for row in part.rows[rule] if all(score.correct is not None for score in row.scores)]
@@ -100,6 +103,20 @@ def _compared(
             yield replace(bare, quantity=name, unit=QUESTIONS, value=float(len(ids)), n=n, none="", ids=named)
 
 
+def _otherwise_counted(found: Comparison, shared: Overlap, head: str) -> Iterator[Result]:
+    """The headline difference under the other rule of what no answer counts; none where every question is answered."""
+    rule = OTHER[found.solvers[0].abstain]
+    unread = (score.answer is None for row in shared.rows[rule] for score in row.scores if not score.outcome.failed)
+    both = shared.metrics(rule).get(head) if any(unread) else None
+    if both is None:
+        return
+    names = (shared.solvers[0].solver, shared.solvers[1].solver)
+    unit = unit_of(_own_metrics(found, names, head))
+    row = Result(NAME, "difference", unit, None, *names, head, n=both[0].n, none=rule, detail=True)
+    untested = shared.untested(both, allow_failed=found.options.allow_failed, whole=shared)
+    yield with_contrast(row, paired_contrast(both[0], both[1], untested), untested)
+
+
 def _own_metrics(found: Comparison, names: tuple[str, str], metric: str) -> list[Metric]:
     return [one for name in names for one in found.named(name).metrics if one.name == metric]
 
@@ -128,7 +145,7 @@ def lead(found: Comparison, made: Sequence[Result]) -> str:
     del found
     counted = _headlines(made)
     heads = [row for row in made if row.quantity == "difference" and (row.a, row.b, row.metric) in counted]
-    heads = [row for row in heads if not row.group]
+    heads = [row for row in heads if not row.group and not row.detail]
     tested = [row for row in heads if row.p_holm is not None]
     if not heads:
         return ""
@@ -199,6 +216,5 @@ SECTION = Section(
     ),
     chart="intervals",
     charted=("difference",),
-    core=True,
     order=20,
 )

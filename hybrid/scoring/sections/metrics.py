@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hybrid.benchmarks.base import Abstain, MetricCard
+from hybrid.display.tables import accuracy
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.overlap import RULES
 from hybrid.scoring.result import Result, Section, unit_of, with_interval
 from hybrid.scoring.score import JUDGED, WITH_FAILED
-from hybrid.tables import accuracy
 
 NAME = "metrics"
 OTHER: dict[Abstain, Abstain] = {"chance": "wrong", "wrong": "chance"}
@@ -92,6 +92,5 @@ SECTION = Section(
     ),
     headings={"a": "solver"},
     chart="bars",
-    core=True,
     order=10,
 )

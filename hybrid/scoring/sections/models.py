@@ -46,6 +46,5 @@ SECTION = Section(
     ),
     rows,
     headings={"a": "solver and model"},
-    core=True,
     order=5,
 )

@@ -105,6 +105,5 @@ SECTION = Section(
     headings={"a": "solver"},
     chart="stack",
     charted=(*(outcome.value for outcome in Outcome), OPEN),
-    core=True,
     order=300,
 )

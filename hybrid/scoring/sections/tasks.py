@@ -80,6 +80,5 @@ SECTION = Section(
     headings={"a": "solver"},
     chart="bars",
     charted=("accuracy",),
-    core=True,
     order=30,
 )

@@ -8,8 +8,7 @@ import pytest
 
 from hybrid.benchmarks.base import Baseline, BenchmarkCard
 from hybrid.cli import cli
-from hybrid.cli._common_settings import KEYS
-from hybrid.cli._run_options import config_of
+from hybrid.cli._run_options import SETTINGS, config_of
 from hybrid.cli.run import command as run_command
 from hybrid.registry import load, load_solver, names
 
@@ -33,17 +32,17 @@ def test_the_command_is_one(benchmark: str, baseline: Baseline) -> None:
     assert set(config.tasks) <= set(card.tasks)
     for name in config.solvers:
         assert load_solver(name).needs_model == (config.model is not None)
-    assert not any(setting.name in KEYS for setting in card.settings)
+    assert not any(setting.name in SETTINGS for setting in card.settings)
     assert baseline.where
 
 
 def test_a_card_prints_its_baselines_and_the_settings_of_every_benchmark(capsys: Any) -> None:
     for name, card in CARDS.items():
-        cli.main(["benchmarks", "show", name], standalone_mode=False)
+        cli.main(["benchmarks", "show", name, "--all"], standalone_mode=False)
         shown = capsys.readouterr().out
         assert all(f"    {one.command}\n" in shown for one in card.baselines)
         assert all(one.differs in shown for one in card.baselines)
-        assert all(f"  {key}=" in shown for key in KEYS)
+        assert all(f"  {key}=" in shown for key in SETTINGS)
 
 
 def test_the_help_of_a_run_tells_of_the_keys() -> None:

@@ -17,10 +17,10 @@ from PIL import Image
 
 from hybrid.benchmarks.actiview.sample import write as write_actiview
 from hybrid.benchmarks.hvsbench.sample import schema
+from hybrid.config import ModelSettings, RunConfig
 from hybrid.messages import AssistantMessage, Message, parts_of
-from hybrid.models.base import CallKey, ModelSettings
+from hybrid.models.base import CallKey
 from hybrid.models.images import arrange
-from hybrid.running.config import RunConfig
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import execute
 from hybrid.tool import Tool

@@ -5,12 +5,10 @@ from typing import Any
 
 import pytest
 
-from hybrid.cli._common_settings import KEYS, SETTINGS
-from hybrid.cli._run_options import config_of
+from hybrid.cli._run_options import SETTINGS, common_settings, config_of
 from hybrid.cli.run import command
+from hybrid.config import Price, RunConfig
 from hybrid.errors import UsageError
-from hybrid.models.prices import Price
-from hybrid.running.config import RunConfig
 
 MODEL = ("--model", "openai:gpt-4o")
 
@@ -77,6 +75,6 @@ def test_a_value_that_does_not_fit_is_named(settings: Any, more: Any, told: str)
 
 
 def test_defaults_are_values_or_nothing() -> None:
-    assert {setting.name for setting in SETTINGS} == KEYS
-    for setting in SETTINGS:
+    assert [setting.name for setting in common_settings()] == list(SETTINGS)
+    for setting in common_settings():
         assert not setting.default or setting.check(setting.default) == setting.default

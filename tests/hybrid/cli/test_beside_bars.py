@@ -9,8 +9,8 @@ from transformers.utils import logging
 
 from hybrid.cli._progress import beside
 from hybrid.cli.run import Bars
+from hybrid.display.loading import OTHER_BARS, loading, loads
 from hybrid.errors import Outage
-from hybrid.loading import OTHER_BARS, loading, loads
 from hybrid.running.progress import Progress
 from hybrid.types import Attempt, Exchange, Kind, Outcome, Prompt, Reply, Usage
 
@@ -60,7 +60,7 @@ def test_a_run_shows_its_failed_questions(command: Command, blink: tuple[str, ..
 async def test_an_unfinished_question_is_told_of_too(tmp_path: Path, fakes: Any) -> None:
     from dataclasses import replace
 
-    from hybrid.running.config import RunConfig
+    from hybrid.config import RunConfig
     from hybrid.running.resolve import prepare
     from hybrid.running.run import execute
 

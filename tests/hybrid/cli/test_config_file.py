@@ -15,9 +15,9 @@ from hybrid.cli._configured import NOT_KEPT, NOT_VARIED, options_of, variants_of
 from hybrid.cli._option_types import Address, Amount, Device, OneOf
 from hybrid.cli._run_options import config_of
 from hybrid.cli.run import command as run_command
+from hybrid.config import RunConfig
 from hybrid.errors import UsageError
 from hybrid.log.manifest import seal_of
-from hybrid.running.config import RunConfig
 
 Command = Callable[..., Any]
 FULL = """\
@@ -273,7 +273,7 @@ def test_a_manifest_without_options_or_with_a_secret_says_so(tmp_path: Path) -> 
         context("--config", file)
     content = json.loads(file.read_text())
     del content["options"]
-    written(file, json.dumps(content))
+    written(file, json.dumps({**content, "sha256": seal_of(content)}))
     with pytest.raises(UsageError, match="tells no options"):
         context("--config", file)
 
@@ -294,7 +294,7 @@ def test_a_run_that_is_given_back_asks_the_same_commit(
     file = manifest(tmp_path / "manifest.json", {"benchmark": "blink", **told})
     content = json.loads(file.read_text())
     content["identity"]["data"] = origin
-    written(file, json.dumps(content))
+    written(file, json.dumps({**content, "sha256": seal_of(content)}))
     assert config("--config", file).data == data
     assert config("--config", file, "--data", "hub@other").data == "hub@other"
 
@@ -339,7 +339,7 @@ def test_a_server_is_asked_for_models_of_its_provider_alone(monkeypatch: pytest.
 
 
 def test_help_tells_of_the_file_and_the_variables(command: Command) -> None:
-    told = " ".join(command("run", "--help").out.split())
+    told = " ".join(command("run", "--help-all").out.split())
     for word in (
         "HYBRID_MODEL",
         "HYBRID_BASE_URL",

@@ -149,7 +149,7 @@ def test_a_corrupted_line_is_named_and_costs_its_own_question(
     kept = answers_of_sound_lines(path)
     scored = command("score", run, "--json")
     assert scored.code == 3
-    assert f"failed: {path}, line 3: not a Attempt (" in scored.err
+    assert f"failed: {path}, line 3: not an Attempt (" in scored.err
     assert json.loads(scored.out)["solvers"]["mllm"]["failed"] == 1
     resumed = again(command, blink)
     assert resumed.code == 0
@@ -248,7 +248,7 @@ DAMAGED: dict[str, tuple[Callable[[dict[str, Any]], bytes], str]] = {
     "deep": (lambda _: b"[" * 100_000, "is not JSON"),
     "binary": (lambda _: bytes(range(256)), "is not JSON"),
     "a list": (lambda _: b"[]", "is not a manifest"),
-    "wrong format": (with_value(7, "format"), " is a run of format 7, "),
+    "wrong format": (with_value(7, "format"), "is of format 7 and this version reads format 2: "),
     "no identity": (without("identity"), "is damaged: identity: Field required"),
     "no benchmark": (without("identity", "benchmark"), "is damaged: identity.benchmark: Field required"),
     "identity is a text": (with_value("blink", "identity"), "is damaged: identity: "),

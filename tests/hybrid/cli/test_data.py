@@ -19,12 +19,12 @@ def test_a_folder_is_counted_against_the_card(command: Command, tmp_path: Path, 
     data = fakes.blink_folder(tmp_path / "data", jigsaws=150, spatials=2)
     whole = command("data", "check", data, "--task", "Jigsaw")
     assert whole.code == 0
-    assert whole.out.splitlines()[-1] == "150 questions, 0 broken: complete"
+    assert whole.out.splitlines()[0] == "150 questions, 0 broken: complete"
     found = command("data", "check", data)
     assert found.code == 3
     assert "Spatial_Relation                  2  (the card says 143)" in found.out
     assert "IQ_Test                           0  (the card says 150)" in found.out
-    assert found.out.splitlines()[-1] == "152 questions, 0 broken: not complete"
+    assert found.out.splitlines()[0] == "152 questions, 0 broken: not complete"
     assert command("data", "check", tmp_path / "nowhere").code == 2
     assert command("data", "check", data, "--task", "Chess").code == 2
 

@@ -23,6 +23,8 @@ def test_an_export_scores_as_its_run(
     ended = command("export", run / "mllm", "--to", form, "-o", out)
     assert ended.code == 0
     assert all(Path(line).is_file() for line in ended.out.splitlines())
+    (first, *_) = json.loads(command("compare", run / "mllm", "--json").out)["conclusion"]
+    assert first["text"] in ended.err
     own = json.loads(command("score", run / "mllm", "--json").out)
     back = json.loads(command("score", scored, "--benchmark", "blink", "--data", tmp_path / "blink", "--json").out)
     assert back["tasks"] == own["tasks"]

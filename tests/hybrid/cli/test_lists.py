@@ -11,6 +11,9 @@ import pytest
 from PIL import Image
 
 from hybrid.cli import cli
+from hybrid.cli._help import EXAMPLES
+from hybrid.cli.run import command as run
+from hybrid.config.option import GROUPS
 from hybrid.registry import load, names
 from hybrid.tool import Tool
 
@@ -189,9 +192,34 @@ def test_help_shows_examples_line_by_line(words: tuple[str, ...], below: click.C
     assert "\\b" not in shown
     examples = re.split(r"^ +Examples?:\n", shown, flags=re.MULTILINE)[1:]
     assert bool(examples) == ("Example" in shown)
-    for line in "\n".join(examples).split("Options:")[0].strip().splitlines():
+    for line in [line for block in examples for line in block.partition("\n\n")[0].strip().splitlines()]:
         assert line.strip().startswith(("hybrid ", 'eval "$(hybrid '))
         assert line.count("hybrid ") == 1
+
+
+@pytest.mark.parametrize(("words", "below"), list(commands(cli)))
+def test_help_fits_a_screen(words: tuple[str, ...], below: click.Command) -> None:
+    shown = below.get_help(click.Context(below, info_name=" ".join(words), terminal_width=80)).splitlines()
+    assert len(shown) <= (45 if words == ("run",) else 40)
+    # Examples are lines to be pasted and not folded.
+    assert all(len(line) <= 80 or line.lstrip().startswith(("hybrid ", 'eval "$(hybrid ')) for line in shown)
+
+
+def test_the_help_of_a_run_has_every_group_with_a_command_that_is_read(command: Command) -> None:
+    shown = command("run", "--help").out
+    for group, heading in GROUPS.items():
+        assert f"\n{heading}:\n" in shown
+        assert EXAMPLES[group] in shown
+        run.make_context("run", EXAMPLES[group].split()[2:])
+
+
+def test_all_help_is_there_when_asked_for(command: Command) -> None:
+    short, whole = command("run", "--help").out, command("run", "--help-all").out
+    for option in (word for param in run.params if isinstance(param, click.Option) for word in param.opts[:1]):
+        assert f" {option} " in whole.replace("\n", " ")
+    assert "matrix:" in whole
+    assert "matrix:" not in short
+    assert "--trust" not in short
 
 
 def test_a_benchmark_shows_the_tools_that_it_offers(command: Command) -> None:

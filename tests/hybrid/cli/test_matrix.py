@@ -8,13 +8,10 @@ from typing import Any
 
 import pytest
 
-from hybrid.models import ModelSettings
-from hybrid.models.prices import parse_price
-from hybrid.running.config import RunConfig
+from hybrid.config import Limits, ModelSettings, RunConfig, parse_price
 from hybrid.running.estimate import CostEstimate, SolverEstimate, Spent
+from hybrid.running.many import ManyEstimate, answers_rest_on
 from hybrid.running.resolve import prepare
-from hybrid.running.several import MatrixEstimate, answers_rest_on
-from hybrid.solving.solver import Limits
 
 Command = Callable[..., Any]
 
@@ -125,7 +122,7 @@ def test_several_benchmarks_are_a_run_each_and_one_summary(command: Command, tmp
     text = command("run", "--config", file)
     assert (text.code, text.err.count(" 0 of 4 questions open")) == (0, 2)
     assert text.out.count("every table: hybrid compare typed/") == 2
-    assert all(f"{name}: metrics" in text.out for name in ("blink", "hvsbench"))
+    assert all(f"\n{name}: " in text.out for name in ("blink", "hvsbench"))
 
 
 def test_nothing_is_asked_where_one_run_cannot_be(command: Command, matrix: Path, tmp_path: Path) -> None:
@@ -161,9 +158,9 @@ def test_each_run_has_its_own_price() -> None:
         asked = SolverEstimate(1, spent, spent, spent, parse_price(price) if price else None)
         return CostEstimate("folder", {"mllm": asked}, None, (), ())
 
-    both = MatrixEstimate({"a": one("1/1", 1_000_000), "b": one("3/5", 1_000_000)})
+    both = ManyEstimate({"a": one("1/1", 1_000_000), "b": one("3/5", 1_000_000)})
     assert both.cost_usd == {"low": 10.0, "expected": 10.0, "high": 10.0}
     assert both.as_json()["total"]["cost_usd"]["high"] == 10.0  # type: ignore[index,call-overload]
     assert "10.00" in both.as_text()
-    unknown = MatrixEstimate({"a": one("1/1", 1_000_000), "b": one(None, 5)})
+    unknown = ManyEstimate({"a": one("1/1", 1_000_000), "b": one(None, 5)})
     assert unknown.cost_usd is None

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from hybrid.cli import cli
-from hybrid.display import NARROW, display_width
+from hybrid.display.terminal import NARROW, display_width
 
 Command = Callable[..., Any]
 NUMBER = re.compile(r"[-+<]?[0-9][0-9,.]*(?:/[0-9.]+)?")
@@ -30,7 +30,7 @@ def test_every_number_of_a_comparison_is_there(
     command: Command, tmp_path: Path, made_up_runs: Any, benchmark: str
 ) -> None:
     made = made_up_runs.write(tmp_path, benchmark, size=8)
-    for words in (("compare", *made.paths), ("compare", made.real, "--brief"), ("score", made.real)):
+    for words in (("compare", *made.paths, "--all"), ("compare", made.real, "--only", "metrics,tasks")):
         wide, narrow = both(command, *words)
         assert max(map(display_width, wide.splitlines())) > NARROW
         lost = Counter(NUMBER.findall(wide)) - Counter(NUMBER.findall(narrow))
@@ -39,7 +39,7 @@ def test_every_number_of_a_comparison_is_there(
 
 @pytest.mark.parametrize(
     "words",
-    [("tools", "list"), ("solvers", "list"), ("benchmarks", "list"), ("benchmarks", "show", "hvsbench")],
+    [("tools", "list"), ("solvers", "list"), ("benchmarks", "list"), ("benchmarks", "show", "hvsbench", "--all")],
     ids=" ".join,
 )
 def test_lists_fold_their_lines(command: Command, words: tuple[str, ...]) -> None:

@@ -17,18 +17,17 @@ from PIL import Image
 
 import tools
 from hybrid import registry
+from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ToolCall
-from hybrid.models import ModelSettings
 from hybrid.registry import load, loaded, look_also_in, names, outside
-from hybrid.running.config import RunConfig
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import carry_out
 from hybrid.serving import sources
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.contract import breaches
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.serving.sources import code_of
 from hybrid.types import ImageRef
 
@@ -356,7 +355,7 @@ def test_a_new_tool_and_its_test_run_as_they_are_written(command: Callable[..., 
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "my tools"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "2 passed" in done.stdout, done.stdout
-    assert command("tools", "check", "glow", "--tool-path", "my tools").out.endswith("0 of 1 wrong\n")
+    assert command("tools", "check", "glow", "--tool-path", "my tools").out.startswith("0 of 1 wrong: glow, ")
     for name, said in {"glow": "is there already", "depth": "is there already", "Glow": "lower-case letters"}.items():
         again = command("tools", "new", name, "--tool-path", "my tools")
         assert (again.code, said in again.err) == (2, True)
@@ -515,7 +514,7 @@ def test_what_an_installed_tool_imports_of_its_package_is_its_code(installed: Pa
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("depth = red_package.colour", r"red-package \(depth = red_package.colour\): there is a tool 'depth' already"),
+        ("depth = red_package.colour", r"red-package \(depth = red_package.colour\): tools has a 'depth' already"),
         ("Red = red_package.colour", "the name of a tool is of lower-case letters"),
         ("other = red_package.colour", "card has the name 'other', not 'redness'"),
         ("redness = red_package.nothing", "cannot be imported: ModuleNotFoundError"),
@@ -531,5 +530,5 @@ def test_the_rules_are_the_same_for_an_installed_package(installed: Path, line: 
 
 def test_an_installed_tool_and_a_file_of_the_same_name_clash(installed: Path, own: Path) -> None:
     look_also_in([own], "--tool-path")
-    with pytest.raises(UsageError, match=r"red-package \(redness = \S+\): there is a tool 'redness' already, \S+own"):
+    with pytest.raises(UsageError, match=r"red-package \(redness = \S+\): tools has a 'redness' already, \S+own"):
         names("tools")

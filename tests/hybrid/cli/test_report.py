@@ -45,7 +45,7 @@ def test_the_numbers_alone_are_printed_as_json(command: Callable[..., Any], run:
     assert ended.code == 0
     overview = json.loads(ended.out)["blink"]
     assert [solver["name"] for solver in overview["solvers"]] == ["controller", "mllm", "specialist"]
-    assert overview["sections"][0]["command"] == f"hybrid compare {run} --by images"
+    assert overview["sections"][0]["command"] == f"hybrid compare {run} --by images --all"
 
 
 @pytest.mark.parametrize(

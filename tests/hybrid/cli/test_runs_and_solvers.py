@@ -89,7 +89,7 @@ def test_damage_is_told_and_hides_no_other_run(command: Command, runs: Path) -> 
         "blink-blank",
         "blink-shuffled",
     }
-    assert "line 1: not a Attempt" in found["blink"]["damage"][0]
+    assert "line 1: not an Attempt" in found["blink"]["damage"][0]
     assert "is not JSON" in found["blink-blank"]["damage"][0]
     assert "no manifest.json" in found["blink-shuffled"]["damage"][0]
     assert found["mvp_bench"]["state"] == "open"

@@ -109,7 +109,7 @@ def test_a_line_that_is_no_attempt_is_code_3(command: Command, blink: tuple[str,
     path.write_bytes(b"{}\n" + path.read_bytes())
     ended = command("score", tmp_path / "run", "--json")
     assert ended.code == 3
-    assert ended.err == f"failed: {path}, line 1: not a Attempt (id: Field required)\n"
+    assert ended.err == f"failed: {path}, line 1: not an Attempt (id: Field required)\n"
 
 
 def test_solvers_side_by_side(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from hybrid.cli import cli
 from hybrid.cli._logging_options import told_options
+from hybrid.display.notes import is_quiet, quietly, tell
 from hybrid.errors import ToolError, UsageError
-from hybrid.notes import is_quiet, quietly, tell
 
 Command = Callable[..., Any]
 SERVED = ("--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1")

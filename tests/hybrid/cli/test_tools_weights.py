@@ -60,16 +60,15 @@ def test_prepare_refuses_what_has_no_weights(command: Callable[..., Any], words:
 def test_check_prints_each_image_and_ends_with_0_or_3(command: Callable[..., Any]) -> None:
     passed = command("tools", "check", "saliency", "--backend", "classical")
     assert passed.code == 0, passed.err
-    assert passed.out.splitlines()[0].startswith("saliency: classical backend")
-    assert passed.out.splitlines()[-1] == "0 of 1 wrong"
+    assert passed.out.splitlines()[0].startswith("0 of 1 wrong: saliency, classical backend")
     assert "ok     dark on bright" in passed.out
     failed = command("tools", "check", "similarity", "--backend", "classical")
     assert failed.code == 3
-    *each, said, last = failed.out.splitlines()
+    first, *each, said = failed.out.splitlines()
     assert any(line.startswith("missed ") for line in each)
     assert "failed: the same pattern in another light: " in said
     assert "at least 7 wanted" in said
-    assert last == "1 of 1 wrong"
+    assert first.startswith("1 of 1 wrong: similarity, ")
     missed = command("tools", "check", "depth", "--backend", "classical")
     assert missed.code == 3
     assert "WRONG  nearer point" in missed.out

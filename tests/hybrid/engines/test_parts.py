@@ -3,6 +3,7 @@
 import asyncio
 import pickle
 import socket
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 pytest.importorskip("ray", reason="the extra `ray` is not installed")
 
+from hybrid.config import RunConfig, ServiceOptions
 from hybrid.engines import opener_of
 from hybrid.engines.ray.cluster import (
     ClusterDown,
@@ -24,20 +26,35 @@ from hybrid.engines.ray.cluster import (
 )
 from hybrid.engines.ray.crew import MOST_STARTS, Crew, Hand
 from hybrid.engines.ray.engine import on_ray
-from hybrid.engines.ray.images import bytes_of, keep, lacking, of_attempt, of_question
+from hybrid.engines.ray.images import Shelf, bytes_of, keep, lacking, of_attempt, of_question
 from hybrid.engines.ray.line import Line
-from hybrid.engines.ray.messages import Failed, Noticed, Place, Ready, RemoteError, ToolSetup, WantTools
-from hybrid.engines.ray.tools import other_tools
+from hybrid.engines.ray.messages import (
+    ImagesLacking,
+    ImagesQuery,
+    Notice,
+    Place,
+    QuestionFailure,
+    Ready,
+    RemoteError,
+    TimedResponse,
+    ToolActorsQuery,
+    ToolSetup,
+    WorkerQuery,
+)
+from hybrid.engines.ray.tools import LINE, ActorExecutor, other_tools
 from hybrid.errors import DataError, HybridError, Outage, ServerDown, ToolError, UsageError, WeightsError
 from hybrid.images import ImageStore
 from hybrid.models.base import ModelRefused
 from hybrid.registry import load
-from hybrid.running.config import RunConfig
 from hybrid.running.engine import here
 from hybrid.secrets import keep_secret
-from hybrid.serving.service import ServiceOptions
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.executor import failure_of
+from hybrid.serving.protocol import ToolRequest
+from hybrid.serving.service import ToolService
 from hybrid.serving.sources import code_of
 from hybrid.solving.budgets import RunBudgetSpent
+from hybrid.timing import CallTime, ElapsedTime
 from hybrid.types import Attempt, Exchange, Fault, ImageRef, Kind, Prompt, Reply, Step
 from hybrid.weights import backends_in_use
 
@@ -143,7 +160,7 @@ def raised(error: BaseException) -> BaseException:
     ],
 )
 def test_an_error_arrives_as_what_it_was(error: BaseException) -> None:
-    arrived = pickle.loads(pickle.dumps(Failed.of(raised(error))))  # noqa: S301
+    arrived = pickle.loads(pickle.dumps(QuestionFailure.of(raised(error))))  # noqa: S301
     assert type(arrived.error) is type(error)
     assert str(arrived.error) == str(error)
     assert getattr(arrived.error, "fault", None) == getattr(error, "fault", None)
@@ -152,7 +169,7 @@ def test_an_error_arrives_as_what_it_was(error: BaseException) -> None:
 
 def test_an_error_that_cannot_be_sent_says_what_it_was_without_secrets() -> None:
     keep_secret("sk-proj-verysecret")
-    arrived = pickle.loads(pickle.dumps(Failed.of(raised(Unsendable(7, "no sk-proj-verysecret"))))).error  # noqa: S301
+    arrived = pickle.loads(pickle.dumps(QuestionFailure.of(raised(Unsendable(7, "no sk-proj-verysecret"))))).error  # noqa: S301
     assert type(arrived) is RemoteError
     assert str(arrived).startswith("Unsendable: no ")
     assert "verysecret" not in arrived.__notes__[0]
@@ -189,15 +206,15 @@ def test_an_image_is_kept_only_under_its_own_hash(fakes: Any, tmp_path: Path) ->
 
 async def test_a_line_says_in_order_and_hears_the_answer() -> None:
     line = Line()
-    line.tell(Noticed("first"))
-    wish = asyncio.create_task(line.want(WantTools()))
+    line.tell(Notice("first"))
+    wish = asyncio.create_task(line.want(ToolActorsQuery()))
     await asyncio.sleep(0)
     line.answer(0, "the tools")
     assert await wish == "the tools"
     line.answer(0, "again")
     line.close()
     said = [message async for message in line]
-    assert [type(message).__name__ for message in said] == ["Noticed", "Wanted"]
+    assert [type(message).__name__ for message in said] == ["Notice", "WorkerQuery"]
 
 
 @dataclass(frozen=True)
@@ -265,3 +282,64 @@ def test_a_node_whose_tools_are_others_is_refused() -> None:
     assert absent.startswith("on node abc (10.0.0.4): no 'jigsaws' in tools/")
     assert absent.endswith("install the package that offers it on every node")
     assert "put the same weights on every node" in str(why({"jigsaw": "learned:other"}, {}))
+
+
+class Method:
+    """A method of an actor: `remote` calls it in this process."""
+
+    def __init__(self, run: Callable[..., Awaitable[Any]]) -> None:
+        self.remote = run
+
+
+class SlowTools:
+    """A tool actor whose tool has run for five seconds and goes on until `ended` is set."""
+
+    def __init__(self) -> None:
+        self.ask, self.look = Method(self._ask), Method(self._look)
+        self.awaited: list[bool] = []
+        self.ended, self.seen = asyncio.Event(), asyncio.Event()
+
+    async def _ask(self, request: ToolRequest, token: str, refs: Any) -> TimedResponse | ImagesLacking:
+        if not refs:
+            return ImagesLacking(tuple(ref.image.sha256 for ref in request.images))
+        await self.ended.wait()
+        return TimedResponse(failure_of(request.number, ToolError("it has ended")), ElapsedTime(7.0, 7.0, False, 1.0))
+
+    async def _look(self, token: str, awaited: bool) -> ElapsedTime | None:
+        self.awaited.append(awaited)
+        if not awaited:
+            self.seen.set()
+        return None if self.ended.is_set() else ElapsedTime(5.0, 5.0, True, 1.0)
+
+
+async def test_a_call_is_charged_what_its_actor_says_and_the_actor_hears_that_its_caller_gave_up(
+    fakes: Any, tmp_path: Path
+) -> None:
+    line, actor, store = Line(), SlowTools(), ImageStore(tmp_path / "images")
+    LINE.set(line)
+
+    async def run_side() -> None:
+        async for message in line:
+            if isinstance(message, WorkerQuery):
+                what = message.what
+                lent = dict.fromkeys(what.sha256s, b"lent") if isinstance(what, ImagesQuery) else (actor,)
+                line.answer(message.number, lent)
+
+    answers = asyncio.create_task(run_side())
+    cache = FindingCache(None, store)
+    executor = ActorExecutor(cache, Shelf(store))
+    service = ToolService(store, cache, ServiceOptions("classical"), executor=executor)
+    tool, refs, impatient, patient = load("tools", "jigsaw"), fakes.refs(store, 1, 2, 3), CallTime(3.0), CallTime(60.0)
+    both = [service.call(tool, tool.parse({}), refs, 0, spent) for spent in (impatient, patient)]
+    late = asyncio.ensure_future(both[0])
+    other = asyncio.ensure_future(both[1])
+    with pytest.raises(ToolError, match="did not answer within the question's time"):
+        await late
+    assert impatient.busy >= 5.0
+    assert set(actor.awaited) == {True}
+    other.cancel()
+    await actor.seen.wait()
+    actor.ended.set()
+    line.close()
+    await answers
+    service.close()

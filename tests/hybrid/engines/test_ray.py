@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from hybrid.config import ModelSettings, RunConfig, RunLimits, ServiceOptions
+
 pytest.importorskip("ray", reason="the extra `ray` is not installed")
 
 import ray
@@ -27,16 +29,13 @@ from hybrid.benchmarks.base import ScoreOptions
 from hybrid.engines.ray.crew import Hand
 from hybrid.engines.ray.engine import RayEngine, on_ray
 from hybrid.engines.ray.images import lacking
-from hybrid.models.base import ModelRefused, ModelSettings
-from hybrid.running.config import RunConfig
+from hybrid.models.base import ModelRefused
 from hybrid.running.engine import Engine, Tell
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, carry_out
 from hybrid.running.signals import Interrupted, until_signal
 from hybrid.scoring.score import Scored, score_run
-from hybrid.serving.service import ServiceOptions
-from hybrid.solving.budgets import RunLimits
 from hybrid.types import Attempt
 
 OPTIONS = ScoreOptions()

@@ -130,7 +130,7 @@ def test_a_failed_question_is_left_out_and_said(made_up_runs: Any, tmp_path: Pat
     found = reader.read(tmp_path / "s.tsv")
     assert found is not None
     assert len(found.rows) == 13
-    assert written.notes[0].startswith("left out: 2 questions that nobody answered: ")
+    assert written.notes[0].startswith("left out: 2 questions without an answer: ")
 
 
 def test_several_solvers_want_a_name(made_up_runs: Any, tmp_path: Path) -> None:

@@ -13,36 +13,42 @@ from hypothesis import strategies as st
 pytest.importorskip("mcp")
 
 import jsonschema
+import mcp.types as protocol
 
 from hybrid.errors import ToolError, UsageError
-from hybrid.integrations.foreign import (
+from hybrid.integrations.mcp.foreign import (
     LONGEST_NAME,
     MOST_DESCRIPTION,
-    MOST_SCHEMA,
     ForeignTools,
-    Listed,
-    SentImage,
     ServerAddress,
-    ServerFacts,
-    clean,
     foreign_server,
     foreign_tool,
     read_address,
     word,
 )
+from hybrid.integrations.mcp.schemas import MOST_SCHEMA, clean
 from hybrid.models.toolspec import spec
 from hybrid.registry import is_word
 
-SENT = SentImage("QUJD", "image/png")
-FACTS = ServerFacts("it", "It", "1", "2025-06-18", "http://127.0.0.1:1/mcp")
+SENT = ("QUJD", "image/png")
+ADDRESS = ServerAddress("it", "http://127.0.0.1:1/mcp")
+GREETING = protocol.InitializeResult(
+    protocolVersion="2025-06-18",
+    capabilities=protocol.ServerCapabilities(),
+    serverInfo=protocol.Implementation(name="It", version="1"),
+)
+
+
+def listed_tool(name: str, description: str, arguments: dict[str, Any]) -> protocol.Tool:
+    return protocol.Tool(name=name, description=description, inputSchema=arguments)
 
 
 def schema(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(required)}
 
 
-def tool(required: tuple[str, ...] = (), told: str | None = None, **properties: Any) -> Any:
-    return foreign_tool("it", Listed("look", "Looks.", schema(required, **properties)), told)
+def tool(required: tuple[str, ...] = (), told: str = "", **properties: Any) -> Any:
+    return foreign_tool("it", listed_tool("look", "Looks.", schema(required, **properties)), told)
 
 
 @pytest.mark.parametrize(
@@ -74,17 +80,17 @@ LIST = {"type": "array", "items": {"type": "string", "format": "data-url"}}
 @pytest.mark.parametrize(
     ("properties", "told", "words"),
     [
-        ({"image": TEXT}, None, "it_look: its argument image has the name of our images: if it takes one, write"),
+        ({"image": TEXT}, "", "it_look: its argument image has the name of our images: if it takes one, write"),
         ({"images": LIST, "image_url": TEXT}, "images,image_url", "a list of images stands alone"),
-        ({"a": {"type": 3}}, None, "its arguments are no JSON schema"),
+        ({"a": {"type": 3}}, "", "its arguments are no JSON schema"),
         ({"a": TEXT}, "b", "has no argument 'b'; there are: a"),
         ({"a": TEXT}, "a:path", "write data_url, base64, object"),
-        ({"a b": TEXT}, None, "no name of an argument"),
-        ({f"a{place}": TEXT for place in range(40)}, None, "more than 32 arguments"),
-        ({"a": {"enum": ["x" * 300] * 90}}, None, "characters to describe"),
+        ({"a b": TEXT}, "", "no name of an argument"),
+        ({f"a{place}": TEXT for place in range(40)}, "", "more than 32 arguments"),
+        ({"a": {"enum": ["x" * 300] * 90}}, "", "characters to describe"),
     ],
 )
-def test_what_cannot_be_told_leaves_the_tool_out(properties: dict[str, Any], told: str | None, words: str) -> None:
+def test_what_cannot_be_told_leaves_the_tool_out(properties: dict[str, Any], told: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         tool(told=told, **properties)
 
@@ -111,7 +117,7 @@ def test_several_images_are_filled_in_their_order() -> None:
 def test_arguments_are_checked_by_the_schema_and_coordinates_rounded() -> None:
     point = {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "number"}}, "required": ["x"]}
     said = schema(("at",), at={"type": "array", "items": {"$ref": "#/$defs/P"}}, kind={"enum": ["a", "b"]})
-    looks = foreign_tool("it", Listed("look", "", {**said, "$defs": {"P": point}}))
+    looks = foreign_tool("it", listed_tool("look", "", {**said, "$defs": {"P": point}}))
     read = looks.tool.parse({"at": [{"x": 3.6, "y": 1.5}], "kind": "a"})
     assert read.model_dump(mode="json", exclude_none=True) == {"at": [{"x": 4, "y": 1.5}], "kind": "a"}
     for wrong, words in (
@@ -129,17 +135,17 @@ def test_a_schema_that_unfolds_without_end_is_refused() -> None:
     twice = {"type": "object", "properties": {name: {"$ref": "#/$defs/B"} for name in "abcdefgh"}}
     listed = {**schema(a={"$ref": "#/$defs/B"}), "$defs": {"B": twice}}
     with pytest.raises(UsageError, match="more than 500 parts"):
-        foreign_tool("it", Listed("look", "", listed))
+        foreign_tool("it", listed_tool("look", "", listed))
     circle = {**schema(a={"$ref": "#/$defs/A"}), "$defs": {"A": {"$ref": "#/$defs/A"}}}
-    assert foreign_tool("it", Listed("look", "", circle)).tool.args.model_json_schema()["properties"] == {"a": {}}
+    assert foreign_tool("it", listed_tool("look", "", circle)).tool.args.model_json_schema()["properties"] == {"a": {}}
     for elsewhere in ("http://127.0.0.1:1/schema.json", "file:///etc/passwd", "#/properties/a/none"):
-        one = foreign_tool("it", Listed("look", "", schema(a={"$ref": elsewhere, "pattern": "(a+)+$"})))
+        one = foreign_tool("it", listed_tool("look", "", schema(a={"$ref": elsewhere, "pattern": "(a+)+$"})))
         assert one.tool.args.model_json_schema()["properties"] == {"a": {}}
 
 
 def test_names_are_words_that_are_there_once() -> None:
-    listed = [Listed(name, "", schema()) for name in ("Do-It", "doIt", "crop", "...", "x" * 90)]
-    server = foreign_server(ServerAddress("it"), FACTS, listed, {}, ["it_crop"])
+    listed = [listed_tool(name, "", schema()) for name in ("Do-It", "doIt", "crop", "...", "x" * 90)]
+    server = foreign_server(ADDRESS, GREETING, listed, {}, ["it_crop"])
     assert [one.name for one in server.tools] == ["it_do_it", f"it_{'x' * 61}"]
     assert set(server.left_out) == {"it_do_it", "it_crop", "it"}
     assert "there is a tool of that name already" in server.left_out["it_crop"]
@@ -147,18 +153,19 @@ def test_names_are_words_that_are_there_once() -> None:
     assert tools_offered.backends["it_do_it"] == "mcp:It 1"
     assert tools_offered.as_json(["crop"]) == []
     (told,) = tools_offered.as_json(["it_do_it", "crop"])
-    assert told == {**FACTS.as_json(), "tools": {"it_do_it": server.tools[0].code}}
+    facts = {"prefix": "it", "name": "It", "version": "1", "protocol": "2025-06-18", "address": ADDRESS.url}
+    assert told == {**facts, "tools": {"it_do_it": server.tools[0].code}}
 
 
 def test_whatever_it_says_of_a_tool_or_a_person_of_its_images_makes_it_another() -> None:
     said = [
-        *(foreign_tool("it", Listed(*one)) for one in (("a", "b", {}), ("a", "c", {}), ("b", "b", {}))),
-        foreign_tool("it", Listed("a", "b", schema(x=TEXT))),
-        foreign_tool("it", Listed("a", "b", schema(x=TEXT)), "x"),
-        foreign_tool("it", Listed("a", "b", schema(x=TEXT)), "x:base64"),
+        *(foreign_tool("it", listed_tool(*one)) for one in (("a", "b", {}), ("a", "c", {}), ("b", "b", {}))),
+        foreign_tool("it", listed_tool("a", "b", schema(x=TEXT))),
+        foreign_tool("it", listed_tool("a", "b", schema(x=TEXT)), "x"),
+        foreign_tool("it", listed_tool("a", "b", schema(x=TEXT)), "x:base64"),
     ]
     assert len({one.code for one in said}) == len(said)
-    assert foreign_tool("other", Listed("a", "b", {})).code == said[0].code
+    assert foreign_tool("other", listed_tool("a", "b", {})).code == said[0].code
 
 
 WORDS = (
@@ -178,7 +185,7 @@ JSON = st.recursive(
 @given(listed=st.dictionaries(KEYWORDS, JSON, max_size=6), name=st.text(max_size=80), said=st.text(max_size=40))
 def test_whatever_a_server_says_is_a_tool_or_is_left_out(listed: dict[str, Any], name: str, said: str) -> None:
     try:
-        one = foreign_tool("it", Listed(name, said, listed))
+        one = foreign_tool("it", listed_tool(name, said, listed))
     except UsageError:
         return
     assert is_word(one.name)

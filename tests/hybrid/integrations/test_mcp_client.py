@@ -18,19 +18,22 @@ pytest.importorskip("mcp")
 
 import mcp.types as protocol
 
+from hybrid.config import ServiceOptions
 from hybrid.errors import Outage, ServerDown, ToolError
 from hybrid.images import ImageStore, home
-from hybrid.integrations.foreign import Listed, foreign_tool
-from hybrid.integrations.mcp_client import MOST_AT_ONCE, McpTools, foreign_tools
-from hybrid.integrations.mcp_results import MOST_DATA, MOST_PICTURES, MOST_TEXT, finding_of
+from hybrid.integrations.mcp.client import MOST_AT_ONCE, McpTools, foreign_tools
+from hybrid.integrations.mcp.foreign import foreign_tool
+from hybrid.integrations.mcp.results import MOST_DATA, MOST_PICTURES, MOST_TEXT, finding_of
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.timing import CallTime
 from hybrid.types import Fault, Finding, ImageRef
 from tests.hybrid.integrations.served import PLAIN, PLAIN_IMAGES, plain
 
-LOOK = foreign_tool("it", Listed("look", "", {"properties": {"image": {"type": "string"}}}), "image")
+LOOK = foreign_tool(
+    "it", protocol.Tool(name="look", inputSchema={"properties": {"image": {"type": "string"}}}), "image"
+)
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from mcp.shared.memory import create_connected_server_and_client_session
 
 import hybrid
 from hybrid.errors import UsageError
-from hybrid.integrations.mcp_server import PATH, STRUCTURE, listening, mcp_server
+from hybrid.integrations.mcp.server import PATH, STRUCTURE, listening, mcp_server
 from hybrid.integrations.toolbox import Toolbox
 from hybrid.interface.findings import ShownFinding
 from hybrid.registry import names
@@ -137,11 +137,12 @@ async def test_agents_of_langchain_get_pictures_as_image_blocks(web: Served, fol
 NOISY = """
 import asyncio, os, subprocess, sys
 from hybrid.images import ImageStore, home
-from hybrid.integrations.mcp_server import serve_stdio
+from hybrid.integrations.mcp.server import serve_stdio
 from hybrid.integrations.toolbox import Toolbox
 from hybrid.cli._streams import RedactedStream
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.config import ServiceOptions
+from hybrid.serving.service import ToolService
 from hybrid.tool import Args, BackendCard, Card, Evidence, Tool
 
 class Noisy:

@@ -208,7 +208,7 @@ def test_a_run_of_another_format_is_refused_in_one_sentence(folder: RunFolder, n
     with pytest.raises(DataError) as refused:
         assert folder.manifest
     said = str(refused.value)
-    assert said.startswith(f"{folder.path} is a run of format {number}, ")
+    assert said.startswith(f"{folder.path / 'manifest.json'} is of format {number} ")
     assert "run it again with this version" in said
     assert "\n" not in said
 

@@ -4,11 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.config import ModelSettings, Price, parse_model_args, parse_price
 from hybrid.errors import HybridError, UsageError
 from hybrid.messages import TokenUsage
-from hybrid.models import CallKey, ModelRefused, ModelSettings, parse_model_args
+from hybrid.models import CallKey, ModelRefused
 from hybrid.models.base import prompt_sha256
-from hybrid.models.prices import Price, cost_usd, parse_price
+from hybrid.models.prices import cost_usd
 
 
 def test_what_is_ours_and_what_is_the_provider_s() -> None:

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.config import ModelSettings
 from hybrid.errors import Outage
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, Message, SystemMessage, TokenUsage, ToolMessage, user_message
-from hybrid.models import CallKey, ModelRefused, ModelSettings, open_model
+from hybrid.models import CallKey, ModelRefused, open_model
 from hybrid.models.caller import Caller
 from hybrid.models.chat_completions.client import ChatCompletionsClient
 from hybrid.models.chat_completions.codec import PLACE, as_json, message, readable, request_body

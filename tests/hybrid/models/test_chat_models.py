@@ -9,12 +9,12 @@ from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_openai import ChatOpenAI
 
 import hybrid
+from hybrid.config import ModelSettings, RunConfig
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.messages import user_message
-from hybrid.models import CallKey, ModelRefused, ModelSettings, open_model
+from hybrid.models import CallKey, ModelRefused, open_model
 from hybrid.models.langchain.chat_models import chat_model_metadata, model_name
-from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 
 KEY = "a-key-that-nobody-may-read-0123"

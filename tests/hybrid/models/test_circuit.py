@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from hybrid.config import ModelSettings
 from hybrid.errors import HybridError, Outage, ServerDown
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage
-from hybrid.models import CallKey, ModelRefused, ModelSettings
+from hybrid.models import CallKey, ModelRefused
 from hybrid.models.caller import Caller, ChatRequest, Keep
 from hybrid.models.circuit import Circuit
 from hybrid.models.failures import StatusError, UnreadableReplyError

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from hybrid.config import ModelSettings
 from hybrid.images import ImageStore
-from hybrid.models import ModelSettings, open_model
+from hybrid.models import open_model
 from hybrid.models.credentials import keep_credentials, names_a_secret, redacted
 from hybrid.secrets import redact
 

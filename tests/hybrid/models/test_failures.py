@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.config import ModelSettings
 from hybrid.errors import Outage
 from hybrid.images import ImageStore
 from hybrid.messages import user_message
-from hybrid.models import CallKey, ModelRefused, ModelSettings
+from hybrid.models import CallKey, ModelRefused
 from hybrid.models.caller import Caller
 from hybrid.models.chat_completions.client import ChatCompletionsClient
 from hybrid.models.circuit import Circuit, CircuitLimits

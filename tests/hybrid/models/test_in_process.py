@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from hybrid.config import ModelSettings
 from hybrid.errors import UsageError, WeightsError
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ImagePart, Message, ToolCall, ToolMessage, user_message
-from hybrid.models import CallKey, ModelRefused, ModelSettings
+from hybrid.models import CallKey, ModelRefused
 from hybrid.models.in_process.chat import HuggingFaceChat
 from hybrid.models.in_process.generation import read_calls, split_calls, verify
 from hybrid.types import ImageRef

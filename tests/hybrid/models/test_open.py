@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from hybrid.config import ModelSettings
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
-from hybrid.models import ModelSettings, open_model
+from hybrid.models import open_model
 
 
 @pytest.mark.parametrize(

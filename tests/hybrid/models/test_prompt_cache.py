@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from hybrid.config import ModelSettings, Price, parse_model_args, parse_price
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, Message, SystemMessage, TokenUsage, ToolCall, ToolMessage, user_message
-from hybrid.models import CallKey, ModelSettings, open_model
-from hybrid.models.base import parse_model_args
-from hybrid.models.prices import Price, cost_usd, parse_price
+from hybrid.models import CallKey, open_model
+from hybrid.models.prices import cost_usd
 from hybrid.models.prompt_cache import LANES, lane
 from hybrid.tool import Tool
 from hybrid.types import ImageRef, Usage

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hybrid.config import ModelSettings
 from hybrid.errors import Outage
 from hybrid.images import ImageStore
 from hybrid.messages import (
@@ -18,7 +19,7 @@ from hybrid.messages import (
     ToolMessage,
     user_message,
 )
-from hybrid.models import CallKey, ModelSettings, open_model, remembering
+from hybrid.models import CallKey, open_model, remembering
 from hybrid.models.base import Likelihoods
 from hybrid.models.remembered import RememberedModel
 from hybrid.tool import Tool

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.config import ModelSettings
 from hybrid.errors import DataError, NotRecorded, UsageError
 from hybrid.images import ImageStore
 from hybrid.log.attempts import attempt_line
 from hybrid.log.folder import RunFolder
-from hybrid.models import CallKey, ChatModel, ModelSettings, open_model
+from hybrid.models import CallKey, ChatModel, open_model
 from hybrid.models.base import prompt_sha256
 from hybrid.models.replay import read_lines
 from hybrid.tool import Tool

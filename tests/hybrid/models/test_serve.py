@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from hybrid.config import ModelSettings
 from hybrid.images import ImageStore
 from hybrid.messages import ImagePart, Message, ToolMessage, user_message
-from hybrid.models import CallKey, ChatModel, ModelRefused, ModelSettings, open_model
+from hybrid.models import CallKey, ChatModel, ModelRefused, open_model
 from hybrid.types import ImageRef
 
 pytestmark = pytest.mark.skipif(

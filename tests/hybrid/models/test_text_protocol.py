@@ -6,6 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.config import ModelSettings
 from hybrid.images import ImageStore
 from hybrid.messages import (
     AssistantMessage,
@@ -18,7 +19,7 @@ from hybrid.messages import (
     images_of,
     user_message,
 )
-from hybrid.models import CallKey, ModelSettings
+from hybrid.models import CallKey
 from hybrid.models.caller import Caller, ChatRequest, Keep
 from hybrid.models.images import ImageEncoder, ImageRules
 from hybrid.models.text_protocol import as_text, describe, parse

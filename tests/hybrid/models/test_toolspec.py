@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from hybrid.errors import DataError, ToolError
 from hybrid.models.toolspec import spec, split_args
 from hybrid.tool import Args, Card, Tool
-from hybrid.tool_args import UNTOLD
+from hybrid.tool.args import UNTOLD
 
 
 class Mode(StrEnum):

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
+from hybrid.config import ModelSettings
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ImagePart, Message, ToolCall, ToolMessage, user_message
-from hybrid.models import CallKey, ModelSettings, open_model, remembering
+from hybrid.models import CallKey, open_model, remembering
 from hybrid.tool import Tool
 from hybrid.types import ImageRef
 

@@ -1,9 +1,11 @@
 """The pages in a real browser: the chromium of the system, driven by playwright."""
 
+import csv
 import json
 import os
 import shutil
 import threading
+import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,20 +16,22 @@ from urllib.parse import quote
 
 import pytest
 
-from hybrid.report.payload import QuestionRow, RowVerdict, Tag
+from hybrid.report.payload import Tag
 from hybrid.report.site import write_site
 from tests.hybrid.report import made_up_pages as made_up
+from tests.hybrid.report.made_up_pages import QuestionRow, RowVerdict
 
 pytest.importorskip("playwright", reason="playwright is of the group dev")
 pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is of the group dev")
 
 from axe_playwright_python.sync_playwright import Axe
+from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt install chromium, or name one in CHROMIUM")
 
-DESK = {"width": 1280, "height": 900}
+DESK = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 TAGS = (Tag("blink", "val_Counting_0", "mllm", "counts wrongly", "one too few"),)
 
@@ -105,8 +109,9 @@ def test_every_page_of_five_benchmarks_opens_from_disk(opened: Any, five: str) -
     for number, (key, title) in enumerate(made_up.TITLES.items()):
         page = watched.open(f"{five}#/{key}")
         expect(page.locator("h1")).to_have_text(title)
-        expect(page.locator(".chart svg[role=img]")).to_have_count(6 + 2 + 1 + 1)
-        expect(page.locator("table.matrix")).to_have_count(1)
+        expect(page.locator(".chart svg")).to_have_count(2)
+        unfold(page)
+        expect(page.locator(".section .chart")).to_have_count(5)
         page.locator(".views a", has_text="Questions").click()
         expect(page.locator(".count")).to_have_text("60 questions")
         page.locator(".rows a").first.click()
@@ -117,24 +122,20 @@ def test_every_page_of_five_benchmarks_opens_from_disk(opened: Any, five: str) -
 
 
 def test_charts_tell_their_numbers_without_being_seen(opened: Any, five: str) -> None:
-    page = opened().open(f"{five}#/blink")
-    page.wait_for_selector(".bars svg")
-    labels = page.eval_on_selector_all("svg[role=img]", "all => all.map((one) => one.getAttribute('aria-label'))")
+    page = opened().open(f"{five}#/blink/s/accuracy")
+    page.wait_for_selector("#s-accuracy svg")
+    labels = page.eval_on_selector_all("#s-accuracy svg", "all => all.map((one) => one.getAttribute('aria-label'))")
     rows = [row for row in rows_of() if row.task == "Counting" and row.verdicts[0].correct is not None]
     mean = sum(row.verdicts[0].correct or 0 for row in rows) / len(rows)
-    assert any(f"controller {mean:.3f}" in label for label in labels)
-    assert page.locator(".chart details.fold").count() == 4  # a matrix is a table already
-    page.locator(".bars details.fold summary").click()
-    expect(page.locator(".bars table.data tbody tr")).to_have_count(6 * (3 + 3))
+    assert any(f"controller: {mean:.3f}" in label for label in labels)
 
 
 def test_the_same_solver_has_one_colour_in_every_chart(opened: Any, five: str) -> None:
-    page = opened().open(f"{five}#/blink")
-    page.wait_for_selector(".scatter svg")
+    page = opened().open(f"{five}#/blink/s/cost")
+    page.wait_for_selector("#s-cost svg")
     fills = page.evaluate(
-        """() => ['.bars', '.scatter'].map((kind) => [...document.querySelectorAll(`${kind} svg [fill^="var(--"]`)]
-             .map((one) => one.getAttribute('fill'))
-             .filter((one) => /--[a-z]+-[0-9]/.test(one) && !one.includes('ink')))"""
+        """() => ['.front-values', '#s-cost'].map((place) => [...document.querySelectorAll(`${place} svg [fill]`)]
+             .map((one) => one.getAttribute('fill')).filter((one) => /--(hybrid|mllm|specialist)-[0-9]/.test(one)))"""
     )
     own = {"var(--hybrid-0)", "var(--mllm-0)", "var(--specialist-0)"}
     assert [set(found) for found in fills] == [own, own]
@@ -145,15 +146,140 @@ def test_differences_have_a_line_each_however_few_they_are(opened: Any, tmp_path
     for lines in (1, 2, 3, 30):
         address = write_site(made_up.differences(tmp_path / "store", lines), tmp_path / str(lines)).as_uri()
         page = opened().open(f"{address}#/blink")
-        page.wait_for_selector(".forest svg circle")
-        expect(page.locator(".forest svg circle")).to_have_count(lines)
-        names = page.eval_on_selector_all(".forest svg text", "all => all.map((one) => one.textContent)")
+        expect(page.locator(".front-tasks svg circle")).to_have_count(lines)
+        names = page.eval_on_selector_all(".front-tasks svg text", "all => all.map((one) => one.textContent)")
         assert [name for name in names if name.startswith("task ")] == [f"task {place}" for place in range(lines)]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_the_first_screen_holds_conclusion_and_charts(
+    size: dict[str, int], scheme: str, opened: Any, tmp_path: Path
+) -> None:
+    """Five sentences, four solvers, 14 tasks: on a desk all of it, on a phone the tasks begin on the first screen."""
+    solvers = (*made_up.SOLVERS, replace(made_up.SOLVERS[0], name="controller [blank]", control="blank"))
+    made = made_up.benchmark_pages("blink", made_up.rows_of(84, solvers), None, solvers)
+    values, tasks = made.overview.front
+    rows = [one for one in tasks.rows if one.a == "mllm"]
+    more = tuple(replace(row, group=f"{row.group}_{place}") for place in range(3) for row in rows)[:14]
+    made = replace(made, overview=replace(made.overview, front=(values, replace(tasks, rows=more))))
+    pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), title="BLINK", benchmarks=[made])
+    page = opened(size, scheme).open(write_site(pages, tmp_path / "site").as_uri())
+    page.wait_for_selector(".front-tasks svg")
+    boxes = {name: page.locator(name).bounding_box() for name in (".conclusion", ".front-values", ".front-tasks svg")}
+    lowest = {name: box["y"] + box["height"] for name, box in boxes.items() if box}
+    assert page.locator(".sentence").count() == 5
+    assert max(lowest[".conclusion"], lowest[".front-values"]) <= 800
+    last = lowest[".front-tasks svg"] if size == DESK else (boxes[".front-tasks svg"] or {})["y"] + 60
+    assert last <= size["height"]
+    assert page.locator(".front-tasks svg a").count() == 14
+
+
+def labels_outside(page: Page) -> list[str]:
+    """Labels of charts that are cut: that reach out of their chart."""
+    found: list[str] = page.evaluate(
+        """() => [...document.querySelectorAll('.plot svg')].flatMap((svg) => {
+             const out = svg.getBoundingClientRect();
+             return [...svg.querySelectorAll('text')].filter((text) => {
+               const box = text.getBoundingClientRect();
+               return box.left < out.left - 1 || box.right > out.right + 1 || box.bottom > out.bottom + 1;
+             }).map((text) => text.textContent);
+           })"""
+    )
+    return found
+
+
+@pytest.mark.parametrize("width", [360, 768, 1280])
+def test_nine_solvers_fit_every_page(width: int, opened: Any, tmp_path: Path) -> None:
+    """Nothing scrolls sideways, and no name is cut."""
+    first = made_up.SOLVERS[0]
+    names = [f"controller [anthropic:claude-opus-{n}; blank]" for n in range(6)]
+    solvers = (*made_up.SOLVERS, *(replace(first, name=name) for name in names))
+    made = made_up.benchmark_pages("blink", made_up.rows_of(12, solvers), None, solvers)
+    pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), benchmarks=[made])
+    site = write_site(pages, tmp_path / "site").as_uri()
+    watched = opened({"width": width, "height": 800})
+    for view in ("#/blink", "#/blink/list", "#/blink/q/val_Counting_0", "#/blink/errors"):
+        page = watched.open(site + view)
+        unfold(page)
+        wider = page.evaluate(
+            """() => [document.documentElement, ...document.querySelectorAll('main *')].filter((one) =>
+                 one.scrollWidth > one.clientWidth + 1 &&
+                 (one === document.documentElement || /auto|scroll/.test(getComputedStyle(one).overflowX)))
+                 .map((one) => one.className || one.tagName)"""
+        )
+        assert wider == [], view
+        assert labels_outside(page) == [], view
+        for head in page.locator(".head .solver").all():
+            assert head.evaluate("one => one.scrollWidth <= one.clientWidth + 1"), view
+
+
+def test_a_task_and_its_dot_open_its_questions(opened: Any, five: str) -> None:
+    page = opened().open(f"{five}#/blink")
+    page.get_by_role("combobox", name="Which solvers").select_option(label="controller − specialist")
+    page.locator('.front-tasks svg a[aria-label^="Jigsaw"]').click()
+    expect(page.locator(".count")).to_have_attribute("data-count", str(sum(r.task == "Jigsaw" for r in rows_of())))
+    page.go_back()
+    page.locator('.front-values svg a[aria-label^="mllm"]').click()
+    wrong = sum(says(row.verdicts[1]) == "wrong" for row in rows_of())
+    expect(page.locator(".count")).to_have_attribute("data-count", str(wrong))
+
+
+def test_every_chart_is_saved_as_svg_png_and_csv(opened: Any, five: str, tmp_path: Path) -> None:
+    page = opened(accept_downloads=True, scheme="dark").open(f"{five}#/blink")
+    unfold(page)
+    figures = page.locator("figure.chart")
+    for number in range(figures.count()):
+        saved: dict[str, Path] = {}
+        for form in ("SVG", "PNG", "csv"):
+            with page.expect_download() as waiting:
+                figures.nth(number).get_by_role("button", name=f"Save the chart as {form}").click()
+            saved[form] = tmp_path / waiting.value.suggested_filename
+            waiting.value.save_as(saved[form])
+        svg = saved["SVG"].read_text()
+        # Alone, in the light theme, without the addresses of the report.
+        assert ET.fromstring(svg).tag == "{http://www.w3.org/2000/svg}svg"  # noqa: S314 - written by our own page
+        assert "var(--" not in svg
+        assert "href" not in svg
+        assert "#1b1f23" in svg
+        with Image.open(saved["PNG"]) as picture:
+            assert picture.width >= 900
+            assert len(picture.convert("RGB").getcolors(1 << 24) or ()) > 3
+        with saved["csv"].open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert rows
+        assert all(float(row["value"]) == float(row["value"]) for row in rows)
+    lines = csv.DictReader((tmp_path / "blink-values.csv").read_text().splitlines())
+    first = {row["a"]: float(row["value"]) for row in lines}
+    assert first["mllm"] == made_up.share_of(rows_of(), 1)[0]
+
+
+def test_without_scripts_the_headline_is_read(browser: Browser, five: str) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(five)
+    expect(page.locator("h1")).to_have_text(list(made_up.TITLES.values()))
+    expect(page.locator(".sentence")).to_have_text([*made_up.SENTENCES] * 5)
+    cells = page.locator("table").first.locator("tbody tr").nth(1).locator("td").all_inner_texts()
+    share, n = made_up.share_of(rows_of(), 1)
+    assert cells == ["mllm", f"{share:.3f}", str(n)]
+    context.close()
+
+
+def test_settings_and_versions_stand_in_a_drawer(opened: Any, five: str) -> None:
+    page = opened().open(f"{five}#/blink")
+    expect(page.get_by_text("fingerprint 4b825dc6")).to_have_count(0)
+    page.get_by_role("button", name="What was run").click()
+    expect(page.get_by_role("dialog")).to_contain_text("fingerprint 4b825dc6")
+    expect(page.get_by_role("dialog")).to_contain_text("hybrid report runs/* -o site")
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog")).to_have_count(0)
 
 
 def test_a_link_to_a_section_shows_it(opened: Any, five: str) -> None:
     page = opened().open(f"{five}#/blink/s/cost")
     expect(page.locator("#s-cost h2")).to_be_in_viewport()
+    expect(page.locator("#s-cost svg")).to_be_visible()
 
 
 def test_a_benchmark_and_a_question_that_are_not_there(opened: Any, five: str) -> None:
@@ -221,7 +347,7 @@ def test_the_form_writes_the_address_and_the_back_button_reads_it(opened: Any, f
     page.locator("#search").fill("val_jigsaw_2")
     found = sum("val_jigsaw_2" in row.id.lower() for row in rows)
     expect(page.locator(".count")).to_have_attribute("data-count", str(found))
-    assert page.evaluate("location.hash") == "#/blink/list?text=val_jigsaw_2&task=Jigsaw"
+    assert page.evaluate("location.hash") == "#/blink/list?task=Jigsaw&text=val_jigsaw_2"
     expect(page.locator("#search")).to_be_focused()
     page.go_back()
     expect(page.locator(".count")).to_have_text("60 questions")
@@ -233,13 +359,13 @@ def test_the_form_writes_the_address_and_the_back_button_reads_it(opened: Any, f
     expect(page.locator(".count")).to_have_text("60 questions")
 
 
-def test_a_number_of_a_matrix_opens_its_questions(opened: Any, five: str) -> None:
-    page = opened().open(f"{five}#/blink")
-    cell = page.locator("table.matrix td a", has_text="harmed")
-    n = cell.locator("strong").inner_text()
-    cell.click()
+def test_a_count_opens_its_questions(opened: Any, five: str) -> None:
+    page = opened().open(f"{five}#/blink/s/harm")
+    count = page.locator(".counts a", has_text="right -> wrong")
+    n = count.inner_text().split()[-1]
+    count.click()
     expect(page.locator(".count")).to_have_attribute("data-count", n)
-    expect(page.locator(".chip").first).to_contain_text("harmed")
+    expect(page.locator(".chip").first).to_contain_text("right -> wrong")
 
 
 def test_a_long_list_has_few_elements_and_shows_its_end(browser: Browser, opened: Any, tmp_path: Path) -> None:
@@ -438,7 +564,9 @@ def unfold(page: Page) -> None:
     """Open everything that is folded, and wait until it is filled."""
     page.evaluate("document.querySelectorAll('details.fold').forEach((one) => { one.open = true; })")
     page.wait_for_function(
-        "() => [...document.querySelectorAll('details.fold')].every((one) => one.children.length > 1)"
+        """() => [...document.querySelectorAll('details.fold')].every((one) =>
+             one.classList.contains('section') ? one.dataset.filled : one.children.length > 1) &&
+             [...document.querySelectorAll('.plot')].every((one) => one.firstChild)"""
     )
 
 

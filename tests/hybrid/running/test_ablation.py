@@ -7,16 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.config import ModelSettings, Price, RunConfig, ServiceOptions
 from hybrid.errors import UsageError
-from hybrid.models.base import ModelSettings
-from hybrid.models.prices import Price
 from hybrid.registry import load, load_solver, names
-from hybrid.running.ablation import Ablation, AblationEstimate, ablation
-from hybrid.running.config import RunConfig
 from hybrid.running.estimate import estimate
+from hybrid.running.many import Ablation, ManyEstimate, ablation
 from hybrid.running.resolve import offered_tools, prepare
 from hybrid.running.tools_in_use import tools_in_use
-from hybrid.serving.service import ServiceOptions
 
 TOOLS_OFFERED = st.lists(st.sampled_from(names("tools")), min_size=1, max_size=8, unique=True)
 SERVER = ModelSettings(base_url="http://127.0.0.1:9/v1", price=Price(1.0, 2.0))
@@ -128,7 +125,7 @@ async def test_all_runs_together_are_the_sum_of_each(tmp_path: Path) -> None:
     config = sample(tmp_path)
     plan = ablation(("crop", "depth"), ["crop"])
     runs = {v.name: await estimate(prepare(v.config(config, tmp_path), dry=True)) for v in plan.variants}
-    told: Any = AblationEstimate(str(tmp_path), runs, ("a note",)).as_json()
+    told: Any = ManyEstimate(runs, str(tmp_path), also=("a note",)).as_json()
     assert (told["number_of_runs"], told["total"]["questions"]) == (3, 6)
     each = [run["solvers"]["controller"] for run in told["runs"].values()]
     for level in ("low", "expected", "high"):
@@ -139,6 +136,6 @@ async def test_all_runs_together_are_the_sum_of_each(tmp_path: Path) -> None:
     none = told["runs"]["none"]["solvers"]["controller"]
     assert none["model_calls"] == {"low": 2, "expected": 2, "high": 2}
     assert none["assumes"] == []
-    text = AblationEstimate(str(tmp_path), runs, ("a note",)).as_text()
+    text = ManyEstimate(runs, str(tmp_path), also=("a note",)).as_text()
     assert "3 runs" in text
     assert "note: a note" in text

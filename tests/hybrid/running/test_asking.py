@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from hybrid.benchmarks.blink import BENCHMARK
+from hybrid.config import ModelSettings, RunConfig
 from hybrid.errors import Outage, UsageError
-from hybrid.joining import OURS
+from hybrid.images import OUR_JOINT
 from hybrid.log.folder import RunFolder
-from hybrid.models import ModelSettings
 from hybrid.prompts import FORMAT_LINES, REASONED, REASONING, Wording
-from hybrid.running.config import RunConfig
 from hybrid.running.replies import REPLIES
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import carry_out, execute
@@ -97,7 +96,7 @@ def test_without_a_second_model_the_own_one_describes_and_keeps(config: RunConfi
     assert run.captioner is run.resources.model
     assert "captioner" not in run.identity
     model = fakes.QueueModel(["cat 1", "Answer: (A)", "cat 2", "Answer: (A)", "cat 3", "Answer: (A)"])
-    run = with_models(replace(run, config=replace(config, concurrency=1)), model)
+    run = with_models(replace(run, resources=replace(run.resources, config=replace(config, concurrency=1))), model)
     assert go(run).answered == 3
     kept = (run.folder.path / REPLIES).read_text().splitlines()
     assert sorted(json.loads(line)["text"] for line in kept) == ["cat 1", "cat 2", "cat 3"]
@@ -134,7 +133,7 @@ def test_supplied_texts_are_named_by_hash_and_counted(config: RunConfig, tmp_pat
         prepare(replace(plain, context=path))
     run = prepare(replace(plain, context=path, context_missing="without"))
     model = fakes.QueueModel(["Answer: (A)"] * 3)
-    run = with_models(replace(run, config=replace(run.config, concurrency=1)), model)
+    run = with_models(replace(run, resources=replace(run.resources, config=replace(run.config, concurrency=1))), model)
     assert go(run).answered == 3
     assert [f"text {n}" in messages[0].text for n, (messages, _, _) in enumerate(model.calls, 1)] == [True, True, False]
     manifest = run.folder.manifest
@@ -200,4 +199,4 @@ def test_pictures_are_joined_as_the_card_says_and_the_manifest_too(
     assert (pixels[:24, 106:] == 0).all()
     assert pixels[24:72, 106:154].any()
     assert run.folder.manifest["solvers"]["mllm"]["joint"] == {"gap_px": 10, "rgb": [0, 0, 0], "at": "middle"}
-    assert BENCHMARK.card.joint != OURS
+    assert BENCHMARK.card.joint != OUR_JOINT

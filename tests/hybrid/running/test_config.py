@@ -11,36 +11,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid import __version__
-from hybrid.errors import UsageError
-from hybrid.models import ModelSettings
-from hybrid.running.config import (
-    FREE,
-    OF_SOLVERS,
-    Counts,
+from hybrid.config import (
+    Limits,
+    ModelSettings,
     RunConfig,
+    RunLimits,
+    ServiceOptions,
     digest,
     folder_name,
     identity_of,
     short_name,
 )
+from hybrid.config.option import FREE, OF_SOLVERS, Counts
+from hybrid.errors import UsageError
 from hybrid.running.resolve import prepare
-from hybrid.serving.service import ServiceOptions
-from hybrid.solving.budgets import RunLimits
-from hybrid.solving.solver import Limits
 
 FACTS = dict.fromkeys(
     ("benchmark", "split", "tasks", "settings", "data", "model", "prompts", "tools_offered", "trust", "limits"), "fact"
 )
 
 
-def test_every_option_says_whether_it_counts() -> None:
+def test_every_option_says_first_whether_it_counts() -> None:
     hints = get_type_hints(RunConfig, include_extras=True)
-    said = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
+    said = {name: getattr(hint, "__metadata__", ("",))[0] for name, hint in hints.items()}
     assert set(said) == {one.name for one in fields(RunConfig)}
-    assert all(len(marks) == 1 for marks in said.values())
-    assert not [name for name, (mark,) in said.items() if mark not in (FREE, OF_SOLVERS) and type(mark) is not Counts]
-    # A solver's facts have what it decides: `ToolsInUse.facts`.
-    assert [name for name, (mark,) in said.items() if mark == OF_SOLVERS] == ["service", "mcp", "mcp_images"]
+    assert not [name for name, mark in said.items() if mark not in (FREE, OF_SOLVERS) and type(mark) is not Counts]
+    # A solver's entry in the manifest has what it decides: `ToolsInUse.metadata`.
+    assert [name for name, mark in said.items() if mark == OF_SOLVERS] == ["service", "mcp", "mcp_images"]
 
 
 def test_every_option_of_the_tools_is_known_here() -> None:
@@ -69,7 +66,7 @@ def test_every_option_of_the_tools_is_known_here() -> None:
 def test_how_much_and_how_fast_do_not_count(change: dict[str, Any]) -> None:
     config = RunConfig("blink")
     hint = get_type_hints(RunConfig, include_extras=True)[next(iter(change))]
-    assert hint.__metadata__ == (FREE,)
+    assert hint.__metadata__[0] is FREE
     assert identity_of(replace(config, **change), FACTS) == identity_of(config, FACTS)
 
 

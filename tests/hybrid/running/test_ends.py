@@ -12,19 +12,18 @@ from typing import Any
 import pytest
 
 from hybrid.benchmarks.base import ScoreOptions
+from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import HybridError, Outage, ServerDown, ToolError, UsageError, WeightsError
 from hybrid.log.attempts import Recorder, Unfinished
 from hybrid.log.folder import RunFolder
 from hybrid.messages import AssistantMessage, Message, TokenUsage
 from hybrid.models.base import CallKey, ChatModel, ModelRefused, ReplyLog
-from hybrid.running.config import RunConfig
 from hybrid.running.engine import attempt_question
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, UnfinishedQuestion, carry_out, execute
 from hybrid.running.state import SIGHT_PROBE
 from hybrid.scoring.score import score_run
 from hybrid.secrets import keep_secret
-from hybrid.serving.service import ServiceOptions
 from hybrid.solving.call_tool import find_tool
 from hybrid.tool import Tool
 from hybrid.types import Attempt, Exchange, Fault, Json, Kind, Prompt, Reply

@@ -9,25 +9,23 @@ import pytest
 
 from graphs.controller import SOLVER as CONTROLLER
 from graphs.verify import SOLVER as VERIFY
+from hybrid.config import Limits, ModelSettings, Price, RunConfig, ServiceOptions
 from hybrid.messages import AssistantMessage, Message, TokenUsage, ToolCall, images_of, parts_of
-from hybrid.models.base import CallKey, ModelSettings
+from hybrid.models.base import CallKey
 from hybrid.models.images import arrange
-from hybrid.models.prices import Price
 from hybrid.models.providers import image_tokens
 from hybrid.models.text_protocol import describe
 from hybrid.models.tokens import text_tokens, tools_json
 from hybrid.prompts import REASONING
 from hybrid.registry import load
-from hybrid.running.config import RunConfig
 from hybrid.running.estimate import SolverEstimate, Spent, estimate
 from hybrid.running.replies import REPLIES, RunReplies
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from hybrid.serving.service import ServiceOptions
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.captions import RunCaptions, captioner_sha256
 from hybrid.solving.context import BESIDE
-from hybrid.solving.solver import Limits, Solver, SolverContext
+from hybrid.solving.solver import Solver, SolverContext
 from hybrid.tool import Tool
 from hybrid.types import Json, Kind, Prompt, Reply
 

@@ -16,16 +16,14 @@ pytest.importorskip("mcp")
 
 from mcp.types import LATEST_PROTOCOL_VERSION
 
+from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ToolCall, images_of
-from hybrid.models import ModelSettings
 from hybrid.report.collect import collect_run
-from hybrid.running.config import RunConfig
 from hybrid.running.estimate import estimate
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, carry_out
-from hybrid.serving.service import ServiceOptions
 from hybrid.solving.controls import BLANK_TEXT
 from hybrid.types import Fault, Step
 from tests.hybrid.integrations.served import (
@@ -199,7 +197,7 @@ def test_the_menu_without_names_has_those_that_take_an_image(planned: Planned, s
         ({"mcp_images": {"strange_x": "image"}}, "--mcp-image strange_x: there is no such foreign tool"),
         ({"twice": True}, "there is a server strange already"),
         ({"mcp": ("http:///mcp",)}, "the address names no host"),
-        ({"mcp": ("'",)}, "is no command line"),
+        ({"mcp": ("'",)}, "no command line"),
         ({"mcp": ("x=",)}, "give an address"),
         ({"mcp": (shlex.join(["x=" + sys.executable, "-c", "print('no'); raise SystemExit('why')"]),)}, "it said: why"),
         ({"engine": "ray"}, "not by --engine ray"),

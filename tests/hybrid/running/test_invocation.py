@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from hybrid.config import RunConfig, ServiceOptions
 from hybrid.log.manifest import Invocation, read_manifest
-from hybrid.running.config import RunConfig
 from hybrid.running.invocation import command_line, commit_of
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from hybrid.serving.service import ServiceOptions
 
 
 def quiet(solver: str, finished: int, total: int) -> None:

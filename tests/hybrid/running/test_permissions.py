@@ -9,11 +9,11 @@ import pytest
 
 from hybrid.benchmarks.base import BenchmarkCard, ImageSource
 from hybrid.errors import UsageError
-from hybrid.image_sets import is_known
 from hybrid.registry import load, names
 from hybrid.running import permissions
 from hybrid.running.permissions import Caveat
 from hybrid.tool import BackendCard, Provenance, Tool
+from hybrid.tool.image_sets import is_known
 from hybrid.weights import provenance_of, weights_in_use
 
 LEARNED = {"depth": "learned:1:abc"}

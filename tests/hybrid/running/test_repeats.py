@@ -7,15 +7,13 @@ from typing import Any
 import pytest
 
 from hybrid.benchmarks.base import AS_PAPERS
+from hybrid.config import ModelSettings, RunConfig, ServiceOptions, identity_of
 from hybrid.errors import Outage, UsageError
-from hybrid.models.base import ModelSettings
-from hybrid.running.config import RunConfig, identity_of
 from hybrid.running.estimate import estimate
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import execute
 from hybrid.scoring.compare import ComparisonOptions, SolverPair, compare
 from hybrid.scoring.score import score_run
-from hybrid.serving.service import ServiceOptions
 
 WARM = ModelSettings(base_url="http://127.0.0.1:9/v1", temperature=1.0, seed=3)
 
@@ -42,7 +40,8 @@ def quiet(solver: str, finished: int, total: int) -> None:
 
 def answered(run: ResolvedRun, fakes: Any, replies: list[Any]) -> tuple[ResolvedRun, Any]:
     model = fakes.QueueModel(replies)
-    return replace(run, resources=replace(run.resources, model=model), config=replace(run.config, concurrency=1)), model
+    config = replace(run.config, concurrency=1)
+    return replace(run, resources=replace(run.resources, config=config, model=model)), model
 
 
 def said(run: ResolvedRun, solver: str) -> list[str]:

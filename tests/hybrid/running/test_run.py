@@ -13,13 +13,11 @@ from typing import Any
 
 import pytest
 
+from hybrid.config import RunConfig, ServiceOptions, ToolOutput, digest
 from hybrid.errors import Outage, UsageError
 from hybrid.models.base import ModelRefused
-from hybrid.running.config import RunConfig, digest
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import UnfinishedQuestion, bounded, execute
-from hybrid.serving.service import ServiceOptions
-from hybrid.solving.controls import ToolOutput
 from hybrid.types import BrokenQuestion, Outcome
 
 
@@ -136,10 +134,10 @@ KILLED = """
 import asyncio, sys
 from dataclasses import replace
 from pathlib import Path
-from hybrid.running.config import RunConfig
+from hybrid.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from hybrid.serving.service import ServiceOptions
+from hybrid.config import ServiceOptions
 
 class Stalling:
     def __init__(self, inner, answers):

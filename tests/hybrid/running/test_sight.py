@@ -8,16 +8,14 @@ from typing import Any
 
 import pytest
 
+from hybrid.config import Price, RunConfig, ServiceOptions
 from hybrid.errors import Outage, UsageError
 from hybrid.messages import AssistantMessage, ImagePart, TokenUsage, images_of
 from hybrid.models.base import ModelRefused
-from hybrid.models.prices import Price
-from hybrid.running.config import RunConfig
 from hybrid.running.estimate import estimate
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, carry_out
 from hybrid.running.sight import PROBE_NUMBER, PROBE_TEXT
-from hybrid.serving.service import ServiceOptions
 from hybrid.solving.budgets import RunMeter
 from hybrid.types import Json
 
@@ -61,7 +59,9 @@ def config(tmp_path: Path, fakes: Any) -> RunConfig:
 def asked(config: RunConfig, fakes: Any, *replies: Any, served: bool = True) -> tuple[ResolvedRun, Any]:
     """A run whose model says these in order."""
     run, queue = prepare(config), fakes.QueueModel(list(replies))
-    facts = replace(run.resources, model=Served(queue) if served else queue, price=Price(1.0, 1.0))
+    settings = replace(run.config.model_settings, price=Price(1.0, 1.0))
+    config = replace(run.config, model_settings=settings)
+    facts = replace(run.resources, config=config, model=Served(queue) if served else queue)
     return replace(run, resources=replace(facts, run_meter=RunMeter())), queue
 
 

@@ -9,17 +9,15 @@ from typing import Any
 import pytest
 
 from hybrid.benchmarks.base import ScoreOptions
+from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.images import home
 from hybrid.log.attempts import Unfinished
 from hybrid.log.codec import to_json
 from hybrid.messages import AssistantMessage, Message
-from hybrid.models import ModelSettings
 from hybrid.models.base import CallKey
-from hybrid.running.config import RunConfig
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import execute
 from hybrid.scoring.score import score_run
-from hybrid.serving.service import ServiceOptions
 from hybrid.tool import Tool
 from hybrid.types import Json
 

@@ -12,10 +12,10 @@ import pytest
 
 import hybrid
 import tools
+from hybrid.config import ServiceOptions
 from hybrid.errors import WeightsError
 from hybrid.registry import load, load_solver, names
 from hybrid.running.tools_in_use import ToolsInUse, tools_in_use
-from hybrid.serving.service import ServiceOptions
 from tools.rules import tools_asked
 
 ROOT = Path(hybrid.__file__).parent.parent
@@ -92,7 +92,7 @@ FACTS = """
 import json, sys
 from types import SimpleNamespace
 from hybrid.running.tools_in_use import tools_in_use
-from hybrid.serving.service import ServiceOptions
+from hybrid.config import ServiceOptions
 solver = SimpleNamespace(offers_menu=True, asks=lambda benchmark, routes: frozenset())
 found = tools_in_use({"one": solver}, "blink", ("crop",), ("crop",), ServiceOptions("classical"))
 print(json.dumps(found.metadata("one")))

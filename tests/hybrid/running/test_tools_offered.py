@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from hybrid.models import ModelSettings
+from hybrid.config import ModelSettings, RunConfig
 from hybrid.registry import load, names
-from hybrid.running.config import RunConfig
 from hybrid.running.estimate import estimate
 from hybrid.running.resolve import ResolvedRun, prepare
 

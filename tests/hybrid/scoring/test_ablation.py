@@ -12,7 +12,7 @@ import pytest
 from hybrid.errors import UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
-from hybrid.running.ablation import ablation
+from hybrid.running.many import ablation
 from hybrid.scoring.ablation import AblatedRun, AblationReport, ablation_at
 from hybrid.scoring.compare import unique
 from hybrid.scoring.pairing import Data
@@ -91,9 +91,12 @@ def test_the_table_by_hand() -> None:
     assert values(found, 0, "outcomes", "tool calls") == dict(zip(macro, (0, 10, 20, 30, 40), strict=True))
     alone = {"only depth": 0.35, "only crop": 0.0, "only ocr": 0.025}
     assert values(found, 1, "differences", "difference", "accuracy_macro") == pytest.approx(alone)
-    # The core sections of each comparison, what the ablation shows above all.
     titles = [table.title for table in found.tables()]
-    assert titles == 2 * ["blink: metrics", "blink: differences", "blink: tasks, by task", "blink: outcomes"]
+    assert titles == [
+        title
+        for name in ("full", "no tool")
+        for title in (f"blink: accuracy_macro, differences to {name}", "blink: accuracy by task")
+    ]
     assert found.tables()[0].notes[: len(found.conclusion())] == found.conclusion()
 
 

@@ -6,15 +6,14 @@ from typing import Any
 
 import pytest
 
+from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import UsageError
 from hybrid.log.attempts import attempt_line
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
-from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.scoring.calibrate import CountedAnswer, cases, measured, write_trust
-from hybrid.serving.service import ServiceOptions
 from hybrid.solving.answer_confidence import AS_CLAIMED, AnswerConfidence, fit
 from hybrid.solving.trust import MODEL, Curve, Key, Measured, Measurement, Trust, TrustFile, fold_of, read_trust
 from hybrid.types import Attempt, Exchange, Json, Kind, Prompt, Question, Reply, Step, StoredImage

@@ -16,12 +16,13 @@ from hybrid.registry import folders, look_in, names
 from hybrid.report.collect import collect_paths
 from hybrid.scoring import sections as package
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.reports import ComparisonReport, compare_paths
+from hybrid.scoring.conclusion_rows import SECTIONS as CONCLUDED
+from hybrid.scoring.headline import SECTIONS as SHOWN
+from hybrid.scoring.reports import MORE, ComparisonReport, compare_paths
 from hybrid.scoring.result import Result
 from hybrid.scoring.sections import gain, sections
 
 SECTIONS = package.__name__
-CORE = ["metrics", "differences", "tasks", "outcomes"]
 GAIN = "Does the gain come from what the tools say?"
 
 
@@ -35,8 +36,7 @@ def paths(tmp_path: Path, made_up_runs: Any) -> tuple[Path, ...]:
 def test_sections_are_read_in_their_order_each_under_its_heading(paths: tuple[Path, ...]) -> None:
     read = [section.name for section in sections()]
     assert sorted(read) == sorted(names(SECTIONS))
-    assert [name for name in read if name in CORE] == CORE
-    report = compare_paths(paths)
+    report = compare_paths(paths, all=True)
     made = [block.name for block in report.blocks()]
     assert made == [name for name in read if name in made]
     text = report.render()
@@ -52,7 +52,8 @@ def test_sections_are_read_in_their_order_each_under_its_heading(paths: tuple[Pa
 def test_json_has_every_row_and_every_conclusion(paths: tuple[Path, ...]) -> None:
     report = compare_paths(paths)
     told: Any = json.loads(json.dumps(report.as_json()))
-    assert set(told) == {"solvers", "results", "conclusions"}
+    assert set(told) == {"solvers", "results", "conclusion", "conclusions"}
+    assert [(one["id"], one["text"]) for one in told["conclusion"]] == [(one.id, one.text) for one in report.conclusion]
     assert len(told["results"]) == len(report.results) == len(report.rows())
     assert told["conclusions"] == {made.name: made.lead for made in report.sections if made.lead}
 
@@ -81,11 +82,20 @@ def test_only_what_was_asked_for(paths: tuple[Path, ...]) -> None:
         compare(paths[0], only=["gain"]).render()
 
 
-def test_brief_is_the_core_sections_without_tables_by_task(paths: tuple[Path, ...]) -> None:
-    report = compare(*paths, brief=True)
-    assert [block.name for block in report.blocks()] == CORE
-    # All that the section of tasks has is by task.
-    assert [table.title for table in report.tables() if "by task" in table.title] == ["blink: tasks, by task"]
+def test_the_answer_comes_first_and_the_rest_on_request(paths: tuple[Path, ...]) -> None:
+    report = compare(*paths)
+    text = report.render()
+    assert [table.names[0] for table in report.tables()] == ["solver", "task"]
+    places = [text.index(one.text[:40]) for one in report.conclusion]
+    assert places == sorted(places)
+    assert places[-1] < text.index("blink: accuracy_macro") < text.index("\ntask ")
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.endswith(f"{MORE}\n")
+    # No section is computed that is not printed.
+    assert set(package.computed(report.comparison)) == {*CONCLUDED, *SHOWN}
+    assert "More:" not in compare(*paths, all=True).render()
+    with pytest.raises(UsageError, match="--only and --all"):
+        compare(*paths, only=["gain"], all=True)
 
 
 @pytest.mark.parametrize("margin", [0, 1, -0.1, float("nan")])
@@ -116,7 +126,7 @@ def test_a_section_that_cannot_be_made_costs_no_other(
 ) -> None:
     before = {made.name for made in compare_paths(paths).sections}
     raising(monkeypatch, error)
-    report = compare_paths(paths)
+    report = compare_paths(paths, all=True)
     why = " ".join(str(error).split())
     told: Any = report.as_json()
     assert told["faults"] == {"gain": why}
@@ -126,6 +136,7 @@ def test_a_section_that_cannot_be_made_costs_no_other(
     assert why in text
     assert report.failed == (f"gain: {why}",)
     assert ",gain," not in report.render("csv")
+    assert f"warning: gain could not be made: {why}" in compare_paths(paths).render()
 
 
 def test_a_bug_is_not_taken_for_a_damaged_trace(paths: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,7 +218,7 @@ def own(tmp_path: Path) -> Iterator[None]:
 
 def test_a_statistic_is_one_file_and_in_every_form(own: None, paths: tuple[Path, ...], reference: Any) -> None:
     del own
-    report = compare_paths(paths)
+    report = compare_paths(paths, all=True)
     title, lead, about = (
         *("How many answers can be read?", "controller has 15 readable answers."),
         "An answer is read where a parser finds one.",

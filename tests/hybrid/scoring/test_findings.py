@@ -8,16 +8,15 @@ from typing import Any
 import pytest
 
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
+from hybrid.config import RunConfig, ServiceOptions
 from hybrid.log.attempts import attempt_line
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
-from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.scoring.findings import GRADED, NO_TRACE, Heard, as_asked, hear, heard, recorded_answer, rules
 from hybrid.scoring.score import Scored, score_run
 from hybrid.scoring.traces import TracedCall, calls_of
-from hybrid.serving.service import ServiceOptions
 from hybrid.types import (
     Attempt,
     Box,

@@ -15,17 +15,16 @@ from hypothesis import strategies as st
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.cli import cli
+from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import DataError, NotRecorded, Outage, UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.messages import AssistantMessage
 from hybrid.models.base import CallKey, ModelRefused, prompt_sha256
-from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.scoring.judge import TEXTS, Judged, UnreadReply, answer_in, ask_judge, judge_prompt, judge_run
 from hybrid.scoring.readings import ReplyReading, can_be_judged, read_readings, reply_sha256, with_readings
 from hybrid.scoring.score import Scored, import_run, score_run
-from hybrid.serving.service import ServiceOptions
 from hybrid.texts import read_texts, text_hash
 from hybrid.types import LETTERS, Exchange, Kind, Outcome, Prompt, Reply
 

@@ -28,7 +28,7 @@ def report(tmp_path: Path, made_up_runs: Any) -> ComparisonReport:
         changed(made_up_runs.from_letters(tmp_path / name, LETTERS), identity={"model": {"model": model}})
         for name, model in MODELS.items()
     ]
-    return compare_paths(paths)
+    return compare_paths(paths, all=True)
 
 
 def test_names_carry_the_model(report: ComparisonReport) -> None:
@@ -65,7 +65,7 @@ def test_a_table_of_models_by_tasks(report: ComparisonReport) -> None:
 
 def test_one_model_needs_no_such_table(tmp_path: Path, made_up_runs: Any) -> None:
     made = made_up_runs.from_letters(tmp_path / "one", LETTERS)
-    told = compare_paths([made.path])
+    told = compare_paths([made.path], all=True)
     assert told.tables()[0].title == "blink: metrics"
     assert [one.solver for one in told.solvers] == ["mllm", "specialist"]
 
@@ -75,11 +75,16 @@ def test_a_label_of_a_tool_is_of_the_solvers_that_may_call_it(tmp_path: Path, ma
     labels = ["non-commercial: depth, ocr", "generated questions"]
     tools = {"mllm": {"tools": {}}, "specialist": {"tools": {"depth": {}}}, "controller": {"tools": {"ocr": {}}}}
     changed(made, labels=labels, solvers=tools)
-    told = compare_paths([made.path])
+    told = compare_paths([made.path], all=True)
     assert {one.solver: one.labels for one in told.solvers} == {
         "mllm": ("generated questions",),
         "specialist": ("non-commercial: depth", "generated questions"),
     }
     # Named as before, and said above the tables whose it is.
     title = "blink: metrics [generated questions; specialist: non-commercial: depth]"
-    assert told.tables()[0].title == score_paths([made.path]).tables()[0].title == title
+    assert told.tables()[0].title == title
+    assert (
+        score_paths([made.path])
+        .render()
+        .startswith("warning: generated questions\nwarning: specialist: non-commercial: depth\n")
+    )

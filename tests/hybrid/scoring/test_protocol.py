@@ -10,17 +10,16 @@ import pytest
 
 from hybrid.answers import parse
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
+from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.errors import UsageError
 from hybrid.messages import AssistantMessage, Message
-from hybrid.models.base import CallKey, ModelSettings
+from hybrid.models.base import CallKey
 from hybrid.prompts import FORMAT_LINES, Wording, bare
 from hybrid.registry import load, names
-from hybrid.running.config import RunConfig
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import execute
 from hybrid.scoring.judge import judge_run
 from hybrid.scoring.score import score_run
-from hybrid.serving.service import ServiceOptions
 from hybrid.tool import Tool
 from hybrid.types import Exchange, Json, Kind, Outcome, Prompt, Question, Reply
 

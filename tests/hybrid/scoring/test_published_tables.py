@@ -4,9 +4,9 @@ import pytest
 from click.testing import CliRunner
 
 from hybrid.cli import cli
+from hybrid.display.tables import NONE
 from hybrid.scoring.published import Published, published
 from hybrid.scoring.published_tables import WIDEST, published_tables
-from hybrid.tables import NONE
 
 
 def cell(who: str, metric: str, value: float, note: str = "", source: str = "Table 1", **changes: str) -> Published:
@@ -48,7 +48,9 @@ def test_every_cell_of_a_benchmark_is_shown_once(name: str) -> None:
 
 
 def test_the_command_prints_them_after_the_card() -> None:
-    result = CliRunner().invoke(cli, ["benchmarks", "show", "blink"], standalone_mode=False, catch_exceptions=False)
+    result = CliRunner().invoke(
+        cli, ["benchmarks", "show", "blink", "--all"], standalone_mode=False, catch_exceptions=False
+    )
     card, _, tables = result.stdout.partition("published, Table 1")
     assert "settings (--setting KEY=VALUE)" in card
     assert "95.70 [2]" in tables

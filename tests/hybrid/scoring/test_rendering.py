@@ -11,12 +11,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.base import MetricCard
+from hybrid.display.tables import Table, as_text
 from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.rendering import COLUMNS, as_csv, named, neutral, printed, tables_of
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.result import FRACTION, QUESTIONS, Result, Section, SectionResult
 from hybrid.scoring.score import Scored
-from hybrid.tables import Table, as_text
 
 DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
@@ -43,8 +43,8 @@ def found(tmp_path_factory: pytest.TempPathFactory, made_up_runs: Any) -> Compar
     return compare_paths([path], allow_failed=True).comparison
 
 
-def tables(found: Comparison, *rows: Result, section: Section = SECTION, brief: bool = False) -> tuple[Table, ...]:
-    return tables_of(found, SectionResult(section, rows), brief=brief)
+def tables(found: Comparison, *rows: Result, section: Section = SECTION) -> tuple[Table, ...]:
+    return tables_of(found, SectionResult(section, rows))
 
 
 def row(quantity: str, value: float | None, solver: str = "mllm", unit: str = FRACTION, **fields: Any) -> Result:
@@ -96,15 +96,13 @@ def test_the_rule_of_the_tables_comes_first_and_the_other_has_its_value_alone(fo
     assert (table.names[1], table.rows[0][1:]) == ("share, none = wrong", ("0.250", "[0.10, 0.40]", "0.500"))
 
 
-def test_groups_have_a_table_of_their_own_that_brief_leaves_out(found: Comparison) -> None:
+def test_groups_have_a_table_of_their_own(found: Comparison) -> None:
     overall, by_task = row("share", 0.5), row("share", 0.25, group="Jigsaw")
     whole, tasks = tables(found, overall, by_task)
     assert (whole.names, tasks.names) == (("solver", "share"), ("solver", "task", "share"))
     assert tasks.title == "blink: made up (specialist: 1 of 6 failed), by task"
     # What the section explains stands once.
     assert (whole.notes, tasks.notes) == (("share: of all cups.", "cups: whole ones."), ())
-    assert tables(found, overall, by_task, brief=True) == (whole,)
-    assert len(tables(found, by_task, brief=True)) == 1
     by = replace(found, options=ComparisonOptions(by="granularity"))
     assert tables(by, by_task)[0].names == ("solver", "granularity", "share")
 
@@ -223,7 +221,7 @@ def test_names_of_solvers_and_tasks_are_harmless_in_a_spreadsheet(found: Compari
 @pytest.mark.parametrize("form", ["text", "narrow", "markdown", "latex", "csv"])
 def test_every_form_has_every_section_of_real_runs(tmp_path: Path, made_up_runs: Any, form: str) -> None:
     made = made_up_runs.write(tmp_path, "blink", size=4, repeats=2, samples=3)
-    report = compare_paths(made.paths)
+    report = compare_paths(made.paths, all=True)
     text = report.render(form)
     for section in report.sections:
         assert (section.name if form == "csv" else section.section.title.split(",")[0][:60]) in text

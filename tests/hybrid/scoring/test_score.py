@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK
+from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import DataError, Outage, UsageError
 from hybrid.log.codec import codec
 from hybrid.log.folder import RunFolder
-from hybrid.running.config import RunConfig
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import execute
 from hybrid.scoring.pairing import Data
@@ -30,7 +30,6 @@ from hybrid.scoring.score import (
     write_submission,
 )
 from hybrid.scoring.tally import wall_seconds
-from hybrid.serving.service import ServiceOptions
 from hybrid.types import Cell, Metric, Outcome, Prompt, Question
 
 OPTIONS = ScoreOptions()

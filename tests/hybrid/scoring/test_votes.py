@@ -8,16 +8,14 @@ from typing import Any
 import pytest
 
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark
-from hybrid.models.base import ModelSettings
+from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.registry import load
-from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.scoring.compare import Comparison, compare
 from hybrid.scoring.score import score_run
 from hybrid.scoring.sections.sampling import SECTION
 from hybrid.scoring.votes import voted_questions
-from hybrid.serving.service import ServiceOptions
 from tests.hybrid.scoring.sections.rows import by_quantity
 
 RIGHT = {1: "(A)", 2: "(B)", 3: "(A)"}

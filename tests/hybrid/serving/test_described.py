@@ -10,13 +10,14 @@ import pytest
 
 import tools
 from hybrid import registry
+from hybrid.config import ServiceOptions
 from hybrid.errors import ToolError, UsageError
 from hybrid.images import ImageStore
 from hybrid.registry import described_by, load, look_also_in
 from hybrid.running.tools_in_use import tools_in_use
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.described import Describer
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.serving.sources import code_of
 from hybrid.solving.solver import Solver
 from hybrid.types import Fault

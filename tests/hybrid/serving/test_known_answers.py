@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hybrid.config import BackendChoice
 from hybrid.errors import ToolError, WeightsError
 from hybrid.serving.known_answers import check_once, failures, run_checks
-from hybrid.serving.loader import BackendChoice, Loader
+from hybrid.serving.loader import Loader
 from hybrid.tool import Args, BackendCard, Card, CheckCase, Evidence, KnownAnswer, Request, Tool
 from hybrid.types import Fault
 

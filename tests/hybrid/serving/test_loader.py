@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from hybrid.config import BackendChoice, ServiceOptions
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache, entries
-from hybrid.serving.loader import BackendChoice, Loader
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.loader import Loader
+from hybrid.serving.service import ToolService
 from hybrid.tool import Evidence, Request
 from hybrid.types import ImageRef
 
@@ -131,7 +132,8 @@ import numpy as np
 from hybrid.serving.cache import FindingCache
 from hybrid.images import ImageStore
 from hybrid.registry import load
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.config import ServiceOptions
+from hybrid.serving.service import ToolService
 from hybrid.types import ImageRef
 
 async def ask(service, number):

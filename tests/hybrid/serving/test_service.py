@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hybrid.config import ServiceOptions
 from hybrid.errors import DataError, ToolError, WeightsError
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache, key_of
 from hybrid.serving.executor import ToolCall
-from hybrid.serving.loader import Answering
+from hybrid.serving.loader import BackendIdentity
 from hybrid.serving.pipeline import Pipeline
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.timing import Stopwatch
 from hybrid.tool import Args, Need, Tool
 from hybrid.types import Fault, Finding, StoredImage
@@ -143,7 +144,7 @@ from hybrid.serving.cache import FindingCache
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.executor import ToolCall
-from hybrid.serving.loader import Answering
+from hybrid.serving.loader import BackendIdentity
 from hybrid.serving.pipeline import Pipeline
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.types import ImageRef
@@ -401,19 +402,19 @@ class NotReached:
 
     timeout_s = float("inf")
 
-    def __init__(self, answering: Answering) -> None:
+    def __init__(self, answering: BackendIdentity) -> None:
         self.notices: list[str] = []
         self.asked: list[str] = []
         self._answering = answering
 
-    async def load(self, tool: Tool, watch: Stopwatch) -> Answering:
+    async def load(self, tool: Tool, watch: Stopwatch) -> BackendIdentity:
         self.asked.append("load")
         return self._answering
 
     async def need_args(self, *_: Any) -> None:
         self.asked.append("need")
 
-    async def find(self, call: ToolCall, watch: Stopwatch) -> tuple[Finding, Answering]:
+    async def find(self, call: ToolCall, watch: Stopwatch) -> tuple[Finding, BackendIdentity]:
         self.asked.append("find")
         raise ToolError("it is asked", Fault.TOOL_ERROR)
 
@@ -427,14 +428,14 @@ class NotReached:
 @pytest.mark.parametrize(
     ("answering", "asked"),
     [
-        (Answering("classical", "7", "cpu"), ["load"]),
-        (Answering("classical", "8", "cpu"), ["load", "find"]),
-        (Answering("classical", "7", "cuda"), ["load", "find"]),
-        (Answering("learned", "1", "cpu"), ["load", "find"]),
+        (BackendIdentity("classical", "7", "cpu"), ["load"]),
+        (BackendIdentity("classical", "8", "cpu"), ["load", "find"]),
+        (BackendIdentity("classical", "7", "cuda"), ["load", "find"]),
+        (BackendIdentity("learned", "1", "cpu"), ["load", "find"]),
     ],
 )
 async def test_of_a_tool_with_weights_the_executor_says_whose_findings_are_looked_up(
-    fakes: Any, service: Make, answering: Answering, asked: list[str]
+    fakes: Any, service: Make, answering: BackendIdentity, asked: list[str]
 ) -> None:
     plain, network = fakes.CountingBackend(draw=True), fakes.CountingBackend()
     tool = fakes.counter(network, kind="learned", fallback=plain)

@@ -14,10 +14,11 @@ import pytest
 
 import hybrid
 import tools
+from hybrid.config import ServiceOptions
 from hybrid.images import ImageStore
 from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.serving.sources import Sources, code_of, imports
 from hybrid.tool import Need
 

@@ -13,10 +13,11 @@ from weakref import WeakSet
 import numpy as np
 import pytest
 
+from hybrid.config import ServiceOptions
 from hybrid.errors import Outage, ToolError
 from hybrid.images import ImageStore
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.serving.stages import checked, tool_errors
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Request, Stages, Tool
 from hybrid.types import Box, Fault, Finding

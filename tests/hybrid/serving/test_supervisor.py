@@ -19,14 +19,15 @@ from typing import Any
 import pytest
 
 import tools
+from hybrid.config import ServiceOptions
+from hybrid.display.loading import OTHER_BARS, loading_shown_by
 from hybrid.errors import Outage, ToolError, UsageError
 from hybrid.images import ImageStore
-from hybrid.loading import OTHER_BARS, loading_shown_by
 from hybrid.registry import load
 from hybrid.secrets import keep_secret
 from hybrid.serving import supervisor
 from hybrid.serving.cache import FindingCache, codec
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.timing import CallTime
 from hybrid.types import Fault, Finding
 
@@ -480,7 +481,7 @@ def test_a_tool_that_never_returns_does_not_keep_a_program_without_a_worker_aliv
     marks = tmp_path / "marks"
     marks.mkdir()
     script = WITH_A_FAULT + textwrap.dedent(f"""
-        service = ToolService(store, FindingCache(None, store), ServiceOptions("classical", timeout_s=2.0))
+        service = ToolService(store, FindingCache(None, store), ServiceOptions("classical", timeout_s=6.0))
         try:
             asyncio.run(service.call(tool, tool.parse({{"fault": "marked_sleep", "marks": {str(marks)!r}}}), refs))
         except HybridError as error:
@@ -491,7 +492,7 @@ def test_a_tool_that_never_returns_does_not_keep_a_program_without_a_worker_aliv
         [sys.executable, "-c", script, str(folder), str(tmp_path)],
         cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
-    assert (done.returncode, done.stdout, done.stderr) == (0, "faulty did not answer within 2 s\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "faulty did not answer within 6 s\n", "")
     assert len(list(marks.iterdir())) == 1
 
 

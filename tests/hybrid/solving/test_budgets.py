@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.config import RunLimits
 from hybrid.errors import Outage
-from hybrid.solving.budgets import RunBudgetSpent, RunLimits, RunMeter
+from hybrid.solving.budgets import RunBudgetSpent, RunMeter
 from hybrid.types import Usage
 
 ONE = Usage(model_calls=1, input_tokens=7, output_tokens=3, cost_usd=0.5)

@@ -12,17 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baselines.mllm import Mllm
+from hybrid.config import Limits, Price, RunLimits, ServiceOptions
 from hybrid.errors import Outage
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ImagePart, UserMessage
 from hybrid.models.base import CallKey
-from hybrid.models.prices import Price
-from hybrid.prompts import Wording
 from hybrid.running.replies import RunReplies, read_captions
 from hybrid.secrets import keep_secret
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
-from hybrid.solving.budgets import RunLimits, RunMeter
+from hybrid.serving.service import ToolService
+from hybrid.solving.budgets import RunMeter
 from hybrid.solving.captions import (
     CAPTION,
     CAPTION_CALL,
@@ -33,8 +32,8 @@ from hybrid.solving.captions import (
     described,
 )
 from hybrid.solving.controls import Control
-from hybrid.solving.session import Resources, Session
-from hybrid.solving.solver import Limits, Log
+from hybrid.solving.session import Session
+from hybrid.solving.solver import Log
 from hybrid.types import Fault, ImageRef, Kind, Outcome, Prompt, Reply, StoredImage
 
 SHA = "a" * 64
@@ -230,15 +229,11 @@ def ask(service: ToolService, fakes: Any) -> Ask:
     refs = fakes.refs(service.store, 1, 2)
 
     async def one(number: int = 1, **changes: Any) -> Reply:
-        options: dict[str, Any] = {
-            "control": Control(service),
-            "tools_offered": (),
-            "wording": Wording(),
-            "limits": Limits(),
-        }
         question = fakes.question(f"q{number}", images=tuple(ref.image for ref in refs))
         prompt = Prompt((question.text, *refs), Kind.CHOICE, question.choices)
-        return await Session(question, Mllm("caption"), Resources(**{**options, **changes})).ask(prompt)
+        return await Session(
+            question, Mllm("caption"), fakes.resources(**{"control": Control(service), **changes})
+        ).ask(prompt)
 
     return one
 
@@ -336,7 +331,7 @@ async def test_captions_are_words_where_answers_are_likelihoods(ask: Ask, fakes:
 
 def test_a_reply_without_captions_has_no_caption_step(service: ToolService, fakes: Any) -> None:
     refs = fakes.refs(service.store, 1)
-    shared = Resources(fakes.QueueModel(["Answer: (A)"]), Control(service), (), Wording(), Limits())
+    shared = fakes.resources(fakes.QueueModel(["Answer: (A)"]), Control(service))
     shared = replace(shared, captioner=fakes.QueueModel([]))
     question = fakes.question("q", images=(refs[0].image,))
     prompt = Prompt((question.text, *refs), Kind.CHOICE, question.choices)

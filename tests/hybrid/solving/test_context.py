@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.config import ServiceOptions
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.prompts import Wording
 from hybrid.registry import load_solver, solver_names
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.solving.context import BESIDE, NOTHING, SuppliedTexts, read_supplied, refuse_missing
 from hybrid.solving.controls import Control
-from hybrid.solving.session import Resources, Session
-from hybrid.solving.solver import Limits
+from hybrid.solving.session import Session
 from hybrid.types import ImageRef, Kind, Prompt
 
 IDS = st.text(st.characters(codec="utf-8", exclude_characters="#"), min_size=1, max_size=8)
@@ -100,7 +100,7 @@ def test_every_solver_shows_it_after_the_prompt_and_before_the_closing_words(
     prompt = Prompt((question.text, ImageRef("img:1", image)), Kind.CHOICE, question.choices, route=question.route)
     model = fakes.QueueModel([*(["a picture"] if name == "caption" else []), "Answer: (A)", "Answer: (A)"])
     texts = SuppliedTexts({"q1": "Two cats on a mat."})
-    shared = Resources(model, Control(service), (), Wording(), Limits(), context=texts)
+    shared = fakes.resources(model, Control(service), context=texts)
     reply = asyncio.run(Session(question, load_solver(name), shared).ask(prompt))
     service.close()
     opening = next(
@@ -122,7 +122,7 @@ def test_a_solver_without_a_model_is_told_nothing(tmp_path: Path, fakes: Any) ->
     service = ToolService(store, FindingCache(None, store), ServiceOptions("classical", threads=1))
     question = fakes.question("q1")
     prompt = Prompt((question.text,), Kind.CHOICE, question.choices)
-    shared = Resources(None, Control(service), (), Wording(), Limits(), context=SuppliedTexts({"q1": "x"}))
+    shared = fakes.resources(None, Control(service), context=SuppliedTexts({"q1": "x"}))
     reply = asyncio.run(Session(question, load_solver("chance"), shared).ask(prompt))
     service.close()
     assert reply.steps == ()

@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ConfigDict
 
+from hybrid.config import ServiceOptions, ToolOutput
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
-from hybrid.solving.controls import BLANK_TEXT, ORACLE_ANSWER, Control, Perfect, Subject, ToolOutput, clip, partners
-from hybrid.tool_args import Args
+from hybrid.serving.service import ToolService
+from hybrid.solving.controls import BLANK_TEXT, ORACLE_ANSWER, Control, Perfect, Subject, clip, partners
+from hybrid.tool.args import Args
 from hybrid.types import Kind, Prompt, Question, StoredImage
 
 

@@ -10,12 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from hybrid.images import ImageStore
-from hybrid.joining import OURS, Joint
+from hybrid.images import OUR_JOINT, ImageStore, Joint
 from hybrid.solving.image_forms import STRIP_PX, shown_parts, side_by_side
 from hybrid.types import ImageRef, Kind, Prompt
 
-GAP_PX = OURS.gap_px
+GAP_PX = OUR_JOINT.gap_px
 
 
 @dataclass

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from hybrid.running.config import RunConfig
+from hybrid.config import RunConfig, ServiceOptions, ToolOutput
 from hybrid.running.engine import attempt_question
 from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.serving.service import ServiceOptions
-from hybrid.solving.controls import Subject, ToolOutput
+from hybrid.solving.controls import Subject
 from hybrid.solving.solver import Solver, SolverContext
 from hybrid.types import Prompt, Question, Reply
 

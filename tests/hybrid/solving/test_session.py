@@ -10,20 +10,20 @@ from typing import Any
 
 import pytest
 
+from hybrid.config import ImageForm, Limits, Price, RunConfig, ServiceOptions
 from hybrid.errors import BudgetSpent, NotRecorded, Outage, ToolError
 from hybrid.images import ImageStore
 from hybrid.messages import images_of
 from hybrid.models.base import prompt_sha256
-from hybrid.models.prices import Price
-from hybrid.prompts import FORMAT_LINES, Wording
+from hybrid.prompts import FORMAT_LINES
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.solving.call_tool import find_tool, loaded_tool
 from hybrid.solving.controls import Control, Subject
 from hybrid.solving.self_consistency import confidence_in
 from hybrid.solving.session import Resources, Session, seed_of
-from hybrid.solving.solver import ImageForm, Limits, SolverContext
+from hybrid.solving.solver import SolverContext
 from hybrid.solving.trust import Measured, Measurement, TrustFile, fold_of
 from hybrid.timing import CallTime, waiting
 from hybrid.tool import Args, Tool
@@ -80,14 +80,8 @@ def start(service: ToolService, question: Question, fakes: Any) -> Start:
     """`start(play, replies=[...], limits=...)` is a session of the question."""
 
     def make(play: Play, replies: Any = (), model: Any = None, **changes: Any) -> Session:
-        options: dict[str, Any] = {
-            "control": Control(service),
-            "tools_offered": (),
-            "wording": Wording(),
-            "limits": Limits(),
-        }
         chosen = model if model is not None else fakes.QueueModel(list(replies))
-        return Session(question, Scripted(play), Resources(model=chosen, **{**options, **changes}))
+        return Session(question, Scripted(play), fakes.resources(chosen, **{"control": Control(service), **changes}))
 
     return make
 
@@ -422,7 +416,7 @@ async def test_an_outage_or_a_defect_is_nobodys_answer(start: Start, prompt: Pro
 
 
 async def test_without_a_model_nothing_is_recorded(service: ToolService, question: Question, prompt: Prompt) -> None:
-    session = Session(question, Scripted(say), Resources(None, Control(service), (), Wording(), Limits()))
+    session = Session(question, Scripted(say), Resources(RunConfig(""), None, Control(service)))
     assert (await session.ask(prompt)).outcome is Outcome.NOT_RECORDED
 
 

@@ -17,15 +17,12 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
+from hybrid.config import Limits, RunConfig, ServiceOptions, parse_model_args
 from hybrid.errors import Outage, ToolError, UsageError
 from hybrid.messages import AssistantMessage, TokenUsage, ToolCall
-from hybrid.models.base import parse_model_args
-from hybrid.running.config import RunConfig
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, carry_out
 from hybrid.secrets import keep_secret
-from hybrid.serving.service import ServiceOptions
-from hybrid.solving.solver import Limits
 from hybrid.tracing import ModelCallBegun, RunBegun, ToolCallBegun, span
 from hybrid.tracing.open_telemetry import kept
 from hybrid.types import Fault, Usage

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hybrid.config import ServiceOptions
 from hybrid.images import ImageStore
 from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.tool import Request, Stages, Tool
 from hybrid.types import ImageRef, Json
 

@@ -15,10 +15,11 @@ from scipy.stats import binom
 
 from hybrid.benchmarks.blink.sample import item
 from hybrid.cli import cli
+from hybrid.config import BackendChoice
 from hybrid.errors import WeightsError
 from hybrid.registry import load, names
 from hybrid.serving.known_answers import Checked, failures, run_checks
-from hybrid.serving.loader import BackendChoice, Loader
+from hybrid.serving.loader import Loader
 from hybrid.tool import CheckCase, Evidence, Pixels, Tool
 from tools._shared.known_answers import DEPTH_ANSWERS, SEED
 from tools._shared.target_heat import SearchInput

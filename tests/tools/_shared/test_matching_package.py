@@ -13,9 +13,10 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from hybrid.config import BackendChoice
 from hybrid.errors import WeightsError
 from hybrid.registry import load
-from hybrid.serving.loader import BackendChoice, Loader
+from hybrid.serving.loader import Loader
 from hybrid.tool import Pixels, Request
 from hybrid.weights import backends_in_use
 from tools._shared.match_models import DEFAULT_WEIGHTS, MatchModel, open_matcher

@@ -10,12 +10,11 @@ from hybrid.answers import parse
 from hybrid.answers.views import ViewPlan
 from hybrid.benchmarks.actiview.views import GRIDS as THEIRS
 from hybrid.benchmarks.base import ScoreOptions
+from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import NoBackend
-from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.scoring.score import score_run
-from hybrid.serving.service import ServiceOptions
 from hybrid.types import Finding, ImageRef, Kind, Prompt, StoredImage
 from tools.rules import ask_specialists as ask_rules
 from tools.rules.actiview import GRIDS

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from hybrid.answers import parse
 from hybrid.benchmarks.base import ScoreOptions
+from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import NoBackend
-from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.scoring.score import score_run
-from hybrid.serving.service import ServiceOptions
 from hybrid.solving.answer_confidence import AnswerConfidence
 from hybrid.types import LETTERS, Box, Finding, Given, ImageRef, Kind, Prompt, Scanpath, StoredImage
 from tools._shared.boxes import overlap

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import NoBackend
-from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from hybrid.serving.service import ServiceOptions
 from hybrid.types import Finding, ImageRef, Kind, Outcome, Prompt, StoredImage
 from tools.rules import ask_specialists as ask_rules
 from tools.rules._shared.options_in_words import refusing, written_choice

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import NoBackend, WeightsError
 from hybrid.images import ImageStore
 from hybrid.registry import load
-from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.tool import Tool
 from hybrid.types import ImageRef, Outcome
 from hybrid.weights import backends_in_use

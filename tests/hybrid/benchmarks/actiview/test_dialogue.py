@@ -15,15 +15,15 @@ from hybrid.benchmarks.actiview import BENCHMARK, ActiView
 from hybrid.benchmarks.actiview.dialogue import dialogue_of, retrace
 from hybrid.benchmarks.actiview.sample import write
 from hybrid.benchmarks.base import ScoreOptions
+from hybrid.config import Limits, RunConfig, ServiceOptions
 from hybrid.errors import ToolError
 from hybrid.images import ImageStore
-from hybrid.prompts import Wording
 from hybrid.running.data import mount, questions
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
 from hybrid.solving.session import Resources, Session
-from hybrid.solving.solver import Limits, SolverContext
+from hybrid.solving.solver import SolverContext
 from hybrid.types import Exchange, Fault, Kind, Outcome, Prompt, Question, Reply
 
 
@@ -315,7 +315,7 @@ def test_no_tool_and_no_solver_reaches_a_view_before_it_is_revealed(
         question = replace_start(question, 1)
     solver = Prying(replies)
     service = ToolService(store, FindingCache(None, store), ServiceOptions())
-    resources = Resources(None, Control(service, "real"), (), Wording(), Limits(tool_calls=100))
+    resources = Resources(RunConfig("", limits=Limits(tool_calls=100)), None, Control(service, "real"))
     session = Session(question, solver, resources)
     exchanges = asyncio.run(BENCHMARK.dialogue(question.asked(), session.ask))
     service.close()

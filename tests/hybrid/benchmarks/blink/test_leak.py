@@ -11,15 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.blink import BENCHMARK
+from hybrid.config import ServiceOptions
 from hybrid.images import ImageStore
 from hybrid.log.codec import codec
-from hybrid.prompts import Wording
 from hybrid.registry import load, load_solver
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
-from hybrid.solving.session import Resources, Session
-from hybrid.solving.solver import Limits
+from hybrid.solving.session import Session
 from hybrid.types import Outcome, Prompt, Question, Reply
 
 JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=8), st.lists, max_leaves=4)
@@ -75,7 +74,7 @@ async def test_no_model_is_told_the_route_or_who_asks(tmp_path: Path, fakes: Any
     )
     model = fakes.QueueModel(["(B)", "(B)", "(B)"])
     tools_offered = (load("tools", "markers"),)
-    resources = Resources(model, Control(service), tools_offered, Wording(), Limits())
+    resources = fakes.resources(model, Control(service), tools_offered)
     try:
         session = Session(question, load_solver(solver), resources)
         exchanges = await BENCHMARK.dialogue(question.asked(), session.ask)

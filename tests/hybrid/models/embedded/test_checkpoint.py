@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hybrid.config import ModelSettings, own_frame
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, SystemMessage, ToolMessage, user_message
-from hybrid.models import CallKey, ChatModel, ModelSettings, open_model, own_frame
+from hybrid.models import CallKey, ChatModel, open_model
 from hybrid.models.base import Likelihoods
 from hybrid.models.embedded import CHECKPOINT
 from hybrid.prompts import FORMAT_LINES

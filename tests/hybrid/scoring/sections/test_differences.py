@@ -95,6 +95,9 @@ def all_paired(found: Comparison) -> list[Paired]:
     """Every paired difference, in the order of the rows."""
     parts: dict[tuple[str, ...], dict[str, Any]] = {}
     for row in SECTION.rows(found):
+        # The other rule of what no answer counts has rows that no table shows.
+        if row.detail:
+            continue
         parts.setdefault((row.a, row.b, row.metric, row.group), {})[row.quantity] = row
     names = ("failed", "both answered", "helped", "harmed", "none a", "none b")
     made = []

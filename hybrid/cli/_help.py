@@ -1,0 +1,119 @@
+"""Help that fits a screen: common options in groups, everything under `--help-all`.
+
+    @click.command("compare", cls=Grouped, rare=("margin", "pairs"))
+
+A docstring is shown up to its form feed by `--help`, and whole by `--help-all`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final
+
+import click
+
+from hybrid.config.option import GROUPS, Group
+
+HELP_ALL: Final = "hybrid.help_all"
+EXAMPLES: Final[Mapping[Group, str]] = {
+    "ask": "hybrid run blink --data DIR --task Jigsaw --limit 50 --model openai:gpt-4o",
+    "model": "hybrid run blink --model openai:qwen --base-url http://127.0.0.1:8000/v1",
+    "tools": "hybrid run blink --model openai:gpt-4o --tools depth,crop --device cuda",
+    "limits": "hybrid run blink --model openai:gpt-4o --max-tool-calls 4 --concurrency 8",
+    "output": "hybrid run blink --model openai:gpt-4o --out runs/first --dry-run",
+}
+"""A command line for each group of options of `hybrid run`."""
+
+
+USUAL: Final = frozenset({"tables", "abstain", "allow_failed", "verbose", "quiet", "debug"})
+"""Options of many commands that plain `--help` leaves out."""
+
+
+class GroupedOption(click.Option):
+    """An option that stands under a heading of the help, and maybe in the short help."""
+
+    def __init__(self, *args: Any, group: Group = "output", common: bool = True, brief: str = "", **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.group = group
+        self.common = common
+        self.brief = brief
+
+
+class Grouped(click.Command):
+    """A command with `--help-all`, whose `--help` leaves out the rare options.
+
+    `rare` names parameters besides the usual ones; those of class `GroupedOption` say it themselves.
+    """
+
+    def __init__(self, *args: Any, rare: Collection[str] = (), **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.rare = USUAL | {*rare}
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The parameters, and the option `--help-all`."""
+        shown = click.Option(
+            ["--help-all"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_show_all,
+            help="Show every option and exit.",
+        )
+        return [*super().get_params(ctx), shown]
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The docstring, up to its form feed where not all is asked for."""
+        text, _, more = inspect.cleandoc(self.help or "").partition("\f")
+        if _all(ctx):
+            text = f"{text.rstrip()}\n\n{more.lstrip()}"
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(text.strip())
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options under their headings."""
+        options = [one for one in self.get_params(ctx) if isinstance(one, click.Option) and not one.hidden]
+        grouped = any(isinstance(one, GroupedOption) for one in options)
+        headings: Mapping[Group, str] = GROUPS if grouped else {"output": "Options"}
+        for group, heading in headings.items():
+            here = [one for one in options if not grouped or getattr(one, "group", "output") == group]
+            rows = list(self._rows(here, ctx))
+            if not rows:
+                continue
+            with formatter.section(heading):
+                formatter.write_dl(rows, col_max=32)
+                if grouped and self.name == "run" and not _all(ctx):
+                    formatter.write(f"{'':{formatter.current_indent}}{EXAMPLES[group]}\n")
+
+    def _rows(self, options: list[click.Option], ctx: click.Context) -> Iterator[tuple[str, str]]:
+        for one in options:
+            if _all(ctx):
+                yield from filter(None, [one.get_help_record(ctx)])
+            elif not self._is_rare(one):
+                yield _short(one, ctx)
+
+    def _is_rare(self, option: click.Option) -> bool:
+        return option.name in self.rare or (isinstance(option, GroupedOption) and not option.common)
+
+
+def _short(option: click.Option, ctx: click.Context) -> tuple[str, str]:
+    """The option without its second name, the first sentence of its help and the default: one line where it fits."""
+    names = ", ".join(option.opts)
+    takes = "" if option.is_flag else f" {option.make_metavar(ctx)}"
+    told = getattr(option, "brief", "") or (option.help or "").partition(". ")[0].rstrip(".")
+    if isinstance(option.type, click.Choice) and isinstance(option, GroupedOption):
+        takes, told = " WORD", f"{', '.join(map(str, option.type.choices))}: {told[:1].lower()}{told[1:]}"
+    default = option.get_help_extra(ctx).get("default")
+    return f"{names}{takes}", told + (f"  [{default}]" if default else "")
+
+
+def _all(ctx: click.Context) -> bool:
+    return bool(ctx.meta.get(HELP_ALL))
+
+
+def _show_all(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        ctx.meta[HELP_ALL] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()

@@ -1,0 +1,41 @@
+"""The environment variables of the project, for its documentation and for "did you mean".
+
+for variable in VARIABLES:
+    variable.name, variable.about
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from hybrid.config import RunConfig
+from hybrid.config.option import Option, leaves
+
+
+@dataclass(frozen=True)
+class Variable:
+    """An environment variable that the project reads."""
+
+    name: str
+    about: str
+    """Its content, and the default without it."""
+
+
+def _of(option: Option) -> Variable:
+    more = f"; {option.about_variable}" if option.about_variable else ""
+    return Variable(option.variable, f"Default of `{option.name}`{more}.")
+
+
+VARIABLES: Final = (
+    Variable(
+        "HYBRID_HOME",
+        "The folder of images, findings of tools and generated data; else `hybrid` in `$XDG_CACHE_HOME` or `~/.cache`.",
+    ),
+    *(_of(leaf.option) for leaf in leaves(RunConfig) if leaf.option.variable),
+    Variable("HYBRID_TOOL_PATH", "Folders of further tools, as `--tool-path` takes them, divided as in `PATH`."),
+    Variable(
+        "HYBRID_STUDIO_IMAGES",
+        "The folder below which the graph in Studio opens pictures by path; else the folder it was started in.",
+    ),
+)

@@ -1,0 +1,89 @@
+"""What makes a run this one: its identity, the digest of that, and the name of the folder derived from it.
+
+How much is run and how fast (limit, concurrency, engine, the list of solvers) does not count: a run can be extended by
+those. Everything else does: it is in the manifest, and a run that is continued with another value is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Mapping
+from typing import Final, get_type_hints
+
+from hybrid.config.option import Concern, Counts
+from hybrid.config.run_config import RunConfig
+from hybrid.types import Json
+
+LONGEST_MODEL = 40
+"""Characters of a model's name in the name of a folder."""
+COUNTING: Final[Mapping[str, Counts]] = {
+    name: mark
+    for name, hint in get_type_hints(RunConfig, include_extras=True).items()
+    for mark in hint.__metadata__
+    if isinstance(mark, Counts)
+}
+"""The fields that count, with how."""
+
+
+def identity_of(config: RunConfig, facts: Mapping[str, Json]) -> dict[str, Json]:
+    """Every option that makes a run another one, under its key, in the order of the fields.
+
+    Args:
+        config: the options.
+        facts: what was resolved, by the keys that the options name; others are ignored.
+
+    Raises:
+        KeyError: an option names a fact that was not resolved.
+    """
+    return {
+        counts.key or name: facts[counts.key] if counts.key else getattr(config, name)
+        for name, counts in COUNTING.items()
+        if not (counts.if_given and getattr(config, name) == getattr(_PLAIN, name))
+    }
+
+
+def concerning(identity: Mapping[str, Json], concerns: Collection[Concern]) -> dict[str, Json]:
+    """The part of an identity that can change the answers of a solver of these kinds, beside the tools in its entry."""
+    of = {counts.key or name: counts.of for name, counts in COUNTING.items()}
+    found = {key: value for key, value in identity.items() if of.get(key, "all") in concerns}
+    if isinstance(limits := found.get("limits"), Mapping) and "tools" not in concerns:
+        found["limits"] = {name: limit for name, limit in limits.items() if name != "tool_calls"}
+    return found
+
+
+_PLAIN: Final = RunConfig("")
+"""Every option at its default."""
+
+
+def folder_name(identity: Mapping[str, Json]) -> str:
+    """The default name of a run's folder: benchmark, model and control, then a digest of the identity.
+
+    `blink-gpt-4o-1a2b3c4d5e`, `blink-gpt-4o-blank-1a2b3c4d5e`, and `blink-1a2b3c4d5e` without a model.
+    """
+    model = identity["model"]
+    name = model.get("model") if isinstance(model, Mapping) else None
+    control = identity["tool_output"]
+    parts = (
+        identity["benchmark"],
+        short_name(name) if isinstance(name, str) else "",
+        "" if control == _PLAIN.tool_output else control,
+        digest(identity),
+    )
+    return "-".join(str(part) for part in parts if part)
+
+
+def short_name(model: str) -> str:
+    """The model's part of a folder's name: `gpt-4o` of `openai:gpt-4o`.
+
+    Of a path and of `owner/name` it is the last part. Letters, digits and `._-` stay; it is at most 40 characters long.
+    """
+    provider, colon, rest = model.partition(":")
+    last = (rest if colon else provider).rstrip("/").rpartition("/")[2]
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", last)[:LONGEST_MODEL].strip("-._")
+
+
+def digest(identity: Mapping[str, Json]) -> str:
+    """A short name for a configuration: the default `--out` is derived from it."""
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:10]

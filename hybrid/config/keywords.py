@@ -1,0 +1,81 @@
+"""The options of `hybrid.run` by name, for editors and type checkers; a test holds them to `RunConfig`.
+
+A mapping is what the command line writes as KEY=VALUE words, a list what it repeats. `None` leaves an option out. What
+each of them does, `hybrid run --help-all` and the page of `hybrid run` in the reference say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypedDict
+
+from hybrid.config.words import Backends, EngineName, ImageForm, Parse, Pictures, Show, ToolCalling, ToolOutput
+from hybrid.types import Json
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+
+class RunKeywords(TypedDict, total=False):
+    """The options of a run, then those of the command besides: where options come from, and how answers count."""
+
+    solver: str | Sequence[str] | None
+    split: str | None
+    task: str | Sequence[str] | None
+    limit: int | None
+    setting: Mapping[str, Json] | None
+    data: str | None
+    model: str | BaseChatModel | None
+    base_url: str | None
+    image_detail: str | None
+    max_pixels: int | None
+    reasoning_effort: str | None
+    max_tokens: int | None
+    model_arg: Mapping[str, Json] | None
+    tool_calling: ToolCalling | None
+    protocol: Parse | None
+    prompts: str | Path | None
+    format_line: bool | None
+    image_labels: bool | None
+    backend: Backends | None
+    weights: Mapping[str, Json] | None
+    device: str | None
+    tool_memory: float | None
+    unchecked_weights: bool | None
+    pictures: Pictures | None
+    max_load_seconds: float | None
+    tools: str | Sequence[str] | None
+    mcp: str | Sequence[str] | None
+    mcp_image: Mapping[str, Json] | None
+    tool_output: ToolOutput | None
+    show: Show | None
+    images: ImageForm | None
+    rotate: bool | None
+    trust: str | Path | None
+    max_tool_calls: int | None
+    max_turns: int | None
+    max_seconds: float | None
+    max_total_tokens: int | None
+    max_cost: float | None
+    seed: int | None
+    concurrency: int | None
+    engine: EngineName | None
+    address: str | None
+    out: str | Path | None
+    no_cache: bool | None
+    allow: str | Sequence[str] | None
+    run_max_calls: int | None
+    run_max_tokens: int | None
+    run_max_seconds: float | None
+    run_max_cost: float | None
+    trace: str | None
+    trace_text: bool | None
+    config: str | Path | None
+    tool_path: str | Path | Sequence[str | Path] | None
+    abstain: Literal["chance", "wrong"] | None
+    allow_failed: bool | None
+    tables: Literal["wide", "narrow", "auto"] | None
+    verbose: bool | None
+    quiet: bool | None
+    debug: bool | None

@@ -1,0 +1,206 @@
+"""Declarations of the fields of a configuration, from which command line, files, environment and docs are made.
+
+limit: Annotated[int | None, FREE, Option("--limit", "Questions to ask.", "ask", at_least=1)] = None
+
+for leaf in leaves(RunConfig):
+    leaf.option.name, leaf.type, leaf.default
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+
+from hybrid.errors import UsageError
+
+Group = Literal["ask", "model", "tools", "limits", "output"]
+GROUPS: Final[Mapping[Group, str]] = {
+    "ask": "What to ask",
+    "model": "Which model",
+    "tools": "Which tools",
+    "limits": "Limits",
+    "output": "Output",
+}
+"""The headings under which options are listed."""
+Parent = Literal["", "--setting", "--model-arg"]
+Form = Literal["", "address", "device", "solver", "existing file", "amount", "on|off", "no", "A,B", "GB"]
+"""How a value is written on the command line where its type does not say so: `on|off` is a word for a bool, `no` a flag
+that switches off, `A,B` a list in one word, `GB` a number of gigabytes for a field in bytes."""
+
+Concern = Literal["all", "model", "tools", "tools_offered"]
+"""Solvers: all of them, those that ask a model, that may call tools, or that offer tools to a model."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Marks an option that makes two runs different, with the key of the identity that it decides."""
+
+    key: str = ""
+    """Of the fact that was resolved from it; empty where the value itself stands under the option's own name."""
+    if_given: bool = False
+    """Whether only another value than the default counts, so that older runs keep their identity."""
+    of: Concern = "all"
+    """The solvers whose answers it can change."""
+
+
+AS_IS: Final = Counts()
+OF_MODEL: Final = Counts("model", of="model")
+OF_SOLVERS: Final = "solvers"
+"""Marks an option whose effect is recorded with each solver that it concerns."""
+FREE: Final = None
+"""Marks an option that may change when a run is continued."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """How one field is given from outside."""
+
+    name: str
+    """`--max-turns`; a key where it belongs to a `parent`."""
+    help: str = ""
+    """The first sentence is what `--help` shows."""
+    group: Group = "ask"
+    common: bool = False
+    """Whether plain `--help` lists it; the others are under `--help-all`."""
+    metavar: str = ""
+    at_least: float | None = None
+    form: Form = ""
+    variable: str = ""
+    """The environment variable that holds its default."""
+    about_variable: str = ""
+    kept: bool = True
+    """Whether a manifest records it among the options of a run."""
+    parent: Parent = ""
+    """The option whose KEY=VALUE words hold it."""
+    values: tuple[str, ...] = ()
+    """What a setting takes, in words, where its type does not list the values."""
+    pattern: str | None = None
+    """A regular expression of a setting's values."""
+    unset: str = ""
+    """The word of a setting for None."""
+
+    @property
+    def key(self) -> str:
+        """The name as an identifier: `max_turns`."""
+        return self.name.removeprefix("--").replace("-", "_")
+
+    @property
+    def brief(self) -> str:
+        """The first sentence of the help."""
+        return self.help.partition(". ")[0].rstrip(".")
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """On a field that holds a group of options: the fields of the group that have an option here, and which."""
+
+    options: Mapping[str, Option]
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A field with an option, in the configuration or in one of its groups."""
+
+    path: tuple[str, ...]
+    option: Option
+    type: Any
+    """Without `None`, which `optional` says."""
+    optional: bool
+    default: Any
+    counts: bool
+    """Whether it can make two runs different."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The values of a `Literal`; empty for any other type."""
+        return get_args(self.type) if get_origin(self.type) is Literal else ()
+
+    @property
+    def is_pairs(self) -> bool:
+        """Whether it is a mapping, written as KEY=VALUE words."""
+        return get_origin(self.type) is not None and issubclass(_class(self.type), Mapping)
+
+    @property
+    def is_many(self) -> bool:
+        """Whether it holds several values."""
+        return _class(self.type) is tuple
+
+
+def leaves(config: type, parent: Parent = "") -> tuple[Leaf, ...]:
+    """The options of a configuration class in the order of its fields, or those that belong to another option."""
+    return tuple(leaf for leaf in _all_leaves(config) if leaf.option.parent == parent)
+
+
+@cache
+def _all_leaves(config: type) -> tuple[Leaf, ...]:
+    return tuple(_walk(config, (), None, None, counts=False))
+
+
+def _walk(
+    group: type, above: tuple[str, ...], only: Mapping[str, Option] | None, defaults: object, *, counts: bool
+) -> Iterator[Leaf]:
+    hints = get_type_hints(group, include_extras=True)
+    for one in fields(group):
+        hint = hints[one.name]
+        marks = getattr(hint, "__metadata__", ())
+        bare = get_args(hint)[0] if marks else hint
+        path = (*above, one.name)
+        default = _default(one) if defaults is None else getattr(defaults, one.name)
+        here = counts or OF_SOLVERS in marks or any(isinstance(mark, Counts) for mark in marks)
+        if is_dataclass(bare) and isinstance(bare, type):
+            renamed = next((mark.options for mark in marks if isinstance(mark, Renamed)), None)
+            yield from _walk(bare, path, renamed, default, counts=here)
+            continue
+        found = [mark for mark in marks if isinstance(mark, Option)] if only is None else [only.get(one.name)]
+        kind, optional = _without_none(bare)
+        for option in found:
+            if option is not None:
+                yield Leaf(path, option, kind, optional, default, here)
+
+
+def _without_none(hint: Any) -> tuple[Any, bool]:
+    if get_origin(hint) not in (Union, types.UnionType):
+        return hint, False
+    parts = [part for part in get_args(hint) if part is not types.NoneType]
+    return parts[0], len(parts) < len(get_args(hint))
+
+
+def _class(hint: Any) -> type:
+    kind = get_origin(hint) or hint
+    return kind if isinstance(kind, type) else object
+
+
+def _default(one: Field[Any]) -> Any:
+    if one.default_factory is not MISSING:
+        return one.default_factory()
+    return None if one.default is MISSING else one.default
+
+
+def refuse_too_small(group: Any) -> None:
+    """Raise `UsageError` for a value of a group of options below the least that its option takes."""
+    kind: type = type(group)
+    for leaf in _all_leaves(kind):
+        least, value = leaf.option.at_least, getattr(group, leaf.path[0])
+        if least is not None and value is not None and not value >= least:
+            name = f"--{leaf.option.name.removeprefix('--').replace('_', '-')}"
+            raise UsageError(f"{name} {value}: must be at least {least:g}")
+
+
+def placed(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
+    """Values by path as nested mappings: `{("limits", "turns"): 3}` becomes `{"limits": {"turns": 3}}`."""
+    found: dict[str, Any] = {}
+    for path, value in values.items():
+        inner = found
+        for name in path[:-1]:
+            inner = inner.setdefault(name, {})
+        inner[path[-1]] = value
+    return found
+
+
+def is_path(leaf: Leaf) -> bool:
+    """Whether the value is a path."""
+    return _class(leaf.type) is Path

@@ -1,0 +1,25 @@
+"""The words that options take where they are one of a few."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+ToolCalling = Literal["native", "text", "auto"]
+Backends = Literal["auto", "learned", "classical"]
+Pictures = Literal["auto", "png"]
+"""How a crop or an overlay is stored: `auto` as JPEG where the image that it was made from is one, else as PNG."""
+EngineName = Literal["local", "ray"]
+Parse = Literal["official", "strict"]
+Show = Literal["text", "image", "both"]
+"""What of a finding a model is shown."""
+ImageForm = Literal["separate", "concat", "caption", "none"]
+"""In which form a model gets a prompt's images (`hybrid/solving/image_forms.py`)."""
+ToolOutput = Literal["real", "blank", "shuffled", "oracle"]
+"""What tools return: their findings, or a control."""
+AnswerForm = Literal["text", "likelihood"]
+"""Whether a choice is answered in words, or as the option that the model finds most likely."""
+Reasoning = Literal["first", "none"]
+Missing = Literal["refuse", "without"]
+"""What becomes of questions for which a file of texts has none."""
+Gate = Literal["overlap", "non-commercial", "blind"]
+"""What a run is refused for unless `--allow` names it."""

@@ -1,0 +1,338 @@
+"""One small table value and its forms: terminal text (wide, narrow), Markdown, CSV, LaTeX; and how numbers are printed.
+
+`hybrid compare RUN --markdown` prints some. Cells are strings already formatted (by
+`accuracy`, `bounds`, ...); they may hold what a model or a data set said, so each form escapes what it would interpret.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from hybrid.display.terminal import NARROW, display_width, filled, one_line
+from hybrid.stats import Interval
+
+Align = Literal["left", "right"]
+
+NONE = "-"
+"""What is printed for a number that does not exist."""
+
+NOTE_WIDTH = 100
+"""Notes are broken at so many characters, or at the width of a wider table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A heading and the side its cells are set to; numbers go to the right."""
+
+    name: str
+    align: Align = "right"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of strings under columns; every row as long as the columns.
+
+    `notes` are whole sentences printed below. Raises `ValueError` for no columns, or naming the row of another length.
+    """
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.columns:
+            raise ValueError(f"table {self.title!r} has no columns")
+        for number, row in enumerate(self.rows, start=1):
+            if len(row) != len(self.columns):
+                raise ValueError(
+                    f"table {self.title!r}, row {number}: {len(row)} cells for {len(self.columns)} columns"
+                )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The headings."""
+        return tuple(column.name for column in self.columns)
+
+
+def as_text(table: Table) -> str:
+    """Columns aligned with spaces, for a terminal; two spaces between columns, wide (East Asian) characters as two.
+
+    Control and formatting characters, terminal escapes among them, become U+FFFD; line breaks become spaces.
+    """
+    lines = [[one_line(cell) for cell in row] for row in (table.names, *table.rows)]
+    widths = [max(display_width(row[place]) for row in lines) for place in range(len(table.columns))]
+    rule = ["-" * width for width in widths]
+    body = [_padded(row, widths, table.columns) for row in (lines[0], rule, *lines[1:])]
+    head = [one_line(table.title), ""] if table.title else []
+    wide = max(NOTE_WIDTH, sum(widths) + 2 * len(widths) - 2)
+    foot = ["", *(part for note in table.notes for part in _wrapped(note, wide))] if table.notes else []
+    return "\n".join([*head, *body, *foot]) + "\n"
+
+
+def as_narrow(table: Table) -> str:
+    """The same within `NARROW` columns, nothing left out; where it is wider, headings and long names are folded.
+
+    Rows of the same first name stand below that name. Where that is not enough the columns are printed in blocks below
+    each other, which begin with the same names: those of the leftmost columns, as far as they leave room. A number is
+    broken only where it is wider than its block.
+    """
+    rows = as_text(replace(table, title="", notes=())).splitlines()
+    if max(map(display_width, rows)) <= NARROW:
+        blocks: list[list[str]] = [rows]
+    else:
+        grouped = _is_grouped(table)
+        blocks = [list(_block(table, widths, grouped=grouped)) for widths in _blocks(table, grouped=grouped)]
+    head = [*filled(one_line(table.title), NARROW, 2), ""] if table.title else []
+    foot = ["", *(line for note in table.notes for line in filled(one_line(note), NARROW))] if table.notes else []
+    body = "\n\n".join("\n".join(block) for block in blocks)
+    return "\n".join([*head, body, *foot]) + "\n"
+
+
+def as_markdown(table: Table) -> str:
+    """A GitHub-flavoured table under the title in bold; what Markdown or HTML would interpret is escaped."""
+    marks = {"left": ":---", "right": "---:"}
+    lines = [table.names, *table.rows]
+    rows = ["| " + " | ".join(_markdown(cell) for cell in row) + " |" for row in lines]
+    rows.insert(1, "| " + " | ".join(marks[column.align] for column in table.columns) + " |")
+    head = [f"**{_markdown(table.title)}**", ""] if table.title else []
+    foot = [line for note in table.notes for line in ("", _markdown(note))]
+    return "\n".join([*head, *rows, *foot]) + "\n"
+
+
+def as_csv(table: Table) -> str:
+    r"""Heading and rows as comma-separated values (RFC 4180 quoting, lines end in \n), cells exactly as they are.
+
+    The title and the notes are left out: every line is a record.
+    """
+    return "".join(_csv_line(row) for row in (table.names, *table.rows))
+
+
+def as_latex(table: Table) -> str:
+    """A `table` environment with the rules of the booktabs package; what LaTeX would interpret is escaped."""
+    sides = "".join(column.align[0] for column in table.columns)
+    lines = [" & ".join(_latex(cell) for cell in row) + r" \\" for row in (table.names, *table.rows)]
+    body = [r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule"]
+    caption = [rf"\caption{{{_latex(table.title)}}}"] if table.title else []
+    notes = [rf"\par\footnotesize {_latex(note)}" for note in table.notes]
+    tabular = [rf"\begin{{tabular}}{{{sides}}}", *body, r"\end{tabular}"]
+    return "\n".join([r"\begin{table}", r"\centering", *caption, *tabular, *notes, r"\end{table}"]) + "\n"
+
+
+RENDERERS: Mapping[str, Callable[[Table], str]] = {
+    "text": as_text,
+    "narrow": as_narrow,
+    "markdown": as_markdown,
+    "csv": as_csv,
+    "latex": as_latex,
+}
+
+
+def accuracy(value: float | None) -> str:
+    """A fraction with three decimals: 0.742."""
+    return NONE if value is None else f"{value:z.3f}"
+
+
+def bounds(found: Interval | None, decimals: int = 2) -> str:
+    """An interval with two decimals: [0.66, 0.81]; of a difference three are needed to tell which side 0 is on."""
+    return NONE if found is None else f"[{found.low:z.{decimals}f}, {found.high:z.{decimals}f}]"
+
+
+def share(k: float | None, n: int | None) -> str:
+    """Credit out of a count: 92/124, 12345/18000; a fraction of a point with one decimal: 57.5/75."""
+    if k is None or n is None:
+        return NONE
+    return f"{k:z.0f}/{n}" if abs(k - round(k)) < 1e-6 else f"{k:z.1f}/{n}"
+
+
+def number(value: int | None) -> str:
+    """A count: 1901."""
+    return NONE if value is None else str(value)
+
+
+def signed(value: float | None) -> str:
+    """A difference with its sign and three decimals: +0.081; what rounds to nothing is +0.000."""
+    return NONE if value is None else f"{value:+z.3f}"
+
+
+def p_value(value: float | None) -> str:
+    """A p value with three decimals, from 0.001 on; below it <0.001."""
+    if value is None:
+        return NONE
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def seconds(value: float | None) -> str:
+    """Seconds with one decimal and separated thousands: 1,234.5 s."""
+    return NONE if value is None else f"{value:z,.1f} s"
+
+
+def tokens(value: int | None) -> str:
+    """A whole number with separated thousands: 12,345."""
+    return NONE if value is None else f"{value:,}"
+
+
+def _wrapped(note: str, width: int) -> list[str]:
+    return textwrap.wrap(one_line(note), width, break_long_words=False, break_on_hyphens=False) or [""]
+
+
+LEAST = 16
+"""Columns to which long names are folded where there is no room for them."""
+NAMED = 44
+"""Columns that the names at the left of every block may take."""
+GAP = 2
+HEAD_LINES = 3
+"""Lines of a folded heading, where its words allow it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Widths:
+    """Of one column of a table: what it takes with every cell on one line, and what it cannot go below."""
+
+    most: int
+    least: int
+
+
+def _is_grouped(table: Table) -> bool:
+    """Whether the first names become lines of their own: where they repeat, and folding the headings is not enough."""
+    sides = [column.align for column in table.columns]
+    if sides[:2] != ["left", "left"]:
+        return False
+    names = [row[0] for row in table.rows]
+    runs = sum(name != before for name, before in zip(names, [None, *names], strict=False))
+    wide = _total([_widths(table, place).most for place in range(len(sides))])
+    return wide > NARROW and 2 * runs <= len(names)
+
+
+def _blocks(table: Table, *, grouped: bool) -> Iterator[dict[int, int]]:
+    """The columns of each block of a narrow table with their widths, by place; without the first where it is grouped.
+
+    Lines below a group are set in, so that they have less room.
+    """
+    start, whole = (1, NARROW - GAP) if grouped else (0, NARROW)
+    widths = [_widths(table, place) for place in range(len(table.columns))]
+    names = range(start, start + _names(table, widths[start:], start))
+    first = {place: widths[place] for place in names}
+    room = whole - _total([each.least for each in first.values()]) - GAP
+    block = dict(first)
+    for place in range(names.stop, len(widths)):
+        fitting = _Widths(min(widths[place].most, room), min(widths[place].least, room))
+        if len(block) > len(names) and _total([each.least for each in (*block.values(), fitting)]) > whole:
+            yield _shrunk(block, whole)
+            block = dict(first)
+        block[place] = fitting
+    yield _shrunk(block, whole)
+
+
+def _widths(table: Table, place: int) -> _Widths:
+    name = one_line(table.names[place])
+    # No line of a heading begins with the sign of an equation.
+    head = max((display_width(word) for word in name.replace(" =", "\0=").split()), default=0)
+    while head >= GAP and len(filled(name, head)) > HEAD_LINES:
+        head += 1
+    most = max(2, head, *(display_width(one_line(row[place])) for row in table.rows))
+    return _Widths(most, most if table.columns[place].align == "right" else min(most, LEAST))
+
+
+def _names(table: Table, widths: Sequence[_Widths], start: int) -> int:
+    """How many columns from `start` on begin every block: those of names, at least one, as far as they leave room."""
+    sides = [column.align for column in table.columns[start:]]
+    count = sides.index("right") if "right" in sides else len(sides)
+    while count > 1 and _total([each.least for each in widths[:count]]) > NAMED:
+        count -= 1
+    return max(1, count)
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + GAP * (len(widths) - 1)
+
+
+def _shrunk(block: Mapping[int, _Widths], whole: int) -> dict[int, int]:
+    """Widths that fit together: as wide as can be, the widest folded first."""
+    found = {place: min(each.most, whole) for place, each in block.items()}
+    while (over := _total(list(found.values())) - whole) > 0:
+        wide = max(found, key=lambda place: (found[place] > block[place].least, found[place]))
+        others = [width for place, width in found.items() if place != wide]
+        found[wide] = max(block[wide].least, found[wide] - over, min(found[wide] - 1, max(others, default=0)))
+    return found
+
+
+def _block(table: Table, widths: Mapping[int, int], *, grouped: bool) -> Iterator[str]:
+    """Heading, rule and rows of some columns; a row is as many lines as its highest cell."""
+    columns = [table.columns[place] for place in widths]
+    heads = [filled(one_line(column.name), width) for column, width in zip(columns, widths.values(), strict=True)]
+    most = max(map(len, heads))
+    inset = " " * GAP if grouped else ""
+    if grouped:
+        yield from filled(one_line(table.names[0]), NARROW)
+    lines = [[[""] * (most - len(head)) + head for head in heads], [["-" * width] for width in widths.values()]]
+    yield from (inset + line for cells in lines for line in _padded_lines(cells, columns, widths))
+    before = None
+    for row in table.rows:
+        if grouped and row[0] != before:
+            before = row[0]
+            yield from filled(one_line(row[0]), NARROW)
+        cells = [
+            filled(one_line(row[place]), width, GAP if column.align == "left" and width > LEAST // 2 else 0)
+            for (place, width), column in zip(widths.items(), columns, strict=True)
+        ]
+        yield from (inset + line for line in _padded_lines(cells, columns, widths))
+
+
+def _padded_lines(cells: Sequence[list[str]], columns: Sequence[Column], widths: Mapping[int, int]) -> Iterator[str]:
+    for number in range(max(map(len, cells))):
+        line = [cell[number] if number < len(cell) else "" for cell in cells]
+        yield _padded(line, list(widths.values()), columns)
+
+
+def _padded(cells: Sequence[str], widths: Sequence[int], columns: Sequence[Column]) -> str:
+    padded = []
+    for cell, width, column in zip(cells, widths, columns, strict=True):
+        gap = " " * (width - display_width(cell))
+        padded.append(cell + gap if column.align == "left" else gap + cell)
+    return "  ".join(padded).rstrip()
+
+
+def _markdown(text: str) -> str:
+    escaped = re.sub(r"([\\`*_<>&~$|])", r"\\\1", one_line(text))
+    # An interval reads as plain text; only brackets that would open a link, a reference or a definition matter.
+    return re.sub(r"\](?=[(\[:])", r"\\]", escaped)
+
+
+def _csv_line(cells: tuple[str, ...]) -> str:
+    """One record. The writer quotes the characters of its own line end, so it must know both to quote a lone one."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\r\n").writerow(cells)
+    return line.getvalue().removesuffix("\r\n") + "\n"
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    # After a row's end these would be read as its optional arguments.
+    "[": "{[}",
+    "]": "{]}",
+    "*": "{*}",
+}
+
+
+def _latex(text: str) -> str:
+    escaped = "".join(_LATEX.get(char, char) for char in one_line(text))
+    return escaped.replace("--", "-{}-").replace("--", "-{}-")

@@ -1,0 +1,124 @@
+"""Text on a terminal: how many columns it takes, and lines that stay within so many.
+
+    filled("a long sentence ...", 80, hang=4)      # a list of lines, those after the first set in by four
+
+Nothing is lost: a line is broken at a space where there is one, and within a word, best after one of `/_-`, only where
+the word alone is too wide.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+NARROW = 80
+"""Columns of what is printed for a narrow terminal."""
+WIDE_FROM = 100
+"""Columns of a terminal that is wide."""
+
+Shape = Literal["wide", "narrow"]
+
+TEXT = {"wide": "text", "narrow": "narrow"}
+"""What `hybrid.display.tables.RENDERERS` calls text of each shape."""
+
+
+def shape_of(wanted: Literal["wide", "narrow", "auto"]) -> Shape:
+    """The shape of tables; `auto` is narrow where stdout is a terminal of fewer than `WIDE_FROM` columns."""
+    if wanted != "auto":
+        return wanted
+    watched = sys.stdout is not None and sys.stdout.isatty()
+    return "narrow" if watched and shutil.get_terminal_size().columns < WIDE_FROM else "wide"
+
+
+def one_line(text: str) -> str:
+    """The text on one line, without characters that steer a terminal or reorder what is read."""
+    joined = " ".join(text.split())
+    return "".join("\ufffd" if unicodedata.category(char).startswith("C") else char for char in joined)
+
+
+def clipped(text: str, width: int) -> str:
+    """The text on one line of at most `width` columns (4 or more); of a longer one the beginning and the end."""
+    line = one_line(text)
+    if display_width(line) <= width:
+        return line
+    head, tail = line[: (width - 1) // 2], line[-(width // 2 - 1) :]
+    while display_width(head) + display_width(tail) > width - 1:
+        head, tail = head[:-1], tail[1:]
+    return f"{head}\u2026{tail}"
+
+
+def opening(text: str, width: int) -> str:
+    """The words of a sentence that fit on one line of `width` columns, with a sign where there are more."""
+    first, *rest = filled(text, width)
+    return f"{filled(first, width - 1)[0]}\u2026" if rest else first
+
+
+def display_width(text: str) -> int:
+    """Terminal columns that the text takes."""
+    return sum(map(_char_width, text))
+
+
+def _char_width(char: str) -> int:
+    return 1 + (unicodedata.east_asian_width(char) in "WF") - (unicodedata.combining(char) > 0)
+
+
+def filled(text: str, width: int, hang: int = 0) -> list[str]:
+    """The text on lines of at most `width` columns, those after the first set in by `hang`; at least one line.
+
+    Leading spaces stay; other runs of spaces are kept where the line is not broken. Raises `ValueError` unless a wide
+    character fits beside the hang.
+    """
+    if width < hang + 2:
+        raise ValueError(f"{width} columns are too few for lines set in by {hang}")
+    lines: list[str] = []
+    rest = text.rstrip()
+    while display_width(rest) > width:
+        cut = _cut(rest, width, keep=hang if lines else len(rest) - len(rest.lstrip()))
+        lines.append(rest[:cut].rstrip())
+        rest = " " * hang + rest[cut:].lstrip()
+    return [*lines, rest]
+
+
+def _cut(text: str, width: int, keep: int) -> int:
+    """Where the first line of a text ends that is too wide: before a space after `keep` characters, else in a word."""
+    used, fitting = 0, 0
+    for fitting, char in enumerate(text):  # noqa: B007 - how far the loop came is what it finds
+        used += _char_width(char)
+        if used > width:
+            break
+    space = text.rfind(" ", keep + 1, fitting + 1)
+    if space > 0 and text[keep:space].strip():
+        return space
+    parted = max(text.rfind(mark, keep + 1, fitting) for mark in "/_-")
+    return parted + 1 if parted > keep else max(fitting, keep + 1)
+
+
+def folded(text: str, shape: Shape, hang: int = 2) -> str:
+    """Lines as they are, or for a narrow terminal each within `NARROW` columns; ends as the text does."""
+    if shape == "wide":
+        return text
+    return "\n".join(_folded(text, hang))
+
+
+def _folded(text: str, hang: int) -> Iterator[str]:
+    for line in text.split("\n"):
+        indent = len(line) - len(line.lstrip())
+        yield from filled(line, NARROW, min(indent + hang, NARROW // 2)) if display_width(line) > NARROW else [line]
+
+
+def pasteable(words: Sequence[str], shape: Shape, before: str = "") -> str:
+    """A command to be pasted as it stands, after a word of ours; narrow over several lines, never within a word."""
+    if shape == "wide":
+        return before + shlex.join(words)
+    lines = [before]
+    for word in map(shlex.quote, words):
+        # Room for a space and the sign that the command goes on.
+        if lines[-1].strip() and display_width(lines[-1]) + display_width(word) > NARROW - 2 and lines[-1] != before:
+            lines[-1] += "\\"
+            lines.append("    ")
+        lines[-1] += f"{word} "
+    return "\n".join(line.rstrip() for line in lines)

@@ -1,0 +1,232 @@
+"""The tools as an MCP server (modelcontextprotocol.io): over stdio, or as streamable HTTP on this machine alone.
+
+    hybrid tools serve --tools crop,depth --allow-folder pictures
+    hybrid tools serve --http
+
+A result holds the finding's text and pictures as content, and its numbers, confidence and backend as structured
+content. What a tool cannot answer is a result that says so (`isError`). What the server does for others is in
+docs/security.md. It needs the extra `mcp`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
+from io import TextIOWrapper
+from typing import Any
+
+import anyio
+import mcp.types as protocol
+import uvicorn
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+from hybrid.errors import HybridError
+from hybrid.images import PNG
+from hybrid.integrations.pictures import MOST_BYTES
+from hybrid.integrations.toolbox import COORDINATES, Toolbox
+from hybrid.interface.findings import ShownFinding
+from hybrid.secrets import redact
+from hybrid.version import __version__
+
+ADDRESS = "127.0.0.1"
+PATH = "/mcp"
+MOST_BODY_BYTES = 2 * MOST_BYTES
+"""Of one HTTP request: an image as base64 takes four bytes for three."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+LEAVE_S = 2
+"""Seconds that calls under way have when the server is ended."""
+STRUCTURE: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string"},
+        "data": {"type": "object", "description": "the finding's numbers, with units in the names"},
+        "confidence": {"type": "number", "minimum": 0, "maximum": 1},
+        "backend": {"type": "string", "description": "which code answered: learned or classical"},
+        "version": {"type": "string"},
+        "notes": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["text", "data", "confidence", "backend", "version", "notes"],
+}
+"""JSON schema of the structured content of every tool."""
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+log = logging.getLogger(__name__)
+
+
+def mcp_server(toolbox: Toolbox) -> Server[Any, Any]:
+    """A server of the tools in the box; it is not connected to anything yet."""
+    by_name = "" if toolbox.folder is None else " or as the path of a file from the allowed folder on"
+    server: Server[Any, Any] = Server(
+        "hybrid",
+        __version__,
+        f"Vision specialists that look at images. An image is given as a data URL or base64{by_name}. {COORDINATES}",
+    )
+
+    async def list_tools(request: protocol.ListToolsRequest) -> protocol.ServerResult:
+        listed = [
+            protocol.Tool(
+                name=name,
+                description=toolbox.describe(name),
+                inputSchema=toolbox.schema(name),
+                outputSchema=STRUCTURE,
+                annotations=protocol.ToolAnnotations(readOnlyHint=True, openWorldHint=False),
+            )
+            for name in toolbox.tools
+        ]
+        return protocol.ServerResult(protocol.ListToolsResult(tools=listed))
+
+    async def call_tool(request: protocol.CallToolRequest) -> protocol.ServerResult:
+        return protocol.ServerResult(await _called(toolbox, request.params.name, request.params.arguments or {}))
+
+    # Not by the decorators: theirs checks arguments first, and would answer with the data of an image in its error.
+    server.request_handlers[protocol.ListToolsRequest] = list_tools
+    server.request_handlers[protocol.CallToolRequest] = call_tool
+    return server
+
+
+async def _called(toolbox: Toolbox, name: str, arguments: dict[str, Any]) -> protocol.CallToolResult:
+    try:
+        return _result(await toolbox.call(name, arguments))
+    except (HybridError, OSError) as error:
+        said = redact(str(error))
+    except Exception as error:
+        log.exception("a defect in the tool %s", name)
+        said = redact(f"{name} failed: {type(error).__name__}: {error}")
+    return protocol.CallToolResult(content=[protocol.TextContent(type="text", text=said)], isError=True)
+
+
+def _result(finding: ShownFinding) -> protocol.CallToolResult:
+    facts = json.loads(redact(json.dumps(finding.as_json())))
+    pictures = [
+        protocol.ImageContent(type="image", data=base64.b64encode(png).decode(), mimeType=PNG) for png in finding.pngs
+    ]
+    text = protocol.TextContent(type="text", text=facts["text"])
+    return protocol.CallToolResult(content=[text, *pictures], structuredContent=facts)
+
+
+async def serve_stdio(toolbox: Toolbox) -> None:
+    """Serve over this process's own stdin and stdout until stdin ends; until then nothing else reaches stdout."""
+    server = mcp_server(toolbox)
+    with _own_streams() as (stdin, stdout):
+        async with stdio_server(anyio.wrap_file(stdin), anyio.wrap_file(stdout)) as (read, write):
+            await server.run(read, write, server.create_initialization_options())
+
+
+@contextmanager
+def _own_streams() -> Iterator[tuple[TextIOWrapper, TextIOWrapper]]:
+    """Streams of their own for stdin and stdout; what else reads finds nothing, what else prints goes to stderr.
+
+    The numbers 0 and 1 themselves are moved: it holds for libraries in C and for processes that a tool starts.
+    """
+    sys.stdout.flush()
+    reads, writes = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    try:
+        with (
+            open(reads, encoding="utf-8", errors="replace") as stdin,
+            open(writes, "w", encoding="utf-8", newline="\n") as stdout,
+        ):
+            yield stdin, stdout
+    finally:
+        sys.stdout.flush()
+
+
+class LoopbackOnly:
+    """Another ASGI application behind the rules of a server on this machine; `hybrid view` has the same.
+
+    A request whose `Host` is not the address that was opened is answered with 421 (DNS rebinding), one from another
+    `Origin` with 403, another path with 404. All is decided before the body is read.
+    """
+
+    def __init__(self, app: App, port: int) -> None:
+        self._app = app
+        self._hosts = frozenset((f"{ADDRESS}:{port}", f"localhost:{port}"))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        status = self._refused(scope)
+        if status is None:
+            await self._app(scope, receive, send)
+            return
+        headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": f"{status}\n".encode()})
+
+    def _refused(self, scope: Scope) -> int | None:
+        hosts = _values(scope, b"host")
+        if len(hosts) != 1 or hosts[0] not in self._hosts:
+            return 421
+        if any(origin != f"http://{hosts[0]}" for origin in _values(scope, b"origin")):
+            return 403
+        return None if scope["path"] == PATH else 404
+
+
+def _values(scope: Scope, name: bytes) -> list[str]:
+    return [value.decode("latin-1").lower() for key, value in scope["headers"] if key.lower() == name]
+
+
+def listening(port: int) -> socket.socket:
+    """A socket on 127.0.0.1; 0 for a port that is free. Raises `OSError` where it is taken."""
+    bound = socket.socket()
+    try:
+        bound.bind((ADDRESS, port))
+        bound.listen()
+    except BaseException:
+        bound.close()
+        raise
+    return bound
+
+
+async def serve_http(toolbox: Toolbox, bound: socket.socket) -> None:
+    """Serve on a socket that `listening` made, until SIGINT or SIGTERM comes. Only in the main thread.
+
+    Each request is answered for itself and with JSON: the tools remember nothing of who asks.
+    """
+    manager = StreamableHTTPSessionManager(
+        mcp_server(toolbox), json_response=True, stateless=True, max_request_body_size=MOST_BODY_BYTES
+    )
+    app = LoopbackOnly(manager.handle_request, bound.getsockname()[1])
+    config = uvicorn.Config(
+        app,
+        lifespan="off",
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=LEAVE_S,
+    )
+    server, loop = _Ended(config), asyncio.get_running_loop()
+    for number in SIGNALS:
+        loop.add_signal_handler(number, server.handle_exit, number, None)
+    try:
+        async with manager.run():
+            await server.serve([bound])
+    finally:
+        for number in SIGNALS:
+            loop.remove_signal_handler(number)
+
+
+class _Ended(uvicorn.Server):
+    """A server that a signal ends in order, and that is all: uvicorn's own raises the signal once more."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Nothing: the handlers are those of the event loop."""
+        yield

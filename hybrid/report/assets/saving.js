@@ -1,0 +1,63 @@
+"use strict";
+/* "Save as SVG, PNG, csv" of a chart. A saved picture is in the light theme, for paper, and stands alone. */
+
+const PNG_SCALE = 3;
+const CSV = ["section", "quantity", "unit", "a", "b", "metric", "group", "value", "low", "high", "p", "p_holm", "n", "none", "note"];
+
+const lightColour = (name) => {
+  const value = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const both = value.match(/^light-dark\(([^,]+),/);
+  return both ? both[1] : value;
+};
+
+/** The text of a chart as a file of its own. */
+report.svgText = (svg) => {
+  const copy = svg.cloneNode(true);
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  for (const link of copy.querySelectorAll("a")) link.replaceWith(...link.childNodes);
+  for (const one of copy.querySelectorAll("*")) {
+    for (const name of ["fill", "stroke"]) {
+      const variable = (one.getAttribute(name) || "").match(/^var\((--[a-z0-9-]+)\)$/);
+      if (variable) one.setAttribute(name, lightColour(variable[1]));
+    }
+  }
+  copy.prepend(report.svg("rect", { width: "100%", height: "100%", fill: "#ffffff" }));
+  return `${new XMLSerializer().serializeToString(copy)}\n`;
+};
+
+// A spreadsheet takes a cell for a formula that begins with one of these signs.
+const neutral = (text) => (/^'*[=+\-@\t\r\n]/.test(text) ? `'${text}` : text);
+const csvCell = (value) => {
+  if (value === undefined || value === null) return "";
+  const text = typeof value === "string" ? neutral(value) : String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+};
+
+report.csvText = (rows) => `${[CSV, ...rows.map((row) => CSV.map((name) => row[name]))].map((row) => row.map(csvCell).join(",")).join("\n")}\n`;
+
+report.saveFile = (name, blob) => {
+  const link = report.el("a", { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  // After the click has been handled, or there would be nothing to save.
+  setTimeout(() => URL.revokeObjectURL(link.href));
+};
+
+function savePng(name, svg) {
+  const picture = new Image();
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = ["width", "height"].map((side) => PNG_SCALE * Number(svg.getAttribute(side)));
+  picture.onload = () => {
+    canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
+    canvas.toBlob((blob) => report.saveFile(name, blob), "image/png");
+  };
+  picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(report.sayable(report.svgText(svg)))}`;
+}
+
+/** Three buttons that save the chart of a figure; `rows` are its numbers. */
+report.saveButtons = (stem, rows) => {
+  const button = (text, save) => report.el("button", { type: "button", "aria-label": `Save the chart as ${text}`, text, on: { click: (event) => save(event.currentTarget.closest("figure").querySelector("svg")) } });
+  return report.el("span", { class: "saving" }, report.el("span", { class: "wide-only", "aria-hidden": "true", text: "Save as " }),
+    button("SVG", (svg) => report.saveFile(`${stem}.svg`, new Blob([report.svgText(svg)], { type: "image/svg+xml" }))),
+    button("PNG", (svg) => savePng(`${stem}.png`, svg)),
+    button("csv", () => report.saveFile(`${stem}.csv`, new Blob([report.csvText(rows)], { type: "text/csv" }))));
+};

@@ -1,0 +1,146 @@
+"""The columns of the list of questions. A line here is all that a column takes: file, list, search and filters follow.
+
+listed = QuestionList(solvers=3, by="task")
+listed.add(page)
+listed.values(starts)        # as data/BENCHMARK/list.js holds it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar
+
+from hybrid.report.payload import QuestionPage, SolverEntry
+from hybrid.types import Outcome
+
+TEXT_SHOWN = 200
+"""Characters of a question that the list holds."""
+ANSWER_SHOWN = 120
+"""Characters of an answer that the list holds: a letter nearly always, else a plan or a path."""
+OPEN = "open"
+"""The outcome of a question that a solver was not asked yet."""
+
+Item = TypeVar("Item")
+Filter = Literal["choice", "any", "search", "flag"]
+"""A menu of the values; a menu of the values of any solver or of one; the field of the search; a box to tick."""
+
+
+@dataclass(frozen=True)
+class Column(Generic[Item]):
+    """A column: its name in addresses, its heading, its value, how the list is filtered by it.
+
+    `width` is that of a grid (`minmax(6rem, 11rem)`), empty for a column that is not shown. Of a solver's columns,
+    those shown stand together in the solver's cell: a `sign`, or `words`.
+    """
+
+    name: str
+    title: str
+    value: Callable[[Item], Hashable]
+    filter: Filter
+    width: str = ""
+
+
+def state(entry: SolverEntry) -> str:
+    """The verdict in a word. Only answers are right or wrong: credit for abstaining is no right answer."""
+    if entry.outcome in ("", OPEN):
+        return entry.outcome or "absent"
+    if Outcome(entry.outcome).failed:
+        return "failed"
+    if entry.outcome != Outcome.ANSWERED.value:
+        return "none"
+    if entry.correct is None:
+        return "unscored"
+    return "right" if entry.correct >= 1 else "partly" if entry.correct > 0 else "wrong"
+
+
+QUESTION_COLUMNS: tuple[Column[QuestionPage], ...] = (
+    Column("task", "Task", lambda page: page.task, "choice", "minmax(6rem, 11rem)"),
+    Column("words", "Text", lambda page: cut(page.text or page.error, TEXT_SHOWN), "search", "minmax(8rem, 1fr)"),
+    Column("sampled", "on the error sheet", lambda page: page.sampled, "flag"),
+)
+SOLVER_COLUMNS: tuple[Column[SolverEntry], ...] = (
+    Column("verdict", "Verdict", state, "choice", "sign"),
+    Column("answer", "Answer", lambda entry: cut(entry.answer, ANSWER_SHOWN), "search", "words"),
+    Column("tool", "Tool called", lambda entry: entry.tools, "any"),
+    Column("outcome", "Outcome", lambda entry: entry.outcome, "any"),
+)
+
+
+def group_column(name: str) -> Column[QuestionPage]:
+    """The column of a group of `--by`."""
+    return Column(name, name, lambda page: {one.name: one.value for one in page.groups}.get(name, "-"), "choice")
+
+
+def cut(text: str, most: int) -> str:
+    """The text on one line, at most so many characters long."""
+    # A reply of a megabyte is not split into words for its first lines.
+    line = " ".join(text[: 4 * most].split())
+    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+
+
+@dataclass
+class Coded:
+    """A column of which many cells are equal: each value once, and for each row the place of its value."""
+
+    codes: list[int] = field(default_factory=list)
+    _places: dict[Hashable, int] = field(default_factory=dict)
+
+    def add(self, value: Hashable) -> None:
+        """One more row."""
+        self.codes.append(self._places.setdefault(value, len(self._places)))
+
+    @property
+    def values(self) -> list[Hashable]:
+        """The values, in the order of their first row."""
+        return list(self._places)
+
+
+class QuestionList:
+    """The list of questions by columns, made while their pages are written.
+
+    Args:
+        solvers: how many entries each question has.
+        by: the group whose column the list has besides tasks; `task` for none.
+    """
+
+    def __init__(self, solvers: int, by: str) -> None:
+        more = () if by == "task" else (group_column(by),)
+        self._columns = (*QUESTION_COLUMNS, *more)
+        self.ids: list[str] = []
+        self.answers = self.sampled = 0
+        """Questions that a solver was asked, each solver for itself; questions on the error sheet."""
+        self._cells = {column.name: Coded() for column in self._columns}
+        self._of_solvers = [{column.name: Coded() for column in SOLVER_COLUMNS} for _ in range(solvers)]
+
+    def add(self, page: QuestionPage) -> None:
+        """One more question. Raises `ValueError` where it has not one entry for each solver."""
+        if len(page.solvers) != len(self._of_solvers):
+            raise ValueError(f"question {page.id!r}: {len(page.solvers)} entries for {len(self._of_solvers)} solvers")
+        self.ids.append(page.id)
+        self.sampled += page.sampled
+        for column in self._columns:
+            self._cells[column.name].add(column.value(page))
+        for entry, cells in zip(page.solvers, self._of_solvers, strict=True):
+            self.answers += entry.outcome not in ("", OPEN)
+            for column in SOLVER_COLUMNS:
+                cells[column.name].add(column.value(entry))
+
+    def values(self, starts: Sequence[int]) -> dict[str, Any]:
+        """The list as the pages read it; `starts` has the row that each file of questions begins with."""
+        return {
+            "ids": self.ids,
+            "starts": list(starts),
+            "columns": [_head(column) for column in self._columns],
+            "solver_columns": [_head(column) for column in SOLVER_COLUMNS],
+            "cells": _written(self._cells),
+            "solvers": [_written(cells) for cells in self._of_solvers],
+        }
+
+
+def _head(column: Column[Item]) -> dict[str, str]:
+    return {"name": column.name, "title": column.title, "filter": column.filter, "width": column.width}
+
+
+def _written(cells: dict[str, Coded]) -> dict[str, Any]:
+    return {name: {"values": column.values, "codes": column.codes} for name, column in cells.items()}

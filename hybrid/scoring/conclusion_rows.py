@@ -1,0 +1,191 @@
+"""The rows of the result table that conclusions are drawn from, and how their numbers read in a sentence.
+
+pair = ConclusionRows(compare(solvers)).pair(alone, hybrid)
+pair.state, pair.right, pair.fields()       # "more", (21, 48), {"size": "54 points", "interval": ...}
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+from hybrid.benchmarks.base import Abstain
+from hybrid.display.terminal import clipped
+from hybrid.scoring.compare import Comparison
+from hybrid.scoring.groups import ComparisonGroup
+from hybrid.scoring.result import FRACTION, UNTESTED, Result
+from hybrid.scoring.score import Scored
+from hybrid.scoring.sections import results
+
+SECTIONS = ("metrics", "differences", "helped", "gain", "outcomes")
+"""The sections that a conclusion reads."""
+NAME_WIDTH = 30
+COUNTS: Mapping[Abstain, str] = {"chance": "as a guess", "wrong": "as wrong"}
+
+State = Literal["more", "less", "open", "few", "silent", "failed", "units", "apart", "absent"]
+"""What a paired difference shows, or why there is none; the second part of a case's id."""
+
+
+@dataclass(frozen=True)
+class HeadlinePair:
+    """The difference b minus a of two solvers by the headline metric, as the result table has it.
+
+    `rows` are the difference under one or both rules of what no answer counts; `right` and `none` count the right and
+    the unreadable answers of a and b to `n` questions, `right` None where the questions have no right and wrong.
+    """
+
+    a: Scored
+    b: Scored
+    rows: tuple[Result, ...] = ()
+    values: tuple[float | None, float | None] = (None, None)
+    right: tuple[int, int] | None = None
+    none: tuple[int, int] = (0, 0)
+    n: int = 0
+    failed: int = 0
+
+    @cached_property
+    def weakest(self) -> Result:
+        """The row whose interval is nearest to 0, or holds it."""
+
+        def strength(row: Result) -> float:
+            return -math.inf if row.low is None or row.high is None else max(row.low, -row.high)
+
+        return min(self.rows, key=strength)
+
+    @property
+    def state(self) -> State:
+        """What the difference shows under both rules."""
+        if not self.rows:
+            return "apart"
+        states: tuple[tuple[str, State], ...] = (("failed", "failed"), ("unanswered", "silent"), ("units", "units"))
+        for key, state in states:
+            if UNTESTED[key] in self.weakest.note:
+                return state
+        row = self.weakest
+        if row.low is None or row.high is None:
+            return "few"
+        return "more" if row.low > 0 else "less" if row.high < 0 else "open"
+
+    def fields(self) -> dict[str, object]:
+        """The fields of the words that are about a tested difference."""
+        row = self.weakest if self.rows else None
+        silent = self.b if self.n and self.none[1] == self.n else self.a
+        fields: dict[str, object] = {
+            "n": self.n + self.failed if self.state == "failed" else self.n,
+            "failed": self.failed,
+            "hybrid": short_name(self.b),
+            "other": short_name(self.a),
+            "silent": short_name(silent),
+        }
+        if row is None:
+            return fields
+        metric = "" if row.metric == "accuracy" or self.right is None else f" of {row.metric}"
+        rule = "" if row.none == self.rows[0].none or not row.none else f"; no answer counts {COUNTS[row.none]}"
+        fields |= {"metric": row.metric, "unit": _unit(row), "size": "", "interval": ""}
+        if row.value is not None and row.low is not None:
+            fields |= {"size": f"{size_of(row)}{metric}", "interval": f"95 % interval {ends_of(row)}{rule}"}
+        return fields
+
+
+def short_name(scored: Scored) -> str:
+    """The solver's name within `NAME_WIDTH` columns."""
+    return clipped(scored.solver, NAME_WIDTH)
+
+
+def number(value: float, unit: str) -> str:
+    """In points of a share, without decimals unless a number that is not 0 would read as 0; else three digits."""
+    if unit != FRACTION:
+        return f"{value:.3g}"
+    points = 100 * value
+    return f"{points:z.0f}" if abs(points) >= 0.5 or abs(points) < 1e-9 else f"{points:.1g}"
+
+
+def _unit(row: Result) -> str:
+    return " points" if row.unit == FRACTION else ""
+
+
+def size_of(row: Result) -> str:
+    """How large a difference is, without its sign: `14 points`."""
+    return f"{number(abs(row.value or 0.0), row.unit)}{_unit(row)}"
+
+
+def ends_of(row: Result, *, signed: bool = False) -> str:
+    """The interval; of a loss, unless it is printed with its sign, how large that is."""
+    low, high = row.low or 0.0, row.high or 0.0
+    if high < 0 and not signed:
+        low, high = -high, -low
+    return f"{number(low, row.unit)} to {number(high, row.unit)}"
+
+
+class ConclusionRows:
+    """The rows of a comparison that conclusions are drawn from."""
+
+    def __init__(self, found: Comparison) -> None:
+        self.found = found
+        self._by_section = {made.name: made.rows for made in results(found, SECTIONS)}
+
+    def of(self, section: str) -> tuple[Result, ...]:
+        """The rows of one section; none where it could not be made."""
+        return self._by_section.get(section, ())
+
+    def pair(self, a: Scored, b: Scored) -> HeadlinePair:
+        """The headline difference of two solvers, whichever of them is the first of the tested pair."""
+        names = (a.solver, b.solver)
+        own = [turned(row, names) for row in self.of("differences") if {row.a, row.b} == set(names) and not row.group]
+        metric = next((row.metric for row in own if row.quantity == "helped"), None)
+        own = [row for row in own if row.metric == metric]
+        count = {row.quantity: row for row in own if row.unit == "questions"}
+        values = {row.quantity: row.value for row in own}
+        judged = [turned(row, names) for row in self.of("helped") if {row.a, row.b} == set(names)]
+        right = None
+        if judged:
+            verdicts = [(row.quantity.split(" -> "), round(row.value or 0)) for row in judged]
+            right = tuple(sum(k for both, k in verdicts if both[place] == "right") for place in (0, 1))
+        return HeadlinePair(
+            a,
+            b,
+            tuple(row for row in own if row.quantity == "difference"),
+            (values.get("value a"), values.get("value b")),
+            (right[0], right[1]) if right else None,
+            (count_of(count.get("none a")), count_of(count.get("none b"))),
+            next((row.n for row in count.values() if row.n is not None), 0),
+            count_of(count.get("failed")),
+        )
+
+    def content(self, group: ComparisonGroup) -> HeadlinePair:
+        """The hybrid solver next to itself with blank tools; the difference is that of the section `gain`."""
+        assert group.blank is not None  # noqa: S101 - the caller asks for groups that have one
+        pair = self.pair(group.blank, group.hybrid)
+        names = (group.blank.solver, group.hybrid.solver)
+        rows = [row for row in self.of("gain") if (row.a, row.b, row.quantity) == (*names, "content") and not row.group]
+        rows.sort(key=lambda row: row.none != group.hybrid.abstain)
+        return replace(pair, rows=tuple(rows), n=pair.n or next((row.n or 0 for row in rows), 0))
+
+    def tasks(self, a: Scored, b: Scored) -> list[Result]:
+        """The tested differences b minus a within each task, by the rule of the tables."""
+        names = (a.solver, b.solver)
+        rows = [turned(row, names) for row in self.of("differences") if {row.a, row.b} == set(names) and row.group]
+        return [row for row in rows if row.quantity == "difference" and row.low is not None]
+
+
+def count_of(row: Result | None) -> int:
+    """The count that a row holds; 0 where there is none."""
+    return 0 if row is None else round(row.value or 0)
+
+
+def turned(row: Result, names: tuple[str, str]) -> Result:
+    """A row of a pair in this order of the solvers: what is of b minus a changes its sign, what is of one its side."""
+    if (row.a, row.b) == names:
+        return row
+    mirrored = {" a": " b", " b": " a"}
+    quantity = row.quantity[:-2] + mirrored.get(row.quantity[-2:], row.quantity[-2:])
+    if " -> " in quantity:
+        quantity = " -> ".join(reversed(quantity.split(" -> ")))
+    turned = replace(row, a=row.b, b=row.a, quantity=quantity)
+    if row.quantity != "difference":
+        return turned
+    value, low, high = (None if number is None else -number for number in (row.value, row.low, row.high))
+    return replace(turned, value=value, low=high, high=low)

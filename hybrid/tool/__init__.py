@@ -1,0 +1,284 @@
+"""The seam of a specialist tool: a card, typed arguments, and backends that turn requests into evidence.
+
+A module `tools.NAME` holds one `TOOL = Tool(...)`; see `tools/jigsaw/` for the shortest complete one. A backend gets
+decoded images and returns `Evidence`; the service adds backend and version, stores pictures and makes it a `Finding`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar
+
+from hybrid.errors import ToolError
+from hybrid.tool.networks import Network
+from hybrid.types import Box, Fault, Finding, Json
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from hybrid.tool.args import Args as Args
+else:
+
+    def __getattr__(name: str) -> Any:
+        """`Args`, made when it is asked for: who only passes tools on does without pydantic."""
+        if name != "Args":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from hybrid.tool.args import Args
+
+        return Args
+
+
+Pixels: TypeAlias = "npt.NDArray[np.uint8]"
+"""An RGB image, shape (H, W, 3), values 0..255."""
+
+BackendName = Literal["learned", "classical"]
+
+A_co = TypeVar("A_co", bound="Args", covariant=True)
+
+
+@dataclass(frozen=True)
+class Request(Generic[A_co]):
+    """One call. `needs` holds the findings of the tools this one names in its card, by tool name."""
+
+    images: tuple[Pixels, ...]
+    args: A_co
+    needs: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
+    """Per needed tool one finding for each image, in the order of `images`."""
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture a tool made. Without `box` it is an overlay the size of input `of`; with it a derived image.
+
+    `of` counts inputs from 0; `box` is in pixels of that input; `scale` is pixels here per pixel there.
+    """
+
+    pixels: Pixels
+    of: int = 0
+    box: Box | None = None
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The answer of a backend to one request: see `hybrid.types.Finding` for the fields."""
+
+    text: str
+    data: Mapping[str, Json]
+    confidence: float
+    pictures: tuple[Picture, ...] = ()
+
+
+A_contra = TypeVar("A_contra", bound="Args", contravariant=True)
+
+
+class Backend(Protocol[A_contra]):
+    """One way to answer. Built without work; `setup` loads weights once; `run` is called from a worker thread."""
+
+    def setup(self, device: str, weights: str | None) -> None:
+        """Load what is needed onto `device` from `weights` (a directory or hub id). Raises `WeightsError`."""
+        ...
+
+    def run(self, requests: Sequence[Request[A_contra]]) -> list[Evidence]:
+        """One evidence a request, in order. Raises `ToolError` when a request cannot be answered."""
+        ...
+
+
+A = TypeVar("A", bound="Args")
+P = TypeVar("P")
+R = TypeVar("R")
+
+
+class Stages(ABC, Generic[A, P, R]):
+    """A backend in three stages, so that the device computes one batch while others are prepared and drawn.
+
+    `prepare` and `finish` need no device and change nothing in the backend: they run in any thread, several at once.
+    `compute` is the network over a batch, in the thread of the device and nothing else.
+    """
+
+    @abstractmethod
+    def setup(self, device: str, weights: str | None) -> None:
+        """As `Backend.setup`."""
+
+    @property
+    def networks(self) -> Sequence[Network]:
+        """The networks that `setup` has loaded, for checks of weights; none for a backend without any."""
+        return ()
+
+    @abstractmethod
+    def prepare(self, request: Request[A]) -> P:
+        """The input of the network, in host memory. Raises `ToolError` for a request that cannot be answered."""
+
+    @abstractmethod
+    def compute(self, prepared: Sequence[P]) -> list[R]:
+        """One output a request, in order, in host memory; as few forward passes as their shapes allow."""
+
+    @abstractmethod
+    def finish(self, request: Request[A], prepared: P, output: R) -> Evidence:
+        """The evidence of one request. Raises `ToolError` where the output is none."""
+
+    def run(self, requests: Sequence[Request[A]]) -> list[Evidence]:
+        """One evidence a request, in order. Raises `ToolError` as the stages do."""
+        prepared = [self.prepare(request) for request in requests]
+        outputs = self.compute(prepared) if prepared else []
+        return [self.finish(*one) for one in zip(requests, prepared, outputs, strict=True)]
+
+
+@dataclass(frozen=True)
+class Bin:
+    """How often a tool was right when its confidence was at least `confidence` (and below the next bin's)."""
+
+    confidence: float
+    right: int
+    n: int
+
+
+Found = Mapping[str, tuple[Finding, ...]]
+"""By tool name one finding for each image."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """Another tool whose finding is wanted first on every image, and the arguments to call it with.
+
+    `args` makes them from the caller's own arguments; None means that it is not wanted for these. `given` does the same
+    with the findings of the needs before this one at hand, and is asked instead of `args` where it is set.
+    """
+
+    tool: str
+    args: Callable[[Args], Mapping[str, Json] | None]
+    given: Callable[[Args, Found], Mapping[str, Json] | None] | None = None
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Licence and training data of one set of published weights; another size of the same network is another set."""
+
+    weights: str
+    """The hub id, or the Python package that brings them."""
+    licence: str
+    trained_on: tuple[str, ...]
+    """Collections of images, as `hybrid.tool.image_sets` names them; empty where they were not published."""
+    non_commercial: bool = False
+
+
+@dataclass(frozen=True)
+class BackendCard:
+    """Facts about one backend that a user must know before believing it."""
+
+    name: BackendName
+    version: str
+    make: Callable[[], Backend[Any]]
+    summary: str
+    weights: str | None = None
+    """Default hub id; None where nothing is loaded."""
+    provenances: tuple[Provenance, ...] = ()
+    """The weights that something is known of, those loaded by default among them; all others count as unknown."""
+    reliability: tuple[Bin, ...] = ()
+    """Measured by the scripts in `bench/` on what `Card.measured` says; what the arbiter believes without `--trust`."""
+    batch: int = 1
+    learned_tolerance: float = 0.0
+    """Largest difference of a number in `data` between a batched and a single run."""
+    needs: tuple[Need, ...] = ()
+    """Tools that this backend alone needs, besides those of the card. A learned backend without weights of its own
+    answers where those that it needs have theirs."""
+    package: str | None = None
+    """Python package that brings weights of its own: it answers where none are named and it is installed."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """The card of a tool: `summary` and `limits` for a model, the rest (backends, licences, measurements) for a person.
+
+    A model reads what the tool does and where it fails: no benchmark, no measurement, nothing of our own.
+    """
+
+    name: str
+    summary: str
+    limits: str
+    backends: tuple[BackendCard, ...]
+    images: tuple[int, int] = (1, 1)
+    """Fewest and most images of one call."""
+    needs: tuple[Need, ...] = ()
+    measured: str = ""
+    """Measurements, on which data, and gaps, for people: `hybrid tools show` prints them, no model reads them."""
+
+
+@dataclass(frozen=True)
+class CheckCase:
+    """A question to a tool whose answer is known: images, arguments, and what is wrong with an evidence (None: right).
+
+    The arguments are complete: no other tool is asked first.
+    """
+
+    images: tuple[Pixels, ...]
+    args: Mapping[str, Json]
+    wrong: Callable[[Evidence], str | None]
+    output: Callable[[Any], str | None] | None = None
+    """The fault of an output of `Stages.compute`, None where it is right; asked before `wrong` where a backend has
+    stages: an answer may be right although much of what it rests on is not."""
+
+
+@dataclass(frozen=True)
+class CheckSeries:
+    """Known answers of one kind that count together: a sound backend gives at least `least` of them.
+
+    Several instances make chance rare without asking of real weights that they never err on a drawn picture.
+    """
+
+    name: str
+    least: int
+
+
+@dataclass(frozen=True)
+class KnownAnswer:
+    """One check of loaded weights, made when it is asked for: any sound backend must pass it, a flipped sign not.
+
+    One that belongs to a `series` may be missed as long as enough others of that series are right.
+    """
+
+    name: str
+    pose: Callable[[], CheckCase]
+    series: CheckSeries | None = None
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A specialist: the card, the type of its arguments, and images with known answers for weights new to this home."""
+
+    card: Card
+    args: type[Args]
+    checks: tuple[KnownAnswer, ...] = ()
+    probe: Callable[[Pixels], CheckCase] | None = None
+    """A question of which every network sees the given picture (H, W, 3), at least 400 px a side, or large parts of it:
+    what reaches the network is compared with what the picture should become. None: the arguments of the known answers,
+    or none at all, with the picture in the place of every image."""
+    code: str = ""
+    """The hash of its code where that was imported in another process alone (`hybrid/serving/described.py`): it can be
+    described and asked for by name, and its functions cannot be called here."""
+
+    def backend(self, name: BackendName) -> BackendCard | None:
+        """The backend of that name, or None where the tool has none."""
+        return next((card for card in self.card.backends if card.name == name), None)
+
+    @property
+    def looked_into(self) -> bool:
+        """Whether weights new to this home are asked known answers before they answer."""
+        return bool(self.checks)
+
+    def parse(self, args: Mapping[str, Json]) -> Args:
+        """Typed arguments. Raises `ToolError` that says, for each wrong one, what was expected."""
+        from pydantic import ValidationError
+
+        try:
+            return self.args.model_validate(dict(args))
+        except ValidationError as error:
+            wrong = "; ".join(
+                f"{'.'.join(str(place) for place in item['loc']) or 'arguments'}: {item['msg']}"
+                for item in error.errors()
+            )
+            raise ToolError(f"wrong arguments for {self.card.name}: {wrong}"[:500], Fault.BAD_ARGUMENTS) from error

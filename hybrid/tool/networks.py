@@ -1,0 +1,80 @@
+"""The networks that a backend has loaded, and how pictures must reach them: what checks of weights look at.
+
+    with collecting() as networks:              # `tools._shared.backends.Learned.setup` does this
+        model = DepthModel(weights, "cpu")      # whatever loads a network says so: `loaded(Network(...))`
+
+`load_verified` of `tools/_shared/checkpoint.py` says so for every checkpoint of transformers, with what the
+checkpoint's own processor does to a picture. Who loads weights in another way says it with `loaded` and gives the
+normalisation that the weights were trained with, for example `normalised(IMAGENET_MEAN, IMAGENET_STD)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class PictureInput:
+    """The values of a colour in the tensor: channel i is `offsets[i] + sum over k of weights[i][k] * rgb[k] / 255`.
+
+    `rgb` are the values 0..255 of a pixel. One row of weights is one channel of the tensor: three of a colour network,
+    one of a grey network.
+    """
+
+    weights: tuple[tuple[float, float, float], ...]
+    offsets: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A torch module that was loaded from a file, and how it wants pictures.
+
+    `wants` is asked when a check runs. It is None for a network that is given no pictures (a text encoder), or only
+    small parts of them (a reader of lines): nothing is compared there.
+    """
+
+    name: str
+    """As errors say it: the weights, and the part of them where they have several."""
+    module: Any
+    wants: Callable[[], PictureInput] | None = None
+
+
+def normalised(
+    mean: Sequence[float] = (0.0, 0.0, 0.0), deviation: Sequence[float] = (1.0, 1.0, 1.0), *, order: str = "RGB"
+) -> PictureInput:
+    """Values scaled to 0..1, less `mean`, over `deviation`, both by channel of the tensor, whose order is `order`."""
+    weights = tuple(
+        tuple(1 / spread if channel == colour else 0.0 for channel in "RGB")
+        for colour, spread in zip(order, deviation, strict=True)
+    )
+    offsets = tuple(-centre / spread for centre, spread in zip(mean, deviation, strict=True))
+    return PictureInput(tuple((row[0], row[1], row[2]) for row in weights), offsets)
+
+
+def grey(mean: float = 0.0, deviation: float = 1.0) -> PictureInput:
+    """Luma of ITU-R BT.601 as OpenCV and Pillow compute it, scaled to 0..1, less `mean`, over `deviation`."""
+    return PictureInput(((0.299 / deviation, 0.587 / deviation, 0.114 / deviation),), (-mean / deviation,))
+
+
+_COLLECTED: ContextVar[list[Network] | None] = ContextVar("collected_networks", default=None)
+
+
+@contextmanager
+def collecting() -> Iterator[list[Network]]:
+    """The networks that are loaded inside, in the order in which they said so."""
+    found: list[Network] = []
+    token = _COLLECTED.set(found)
+    try:
+        yield found
+    finally:
+        _COLLECTED.reset(token)
+
+
+def loaded(network: Network) -> None:
+    """Say that a network was loaded; ignored outside of `collecting`."""
+    if (found := _COLLECTED.get()) is not None:
+        found.append(network)

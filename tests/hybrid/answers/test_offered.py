@@ -1,0 +1,78 @@
+"""What a guess draws from: a probability for every answer, and every draw among them."""
+
+import math
+import random
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid.answers import parse
+from hybrid.answers.offered import draw, offered
+from hybrid.types import Box, Given, Kind, Prompt
+
+PROMPTS = st.builds(
+    Prompt,
+    st.just(("?",)),
+    st.sampled_from([kind for kind in Kind if kind is not Kind.SCANPATH]),
+    st.integers(0, 5).map(lambda count: tuple(f"option {number}" for number in range(count))),
+    st.integers(0, 4).map(lambda count: Given(boxes=(Box(0, 0, 1, 1),) * count)),
+)
+
+
+@given(PROMPTS, st.integers(0, 2**32))
+def test_every_draw_is_among_the_answers_that_are_listed(prompt: Prompt, seed: int) -> None:
+    listed = offered(prompt)
+    assert listed is not None
+    answers = [answer for answer, _ in listed]
+    assert len(set(answers)) == len(answers)
+    assert math.fsum(probability for _, probability in listed) == pytest.approx(1, abs=1e-12)
+    assert draw(prompt, random.Random(seed)) in answers
+
+
+@pytest.mark.parametrize(
+    ("kind", "choices"),
+    [(Kind.CHOICE, 3), (Kind.YES_NO, 0), (Kind.INTEGER, 0), (Kind.ORDER, 3), (Kind.VIEWS, 4), (Kind.VIEW_PLAN, 4)],
+)
+def test_answers_are_drawn_as_often_as_they_are_said_to_be(kind: Kind, choices: int) -> None:
+    prompt = Prompt(("?",), kind, ("x",) * choices)
+    rng, draws = random.Random(7), 40_000
+    seen = Counter(draw(prompt, rng) for _ in range(draws))
+    listed = offered(prompt)
+    assert listed is not None
+    for answer, probability in listed:
+        error = math.sqrt(probability * (1 - probability) / draws)
+        assert seen[answer] / draws == pytest.approx(probability, abs=4 * error), answer
+
+
+def test_probabilities_by_hand() -> None:
+    assert offered(Prompt(("?",), Kind.CHOICE, ("x", "y"))) == (("A", 0.5), ("B", 0.5))
+    assert offered(Prompt(("?",), Kind.INTEGER)) == tuple((str(number), 0.1) for number in range(1, 11))
+    orders = offered(Prompt(("?",), Kind.ORDER, ("x", "y", "z")))
+    assert orders is not None
+    assert dict(orders) == dict.fromkeys(("ABC", "ACB", "BAC", "BCA", "CAB", "CBA"), 1 / 6)
+    views = dict(offered(Prompt(("?",), Kind.VIEWS)) or ())
+    # None of the four is drawn once in sixteen times; then one of them is named.
+    assert len(views) == 15
+    assert (views["1"], views["1, 3"]) == (1 / 16 + 1 / 64, 1 / 16)
+
+
+def test_what_cannot_be_listed_is_said_to_be_so() -> None:
+    assert offered(Prompt(("?",), Kind.SCANPATH)) is None
+    assert offered(Prompt(("?",), Kind.ORDER, ("x",) * 7)) is not None
+    assert offered(Prompt(("?",), Kind.ORDER, ("x",) * 8)) is None
+
+
+@given(PROMPTS)
+def test_listed_answers_are_read_as_what_they_are(prompt: Prompt) -> None:
+    if prompt.kind is Kind.FREE or (prompt.kind is Kind.CHOICE and not prompt.choices):
+        return
+    if prompt.kind is Kind.ORDER and len(prompt.choices) < 2:
+        return
+    if prompt.kind in (Kind.VIEWS, Kind.VIEW_PLAN):
+        prompt = replace(prompt, choices=("a", "b", "c", "d"))
+    read = [parse(answer, prompt.kind, prompt.choices).value for answer, _ in offered(prompt) or ()]
+    assert None not in read
+    assert len(set(map(repr, read))) == len(read)

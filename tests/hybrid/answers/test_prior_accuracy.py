@@ -1,0 +1,72 @@
+"""What an unmeasured MLLM is credited with, and what a guess is worth: by route, and by form where no row speaks."""
+
+import math
+from statistics import mean
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid.answers.prior_accuracy import ABOVE_CHANCE, PriorAccuracy, chance
+from hybrid.registry import load
+from hybrid.scoring.published import published
+from hybrid.types import Kind, Prompt
+
+PRIOR_ACCURACY = PriorAccuracy({"sure": 0.8, "poor": 0.3, "eyes": 0.4}, {"eyes": 0.6})
+
+
+def asked(route: str, kind: Kind = Kind.CHOICE, choices: int = 2) -> Prompt:
+    return Prompt(("?",), kind, tuple(str(number) for number in range(choices)), route=route)
+
+
+def test_the_share_above_chance_is_the_mean_over_tasks() -> None:
+    cells = [row for row in published("blink") if (row.source, row.split, row.kind) == ("Table 1", "test", "chance")]
+    guessed = {row.metric: row.value / 100 for row in cells}
+    accuracy = load("hybrid.benchmarks", "blink").card.prior_accuracy.accuracy
+    shares = [(value - guessed[task]) / (1 - guessed[task]) for task, value in accuracy.items()]
+    assert mean(shares) == pytest.approx(ABOVE_CHANCE, abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("kind", "choices", "worth"),
+    [
+        (Kind.CHOICE, 4, 0.25),
+        (Kind.YES_NO, 0, 0.5),
+        (Kind.CONTINUE, 4, 0.5),
+        (Kind.ORDER, 4, 1 / 24),
+        (Kind.INTEGER, 0, 0.1),
+        (Kind.VIEWS, 4, 0.1),
+        (Kind.ORDER, 0, 0.1),
+        (Kind.CHOICE, 0, 0.1),
+    ],
+)
+def test_what_a_guess_is_worth(kind: Kind, choices: int, worth: float) -> None:
+    prompt = asked("eyes", kind, choices)
+    assert chance(prompt) == PRIOR_ACCURACY.guess(prompt) == pytest.approx(worth)
+
+
+def test_a_guess_at_a_scanpath_is_worth_what_its_route_says() -> None:
+    assert PRIOR_ACCURACY.guess(asked("eyes", Kind.SCANPATH, 0)) == 0.6
+    assert PRIOR_ACCURACY.guess(asked("sure", Kind.SCANPATH, 0)) == 0.1
+
+
+def test_a_route_has_its_own_mean_and_others_a_share_above_chance() -> None:
+    assert PRIOR_ACCURACY.usual(asked("sure")) == 0.8
+    assert PRIOR_ACCURACY.usual(asked("elsewhere", choices=4)) == pytest.approx(0.25 + 0.75 * ABOVE_CHANCE)
+    # Published means below a guess: a choice is worth one, a scanpath is what it is.
+    assert PRIOR_ACCURACY.usual(asked("poor")) == 0.5
+    assert PRIOR_ACCURACY.usual(asked("eyes", Kind.SCANPATH, 0)) == 0.4
+
+
+@given(
+    st.floats(0, 0.99),
+    st.sampled_from(["here", "elsewhere"]),
+    st.sampled_from([Kind.CHOICE, Kind.ORDER]),
+    st.integers(2, 9),
+)
+def test_an_unmeasured_model_is_no_worse_than_a_guess_and_not_certain(
+    accuracy: float, route: str, kind: Kind, choices: int
+) -> None:
+    prompt, prior_accuracy = asked(route, kind, choices), PriorAccuracy({"here": accuracy})
+    assert chance(prompt) <= prior_accuracy.usual(prompt) < 1
+    assert not math.isnan(prior_accuracy.usual(prompt))

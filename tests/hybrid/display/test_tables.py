@@ -1,0 +1,326 @@
+"""Every form of a table: aligned, escaped, and read back where it can be."""
+
+import csv
+import io
+import re
+from collections import Counter
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from hybrid.display.tables import (
+    RENDERERS,
+    Column,
+    Table,
+    accuracy,
+    as_csv,
+    as_latex,
+    as_markdown,
+    as_narrow,
+    as_text,
+    bounds,
+    number,
+    p_value,
+    seconds,
+    share,
+    signed,
+    tokens,
+)
+from hybrid.display.terminal import NARROW, display_width
+from hybrid.stats import Interval
+
+TABLE = Table(
+    "BLINK val, accuracy",
+    (Column("solver", "left"), Column("accuracy"), Column("95 %")),
+    (("mllm", "0.742", "[0.66, 0.81]"), ("specialist_only", "-", "-")),
+    ("Failed questions count as wrong.",),
+)
+CELL = st.text(max_size=12) | st.text(alphabet='|\\`*_<>&~$[](){}#%^-",\n\r\t \x1b名', max_size=12)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Table:
+    width = draw(st.integers(1, 4))
+    row = st.tuples(*[CELL] * width)
+    columns = tuple(Column(name, draw(st.sampled_from(["left", "right"]))) for name in draw(row))
+    return Table(draw(CELL), columns, tuple(draw(st.lists(row, max_size=4))), tuple(draw(st.lists(CELL, max_size=2))))
+
+
+def test_text() -> None:
+    assert as_text(TABLE) == (
+        "BLINK val, accuracy\n"
+        "\n"
+        "solver           accuracy          95 %\n"
+        "---------------  --------  ------------\n"
+        "mllm                0.742  [0.66, 0.81]\n"
+        "specialist_only         -             -\n"
+        "\n"
+        "Failed questions count as wrong.\n"
+    )
+
+
+def test_text_counts_wide_characters_twice() -> None:
+    lines = as_text(Table("", (Column("a"), Column("b")), (("名前", "1"), ("abcd", "2")))).splitlines()
+    assert lines == ["   a  b", "----  -", "名前  1", "abcd  2"]
+
+
+@given(tables())
+def test_text_is_one_line_a_row_without_control_characters(table: Table) -> None:
+    text = as_text(Table("", table.columns, table.rows))
+    assert len(text.split("\n")) == len(table.rows) + 3
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
+
+
+def test_text_does_not_pass_on_terminal_escapes() -> None:
+    assert "\x1b" not in as_text(Table("\x1b[2Jgone", (Column("a"),), (("\x1b]0;title\x07",),), ("\x1b[1m",)))
+
+
+def test_markdown() -> None:
+    assert as_markdown(TABLE) == (
+        "**BLINK val, accuracy**\n"
+        "\n"
+        "| solver | accuracy | 95 % |\n"
+        "| :--- | ---: | ---: |\n"
+        "| mllm | 0.742 | [0.66, 0.81] |\n"
+        "| specialist\\_only | - | - |\n"
+        "\n"
+        "Failed questions count as wrong.\n"
+    )
+
+
+@given(tables())
+def test_markdown_has_the_same_columns_in_every_row(table: Table) -> None:
+    lines = as_markdown(Table("", table.columns, table.rows)).removesuffix("\n").split("\n")
+    assert len(lines) == len(table.rows) + 2
+    for line in lines:
+        # A pipe after a backslash is text for every reader of GitHub's tables.
+        assert len(re.findall(r"(?<!\\)\|", line)) == len(table.columns) + 1
+
+
+@given(CELL)
+@example("]|(")
+def test_markdown_escapes_what_html_and_emphasis_would_read(cell: str) -> None:
+    row = as_markdown(Table("", (Column("a"),), ((cell,),))).splitlines()[2]
+    # What a backslash escapes is text; it stays between its neighbours.
+    plain = re.sub(r"\\.", "x", row)
+    assert not re.search(r"[`*_<>&~$]", plain)
+    assert not re.search(r"\][(\[:]", plain)
+
+
+def test_markdown_defuses_links_and_html() -> None:
+    row = as_markdown(Table("", (Column("a"),), (("![x](http://a/b) <script>",),))).splitlines()[2]
+    assert row == r"| ![x\](http://a/b) \<script\> |"
+
+
+@given(tables())
+def test_csv_reads_back_exactly(table: Table) -> None:
+    rows = list(csv.reader(io.StringIO(as_csv(table), newline="")))
+    assert rows == [list(table.names), *map(list, table.rows)]
+
+
+def test_credit_out_of_a_count_is_printed_whole() -> None:
+    assert share(12345, 18000) == "12345/18000"
+    assert share(12345.0, 18000) == "12345/18000"
+    assert share(1234567.5, 2000000) == "1234567.5/2000000"
+    assert share(57.5, 75) == "57.5/75"
+    assert share(sum([1 / 3] * 3), 3) == "1/3"
+    assert share(12 + 1 / 3, 20) == "12.3/20"
+    assert share(0, 0) == "0/0"
+    assert share(None, 3) == share(3, None) == "-"
+    assert (number(12345), number(0), number(None)) == ("12345", "0", "-")
+
+
+def test_notes_are_broken_at_the_width_of_the_table() -> None:
+    note = " ".join(["word"] * 60)
+    narrow = as_text(Table("", (Column("a"),), (("1",),), (note,))).split("\n\n")[1].splitlines()
+    assert " ".join(narrow) == note
+    assert 90 < max(map(len, narrow)) <= 100
+    wide = as_text(Table("", (Column("a"),), (("1" * 150,),), (note,))).split("\n\n")[1].splitlines()
+    assert 140 < max(map(len, wide)) <= 150
+    unbroken = "x" * 200
+    assert as_text(Table("", (Column("a"),), (("1",),), (unbroken,))).splitlines()[-1] == unbroken
+
+
+def test_csv_is_records_only() -> None:
+    assert as_csv(TABLE) == 'solver,accuracy,95 %\nmllm,0.742,"[0.66, 0.81]"\nspecialist_only,-,-\n'
+
+
+def test_latex() -> None:
+    assert as_latex(TABLE) == (
+        "\\begin{table}\n"
+        "\\centering\n"
+        "\\caption{BLINK val, accuracy}\n"
+        "\\begin{tabular}{lrr}\n"
+        "\\toprule\n"
+        "solver & accuracy & 95 \\% \\\\\n"
+        "\\midrule\n"
+        "mllm & 0.742 & {[}0.66, 0.81{]} \\\\\n"
+        "specialist\\_only & - & - \\\\\n"
+        "\\bottomrule\n"
+        "\\end{tabular}\n"
+        "\\par\\footnotesize Failed questions count as wrong.\n"
+        "\\end{table}\n"
+    )
+
+
+COMMANDS = r"\\(?:textbackslash|textasciitilde|textasciicircum|textless|textgreater|textbar)\{\}"
+
+
+@given(CELL)
+def test_latex_specials_are_escaped(cell: str) -> None:
+    row = as_latex(Table("", (Column("a"),), ((cell,),))).split("\n")[6]
+    assert row.endswith(r" \\")
+    plain = re.sub(r"\\[{}$&#%_]", "", re.sub(COMMANDS, "", row.removesuffix(r" \\")))
+    plain = re.sub(r"\{[\[\]*]\}|\{\}", "", plain)
+    assert not re.search(r"[\\{}$&#%_~^<>|\[\]*]", plain)
+    assert "--" not in row
+
+
+@given(tables())
+def test_latex_has_the_same_columns_in_every_row(table: Table) -> None:
+    lines = as_latex(Table("", table.columns, table.rows)).split("\n")
+    rows = [line for line in lines if line.endswith(r"\\")]
+    assert len(rows) == len(table.rows) + 1
+    for row in rows:
+        assert len(re.findall(r"(?<!\\)&", row)) == len(table.columns) - 1
+
+
+@given(tables())
+def test_every_form_renders_any_table(table: Table) -> None:
+    for render in RENDERERS.values():
+        assert render(table).endswith("\n")
+
+
+def test_rows_must_fit_the_columns() -> None:
+    with pytest.raises(ValueError, match="'scores', row 2: 1 cells for 2 columns"):
+        Table("scores", (Column("a"), Column("b")), (("1", "2"), ("3",)))
+    with pytest.raises(ValueError, match="'scores' has no columns"):
+        Table("scores", (), ())
+
+
+@pytest.mark.parametrize(
+    ("printed", "expected"),
+    [
+        (accuracy(0.7419), "0.742"),
+        (accuracy(1), "1.000"),
+        (accuracy(-0.0001), "0.000"),
+        (bounds(Interval(0.659, 0.8126, "Wilson")), "[0.66, 0.81]"),
+        (bounds(Interval(-0.002, 0.1, "Wilson")), "[0.00, 0.10]"),
+        (share(92, 124), "92/124"),
+        (signed(0.0806), "+0.081"),
+        (signed(-0.0806), "-0.081"),
+        (signed(-0.0001), "+0.000"),
+        (p_value(0.0344), "0.034"),
+        (p_value(0.001), "0.001"),
+        (p_value(0.00099), "<0.001"),
+        (p_value(1.0), "1.000"),
+        (seconds(1234.56), "1,234.6 s"),
+        (seconds(0.04), "0.0 s"),
+        (tokens(12345), "12,345"),
+        (tokens(0), "0"),
+    ],
+)
+def test_numbers(printed: str, expected: str) -> None:
+    assert printed == expected
+
+
+def test_what_does_not_exist_is_a_dash() -> None:
+    forms = (accuracy(None), bounds(None), share(None, 3), share(3, None), signed(None), p_value(None))
+    assert {*forms, seconds(None), tokens(None)} == {"-"}
+
+
+def test_the_ends_of_what_is_printed() -> None:
+    assert (p_value(0.001), p_value(0.00099)) == ("0.001", "<0.001")
+    (note,) = as_csv(Table("t", (Column("a--b"),), (("x---y",),))).splitlines()[:1]
+    assert note == "a--b"
+    printed = as_latex(Table("t", (Column("a--b"),), (("x---y",),)))
+    assert "a-{}-b" in printed
+    assert "x-{}-{}-y" in printed
+
+
+def test_words_of_a_note_are_kept_whole() -> None:
+    word = "well-known " * 20
+    for line in as_text(Table("t", (Column("a"),), (("1",),), (word, "x" * 200))).splitlines():
+        assert not line.endswith("well-")
+        assert len(line) <= 200
+    assert "x" * 200 in as_text(Table("t", (Column("a"),), (("1",),), ("x" * 200,)))
+
+
+def test_combining_marks_take_no_width_and_control_characters_one() -> None:
+    lines = as_text(
+        Table("t", (Column("a", "left"), Column("b", "left")), (("e\u0301", "1"), ("ee", "2")))
+    ).splitlines()
+    assert [line.index(digit) - line.count("\u0301") for line, digit in zip(lines[-2:], "12", strict=True)] == [4, 4]
+    assert "a\ufffdb" in as_text(Table("t", (Column("a"),), (("a\x07b",),)))
+
+
+NUMBER = st.from_regex(
+    r"[+-]?[0-9]{1,4}(\.[0-9]{1,3})?|\[-0\.[0-9]{3}, 0\.[0-9]{3}\]|[0-9]{1,3}/[0-9]{1,3}|-", fullmatch=True
+)
+NAME = st.sampled_from(["controller", "controller [blank]", "accuracy_macro", "a -> b", "Visual_Correspondence"]) | CELL
+HEADING = st.sampled_from(["n", "none = chance", "both answered", "b - a, none = wrong", "p (Holm)"]) | CELL
+
+
+@st.composite
+def compared(draw: st.DrawFn) -> Table:
+    """A table as comparisons have them: names at the left, then numbers, now and then a text between them."""
+    sides = ["left"] * draw(st.integers(1, 4)) + draw(
+        st.lists(st.sampled_from(["right", "right", "left"]), max_size=12)
+    )
+    columns = tuple(Column(draw(HEADING), side) for side in sides)
+    row = st.tuples(*(NAME if side == "left" else NUMBER for side in sides))
+    rows = draw(st.lists(row, max_size=6))
+    if draw(st.booleans()):
+        rows = [(rows[0][0], *each[1:]) for each in rows]
+    notes = tuple(draw(st.lists(st.text(max_size=200), max_size=2)))
+    return Table(draw(st.text(max_size=120)), columns, tuple(rows), notes)
+
+
+@given(compared())
+def test_a_narrow_table_stays_within_its_columns(table: Table) -> None:
+    for line in as_narrow(table).split("\n"):
+        assert display_width(line) <= NARROW
+
+
+@given(compared())
+def test_a_narrow_table_has_every_number_in_one_piece_and_every_name(table: Table) -> None:
+    shown = as_narrow(Table("", table.columns, table.rows))
+    pieces = Counter(re.split(r"\s{2,}|\n", shown))
+    numbers = [cell for row in table.rows for cell, column in zip(row, table.columns, strict=True) if cell.strip()]
+    for cell, count in Counter(one for one in numbers if re.search(r"[0-9]", one) and len(one) < 20).items():
+        if re.fullmatch(r"[-+0-9./]+|\[[-0-9., ]+\]", cell):
+            assert pieces[cell] + shown.count(cell) >= count
+    for row in table.rows:
+        for cell in row:
+            for word in as_text(Table("", (Column("a", "left"),), ((cell,),))).splitlines()[-1].split():
+                assert display_width(word) > 10 or word in shown
+
+
+def test_a_table_that_fits_is_the_same_narrow() -> None:
+    assert as_narrow(TABLE) == as_text(TABLE)
+
+
+def test_a_wide_table_is_folded_into_groups_and_blocks() -> None:
+    names = (Column("task", "left"), Column("solver", "left"))
+    columns = (*names, *(Column(f"accuracy, none = {number}") for number in range(9)))
+    rows = [
+        (task, solver, *(f"0.{number}23" for number in range(9)))
+        for task in ("Visual_Correspondence", "Jigsaw")
+        for solver in ("mllm", "controller [blank]")
+    ]
+    shown = as_narrow(Table("t", columns, tuple(rows)))
+    first, second = shown.removeprefix("t\n\n").split("\n\n")
+    assert first.splitlines() == [
+        "task",
+        "                      accuracy,  accuracy,  accuracy,  accuracy,  accuracy,",
+        "  solver               none = 0   none = 1   none = 2   none = 3   none = 4",
+        "  ------------------  ---------  ---------  ---------  ---------  ---------",
+        "Visual_Correspondence",
+        "  mllm                    0.023      0.123      0.223      0.323      0.423",
+        "  controller [blank]      0.023      0.123      0.223      0.323      0.423",
+        "Jigsaw",
+        "  mllm                    0.023      0.123      0.223      0.323      0.423",
+        "  controller [blank]      0.023      0.123      0.223      0.323      0.423",
+    ]
+    assert second.count("0.823") == 4
