@@ -39,7 +39,7 @@ class Compiled(Generic[G]):
     def _make(self, made: Future[G]) -> None:
         try:
             made.set_result(self._build())
-        # Whoever waits for it gets what went wrong.
+        # Every waiting caller gets the error.
         except BaseException as error:
             made.set_exception(error)
 

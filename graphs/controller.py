@@ -112,7 +112,7 @@ async def model(state: State, runtime: Runtime[ControllerInput]) -> State:
 
 
 def _end(case: ControllerInput, reply: AssistantMessage, *, last: bool, nudged: bool) -> State:
-    """The model has answered, or was to: an empty reply is asked for once more, then it is what it is."""
+    """The model has answered, or had to: an empty reply is asked for once more, then it counts as it is."""
     text = reply.text.strip()
     if last and case.ctx.tools_offered:
         case.ctx.rule("budget", "the tools were withdrawn for the last turn", fault=Fault.BUDGET)

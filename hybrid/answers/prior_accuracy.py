@@ -41,7 +41,7 @@ def chance(prompt: Prompt) -> float:
 
 @dataclass(frozen=True)
 class PriorAccuracy:
-    """What published rows say of MLLMs on a benchmark, and of a guess; empty where there are none."""
+    """Published accuracy of MLLMs and of a guess on a benchmark; empty where no rows are published."""
 
     accuracy: Mapping[str, float] = field(default_factory=dict)
     """By route the mean accuracy of MLLMs, 0..1; of a scanpath their mean score."""
@@ -49,7 +49,7 @@ class PriorAccuracy:
     """By route the score, 0..1, that is expected of a guess at a scanpath."""
 
     def guess(self, prompt: Prompt) -> float:
-        """What a guess is worth: probability 0..1 that it is right, of a scanpath its expected score."""
+        """Expected score of a guess: its probability, 0..1, of being right, for a scanpath its expected score."""
         if prompt.kind is Kind.SCANPATH:
             return self.guessed.get(prompt.route, OPEN)
         return chance(prompt)

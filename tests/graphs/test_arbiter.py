@@ -47,7 +47,7 @@ async def decided(fakes: Any, reply: Any, found: Any, trust: Trust, prompt: Prom
 
 
 async def reason(fakes: Any, reply: str, found: Any, trust: Trust, prompt: Prompt = JIGSAW) -> str:
-    """What the last rule wrote down for people."""
+    """The reason written down by the last rule."""
     ctx = fakes.context_of(prompt, [reply], [found], trust, prior_accuracy=PRIOR_ACCURACY)
     await SOLVER.ask(prompt, ctx)
     return str([step for step in ctx.log.steps if step.kind == "rule"][-1].text)
@@ -99,7 +99,7 @@ async def test_a_tool_that_is_more_likely_right_is_adopted(fakes: Any) -> None:
     }
 
 
-async def test_a_reader_can_reckon_the_decision_again(fakes: Any) -> None:
+async def test_a_reader_can_compute_the_decision_again(fakes: Any) -> None:
     """The formulas of docs/arbiter.md, from nothing but what the step holds."""
     measured = {
         ("jigsaw", "classical", "Jigsaw"): Measurement(30, 40, Recalibration(-0.3, 0.8)),
@@ -215,7 +215,7 @@ ROUTE = ("jigsaw", "classical", "Jigsaw")
 def ruled(
     reply: str, best: int = 0, confidence: float = 0.9, trust: Trust | None = None, votes: float | None = None
 ) -> Any:
-    """What is ruled between a reply and a testimony for the choice at a place."""
+    """The ruling between a reply and a specialist's choice at a place."""
     specialist_answer = Said(f"Answer: ({'AB'[best]})", "jigsaw", finding(best, confidence), best, None, on_card=True)
     return ruling(JIGSAW, trust or Trust(), PRIOR_ACCURACY, Proposal(reply, votes), specialist_answer)
 
@@ -299,8 +299,8 @@ def test_other_letters_for_the_same_choices_change_nothing(
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(-3, 3), st.floats(0, 3))
-def test_both_witnesses_are_reckoned_alike(rate: float, said: float, intercept: float, slope: float) -> None:
-    """What a tool and a model know and say of themselves in the same numbers is worth the same."""
+def test_both_accuracies_are_computed_alike(rate: float, said: float, intercept: float, slope: float) -> None:
+    """A tool and a model with equal accuracy and claims have equal worth."""
     corrected = Recalibration(intercept, slope)
     trust = Trust({ROUTE: Measurement(0, 0, corrected), (*MODEL, "Jigsaw"): Measurement(0, 0, corrected, 0.5)})
     specialist_answer = Said("Answer: (A)", "jigsaw", finding(0, 0.9), 0, None, on_card=True)
