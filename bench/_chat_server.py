@@ -71,7 +71,7 @@ class ChatServer:
 
 @contextmanager
 def chat_server(latency_s: float) -> Iterator[ChatServer]:
-    """A server in a process of its own, on a free port of 127.0.0.1, until the block ends."""
+    """A server in a separate process, on a free port of 127.0.0.1, until the block ends."""
     command = [sys.executable, "-m", "bench._chat_server", "--latency-s", str(latency_s)]
     # `bench` is a folder of commands and not installed: it is found from the root alone.
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:  # noqa: S603

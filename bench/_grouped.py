@@ -41,7 +41,7 @@ ANSWERED = (0.9, 0.3)
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """One metric over so many clusters: shares of simulations, and the mean width of the intervals.
+    """One metric over a number of clusters: shares of simulations, and the mean width of the intervals.
 
     `linearised` and `randomised` are the shares with p < 0.05 by `contrast` and by `randomisation`: the type I error
     where `truth` is 0, else the power.
@@ -79,7 +79,7 @@ def raised(right: Floats, gain: float) -> Floats:
 
 
 def expected(power: int, gain: float) -> float:
-    """How much oftener the second solver than the first has so many rows of a cluster all right."""
+    """Second solver minus first: the difference of the probabilities that all `power` rows of a cluster are right."""
     right = np.array(DIFFICULTIES)
     return float((raised(right, gain) ** power - right**power).mean())
 

@@ -49,7 +49,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Known:
-    """How questions of a tool are made, and what is right, in words; None where only time is measured."""
+    """The maker of a tool's questions, and the criterion of a right answer in words; None if only time is measured."""
 
     rule: str | None
     make: Callable[[int, int], Question]

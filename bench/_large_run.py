@@ -153,7 +153,7 @@ SOLVERS: Mapping[str, tuple[Callable[[Draw], Reply], float]] = {
 }
 """Each solver's answer, and its probability of being right."""
 CALLS = 0.7
-"""On so many questions the controller calls the tool."""
+"""Share of the questions on which the controller calls the tool."""
 IDENTITY: Mapping[str, Json] = {
     "hybrid": "0.1.0",
     "benchmark": "blink",

@@ -64,7 +64,7 @@ CREDIT: Final = ScoreOptions(abstain="chance")
 
 @dataclass(frozen=True)
 class Item:
-    """One question and what the specialist said to it."""
+    """One question and the specialist's answer to it."""
 
     question: Question
     prompt: Prompt

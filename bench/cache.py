@@ -179,7 +179,7 @@ def shown(costs: Sequence[Cost], passes: Sequence[Passes]) -> str:
 
 
 async def both(folder: Path, many: int, flight: int) -> tuple[list[Cost], list[Passes]]:
-    """Both parts, each in a folder of its own."""
+    """Both parts, each in a separate folder."""
     return await costs(folder / "calls", many, flight), await passes(folder / "passes")
 
 

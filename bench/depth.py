@@ -121,7 +121,7 @@ def with_marks(items: Sequence[Item]) -> list[Case]:
 
 
 def on_objects(number: int, seed: int) -> tuple[list[Item], list[Case]]:
-    """The middles of what is seen of two solids a scene, at depths `APART`; the truth is the rendered depth there."""
+    """The middles of the visible parts of two solids, at depths `APART`; the truth is the rendered depth there."""
     rng, items, requests = generator("evaluate", 13, seed), list[Item](), list[Case]()
     while len(items) < number:
         view = render(random_scene(rng, 9), random_camera(rng, 500, 375), rng)

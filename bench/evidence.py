@@ -44,7 +44,7 @@ EACH = 6
 
 @dataclass(frozen=True)
 class EvidenceRow:
-    """Seconds of processor time: reading and judging all attempts, then both sections from what is kept."""
+    """Seconds of processor time: reading and judging all attempts, then both sections from the result."""
 
     benchmark: str
     questions: int
@@ -76,7 +76,7 @@ def asked(benchmark: str, out: Path) -> RunFolder:
 
 
 def grown(first: RunFolder, out: Path, count: int) -> RunFolder:
-    """A run of so many copied questions with the solvers mllm and controller."""
+    """A run of `count` copied questions with the solvers mllm and controller."""
     folder = RunFolder(out)
     manifest = first.manifest
     identity = {**manifest["identity"], "model": {"model": "bench:copied"}}

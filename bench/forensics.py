@@ -27,7 +27,7 @@ TASKS = ("Spatial_Relation", "Relative_Depth")
 
 
 def statistics_of(folder: Path) -> list[dict[str, float]]:
-    """The statistics of each photograph. Raises `SystemExit` where there is none."""
+    """The statistics of each photograph. Raises `SystemExit` if there are none."""
     rows = [
         row
         for task in TASKS

@@ -77,7 +77,7 @@ def sampled(work: Path, limit: int) -> Iterator[tuple[str, Any]]:
 
 
 def main() -> int:
-    """Write the numbers; with `--against` say which files differ."""
+    """Write the numbers; with `--against` print which files differ."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="the published data; without it only generated questions")
     parser.add_argument("-o", "--out", type=Path, required=True)

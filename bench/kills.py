@@ -43,7 +43,7 @@ class Killed:
 
 
 def kill_at(words: Sequence[str], home: Path, server: ChatServer, answered: int) -> tuple[tuple[Served, ...], float]:
-    """Start a command, kill it when so many replies were sent, and return the replies sent until then, and when."""
+    """Start a command, kill it after `answered` replies, and return the replies sent and the time of the kill."""
     with (home.parent / "log").open("ab") as log:
         process = subprocess.Popen(words, env=environment(home), stdout=log, stderr=log)  # noqa: S603
     until = time.monotonic() + GIVE_UP_S

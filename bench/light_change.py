@@ -77,7 +77,7 @@ def _factor(rng: np.random.Generator, log_most: float) -> float:
 
 
 def _gradient(rng: np.random.Generator, height: int, width: int, most: float) -> Floats:
-    """A linear ramp (H, W) in a random direction, from 1 down to what is left."""
+    """A linear ramp (H, W) in a random direction, from 1 down to the remaining share."""
     angle = rng.uniform(0, 2 * np.pi)
     down, across = np.mgrid[-1 : 1 : height * 1j, -1 : 1 : width * 1j]
     along = (np.cos(angle) * across + np.sin(angle) * down) / (abs(np.cos(angle)) + abs(np.sin(angle)))

@@ -162,7 +162,7 @@ def measured(arguments: Sequence[str], home: Path, log: Path) -> Ended:
 
 
 def run_client(client: str, questions: Path, in_flight: int, inspect_python: str) -> tuple[Ended, tuple[Served, ...]]:
-    """One run of a client against a server of its own."""
+    """One run of a client against a fresh server."""
     with tempfile.TemporaryDirectory() as folder, chat_server(LATENCY_S) as server:
         out = Path(folder)
         arguments = command(client, server.url, questions, in_flight, out, inspect_python)

@@ -1,4 +1,4 @@
-"""Peak memory of a run over its number of questions: flat, if questions stream and what is finished is dropped.
+"""Peak memory of a run over its number of questions: flat, if questions stream and finished ones are dropped.
 
     python -m bench.memory [--client hybrid-mllm]... [--questions 100 --questions 1000 --questions 5000] [--repeat 1]
                            [--json FILE]

@@ -48,7 +48,7 @@ ORBITS_DEG: Mapping[str, tuple[int, int]] = {"orbit-5-15": (5, 15), "orbit-15-30
 HARD = tuple(one.name for one in SETS if one.kind != "planar")
 SIZE = (640, 480)
 SURE = (0.0, 0.6, 0.9)
-"""Confidences from which a direction is counted that is said of a degenerate pair."""
+"""Least confidences at which a direction given for a degenerate pair is counted."""
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ QUESTION = {"width": 1144, "height": 1400}
 FIRST_SCREEN = {"width": 1280, "height": 800}
 SCALE = 1.6
 COLOURS = 256
-"""Chosen for coverage: a small dot of a colour of its own keeps it."""
+"""The palette is chosen for coverage: a small dot with a unique colour keeps it."""
 LONGEST_EDGE_PX = 420
 
 

@@ -118,7 +118,7 @@ def one(cpus: int, questions: int, folder: Path) -> ClusterRow:
 
 
 def in_process(cpus: int, questions: int, home: Path) -> ClusterRow:
-    """One run in a process of its own; the questions are generated once."""
+    """One run in a separate process; the questions are generated once."""
     with tempfile.TemporaryDirectory() as folder:
         words = [sys.executable, "-m", "bench.ray", "--cpus", str(cpus), "--questions", str(questions)]
         environment = {

@@ -56,7 +56,7 @@ def marked(pixels: Pixels) -> Request[ReflectanceArgs]:
 
 @dataclass(frozen=True)
 class Answer:
-    """One item: the right letter, the one said, its confidence, and what makes it hard.
+    """One item: the right letter, the letter given, its confidence, and its difficulties.
 
     `tint` is the larger standard deviation of chromaticity of the picture; `misleads` whether the brightness at the
     points says something else than the truth.

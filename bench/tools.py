@@ -79,7 +79,7 @@ async def measure(service: ToolService, name: str, options: Options) -> tuple[st
         await ask(service, tool, known.make(options.items, options.seed))
         backend = (await service.ready(tool)).card.name
     except (NoBackend, WeightsError) as error:
-        # The last clause says what to do; what was absent is in the lines of the service.
+        # The last clause names the remedy; the lines of the service name the absent part.
         return (name, "-", "-", "-", "-", "-", str(error).rsplit("; ", maxsplit=1)[-1])
     questions = [known.make(index, options.seed) for index in range(options.items)]
     started = time.perf_counter()
@@ -100,7 +100,7 @@ async def rows(options: Options) -> list[tuple[str, ...]]:
     found = []
     for name in options.tools:
         with tempfile.TemporaryDirectory() as folder:
-            # A cache of its own: a finding that is already known takes no time.
+            # A separate cache: a finding that is already known takes no time.
             store = ImageStore(Path(folder) / "images")
             choice = ServiceOptions(options.backend, options.weights, options.device)
             service = ToolService(store, FindingCache(Path(folder) / "findings", store), choice)

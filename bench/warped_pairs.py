@@ -79,7 +79,7 @@ class WarpedPair:
 
 @dataclass(frozen=True)
 class Orbit:
-    """A way round the middle of what is seen: turns about the three axes of the camera, and the distance's factor."""
+    """A way round the middle of the scene: turns about the three axes of the camera, and the distance's factor."""
 
     yaw_deg: float
     pitch_deg: float

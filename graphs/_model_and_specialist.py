@@ -114,7 +114,7 @@ class ModelAndSpecialist(Solver):
         return builder.compile()
 
     async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
-        """The MLLM and the specialist asked side by side, then what is decided between them."""
+        """Ask the MLLM and the specialist side by side, then return the decision between them."""
         asked = asyncio.create_task(self.propose(prompt, ctx))
         try:
             final = await (await self.graph.get()).ainvoke({}, context=DecisionInput(prompt, ctx, asked))

@@ -84,7 +84,7 @@ class State(TypedDict, total=False):
 
 def conversation(prompt: Prompt, ctx: SolverContext) -> list[Message]:
     """The opening messages to the model: the instructions, and the prompt with its images."""
-    # The instructions speak of tools alone: a model that is offered none is asked as the MLLM alone is.
+    # The instructions are about tools only: a model that is offered none is asked as the MLLM alone is.
     instructions: list[Message] = [SystemMessage(system_text(ctx))] if ctx.tools_offered else []
     return [*instructions, opening_message(prompt, ctx)]
 
@@ -226,7 +226,7 @@ def _unreadable(case: ControllerInput, call: InvalidCall) -> ToolMessage:
 
 
 def _last_words(messages: Sequence[Message]) -> str:
-    """The last text of the model that was no tool call; empty when there is none."""
+    """The last text of the model that was no tool call; empty if there is none."""
     spoken = (m.text.strip() for m in reversed(messages) if isinstance(m, AssistantMessage) and not m.calls)
     return next((text for text in spoken if text), "")
 

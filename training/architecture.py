@@ -165,7 +165,7 @@ def _angles(size: int) -> Any:
 
 
 def _look_back(attention: Any, head: int, back: int) -> None:
-    """A head that looks so many tokens back."""
+    """A head that looks a fixed number of tokens back."""
     import torch
 
     angles, rows = _angles(attention.head_dim), _rows(attention, head)

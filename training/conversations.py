@@ -38,9 +38,9 @@ from training.scenes import SCENES, look
 from training.sight import View
 
 QUESTIONS_OF_A_ROW: Final = 2
-"""At most so many, of the variants (rotations, pictures of a pair), are asked: others are too like."""
+"""Most variants (rotations, pictures of a pair) that are asked: others are too alike."""
 RECOMBINED: Final = 4
-"""Findings that are given to a question in turn, of its own kind."""
+"""Findings of its own kind that are given to a question in turn."""
 ABSENT: Final = 0.25
 """Share of the questions that also get the message that the tool is not available."""
 AS_TEXT: Final = 0.2
@@ -242,7 +242,7 @@ def turns(messages: Sequence[Message]) -> list[dict[str, Any]]:
 
 
 def write(batches: Sequence[Batch], folder: Path, workers: int) -> None:
-    """Hold all conversations, each batch in a file of its own; a batch that is there is kept."""
+    """Hold all conversations, each batch in a separate file; an existing batch is kept."""
     folder.mkdir(parents=True, exist_ok=True)
     with ProcessPoolExecutor(workers) as pool:
         list(pool.map(_write, batches, [folder] * len(batches)))

@@ -22,7 +22,7 @@ from training.sight import HUES, SHAPES, Thing, described
 from training.vocabulary import WORDS
 
 ABOUT_SCENES: Final = 0.4
-"""Share of the exercises that ask about what is seen."""
+"""Share of the exercises that ask about listed things."""
 
 
 def drill(rng: random.Random) -> dict[str, Any]:

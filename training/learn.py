@@ -24,7 +24,7 @@ from training.sight import SHAPES
 
 LOG: Final = logging.getLogger(__name__)
 PARTS_WEIGHT: Final = 0.5
-"""Of what parts of pictures read as, against 1 for what is said."""
+"""Weight of the readings of picture parts, against 1 for the texts."""
 SEEN_AT_ONCE: Final = 48
 """Pictures in a step of seeing."""
 KEPT_STEPS: Final = 200

@@ -27,7 +27,7 @@ UNTOLD: Final = 0.1
 ANSWER_WEIGHT: Final = 3.0
 """Of a token of the last reply, against 1 for one of a call: an answer is a few tokens, a call many."""
 SAID_WEIGHT: Final = 0.6
-"""Of a token of what is seen."""
+"""Weight of a token of a description."""
 ANSWER_TOTAL: Final = 24.0
 CALL_TOTAL: Final = 60.0
 """The most that the tokens of an answer, or of a call, weigh together: a scanpath is long, and hardly to be guessed."""

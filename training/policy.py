@@ -70,7 +70,7 @@ def call_for(ask: TaughtAsk) -> ToolCall | None:
 
 
 def read(ask: TaughtAsk, text: str) -> str | None:
-    """The answer that a finding's text speaks for, in the form of the format line; None where it speaks for none."""
+    """The answer that a finding's text supports, in the form of the format line; None if it supports none."""
     skill = _skill(ask)
     return None if skill is None else skill.reading(ask, text)
 
@@ -129,7 +129,7 @@ def saliency_alone(ask: TaughtAsk) -> ToolCall:
 
 
 def scanpath(ask: TaughtAsk) -> ToolCall:
-    """As many fixations as the text asks for, and what is searched for."""
+    """As many fixations as the text asks for, and the target."""
     number = re.search(r"each containing (\d+) values", ask.text)
     target = re.search(r"searching for a ([a-z ]+?) in this image", ask.text)
     arguments: dict[str, Json] = {"image": ask.images[0], "fixations": int(number[1]) if number else 6}
@@ -231,7 +231,7 @@ def path(ask: TaughtAsk, text: str) -> str | None:
 
 
 def by_looking(ask: TaughtAsk, text: str) -> str | None:
-    """None: the text of an enlarged picture speaks for nothing, what is seen in it does."""
+    """None: the text of an enlarged picture supports no answer, only its pixels do."""
     del ask, text
     return None
 

@@ -66,7 +66,7 @@ def fuzz(name: str, folder: Path, flags: list[str]) -> None:
     """The fuzzer itself: `folder` takes the findings, `flags` are libFuzzer's. Does not return."""
     import atheris  # type: ignore[import-untyped]
 
-    # In a process that has imported none of it before: what is imported here tells the fuzzer which way it takes.
+    # In a process that has imported none of it before: the fuzzer instruments the code that is imported here.
     with atheris.instrument_imports(include=list(INSTRUMENTED)):
         target: Target = importlib.import_module(f"bench.fuzz.{name}").target
     seen = set[str]()

@@ -68,7 +68,7 @@ def lines(data: bytes) -> None:
 
 
 def image(data: bytes) -> None:
-    """An image file: what is inspected decodes, at the size that was said."""
+    """An image file: an inspected file decodes, at the reported size."""
     found = inspect(data, "here")
     if found.width * found.height > 4_000_000:
         return

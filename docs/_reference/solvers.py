@@ -1,4 +1,4 @@
-"""The page of the solvers, from what their files say of them, and the controller's graph as a picture."""
+"""The page of the solvers, from the docstrings of their files, and the controller's graph as a picture."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ _RANK: Final = ("final", "answer")
 
 
 def answer_part(text: str) -> str:
-    """`plain` of the part of a reply that says of itself that it is the answer, else of the whole reply.
+    """`plain` of the part of a reply that is marked as the answer, else of the whole reply.
 
     Such a part ends the reply: JSON with a key for it (`{"reasoning": ..., "final": "B"}`), a tag
     (`<answer>B</answer>`), or LaTeX's box. A call of a tool in JSON is left out.
@@ -197,7 +197,7 @@ _ABSENT: Final = re.compile(
 
 
 def denies_existence(text: str) -> bool:
-    """Whether a text is one sentence that says of the picture that something is not in it."""
+    """Whether a text is one sentence stating that something is not in the picture."""
     match = _ABSENT.fullmatch(text)
     return match is not None and re.search(r"\bno\b|\bnot\b|n't\b", match[0]) is not None and " or " not in match[0]
 

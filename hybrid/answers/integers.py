@@ -161,7 +161,7 @@ def closing_number(text: str) -> int | None:
 
 
 def none_at_all(text: str) -> int | None:
-    """0 where the reply has no number and says that there are none: `None`, `There are no people in the image`."""
+    """0 if the reply has no number and states that there are none: `None`, `There are no people in the image`."""
     if any_number(text):
         return None
     said = bare(text)

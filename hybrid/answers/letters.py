@@ -22,7 +22,7 @@ USUAL_LETTERS = LETTERS[:8]
 
 
 def letters_for(choices: int) -> str:
-    """The labels that a reply about so many choices is searched for; all 26 letters are the most there are."""
+    """The labels searched for in a reply about some number of choices; at most all 26 letters."""
     return LETTERS[: max(len(USUAL_LETTERS), choices)]
 
 

@@ -62,7 +62,7 @@ def announced(reply: ViewsReply) -> Views | None:
 
 
 def _needed(reply: ViewsReply) -> str:
-    """The reply without the clauses that say what is not needed."""
+    """The reply without the clauses about parts that are not needed."""
     clauses = re.split(r"(?<=[.;!\n])\s?|,\s(?=but|while|whereas|not)|\s(?=and not\b)", reply.text)
     return "\n".join(clause for clause in clauses if not _NOT_NEEDED.search(clause))
 

@@ -76,7 +76,7 @@ def closing_word(text: str) -> YesNo | None:
 
 
 def absent(text: str) -> YesNo | None:
-    """The whole reply says that something is not in the picture: `There is no cat in the picture`."""
+    """The whole reply states that something is not in the picture: `There is no cat in the picture`."""
     return "no" if denies_existence(text) else None
 
 

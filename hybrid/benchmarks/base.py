@@ -45,7 +45,7 @@ class ImageSource:
     name: str
     """As `hybrid.tool.image_sets` names it."""
     where: str
-    """The place in the paper that says so."""
+    """The place in the paper that names it."""
     tasks: tuple[str, ...] = ()
     """The tasks that take images from it; empty for all."""
 
@@ -392,7 +392,7 @@ class Benchmark(ABC):
         return f"The evidence favours ({letter}) {prompt.choices[LETTERS.index(letter)]}."
 
     def oracle_answer(self, question: Question, prompt: Prompt) -> str | None:
-        """The right reply to this prompt in the form of its kind's format line; None where there is none to give."""
+        """The right reply to this prompt in the form of its kind's format line; None if there is none."""
         del prompt
         return f"Answer: ({str(question.target).strip('()')})"
 

@@ -53,7 +53,7 @@ BOX_ALONE = 0.85
 LEAST_LEAD = 0.03
 """Scores by which a box is better than another one for its letter; with less the lines allow both."""
 BOX_SURE = 0.7
-"""Score from which two named boxes are what is drawn, so that no rings are looked for."""
+"""Score from which two named boxes are accepted, so that no rings are looked for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -216,7 +216,7 @@ def _fits(patch: Grey, frame: str) -> dict[str, float]:
 
 
 def _cut_fits(patch: Grey, side: str) -> dict[str, float]:
-    """Correlation with the labels as the image's border on one side would cut them; less for what is mostly hidden."""
+    """Correlation with the labels as the image's border on one side would cut them; less for mostly hidden letters."""
     height, width = patch.shape
     best: dict[str, float] = {}
     for label in LABELS:

@@ -39,7 +39,7 @@ ASIDE_PX = 3.0
 """How much further beside its letter one ring of a picture may lie than another: letters differ in width."""
 AWAY_PX = 62
 SAME_LUMA = 45.0
-"""Greatest difference of luma between rings of one colour: thin lines blend with what is beside them."""
+"""Greatest difference of luma between rings of one colour: thin lines blend with their surroundings."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ class Rows:
     numerator: Floats
     denominator: Floats
     single: bool
-    """Every cell is a cluster of its own and worth 0 or 1 of 1."""
+    """Every cell is a separate cluster and worth 0 or 1 of 1."""
 
     @property
     def bounded(self) -> bool:

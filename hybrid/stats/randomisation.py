@@ -18,7 +18,7 @@ from hybrid.stats.linearised import Floats, Rows, paired_rows, value_of
 from hybrid.types import Combine, Metric
 
 ENUMERATED = 16
-"""Up to so many clusters that differ, all 2^16 = 65,536 rearrangements are counted instead of drawn ones."""
+"""Up to this many differing clusters, all 2^16 = 65,536 rearrangements are counted instead of drawn ones."""
 
 _BLOCK = 4_000_000
 """Numbers held at a time: 32 MB."""

@@ -84,7 +84,7 @@ def load_verified(
 
 
 def find_checkpoint(weights: str, *, download: bool = False) -> Path:
-    """The directory of a checkpoint in transformers' layout. Raises `WeightsError` naming what is absent."""
+    """The directory of a checkpoint in transformers' layout. Raises `WeightsError` naming the absent part."""
     folder = find_weights(weights, download=download)
     if not (folder / "config.json").is_file():
         raise WeightsError(f"weights absent: {weights} has no config.json")
@@ -182,7 +182,7 @@ def _load(auto: str, processor: str, folder: Path, weights: str, harmless: Seque
             dtype="float32",
         )
         refuse_unfit(weights, info, harmless)
-        # Left open, a processor with code of its own would be asked for at the terminal.
+        # Left open, a processor with custom code would be asked for at the terminal.
         loader = getattr(transformers, processor)
         return model, loader.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except WeightsError:

@@ -18,7 +18,7 @@ Views = tuple[View, View]
 
 @dataclass(frozen=True, eq=False)
 class PreparedPair:
-    """Two views and what a network takes of them, in host memory: its `prepare` says of which shape."""
+    """Two views and the network's input for them, in host memory; its `prepare` documents the shape."""
 
     views: Views
     values: Any

@@ -47,7 +47,7 @@ class TargetHeat:
         self.version = self._checkpoint.version
 
     def prepare(self, pixels: Pixels, words: str) -> SearchInput:
-        """An RGB image (H, W, 3), which the network sees as a square, and what is looked for in it."""
+        """Prepare an RGB image (H, W, 3), which the network sees as a square, and the words to look for."""
         from PIL import Image
 
         inputs = self._checkpoint.processor(images=[Image.fromarray(pixels)], return_tensors="pt")

@@ -159,7 +159,7 @@ def _match(pair: tuple[Grey, Grey], masks: tuple[Grey, Grey], kind: str) -> Matc
         return Matches(np.zeros((0, 2)), np.zeros((0, 2)), np.zeros(0), kind)
     ratio = SIFT_RATIO if kind == "sift" else ORB_RATIO
     near, distances = _two_nearest(descriptors, other_descriptors, kind)
-    # Where even the second nearest is equal, as in a pattern that repeats to the pixel, the nearest says nothing.
+    # Where even the second nearest is equal, as in a pattern that repeats to the pixel, the nearest is no evidence.
     share = np.where(distances[:, 1] < EQUAL[kind], 1.0, distances[:, 0] / np.maximum(distances[:, 1], 1e-9))
     kept = _unique(np.flatnonzero(share < ratio), near, share)
     return Matches(points[kept], other_points[near[kept]], 1 - share[kept], kind)

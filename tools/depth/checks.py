@@ -90,7 +90,7 @@ def steps(depth_m: npt.NDArray[np.floating]) -> list[Step]:
 
 
 def _jumps(depth_m: npt.NDArray[np.floating]) -> list[tuple[float, float, float]]:
-    """Row, column between two pixels, and the side (1: to larger columns) where what is behind begins."""
+    """Row, column between two pixels, and the side (1: to larger columns) of the background."""
     rows = range(FLAT_PX, depth_m.shape[0] - FLAT_PX, 8)
     jumps = []
     for row in rows:

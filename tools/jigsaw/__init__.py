@@ -32,7 +32,7 @@ SeamLine = npt.NDArray[np.float32]
 """One line of pixels along a seam, shape (N, 3), L*a*b* with L* in 0..100."""
 
 SMALLEST_PX = 8
-"""Shortest seam that is compared: below it a correlation of lines says nothing."""
+"""Shortest seam that is compared: below it a correlation of lines is meaningless."""
 LARGEST_TRIM = 0.05
 """A candidate may be cut on each side by this fraction of its own size (and at least by 4 px) and is still placed."""
 DARK = 16

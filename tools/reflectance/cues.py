@@ -39,12 +39,12 @@ SAME_BRIGHTNESS = 0.25
 SPREAD = 0.07
 """Standard deviation of one paint's chromaticity, in log ratios."""
 CLIPPED = 0.93
-"""Mean linear level from which a channel is taken for overexposed: what is left of the chromaticity counts a tenth."""
+"""Mean linear level from which a channel counts as overexposed: its chromaticity then counts a tenth."""
 QUANTILES = (0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99)
 BINS = np.linspace(-8.0, 0.0, 161)
 """Edges of the bins of log luminance."""
 MOST_SOURCES = 300
-"""A paint is looked for in so many of the largest segments."""
+"""Number of the largest segments in which a paint is looked for."""
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ async def longest_fixation(prompt: Prompt, ctx: SolverContext) -> SpecialistAnsw
 
 @asks("scanpath")
 async def scanpath(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
-    """Q9 and Q12: a predicted path of as many fixations as are asked for; Q12 names what is searched for."""
+    """Q9 and Q12: a predicted path of as many fixations as are asked for; Q12 names a target."""
     number = min(prompt.given.fixations or USUAL_FIXATIONS, MOST_FIXATIONS)
     args: dict[str, Json] = {"fixations": max(1, number)}
     if prompt.given.target is not None:

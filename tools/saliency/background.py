@@ -1,4 +1,4 @@
-"""Saliency of whole regions: what is not connected with the border of the image (Zhu, Liang, Wei and Sun, CVPR 2014).
+"""Saliency of whole regions: those not connected with the border of the image (Zhu, Liang, Wei and Sun, CVPR 2014).
 
 `parts = superpixels(pixels)`, then `foreground(parts)` is a map in which a thing of one colour has one value, and
 `over(parts, values)` gives another map the same outlines. Numbers of equations are those of the paper. The weights of

@@ -128,7 +128,7 @@ class _View:
         self._start = self._things()
 
     def first_search(self) -> Edges:
-        """The box with what starts as the thing, and a little more; else what is near the points."""
+        """The box with the starting pixels of the thing, and a little more; else the surroundings of the points."""
         whole = (0, 0, self.size[1], self.size[0])
         if self._box is not None:
             x0, y0, x1, y1 = _grown(self._box, SLACK, whole)

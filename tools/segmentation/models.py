@@ -120,7 +120,7 @@ class ByPlace:
         return [outputs[place] for place in range(len(prepared))]
 
     def _decoded(self, encoded: Sequence[Any], group: Sequence[PlacedInput]) -> list[MaskOutput]:
-        """The likeliest mask of each image; all prompts are of one form, as padding would change what is found."""
+        """The likeliest mask of each image; all prompts are of one form, as padding would change the masks."""
         import torch
 
         device = self._checkpoint.device

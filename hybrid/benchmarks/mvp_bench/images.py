@@ -23,7 +23,7 @@ BELOW = ("Images", "")
 
 
 def image_file(root: Path, image: str) -> Path | None:
-    """The file of an official image path, under `Images` or next to the questions; None where there is none inside."""
+    """The file of an official image path, under `Images` or next to the questions; None if neither holds it."""
     return next((path for base in BELOW if inside(root, path := root / base / image)), None)
 
 

@@ -43,7 +43,7 @@ def summarise(scores: Sequence[Score]) -> tuple[Metric, ...]:
     - `pAcc.{B1 ... S2}`: `qAcc` over the pairs of one category (Table 5).
     """
     asked = [score for score in scores if score.task == "yes_no" and score.correct is not None]
-    # The rotations of `--rotate` have metrics of their own.
+    # The rotations of `--rotate` have separate metrics.
     choice = [s for s in scores if s.task in ("cross", "single") and s.correct is not None and not ROTATED.search(s.id)]
     metrics = (*_yes_no(asked), *_multiple_choice(choice), *_categories(asked))
     return tuple(metric for metric in metrics if metric.n)

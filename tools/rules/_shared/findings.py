@@ -26,7 +26,7 @@ async def heard(ctx: SolverContext, tool: str, image: str, args: Mapping[str, Js
 
 
 def rows_of(finding: Finding, key: str) -> list[Mapping[str, Json]]:
-    """The list of objects under a key of a finding's data; empty where there is none."""
+    """The list of objects under a key of a finding's data; empty if there is none."""
     value = finding.data.get(key)
     if not isinstance(value, Sequence) or isinstance(value, str):
         return []

@@ -1,4 +1,4 @@
-"""The rule over options in words: by count, by what is written, else by the option that fits the image best.
+"""The rule over options in words: by count, by written text, else by the option that fits the image best.
 
 All of it is learned: without weights it abstains. A thing that the question names and detection does not find is a
 refusal: the choice that refuses where one is offered, else an abstention.
@@ -32,7 +32,7 @@ MOST_CHARACTERS: Final = 300
 
 @asks("attributes", "detection", "ocr")
 async def one_of(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
-    """A choice in words: by count, by what is written, else by the option that fits the image best."""
+    """A choice in words: by count, by written text, else by the option that fits the image best."""
     question = own_sentence(prompt)
     missing, looked = await not_found(prompt, ctx, question)
     if missing is not None and looked is not None:

@@ -23,7 +23,7 @@ class SpecialistAnswer:
     sure: float | None = None
     """Probability, 0..1, that the answer is right; None: that of the finding."""
     on_card: bool = False
-    """Whether the reliability on the tool's card speaks of this answer. It does not where the card counts another
+    """Whether the reliability on the tool's card applies to this answer. It does not where the card counts another
     statement, or counts generated pictures while the answer is about where people look."""
 
     @property
