@@ -29,7 +29,7 @@ _TURN: Final = re.compile(r"[,;]\s(?=(?:but|however|yet|still|though)\b)", re.IG
 
 
 def _after_doubt(reply: LetterReply) -> tuple[str, ...]:
-    """The clauses behind the last one that declines, a turn (`, but`) beginning a clause; none where none declines."""
+    """The clauses behind the last one that declines, a turn (`, but`) beginning a clause; none if none declines."""
     clauses = [clause for sentence in reply.sentences for clause in _TURN.split(sentence)]
     doubts = [place for place, clause in enumerate(clauses) if _DECLINES.search(clause)]
     return tuple(clauses[doubts[-1] + 1 :]) if doubts else ()

@@ -126,7 +126,7 @@ def stated_choice(reply: LetterReply) -> str | None:
     match = _STATED.fullmatch(reply.text) if len(reply.text) <= TERSE else None
     if match is None or _DENIES.search(match["of"]) or _DOUBTS.search(match["of"]):
         return None
-    # `That is right` agrees with something.
+    # `That is right` agrees with an earlier statement.
     if bare(match["choice"]) in _VERDICT_WORDS and match["of"].casefold() in ("that", "this"):
         return None
     start = reply.choice_at_start(match["choice"])

@@ -183,7 +183,7 @@ def sentences(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in _SENTENCE_END.split(text) if part.strip())
 
 
-# `There is no cat in the picture`; of doubts, answers and the picture itself the same words say something else.
+# `There is no cat in the picture`; of doubts, answers and the picture itself the same words mean something else.
 _NO_THING: Final = (
     r"(?!(?:\w+\s)?(?:way|doubt|question|answer|reason|idea|evidence|indication|information|signs?|need|point|use|image|enough|sufficient|many|much|more"
     r"|picture|photo)\b)"

@@ -139,7 +139,7 @@ def official_views(text: str) -> Parsed[Views]:
 
 
 def parse_continue(text: str) -> Parsed[YesNo]:
-    """Whether more views are wanted, "yes" or "no", as `parse_yes_no` reads `text`; None where it says neither."""
+    """Whether more views are wanted, "yes" or "no", as `parse_yes_no` reads `text`; None if it states neither."""
     return parse_yes_no(text)
 
 

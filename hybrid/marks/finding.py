@@ -1,6 +1,6 @@
-"""Drawn marks of an image: what they are, how letters and rings are put together, and how marks are removed.
+"""Find the drawn marks of an image, join letters with rings and boxes, and remove marks.
 
-`find_marks` is what `tools/markers/` runs; other tools read its finding with `marks_from` (`_marks_json.py`) and
+`find_marks` is what `tools/markers/` runs; other tools read its finding with `marks_from` (`marks_json.py`) and
 take the paint off with `remove_marks` before they look at pixels.
 """
 
@@ -37,7 +37,7 @@ from hybrid.types import Box
 MarkKind = Literal["point", "box", "any"]
 
 BLINK_LABEL_OFFSET_PX = 16.0
-"""From a ring's outer edge to its letter's centre in BLINK's drawings; used where no letter shows it."""
+"""Distance from a ring's outer edge to its letter's centre in BLINK's drawings; used where no letter shows it."""
 BLINK_LETTER_PX = 11.0
 RING_ALONE = 0.55
 """Score from which a ring without a readable letter is reported."""

@@ -27,14 +27,14 @@ BRIGHT = 105
 """Grey level above which a pixel may belong to a letter; the box is below it."""
 HEIGHTS_PX = (6, 40)
 SURROUND_DARK = 0.86
-"""Fraction of the frame around a letter that must be dark: JPEG and a neighbour's ring may cost some."""
+"""Fraction of the frame around a letter that must be dark: JPEG and a neighbour's ring may lighten some."""
 FAR_LIGHT = 0.45
 LEAST_WHITE = 175
 """Grey level that the brightest tenth of a drawn letter reaches: at least 204 on generated scenes, 253 on BLINK's."""
 MOST_BLACK = 22
 """Grey level right beside a drawn letter: at most 10 there; in photographs mostly above 20."""
 LEAST_SHOWN = 0.3
-"""Part of a letter or word from which what the border left of it is read."""
+"""Part of a letter or word that suffices to read it where the border cuts it."""
 SHORTEST_WORD = 1.2
 """Width over height from which letters side by side are a word: "EF" where the border cut the R off."""
 MOST_CANDIDATES = 40

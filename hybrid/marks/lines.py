@@ -30,14 +30,14 @@ MOST_LINES = 20
 CLEAR_STEP = 160.0
 """Grey levels of a ridge above which a line counts no more: it is a drawn one already."""
 APART_PX = 3
-"""Rows on each side of a line that are the line's own."""
+"""Rows on each side of a line that belong to it."""
 LEAST_PART = 0.2
 """Ridge at a pixel, of the side's median, from which the pixel is painted."""
 LEAST_STEP = 12.0
 """Grey levels of a ridge below which nothing is painted."""
 NEAR_PX = 8
 LARGEST = 1000.0
-"""More than any difference of grey levels."""
+"""Larger than any difference of grey levels."""
 UNSEEN = 0.7
 """Value of a hidden pixel, as a share of a painted one: a side is no less likely for being covered."""
 LEAST_SEEN_PX = 10

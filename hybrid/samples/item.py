@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class DepthFacts:
-    """Where A and B are, how far, and the depth (H, W) of the whole picture; metres along the optical axis."""
+    """The places and distances of A and B, and the depth (H, W) of the whole picture; metres along the optical axis."""
 
     points: tuple[Spot, Spot]
     depths_m: tuple[float, float]
@@ -65,7 +65,7 @@ class MotionFacts:
 
 @dataclass(frozen=True)
 class ReflectanceFacts:
-    """Where A and B are, their albedo (linear luminance, 0..1) and the light on them (1: full sun)."""
+    """The places of A and B, their albedo (linear luminance, 0..1) and the light on them (1: full sun)."""
 
     points: tuple[Spot, Spot]
     albedos: tuple[float, float]

@@ -36,7 +36,7 @@ JITTER = 0.012
 
 @dataclass(frozen=True)
 class Thing:
-    """A thing that stands out: what it is called and the square around it, in whole pixels."""
+    """A thing that stands out: its name and the square around it, in whole pixels."""
 
     name: Name
     box: Rect

@@ -329,7 +329,7 @@ def _lower_limit(ratios: Floats, weights: Floats, sizes: Floats, quantile: float
 
 
 def _root(rising: Callable[[float], float]) -> float:
-    """Where a function that rises from below 0 at 0 is 0, by halving: scipy.optimize takes longer to import."""
+    """The zero, by halving, of a function that rises from below 0 at 0: scipy.optimize takes longer to import."""
     start, end = 0.0, 1.0
     while rising(end) < 0:
         start, end = end, end * 4
@@ -340,7 +340,7 @@ def _root(rising: Callable[[float], float]) -> float:
 
 @dataclass(frozen=True)
 class _Error:
-    """How a value scatters: at a truth that lies x above it, with variance + max(0, skew * x) and Student's t."""
+    """Scatter of a value: at a truth that lies x above it, with variance + max(0, skew * x) and Student's t."""
 
     variance: float
     skew: float

@@ -34,7 +34,7 @@ _EFFECT_PRIOR = 0.25
 """Clusters' worth of belief that the rows of a cluster are all alike, as for the interval of a metric."""
 
 _ROUNDING = 1e-12
-"""A share this small, next to a question's, is none."""
+"""A share this small, next to a question's, counts as zero."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""A metric as a sum over clusters: what every cluster adds to the distance between its value and the truth.
+"""A metric as a sum over clusters: the contribution of every cluster to the distance between its value and the truth.
 
-Pure functions of cells, whose order does not matter. `stats.py` makes intervals and tests of it.
+Pure functions of cells, whose order does not matter. `hybrid/stats/__init__.py` makes intervals and tests of it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 _ROUNDING = 1e-12
-"""A residual this small next to its numerator is none."""
+"""A residual this small next to its numerator counts as zero."""
 
 _LEAST_FREE = 1e-9
 """Keeps a cluster that is nearly all of its stratum from dividing by zero: its share is nearly zero as well."""

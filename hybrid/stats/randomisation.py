@@ -24,7 +24,7 @@ _BLOCK = 4_000_000
 """Numbers held at a time: 32 MB."""
 
 _ROUNDING = 1e-9
-"""Differences this near to each other, next to the values, are the same."""
+"""Differences this near to each other, next to the values, count as equal."""
 
 
 @dataclass(frozen=True, slots=True)
