@@ -7,7 +7,7 @@ DATA is BLINK's official layout; DIR holds a folder of saved outputs a model. Th
 every model is weighed against what they said. No readable answer counts as a guess. Columns:
 
 - `mllm`, `specialist`: the parts alone.
-- `testified`: the tool whenever it testifies, else the MLLM.
+- `testified`: the tool whenever it answers, else the MLLM.
 - `default`: the arbiter's rule without a trust file.
 - `trust`: with what `hybrid calibrate` would measure on the other four folds of five, of tool and model.
 - `other half`: with what was measured on the other half of the items (by the first byte of SHA-256 of the id, even or
@@ -87,7 +87,7 @@ class Model:
 
 @dataclass(frozen=True)
 class SpecialistRun:
-    """The items of a run, and the specialist's counted testimonies."""
+    """The items of a run, and the counted answers of the specialist."""
 
     benchmark: Benchmark
     items: tuple[Item, ...]

@@ -96,7 +96,7 @@ def _row(cell: Published, scores: list[Score], backends: tuple[str, ...]) -> Tab
 
 
 def _backends(folder: RunFolder) -> Mapping[str, tuple[str, ...]]:
-    """By route the tools and backends whose testimony was given."""
+    """By route the tools and backends that gave an answer."""
     seen: dict[str, set[str]] = {}
     for route, said in _specialist_answers(folder):
         seen.setdefault(route, set()).add(f"{said['tool']}:{said['backend']}")

@@ -3,7 +3,7 @@
     uv run python -m bench.embedded [--questions 500] [--seed 1] [--benchmark blink]... [--out DIR] [--json FILE]
 
 Generated questions of the purpose "sample", which no training has seen (`hybrid/samples/seeds.py`). A question counts
-as one with a tool when the specialist alone testifies on most of its task. Intervals are 95 %, of the mean over
+as one with a tool when the specialist alone answers on most of its task. Intervals are 95 %, of the mean over
 questions or of the mean of paired differences; no answer counts as a guess would.
 """
 

@@ -2,7 +2,7 @@
 
     uv run python -m bench.reliability [--items 200] [--seed 1000] [--task Jigsaw]...
 
-Runs the specialist on `--data sample` of BLINK and counts its testimonies. The seed is not one that any constant
+Runs the specialist on `--data sample` of BLINK and counts its answers. The seed is not one that any constant
 of a tool was set on. The lines it prints go into the cards, where the arbiter reads them when there is no `--trust`.
 """
 
@@ -22,7 +22,7 @@ EDGES = (0.0, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
 
 def measure(items: int, seed: int, tasks: tuple[str, ...]) -> tuple[CountedAnswer, ...]:
-    """Every testimony of the specialist on `items` generated questions a task."""
+    """Every answer of the specialist on `items` generated questions a task."""
     with tempfile.TemporaryDirectory() as folder:
         config = RunConfig(
             "blink",

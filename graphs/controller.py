@@ -274,7 +274,7 @@ class Controller(Solver):
         self.graph.begin()
 
     def call_estimate(self, prompt: Prompt, limits: Limits) -> CallEstimate:
-        """From an answer without tools to every turn and tool call used up; the last turn is without the menu."""
+        """From an answer without tools to every turn and tool call used up; the last turn is without tools."""
         if limits.turns < 2 or not limits.tool_calls:
             return certain(CallPath(1, says=SAID))
         low = CallPath(1, 1, says=SAID)

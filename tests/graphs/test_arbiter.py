@@ -155,7 +155,7 @@ async def test_a_model_that_was_measured_as_better_is_kept(fakes: Any) -> None:
 
 
 @pytest.mark.parametrize("reply", ["", "I cannot help with that.", "(A) or (B), who knows", "(A)/(B)"])
-async def test_an_unreadable_proposal_never_beats_a_testimony(fakes: Any, reply: str) -> None:
+async def test_an_unreadable_proposal_never_beats_the_specialist(fakes: Any, reply: str) -> None:
     for trust in (BELIEVED, DOUBTED):
         text, rule, data = await decided(fakes, reply, finding(1), trust)
         assert (text, rule, data["proposal"]) == ("Answer: (B)", "adopt", None)
@@ -167,7 +167,7 @@ async def test_a_finding_that_does_not_decide_leaves_the_proposal(fakes: Any, fo
     assert (text, rule) == ("It is (B).", "keep")
 
 
-async def test_a_tool_that_fails_does_not_testify(fakes: Any) -> None:
+async def test_a_tool_that_fails_gives_no_answer(fakes: Any) -> None:
     ctx = fakes.context_of(JIGSAW, ["It is (B)."], [ToolError("too small", Fault.TIMEOUT)], BELIEVED)
     assert (await SOLVER.ask(JIGSAW, ctx)).text == "It is (B)."
     rules = [(step.name, step.fault) for step in ctx.log.steps if step.kind == "rule"]
@@ -181,7 +181,7 @@ async def test_a_route_without_a_rule_calls_no_tool(fakes: Any) -> None:
     assert ctx.tool.calls == []
 
 
-async def test_a_choice_that_no_option_names_is_no_testimony(fakes: Any) -> None:
+async def test_a_choice_that_no_option_names_is_no_answer(fakes: Any) -> None:
     text, rule, _ = await decided(fakes, "(B)", finding(3), BELIEVED)
     assert (text, rule) == ("(B)", "keep")
 
@@ -278,7 +278,7 @@ def test_a_model_of_more_votes_is_kept_no_less(trust: Trust, confidence: float, 
 
 
 @given(TRUSTS, st.floats(0, 1), st.text(max_size=30))
-def test_without_a_testimony_the_models_words_are_not_touched(trust: Trust, votes: float, reply: str) -> None:
+def test_without_a_specialists_answer_the_models_words_are_not_touched(trust: Trust, votes: float, reply: str) -> None:
     assert ruling(JIGSAW, trust, PRIOR_ACCURACY, Proposal(reply, votes), None).rule == "keep"
 
 
