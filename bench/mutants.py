@@ -55,7 +55,7 @@ SUBJECTS = {
     ),
     "gates": Subject(
         ("hybrid/running/permissions.py", "hybrid/tool/image_sets.py"),
-        ("tests/hybrid/running/test_permissions.py", "tests/hybrid/benchmarks/_shared/test_image_sets.py"),
+        ("tests/hybrid/running/test_permissions.py", "tests/hybrid/tool/test_image_sets.py"),
     ),
     "judge": Subject(
         ("hybrid/scoring/judge.py", "hybrid/scoring/readings.py"),

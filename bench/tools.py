@@ -36,7 +36,7 @@ from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
 from hybrid.stats import wilson
 from hybrid.tool import Tool
-from hybrid.types import ImageRef
+from hybrid.types import Finding, ImageRef
 
 RANDOM = "random"
 USAGE = 2
@@ -55,17 +55,16 @@ class Options:
     weights: Mapping[str, str]
 
 
-async def ask(service: ToolService, tool: Tool, question: Question) -> bool | None:
-    """Whether the finding is right; None where the tool does not decide or cannot answer."""
+async def ask(service: ToolService, tool: Tool, question: Question) -> Finding | None:
+    """The tool's finding; None if it cannot answer. Raises `NoBackend` without a backend."""
     refs = [ImageRef(f"img:{place}", service.store.put(data, "made")) for place, data in enumerate(question.files, 1)]
     try:
-        finding = await service.call(tool, tool.parse(question.args), refs)
+        return await service.call(tool, tool.parse(question.args), refs)
     except NoBackend:
         raise
     except ToolError as error:
         print(f"{tool.card.name}: {error}", file=sys.stderr)
         return None
-    return question.right(finding, service.store)
 
 
 async def measure(service: ToolService, name: str, options: Options) -> tuple[str, ...]:
@@ -76,19 +75,23 @@ async def measure(service: ToolService, name: str, options: Options) -> tuple[st
     known = KNOWN[name]
     try:
         # Loading and first use are not the time of a question.
-        await ask(service, tool, known.make(options.items, options.seed))
-        backend = (await service.ready(tool)).card.name
+        first = await ask(service, tool, known.make(options.items, options.seed))
     except (NoBackend, WeightsError) as error:
         # The last clause names the remedy; the lines of the service name the absent part.
         return (name, "-", "-", "-", "-", "-", str(error).rsplit("; ", maxsplit=1)[-1])
     questions = [known.make(index, options.seed) for index in range(options.items)]
     started = time.perf_counter()
-    verdicts = await asyncio.gather(*(ask(service, tool, question) for question in questions))
+    findings = await asyncio.gather(*(ask(service, tool, question) for question in questions))
     each = f"{1000 * (time.perf_counter() - started) / len(questions):.0f} ms"
+    backend = next((finding.backend for finding in (first, *findings) if finding is not None), "-")
     if known.rule is None:
         return (name, backend, "-", "-", "-", each, "not known of a generated picture: time only")
+    verdicts = (
+        None if finding is None else question.right(finding, service.store)
+        for question, finding in zip(questions, findings, strict=True)
+    )
     decided = [verdict for verdict in verdicts if verdict is not None]
-    right = share(len(decided), len(verdicts))
+    right = share(len(decided), len(questions))
     if not decided:
         return (name, backend, right, "-", "-", each, known.rule)
     limits = bounds(wilson(sum(decided), len(decided)))
