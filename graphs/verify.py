@@ -1,4 +1,4 @@
-"""Verify: the MLLM proposes, the specialist for the question is heard, the MLLM sees the evidence and decides.
+"""Verify: the MLLM proposes, the specialist for the question answers, the MLLM sees the evidence and decides.
 
     hybrid run blink --solver verify --model openai:gpt-4o
 

@@ -45,7 +45,7 @@ class ImageSource:
     name: str
     """As `hybrid.tool.image_sets` names it."""
     where: str
-    """The place in the paper that says so."""
+    """The place in the paper that names it."""
     tasks: tuple[str, ...] = ()
     """The tasks that take images from it; empty for all."""
 
@@ -57,7 +57,7 @@ class Setting:
     name: str
     default: str
     values: tuple[str, ...]
-    """The values it takes; with `pattern` what a person is told of them, such as `1 to 20`."""
+    """The values it takes; with `pattern` a description of them, such as `1 to 20`."""
     help: str
     pattern: str | None = None
     """A regular expression of the values, where they are too many to list."""
@@ -80,19 +80,19 @@ class Baseline:
     command: str
     """From `hybrid` on; DIR, FILE and URL stand for the user's own, and the model for any other."""
     differs: str = ""
-    """What is another here than in the paper, beyond the model."""
+    """Differences from the paper, beyond the model."""
 
 
 @dataclass(frozen=True)
 class MetricCard:
-    """A metric that a scorer prints, or a family of them: how it is reckoned, and by whose definition."""
+    """A metric that a scorer prints, or a family of them: how it is computed, and by whose definition."""
 
     name: str
     """As printed; `<a|b>` stands for one of these words, `<word>` for any word of the data."""
     formula: str
-    """In plain text, of quantities that it names itself or that `about` explains."""
+    """In plain text; its quantities are defined there or in `about`."""
     counts: str
-    """What `n` counts."""
+    """The unit that `n` counts."""
     source: str
     """The place in the paper, the authors' code, or that it is ours."""
     about: str = ""
@@ -100,7 +100,7 @@ class MetricCard:
     """The range, and the unit where there is one."""
 
     def describes(self, name: str) -> bool:
-        """Whether a metric of this name is meant."""
+        """Whether a name belongs to this metric."""
         parts = re.split(r"<([^>]+)>", self.name)
         pattern = "".join(f"(?:{_words(part)})" if place % 2 else re.escape(part) for place, part in enumerate(parts))
         return re.fullmatch(pattern, name) is not None
@@ -113,7 +113,7 @@ def _words(choice: str) -> str:
 
 @dataclass(frozen=True)
 class BenchmarkCard:
-    """What a user must know of a benchmark before running it."""
+    """Facts that a user must know about a benchmark before running it."""
 
     name: str
     title: str
@@ -153,17 +153,17 @@ class BenchmarkCard:
     headline: tuple[str, ...] = ()
     """Metrics that the paper leads with, in order: the first that the scores have is what two solvers are tested by."""
     reported: tuple[str, ...] = ()
-    """What tables show: every metric whose name begins with one of these; empty for all. JSON always has all."""
+    """Metrics shown in tables: every name that begins with one of these; empty for all. JSON always has all."""
     prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
-    """What published rows say of MLLMs and of a guess, by route."""
+    """Published accuracy of MLLMs and of a guess, by route."""
     joint: Joint = OUR_JOINT
     """How `--images concat` joins pictures."""
     baselines: tuple[Baseline, ...] = ()
-    """What the paper reports, and how it is run here."""
+    """Results that the paper reports, and how to run them here."""
     metrics: tuple[MetricCard, ...] = ()
     """Every metric that `summarise` can give; a name that several describe is that of the first."""
     elsewhere: str = ""
-    """Where the data is had that the hub does not give: an address, and what lies there or must be asked for."""
+    """Where to get data that the hub does not give: an address, and what lies there or must be requested."""
     counted_with: Mapping[str, str] = field(default_factory=dict)
     """Settings with which the questions of the data are as many as `tasks` says, where the defaults ask more often."""
 
@@ -186,9 +186,9 @@ class BenchmarkCard:
 
         None where no task is named, or several are and none is the whole text.
         """
-        said = _bare(text)
-        same = [task for task in self.tasks if _bare(task) == said]
-        inside = same or [task for task in self.tasks if _bare(task) in said]
+        words = _bare(text)
+        same = [task for task in self.tasks if _bare(task) == words]
+        inside = same or [task for task in self.tasks if _bare(task) in words]
         return inside[0] if len(inside) == 1 else None
 
     def sources_of(self, tasks: Collection[str]) -> tuple[str, ...]:
@@ -212,7 +212,7 @@ class Source:
     tasks: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     joining: bool = False
-    """Saved predictions are joined to the questions and nobody is asked: every variant that may have been predicted is
+    """Saved predictions are joined to the questions and no model is asked: each variant that may have been predicted is
     streamed, whatever the settings, and images, which need not be there, are not read."""
 
 
@@ -220,8 +220,8 @@ class Source:
 class ScoreOptions:
     """How replies are turned into verdicts; part of a scores file, never of a run.
 
-    `abstain` says what a question without a readable answer is worth, whoever was asked: an abstention, a reply that
-    nobody can read, a spent budget or a tool's fault counts as a guess would on average (`chance`), or as the papers
+    `abstain` gives the worth of a question without a readable answer, for every solver: an abstention, an
+    unreadable reply, a spent budget or a tool's fault counts as a guess would on average (`chance`), or as the papers
     count it (`wrong`). A failed question is neither: it is missing.
     """
 
@@ -230,14 +230,14 @@ class ScoreOptions:
 
 
 AS_PAPERS = ScoreOptions()
-"""Who gives no readable answer is wrong."""
+"""A reply without a readable answer is wrong."""
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """A reply that somebody else recorded.
+    """A reply recorded by others.
 
-    `stored` is the answer their own extraction kept, `text` the model's full text where it was kept.
+    `stored` is the answer that their extraction kept, `text` the model's full text where it was kept.
     """
 
     text: str | None
@@ -267,7 +267,7 @@ class PredictedRow:
 
     @property
     def name(self) -> str:
-        """What the row is called in a message."""
+        """The row's name in messages."""
         if self.id is not None:
             return self.id
         number = self.place if self.place is not None else self.index
@@ -275,7 +275,7 @@ class PredictedRow:
 
 
 class Benchmark(ABC):
-    """What a benchmark offers. Every method is pure except that `questions` fills the image store.
+    """The interface of a benchmark. Every method is pure except that `questions` fills the image store.
 
     What most benchmarks share is the default here: one ask a question, answers that are public, no predictions in a
     layout of its own, an oracle that names the letter of the target.
@@ -284,14 +284,14 @@ class Benchmark(ABC):
     card: BenchmarkCard
 
     looks_below: ClassVar[bool] = False
-    """Whether the data are looked for in every folder below the one that is given, which may be many."""
+    """Whether the data are looked for in every folder below the given one; these may be many."""
 
     def __init__(self, texts: Mapping[str, str] | None = None) -> None:
         self._texts = texts
 
     @property
     def texts_file(self) -> Path:
-        """Where the texts lie that no data carries."""
+        """The file of the texts that no data carries."""
         return Path(__file__).parent / self.card.name / "texts.toml"
 
     @property
@@ -344,7 +344,7 @@ class Benchmark(ABC):
         """
 
     def predictions(self, path: Path) -> tuple[tuple[Question, Prediction], ...] | None:
-        """Predictions that somebody else saved at `path`, with the questions as far as the files tell them.
+        """Predictions saved by others at `path`, with the questions as far as the files give them.
 
         None where this benchmark does not recognise the layout. Raises `DataError` for a broken file.
         """
@@ -360,16 +360,16 @@ class Benchmark(ABC):
         return None
 
     def told(self, row: PredictedRow) -> Question:
-        """The question of a foreign row as far as the row tells it, for scoring without the data.
+        """The question of a foreign row as far as the row gives it, for scoring without the data.
 
         Raises:
             UsageError: the scores need more of a question than a row holds.
-            DataError: the row does not tell enough.
+            DataError: the row does not give enough.
         """
         raise UsageError(f"{row.where}: give the questions of {self.card.name} with --data DIR")
 
     def submission(self, answers: Mapping[str, str | None]) -> str:
-        """What the benchmark's own server takes for a split with hidden answers, from id to our letter.
+        """The file that the benchmark's own server accepts for a split with hidden answers, from id to our letter.
 
         Raises `UsageError` where all answers are public.
         """
@@ -387,12 +387,12 @@ class Benchmark(ABC):
         raise UsageError(f"--data sample: {self.card.name} has no generated questions")
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
-        """One sentence that a perfect tool would say about this prompt: the letter and the text of the right choice."""
+        """A perfect tool's sentence about this prompt: the letter and the text of the right choice."""
         letter = str(question.target).strip("()")
         return f"The evidence favours ({letter}) {prompt.choices[LETTERS.index(letter)]}."
 
     def oracle_answer(self, question: Question, prompt: Prompt) -> str | None:
-        """The right reply to this prompt in the form of its kind's format line; None where there is none to give."""
+        """The right reply to this prompt in the form of its kind's format line; None if there is none."""
         del prompt
         return f"Answer: ({str(question.target).strip('()')})"
 
@@ -415,7 +415,7 @@ async def ask_once(question: Question, ask: Ask) -> tuple[Exchange, ...]:
 
 
 def unanswered(outcome: Outcome, chance: float, options: ScoreOptions) -> float:
-    """What a question without a readable answer is worth: chance when so chosen, else nothing; a failed one nothing."""
+    """The score of a question without a readable answer: chance when so chosen, else nothing; a failed one nothing."""
     return chance if options.abstain == "chance" and not outcome.failed else 0.0
 
 
@@ -425,7 +425,7 @@ def present(scores: Sequence[Score]) -> list[Score]:
 
 
 def metric_of(name: str, cells: Iterable[Cell], how: Combine = "ratio", *, share: bool = True) -> Metric:
-    """The metric that some cells add up to; `n` is their number, `share` as `Metric` has it."""
+    """The metric computed as the sum of some cells; `n` is their number, `share` as `Metric` has it."""
     # Only scoring adds up; a run asks without its numerical libraries.
     from hybrid.stats import combine
 

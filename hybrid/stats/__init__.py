@@ -112,7 +112,7 @@ def wilson(k: int, n: int, level: float = 0.95) -> Interval | None:
 
     E. B. Wilson, JASA 22 (1927) 209-212; method 3 (without continuity correction) in Newcombe, Statistics in Medicine
     17 (1998) 857-872. With all right the upper end is 1 and the lower below 1, so n = 1 is no special case. SciPy's
-    `binomtest` gives the same ends to 1e-15, and takes milliseconds for a p value that nobody asked for.
+    `binomtest` gives the same ends to 1e-15, but takes milliseconds for a p value that is not used here.
     Raises `ValueError` unless 0 <= k <= n and 0 < level < 1.
     """
     if not 0 <= k <= n:
@@ -144,16 +144,16 @@ def interval(metric: Metric, level: float = 0.95) -> Interval | None:
     proportion = metric.combine == "ratio" or (metric.combine == "mean_of_ratios" and len(rows.strata) == 1)
     if metric.share and proportion and rows.single:
         return wilson(round(float(rows.numerator.sum())), len(rows.numerator), level)
-    found = estimate(rows, metric.combine)
-    if found is None or found.clusters < 2:
+    estimated = estimate(rows, metric.combine)
+    if estimated is None or estimated.clusters < 2:
         return None
     if metric.share and rows.bounded and metric.combine != "root_of_ratio":
-        low, high = _score_limits(found, _quantile(found.freedom, tail))
-        return Interval(min(low, found.value), max(high, found.value), "score over clusters")
-    if found.variance == 0:
+        low, high = _score_limits(estimated, _quantile(estimated.freedom, tail))
+        return Interval(min(low, estimated.value), max(high, estimated.value), "score over clusters")
+    if estimated.variance == 0:
         return None
-    error = _error(found.shares, found.variance * found.unit, found.unit, found.freedom)
-    low, high = error.ends(found.value, tail)
+    error = _error(estimated.shares, estimated.variance * estimated.unit, estimated.unit, estimated.freedom)
+    low, high = error.ends(estimated.value, tail)
     if (rows.numerator >= 0).all():
         low = max(0.0, low)
     if metric.combine == "root_of_ratio":
@@ -180,12 +180,12 @@ def contrast(a: Metric, b: Metric, level: float = 0.95) -> Contrast:
     are combined differently; `ValueError` for a level outside 0..1.
     """
     tail = _tail(level)
-    found = _compared(a, b)
-    values = (found.value_a, found.value_b, found.difference)
-    if found.scatter is None:
-        return Contrast(*values, None, None, "none", found.clusters)
-    test = found.scatter.least.test
-    return Contrast(*values, found.scatter.interval(tail), found.scatter.p_value(), test, found.clusters)
+    compared = _compared(a, b)
+    values = (compared.value_a, compared.value_b, compared.difference)
+    if compared.scatter is None:
+        return Contrast(*values, None, None, "none", compared.clusters)
+    test = compared.scatter.least.test
+    return Contrast(*values, compared.scatter.interval(tail), compared.scatter.p_value(), test, compared.clusters)
 
 
 def noninferiority(a: Metric, b: Metric, margin: float, level: float = 0.95) -> NonInferiority:
@@ -210,16 +210,16 @@ def noninferiority(a: Metric, b: Metric, margin: float, level: float = 0.95) -> 
     tail = _tail(level)
     if not 0 < margin < math.inf:
         raise UsageError(f"--margin {margin}: needs a number above 0")
-    found = _compared(a, b)
-    if found.scatter is None:
-        return NonInferiority(margin, found.difference, None, None, "undecided")
-    ends = found.scatter.interval(tail)
+    compared = _compared(a, b)
+    if compared.scatter is None:
+        return NonInferiority(margin, compared.difference, None, None, "undecided")
+    ends = compared.scatter.interval(tail)
     verdict: Verdict = "undecided"
     if ends.low > -margin:
         verdict = "superior" if ends.low > 0 else "not inferior"
     elif ends.high < -margin:
         verdict = "inferior"
-    return NonInferiority(margin, found.difference, ends, found.scatter.p_above(-margin), verdict)
+    return NonInferiority(margin, compared.difference, ends, compared.scatter.p_above(-margin), verdict)
 
 
 def sample_size(difference: float, discordant: float | None = None, power: float = 0.8, level: float = 0.05) -> int:
@@ -245,7 +245,7 @@ def sample_size(difference: float, discordant: float | None = None, power: float
 def detectable_difference(
     questions: int, discordant: float | None = None, power: float = 0.8, level: float = 0.05
 ) -> float:
-    """The least difference of accuracies that McNemar's test finds among so many `questions`: `sample_size` inverted.
+    """The least difference of accuracies that McNemar's test finds among `questions` questions: `sample_size` inverted.
 
     Connor's formula (Biometrics 43 (1987) 207-211, p. 209), squared, is quadratic in d: with u = z(level / 2) and
     v = z(1 - power), d = sqrt(psi) (u sqrt(n) + v sqrt(n + v^2 - u^2)) / (n + v^2).
@@ -261,9 +261,9 @@ def detectable_difference(
     room = questions + z_power**2 - z_level**2
     if questions >= z_level**2:
         size = z_level * math.sqrt(questions) + z_power * math.sqrt(room)
-        found = math.sqrt(share) * size / (questions + z_power**2)
-        if found <= share:
-            return found
+        difference = math.sqrt(share) * size / (questions + z_power**2)
+        if difference <= share:
+            return difference
         if discordant is None:
             # All discordant answers favour one solver: psi = d, and the equation is quadratic in sqrt(1 - d).
             root = (math.sqrt(questions * room) - z_level * z_power) / (questions + z_power**2)
@@ -287,22 +287,22 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     return tuple(adjusted)
 
 
-def _score_limits(found: Estimate, quantile: float) -> tuple[float, float]:
+def _score_limits(estimated: Estimate, quantile: float) -> tuple[float, float]:
     """Both ends of the score interval for the weighted mean of proportions.
 
     The design effect of the clusters is the ratio of the clusters' variance to the binomial one. How much it can be
     trusted is the number of clusters that the variance rests on, (sum of squares)^2 / sum of fourth powers; so many
     clusters are weighed against `_EFFECT_PRIOR` clusters whose rows are all alike.
     """
-    binomial = float((found.weights**2 * found.ratios * (1 - found.ratios) / found.sizes).sum())
-    fourth = float((found.shares**4).sum())
-    informative = found.variance**2 / fourth if fourth > 0 else 0.0
-    effect = found.variance / binomial if binomial > 0 else 1.0
+    binomial = float((estimated.weights**2 * estimated.ratios * (1 - estimated.ratios) / estimated.sizes).sum())
+    fourth = float((estimated.shares**4).sum())
+    informative = estimated.variance**2 / fourth if fourth > 0 else 0.0
+    effect = estimated.variance / binomial if binomial > 0 else 1.0
     effect = (informative * effect + _EFFECT_PRIOR) / (informative + _EFFECT_PRIOR)
-    sizes = found.sizes / effect
-    ratios = np.clip(found.ratios, 0.0, 1.0)
-    low = _lower_limit(ratios, found.weights, sizes, quantile)
-    return low, 1 - _lower_limit(1 - ratios, found.weights, sizes, quantile)
+    sizes = estimated.sizes / effect
+    ratios = np.clip(estimated.ratios, 0.0, 1.0)
+    low = _lower_limit(ratios, estimated.weights, sizes, quantile)
+    return low, 1 - _lower_limit(1 - ratios, estimated.weights, sizes, quantile)
 
 
 def _lower_limit(ratios: Floats, weights: Floats, sizes: Floats, quantile: float) -> float:
@@ -329,7 +329,7 @@ def _lower_limit(ratios: Floats, weights: Floats, sizes: Floats, quantile: float
 
 
 def _root(rising: Callable[[float], float]) -> float:
-    """Where a function that rises from below 0 at 0 is 0, by halving: scipy.optimize takes longer to import."""
+    """The zero, by halving, of a function that rises from below 0 at 0: scipy.optimize takes longer to import."""
     start, end = 0.0, 1.0
     while rising(end) < 0:
         start, end = end, end * 4
@@ -340,7 +340,7 @@ def _root(rising: Callable[[float], float]) -> float:
 
 @dataclass(frozen=True)
 class _Error:
-    """How a value scatters: at a truth that lies x above it, with variance + max(0, skew * x) and Student's t."""
+    """Scatter of a value: at a truth that lies x above it, with variance + max(0, skew * x) and Student's t."""
 
     variance: float
     skew: float
@@ -361,7 +361,7 @@ class _Error:
 
 @dataclass(frozen=True)
 class _Least:
-    """What a p value of no difference must not be below, and the test that says so."""
+    """The lower bound of a p value of no difference, and the test that gives it."""
 
     p_value: float = 0.0
     test: str = SKEWED_T
@@ -400,7 +400,7 @@ class _Scatter:
 
 @dataclass(frozen=True)
 class _Compared:
-    """What `contrast` and `noninferiority` share; without `scatter` nothing can be tested."""
+    """Shared inputs of `contrast` and `noninferiority`; without `scatter` nothing can be tested."""
 
     value_a: float | None
     value_b: float | None
