@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 
 OWN = frozenset({"benchmark", "config", "solver", "out", "as_json", "verbose", "quiet", "debug", "tool_output", "show"})
 """Options of `hybrid run` that a study decides, or has of its own."""
-SECTIONS = ("decomposition", "effects", "gain", "tool_only")
-"""The tables that a study ends with; `hybrid compare OUT/* --all` has the others."""
 DEFAULT_SOLVER = "controller"
 RARE = frozenset({"setting", "max_tokens", "model_arg", "weights", "tool_path", "max_turns", "concurrency"}) | {
     f"form_{form}" for form in FORMS if form != "json"
@@ -133,27 +130,26 @@ def _run(cells: Sequence[Cell], config: RunConfig, options: Mapping[str, Any], f
 
 def _shown(cells: Sequence[Cell], out: Path, options: Mapping[str, Any], form: str) -> list[str]:
     """Print the conclusion and the tables of a study; what is damaged or failed in its runs."""
+    from hybrid.display.tables import RENDERERS
     from hybrid.log.folder import RunFolder
     from hybrid.scoring.reports import compare_paths
+    from hybrid.scoring.study_tables import study_tables
 
     begun = [out / cell.name for cell in cells if any(map(RunFolder(out / cell.name).finished, cell.solvers))]
     if not begun:
         return []
     counting = {name: options[name] for name in ("abstain", "allow_failed")}
-    short = compare_paths(begun, **counting)
-    there = {made.name for made in short.sections}
-    report = replace(short, only=tuple(name for name in SECTIONS if name in there))
+    report = compare_paths(begun, **counting)
     if form == "json":
-        click.echo(json.dumps({"study": {cell.name: str(out / cell.name) for cell in cells}, **short.as_json()}))
+        click.echo(json.dumps({"study": {cell.name: str(out / cell.name) for cell in cells}, **report.as_json()}))
     elif form == "csv":
-        click.echo(short.render(form), nl=False)
+        click.echo(report.render(form), nl=False)
     else:
-        click.echo(short.render(form), nl=False)
-        if report.only:
-            click.echo(f"\n{report.render(form)}", nl=False)
+        tables = "\n".join(map(RENDERERS[form], study_tables(report.sections)))
+        click.echo(f"{report.render(form)}\n{tables}", nl=False)
         shape: Shape = options["tables"]
         click.echo(pasteable(("hybrid", "report", *map(str, begun), "-o", "site"), shape, "\nevery question: "))
-    return list(short.failed)
+    return list(report.failed)
 
 
 def _recorded(files: Sequence[Path], benchmark: str | None, form: str) -> int:

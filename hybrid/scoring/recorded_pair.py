@@ -17,11 +17,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from hybrid.display.tables import Column, Table, accuracy, signed
+from hybrid.display.tables import Table
 from hybrid.errors import DataError
 from hybrid.scoring.reports import Report
 from hybrid.scoring.result import FRACTION, Result
-from hybrid.scoring.sections.decomposition import GAIN, NAME, PARTS, TERMS, ToolQuestion, rows_of
+from hybrid.scoring.sections.decomposition import GAIN, NAME, PARTS, ToolQuestion, rows_of
+from hybrid.scoring.study_tables import decomposition_table
 from hybrid.types import Json
 
 MED = {"accuracy_reward": "correct", "tool_call_counts": "calls"}
@@ -66,20 +67,7 @@ class RecordedReport(Report):
 
     def tables(self) -> tuple[Table, ...]:
         """A line a part: its value and interval, then mass, policy and quality."""
-        known = {row.quantity: row for row in self.results}
-        factors = {term.part: (term.mass, term.policy, term.quality) for term in TERMS}
-        lines = []
-        for row in self.results:
-            if not row.detail:
-                numbers = [known[name].value if name in known else None for name in factors.get(row.quantity, ())]
-                value = signed(row.value) if row.quantity == GAIN else accuracy(row.value)
-                ends = "-" if row.low is None or row.high is None else f"[{row.low:.3f}, {row.high:.3f}]"
-                lines.append((row.quantity, value, ends, *(map(accuracy, numbers) if numbers else ("-",) * 3)))
-        columns = (Column("part", "left"), *map(Column, ("value", "95 %", "mass", "policy", "quality")))
-        first = self.results[0]
-        title = f"gain of {first.b} over {first.a}, {first.n} questions"
-        note = "gain = call gain + schema gain - call harm - schema harm; part = mass x policy x quality"
-        return (Table(title, columns, tuple(lines), (note,)),)
+        return (decomposition_table(self.results),)
 
     def as_json(self) -> dict[str, Json]:
         """Every row of the result table."""

@@ -21,7 +21,7 @@ from hybrid.scoring.score import Scored
 
 NAME = "effects"
 RESULT, LOOP, ORACLE = "result effect", "loop effect", "oracle effect"
-TEXT, PICTURES = "text alone", "pictures alone"
+TEXT, PICTURES = FORMS = "text alone", "pictures alone"
 
 Cells = tuple[str, Scored | None, Scored | None]
 """A quantity and the two cells that it is the difference of: the second minus the first."""
