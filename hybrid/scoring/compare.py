@@ -186,17 +186,12 @@ def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, .
     several, tools_offered_by = len(set(map(model_of, solvers)) - {None}) > 1, tools_words(solvers)
     own = [
         "; ".join(
-            [
+            (
                 *_model_words(one, several=several),
                 *tools_offered,
                 *_label_words(one, solvers),
                 *_form_words(one, solvers),
-            ]
-                *_model_words(one, several=several),
-                *tools_offered,
-                *_label_words(one, solvers),
-                *_form_words(one, solvers),
-            ]
+            )
         )
         for one, tools_offered in zip(solvers, tools_offered_by, strict=True)
     ]
