@@ -162,7 +162,7 @@ def _recorded(files: Sequence[Path], benchmark: str | None, form: str) -> int:
         raise UsageError("--recorded: give two files, first without tools, then with")
     pair = read_pair(*files)
     report = decomposed(pair, *(file.stem for file in files))
-    click.echo(report.render(form), nl=False)
+    click.echo(json.dumps(report.as_json()) if form == "json" else report.render(form), nl=form == "json")
     for line in pair.missing:
         tell(f"note: {line}")
     return 0
