@@ -10,7 +10,7 @@ import pytest
 
 from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import NoBackend, WeightsError
-from hybrid.images import ImageStore
+from hybrid.images import ImageStore, encode
 from hybrid.registry import load
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
@@ -20,7 +20,14 @@ from hybrid.tool import Tool
 from hybrid.types import ImageRef, Outcome
 from hybrid.weights import backends_in_use
 
-LEARNED_ONLY = ("attributes", "detection", "ocr", "relation", "semantic_correspondence")
+LEARNED_ONLY: dict[str, dict[str, Any]] = {
+    "attributes": {"texts": ["a dog", "a cat"]},
+    "detection": {"names": ["dog"]},
+    "ocr": {},
+    "relation": {"subject": "dog", "relation": "on", "reference": "bed"},
+    "semantic_correspondence": {},
+}
+"""Arguments of a call of each tool without a weight-free backend."""
 
 
 @pytest.fixture
@@ -71,8 +78,11 @@ def test_a_drawn_box_is_answered_without_weights(tmp_path: Path, monkeypatch: py
 async def test_a_tool_with_no_backend_names_the_remedy(service: Callable[..., ToolService], name: str):
     tool: Tool = load("tools", name)
     wanted = "detection" if name == "relation" else name
+    asked = service(backend="classical")
+    image = encode(np.zeros((64, 64, 3), np.uint8))
+    refs = [ImageRef(f"img:{place}", asked.store.put(image, "made")) for place in (1, 2)][: tool.card.images[1]]
     with pytest.raises(NoBackend, match=f"no weight-free backend; give weights with --weights {wanted}=DIR_OR_ID"):
-        await service(backend="classical").ready(tool)
+        await asked.call(tool, tool.parse(LEARNED_ONLY[name]), refs)
 
 
 async def test_what_rests_on_another_tools_weights_is_learned_with_them(
