@@ -88,18 +88,29 @@ async def test_a_tool_with_no_backend_names_the_remedy(service: Callable[..., To
 async def test_what_rests_on_another_tools_weights_is_learned_with_them(
     service: Callable[..., ToolService], things_checkpoint: Callable[[str], Path], tmp_path: Path
 ):
-    folder = str(things_checkpoint("rt_detr_v2"))
-    tools = [load("tools", name) for name in ("relation", "localization")]
+    folder, nowhere = str(things_checkpoint("rt_detr_v2")), {"detection": str(tmp_path / "nowhere")}
+    pixels = np.random.default_rng(0).integers(0, 256, (90, 120, 3)).astype(np.uint8)
+    boxes = [{"x0": x, "y0": 10, "x1": x + 40, "y1": 60} for x in (10, 60)]
+    args: dict[str, dict[str, Any]] = {
+        "relation": {"subject": "person", "relation": "next to", "reference": "person"},
+        "localization": {"name": "person", "boxes": boxes},
+    }
+    tools = [load("tools", name) for name in args]
+
+    async def backend(made: ToolService, tool: Tool) -> str:
+        refs = [ImageRef("img:1", made.store.put_pixels(pixels))]
+        return (await made.call(tool, tool.parse(args[tool.card.name]), refs)).backend
+
+    with_weights = service(weights={"detection": folder}, unchecked=True)
     for tool in tools:
-        ready = await service(weights={"detection": folder}).ready(tool)
-        assert ready.card.name == "learned"
-    without = service(weights={"detection": str(tmp_path / "nowhere")})
-    assert (await without.ready(tools[1])).card.name == "classical"
+        assert await backend(with_weights, tool) == "learned"
+    without = service(weights=nowhere)
+    assert await backend(without, tools[1]) == "classical"
     assert "weights absent" in without.notices[0]
     with pytest.raises(NoBackend, match="weights absent"):
-        await without.ready(tools[0])
+        await backend(without, tools[0])
     with pytest.raises(WeightsError, match="weights absent"):
-        await service(backend="learned", weights={"detection": str(tmp_path / "nowhere")}).ready(tools[0])
+        await backend(service(backend="learned", weights=nowhere), tools[0])
     in_use = backends_in_use(tools, "auto", {"detection": folder})
     assert in_use["relation"].startswith("learned:relation-1:detection=learned:detection-1:")
     assert backends_in_use(tools, "classical", {}) == {"relation": "absent", "localization": "classical:box-cut-1"}
