@@ -114,7 +114,7 @@ def heard(folder: RunFolder) -> SpecialistRun:
     benchmark: Benchmark = load("hybrid.benchmarks", folder.manifest["identity"]["benchmark"])
     questions = folder.questions()
     items = []
-    for attempt in recorded_of(folder, "specialist", questions).attempts:
+    for attempt in recorded_of(folder, "specialist", questions).by_id.values():
         question, asked = questions.by_id[attempt.id], attempt.exchanges[-1]
         if isinstance(question, Question):
             answers = [step.data["specialist_answer"] for step in asked.reply.steps if "specialist_answer" in step.data]
@@ -130,7 +130,7 @@ def _specialist_answer(data: Any) -> SpecialistAnswer:
 
 def recorded(folder: RunFolder, name: str) -> Model:
     """The model of a run with the solver mllm."""
-    attempts = recorded_of(folder, "mllm", folder.questions()).attempts
+    attempts = recorded_of(folder, "mllm", folder.questions()).by_id.values()
     return Model(name, {one.id: one.exchanges[-1].reply.text for one in attempts}, cases(folder))
 
 

@@ -27,10 +27,10 @@ from hybrid.config import RunConfig, ServiceOptions
 from hybrid.log.attempts import attempt_line
 from hybrid.log.folder import RunFolder
 from hybrid.log.lines import whole_lines
-from hybrid.scoring import evidence, tool_use
 from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, compare
 from hybrid.scoring.findings import heard
 from hybrid.scoring.score import score_run
+from hybrid.scoring.sections import evidence, tool_use
 from hybrid.types import Attempt, Question, Reply
 
 TASKS = {
@@ -120,7 +120,11 @@ def measured(benchmark: str, folder: RunFolder) -> EvidenceRow:
     controller = next(one for one in solvers if one.solver == "controller")
     sizes = [len(line) for line in whole_lines(folder.path / "controller" / "attempts.jsonl")]
     times = [time.process_time()]
-    for work in (lambda: heard(controller), lambda: evidence.section(comparison), lambda: tool_use.section(comparison)):
+    for work in (
+        lambda: heard(controller),
+        lambda: list(evidence.rows(comparison)),
+        lambda: tool_use.rows(comparison),
+    ):
         if not work():
             raise SystemExit(f"{folder.path}: nothing was heard")
         times.append(time.process_time())

@@ -34,12 +34,12 @@ from bench.marked_scenes import (
     marked_scene,
     meeting,
     overlapping_scene,
-    share_of_union,
 )
 from hybrid.images import decode
 from hybrid.marks.drawing import MarkStyle
 from hybrid.marks.finding import Marks
 from hybrid.marks.marks_json import marks_from
+from hybrid.samples.objects import share_of_union
 from hybrid.samples.seeds import Purpose, generator
 from hybrid.stats import wilson
 from hybrid.types import Box, Point
