@@ -38,7 +38,7 @@ from bench.marked_scenes import (
 )
 from hybrid.images import decode
 from hybrid.marks.drawing import MarkStyle
-from hybrid.marks.finding import Marks
+from hybrid.marks.marks import Marks
 from hybrid.marks.marks_json import marks_from
 from hybrid.samples.seeds import Purpose, generator
 from hybrid.stats import wilson

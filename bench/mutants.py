@@ -35,7 +35,10 @@ class Subject:
 
 
 SUBJECTS = {
-    "stats": Subject(("hybrid/stats/__init__.py", "hybrid/stats/linearised.py"), ("tests/hybrid/test_stats.py",)),
+    "stats": Subject(
+        tuple(f"hybrid/stats/{name}.py" for name in ("intervals", "contrasts", "planning", "scatter", "linearised")),
+        ("tests/hybrid/test_stats.py",),
+    ),
     "score": Subject(
         ("hybrid/scoring/score.py", "hybrid/scoring/tally.py"),
         (

@@ -13,7 +13,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from hybrid.benchmarks.base import Abstain, MetricCard
+from hybrid.benchmarks.base import Abstain
+from hybrid.benchmarks.card import MetricCard
 from hybrid.stats import EXACT, FEW, SWAPPED, Contrast, contrast, holm, interval
 from hybrid.types import Json, Metric
 

@@ -86,7 +86,7 @@ def kappa(a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[str],
     cluster it is the large-sample variance of Fleiss, Cohen and Everitt, Psychological Bulletin 72 (1969) 323-327, with
     more that of Yang and Zhou, Statistics in Medicine 33 (2014) 2612-2633; both times m / (m - 1) for m clusters.
 
-    Where few are wrong, that error is far too small, and 0 where nobody shares a mistake and nobody errs alone. The
+    Where few are wrong, that error is far too small, and 0 where no mistake is shared and none is made alone. The
     interval is therefore that of the table with half a question added to each cell (Haldane, Annals of Human Genetics
     20 (1956) 309-311, does so for odds ratios), its centre and its error alike; a table of k labels gets 2 / k^2 for
     each cell. The questions count by their effective number: divided by the design effect, the ratio of the

@@ -11,7 +11,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from hybrid.benchmarks.base import Benchmark, BenchmarkCard, PredictedRow, Prediction
+from hybrid.benchmarks.base import Benchmark, PredictedRow, Prediction
+from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.errors import DataError
 from hybrid.scoring.predictions.base import Joined, Origin, Recognised, first, letter_of
 from hybrid.types import Question, base_id

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hybrid.benchmarks.base import Benchmark, BenchmarkCard, Prediction
+from hybrid.benchmarks.base import Benchmark, Prediction
+from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore, home
 from hybrid.running.data import mount, questions

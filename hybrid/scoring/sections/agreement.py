@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hybrid.benchmarks.base import MetricCard
+from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison, SolverPair
 from hybrid.scoring.overlap import FAILED_SHARE, SharedQuestion
 from hybrid.scoring.result import QUESTIONS, UNTESTED, Result, Section, adjusted

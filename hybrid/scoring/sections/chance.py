@@ -10,7 +10,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hybrid.benchmarks.base import Benchmark, MetricCard, ScoreOptions, accuracy
+from hybrid.benchmarks.base import Benchmark, ScoreOptions, accuracy
+from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.chance_baseline import End, Expected, Guess, Guesser, expected_score, metrics_of_a_guess
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.result import FRACTION, Result, Section, unit_of

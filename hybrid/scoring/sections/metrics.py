@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hybrid.benchmarks.base import Abstain, MetricCard
+from hybrid.benchmarks.base import Abstain
+from hybrid.benchmarks.card import MetricCard
 from hybrid.display.tables import accuracy
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.overlap import RULES

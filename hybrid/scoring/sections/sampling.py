@@ -16,7 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from hybrid.benchmarks.base import Benchmark, MetricCard, accuracy
+from hybrid.benchmarks.base import Benchmark, accuracy
+from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.result import FRACTION, Result, Section, with_interval
 from hybrid.scoring.score import Scored, group_of

@@ -182,7 +182,7 @@ def test_generated_questions_have_no_published_numbers(paths: tuple[Path, ...]) 
 
 OWN = '''
 """How many words a solver's answers have."""
-from hybrid.benchmarks.base import MetricCard
+from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.result import QUESTIONS, Result, Section
 
 

@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.actiview.data import TASKS as ACTIVIEW
-from hybrid.benchmarks.base import Benchmark, MetricCard, ScoreOptions, Source
+from hybrid.benchmarks.base import Benchmark, ScoreOptions, Source
+from hybrid.benchmarks.card import MetricCard
 from hybrid.images import ImageStore
 from hybrid.registry import load, names
 from hybrid.rotation import with_rotations
