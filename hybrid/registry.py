@@ -41,7 +41,7 @@ EXPORTS = {
 
 
 NOT_THINGS = ("base", "card", "rules")
-"""Modules next to the things: the seams of benchmarks and exports, benchmark cards, the rules of the specialist alone."""
+"""Modules next to the things: seams of benchmarks and exports, benchmark cards, rules of the specialist-only solver."""
 
 
 TESTS = ("test_", "conftest")
