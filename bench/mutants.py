@@ -40,7 +40,7 @@ SUBJECTS = {
         ("tests/hybrid/test_stats.py",),
     ),
     "score": Subject(
-        ("hybrid/scoring/score.py", "hybrid/scoring/tally.py"),
+        tuple(f"hybrid/scoring/{name}.py" for name in ("score", "runs", "predicted", "tally")),
         (
             "tests/hybrid/scoring/test_score.py",
             "tests/hybrid/scoring/test_tally.py",
@@ -58,7 +58,7 @@ SUBJECTS = {
     ),
     "gates": Subject(
         ("hybrid/running/permissions.py", "hybrid/tool/image_sets.py"),
-        ("tests/hybrid/running/test_permissions.py", "tests/hybrid/benchmarks/_shared/test_image_sets.py"),
+        ("tests/hybrid/running/test_permissions.py", "tests/hybrid/tool/test_image_sets.py"),
     ),
     "judge": Subject(
         ("hybrid/scoring/judge.py", "hybrid/scoring/readings.py"),

@@ -142,7 +142,7 @@ class Estimate:
 
     @property
     def unit(self) -> float:
-        """What one effective cluster weighs in the value: 1 / their number, where all strata are alike."""
+        """The weight of one effective cluster in the value: 1 / their number, where all strata are alike."""
         return float((self.weights**2 / self.sizes).sum())
 
     @property

@@ -107,7 +107,7 @@ class _Table:
 
 
 def missing_from(questions: Mapping[str, Question], predicted: Mapping[str, object]) -> tuple[str, ...]:
-    """The questions that nobody predicted in any variant."""
+    """The questions without a prediction in any variant."""
     answered = {base_id(name) for name in predicted}
     return tuple(dict.fromkeys(q.base for q in questions.values() if q.base not in answered))
 
