@@ -25,7 +25,7 @@ from hybrid.display.tables import accuracy as fraction
 from hybrid.errors import UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.scoring.published import Published, published
-from hybrid.scoring.score import score_run
+from hybrid.scoring.runs import score_run
 from hybrid.stats import interval
 from hybrid.types import Outcome, Score
 

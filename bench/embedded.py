@@ -23,7 +23,7 @@ from bench._runs import finished
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.cli.run import Bars
 from hybrid.config import ModelSettings, RunConfig, ServiceOptions, ToolOutput
-from hybrid.scoring.score import score_run
+from hybrid.scoring.runs import score_run
 from hybrid.types import Fault
 
 BENCHMARKS: Final = ("blink", "hvsbench", "mvp_bench", "mm_sap", "actiview")

@@ -29,7 +29,7 @@ from hybrid.log.folder import RunFolder
 from hybrid.log.lines import whole_lines
 from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, compare
 from hybrid.scoring.findings import heard
-from hybrid.scoring.score import score_run
+from hybrid.scoring.runs import score_run
 from hybrid.scoring.sections import evidence, tool_use
 from hybrid.types import Attempt, Question, Reply
 

@@ -28,7 +28,8 @@ from hybrid.benchmarks.blink.marks import LEAST_CONFIDENCE, TakenOff, drawn_agai
 from hybrid.errors import DataError
 from hybrid.images import decode
 from hybrid.marks.drawing import draw_marks
-from hybrid.marks.finding import Marks, PointMark, find_marks
+from hybrid.marks.finding import find_marks
+from hybrid.marks.marks import Marks, PointMark
 from hybrid.samples.backgrounds import BACKGROUNDS, background
 from hybrid.samples.seeds import generator
 from hybrid.stats import wilson

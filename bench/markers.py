@@ -37,7 +37,7 @@ from bench.marked_scenes import (
 )
 from hybrid.images import decode
 from hybrid.marks.drawing import MarkStyle
-from hybrid.marks.finding import Marks
+from hybrid.marks.marks import Marks
 from hybrid.marks.marks_json import marks_from
 from hybrid.samples.objects import share_of_union
 from hybrid.samples.seeds import Purpose, generator

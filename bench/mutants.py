@@ -35,9 +35,12 @@ class Subject:
 
 
 SUBJECTS = {
-    "stats": Subject(("hybrid/stats/__init__.py", "hybrid/stats/linearised.py"), ("tests/hybrid/test_stats.py",)),
+    "stats": Subject(
+        tuple(f"hybrid/stats/{name}.py" for name in ("intervals", "contrasts", "planning", "scatter", "linearised")),
+        ("tests/hybrid/test_stats.py",),
+    ),
     "score": Subject(
-        ("hybrid/scoring/score.py", "hybrid/scoring/tally.py"),
+        tuple(f"hybrid/scoring/{name}.py" for name in ("score", "runs", "predicted", "tally")),
         (
             "tests/hybrid/scoring/test_score.py",
             "tests/hybrid/scoring/test_tally.py",

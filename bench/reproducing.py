@@ -26,8 +26,9 @@ from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK as BLINK
 from hybrid.benchmarks.mvp_bench import BENCHMARK as MVP
 from hybrid.display.tables import Column, Table, as_markdown
+from hybrid.scoring.predicted import score_predictions
 from hybrid.scoring.published import Published, published
-from hybrid.scoring.score import Scored, score_predictions
+from hybrid.scoring.score import Scored
 
 COMMAND: Final = "uv run python -m bench.reproducing --data ../shared/data -o bench/results"
 Status = Literal["reproduced", "follows", "differs", "contradicted", "unreadable", "absent"]

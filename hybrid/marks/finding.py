@@ -1,14 +1,14 @@
-"""Find the drawn marks of an image, join letters with rings and boxes, and remove marks.
+"""Finds the drawn marks of an image: how rings, outlines and letters are put together.
 
-`find_marks` is what `tools/markers/` runs; other tools read its finding with `marks_from` (`marks_json.py`) and
-take the paint off with `remove_marks` before they look at pixels.
+`find_marks` is what `tools/markers/` runs; other tools read its finding with `marks_from` (`marks_json.py`) and paint
+the marks over with `remove_marks` (`marks.py`) before they look at pixels.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import cv2
@@ -18,6 +18,7 @@ from hybrid.marks.box_letters import name_outlines
 from hybrid.marks.boxes import LEAST_LETTER, Outline, Strokes, distinct_outlines, find_outlines, measured
 from hybrid.marks.drawing import LABELS
 from hybrid.marks.letters import LetterReading, partial_score, read_labels
+from hybrid.marks.marks import BoxMark, Marks, PointMark
 from hybrid.marks.pairs import (
     CLEAR_LETTER,
     LEAST_RING,
@@ -54,43 +55,6 @@ LEAST_LEAD = 0.03
 """Scores by which a box is better than another one for its letter; with less the lines allow both."""
 BOX_SURE = 0.7
 """Score from which two named boxes are accepted, so that no rings are looked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class PointMark:
-    """A ring: centre and radii in pixels, its letter or None; scores and confidence 0..1."""
-
-    label: str | None
-    x: float
-    y: float
-    radius_px: float
-    inner_radius_px: float
-    color: str
-    label_box_px: Box | None
-    ring_score: float
-    letter_score: float
-    confidence: float
-
-
-@dataclass(frozen=True, slots=True)
-class BoxMark:
-    """A drawn box in pixels, x1 and y1 exclusive, its letter or None; scores and confidence 0..1."""
-
-    label: str | None
-    color: str
-    box_px: Box
-    label_box_px: Box | None
-    edge_score: float
-    letter_score: float
-    confidence: float
-
-
-@dataclass(frozen=True, slots=True)
-class Marks:
-    """All marks found in one image, by label."""
-
-    points: tuple[PointMark, ...] = ()
-    boxes: tuple[BoxMark, ...] = ()
 
 
 def find_marks(pixels: Pixels, labels: Sequence[str] = (), kind: MarkKind = "any") -> Marks:
@@ -345,61 +309,3 @@ def _box(
     doubt = 1.0 if lead >= LEAST_LEAD else 0.5
     confidence = doubt * min(0.98, outline.score * (0.35 + 0.65 * letter))
     return BoxMark(label, outline.color, outline.box, by, outline.score, letter, confidence)
-
-
-def remove_marks(pixels: Pixels, marks: Marks) -> Pixels:
-    """A copy of an image with rings, letters and outlines painted over from their surroundings (Telea 2004).
-
-    What a ring encloses is kept: that is the point in question.
-    """
-    height, width = pixels.shape[:2]
-    mask = np.zeros((height, width), np.uint8)
-    for point in marks.points:
-        # Chroma is stored at half the resolution in JPEG: colour bleeds two pixels beyond the line.
-        outer, inner = point.radius_px + 2, max(1.0, point.inner_radius_px - 1)
-        rows, columns = np.ogrid[:height, :width]
-        distance = np.hypot(rows - point.y, columns - point.x)
-        mask[(distance <= outer) & (distance >= inner)] = 255
-    for outline in marks.boxes:
-        x0, y0, x1, y1 = (
-            round(v) for v in (outline.box_px.x0, outline.box_px.y0, outline.box_px.x1, outline.box_px.y1)
-        )
-        cv2.rectangle(mask, (x0, y0), (x1 - 1, y1 - 1), (255,), 9)
-    named_boxes = [point.label_box_px for point in marks.points] + [box.label_box_px for box in marks.boxes]
-    for named in named_boxes:
-        if named is not None:
-            x0, y0 = max(0, round(named.x0) - 1), max(0, round(named.y0) - 1)
-            mask[y0 : max(0, round(named.y1) + 1), x0 : max(0, round(named.x1) + 1)] = 255
-    if not mask.any() or mask.all():
-        return pixels.copy()
-    return np.asarray(cv2.inpaint(pixels, mask, 3, cv2.INPAINT_TELEA), np.uint8)
-
-
-def scale_marks(marks: Marks, x: float, y: float) -> Marks:
-    """Marks of a reduced copy in pixels of the original, which is `x` times as wide and `y` times as high."""
-    mean = (x + y) / 2
-
-    def grown(box: Box) -> Box:
-        return Box(box.x0 * x, box.y0 * y, box.x1 * x, box.y1 * y)
-
-    return Marks(
-        tuple(
-            replace(
-                mark,
-                x=(mark.x + 0.5) * x - 0.5,
-                y=(mark.y + 0.5) * y - 0.5,
-                radius_px=mark.radius_px * mean,
-                inner_radius_px=mark.inner_radius_px * mean,
-                label_box_px=grown(mark.label_box_px) if mark.label_box_px is not None else None,
-            )
-            for mark in marks.points
-        ),
-        tuple(
-            replace(
-                mark,
-                box_px=grown(mark.box_px),
-                label_box_px=grown(mark.label_box_px) if mark.label_box_px is not None else None,
-            )
-            for mark in marks.boxes
-        ),
-    )

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from hybrid.errors import ToolError
-from hybrid.marks.finding import BoxMark, Marks, PointMark
+from hybrid.marks.marks import BoxMark, Marks, PointMark
 from hybrid.types import Box, Json
 
 Label = Literal["A", "B", "C", "D", "REF"]

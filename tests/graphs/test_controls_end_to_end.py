@@ -28,7 +28,8 @@ from hybrid.running.run import execute
 from hybrid.scoring.compare import compare, unique
 from hybrid.scoring.reports import ComparisonReport
 from hybrid.scoring.result import Result
-from hybrid.scoring.score import Scored, score_run
+from hybrid.scoring.runs import score_run
+from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.differences import SECTION
 from hybrid.tool import Tool
 from hybrid.types import Json

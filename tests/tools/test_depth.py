@@ -17,7 +17,7 @@ from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError, WeightsError
 from hybrid.images import decode
 from hybrid.marks.drawing import draw_marks
-from hybrid.marks.finding import remove_marks
+from hybrid.marks.marks import remove_marks
 from hybrid.marks.marks_json import marks_from
 from hybrid.registry import load
 from hybrid.tool import Evidence, Pixels, Request

@@ -15,7 +15,7 @@ from typing import Literal, Self, get_args
 from pydantic import Field, model_validator
 
 from hybrid.errors import ToolError
-from hybrid.marks.finding import PointMark
+from hybrid.marks.marks import PointMark
 from hybrid.marks.marks_json import Label, marks_from
 from hybrid.tool import Args
 from hybrid.tool.args import UNTOLD

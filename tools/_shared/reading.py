@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.errors import ToolError
-from hybrid.marks.finding import remove_marks, scale_marks
+from hybrid.marks.marks import remove_marks, scale_marks
 from hybrid.marks.marks_json import marks_from
 from hybrid.tool import Pixels
 from hybrid.types import Finding

@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from hybrid.marks.finding import Marks, remove_marks, scale_marks
+from hybrid.marks.marks import Marks, remove_marks, scale_marks
 from hybrid.tool import Pixels
 from tools._shared.reading import shrink
 

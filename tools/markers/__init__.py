@@ -16,7 +16,8 @@ import cv2
 import numpy as np
 from pydantic import Field
 
-from hybrid.marks.finding import BoxMark, Marks, PointMark, find_marks, scale_marks
+from hybrid.marks.finding import find_marks
+from hybrid.marks.marks import BoxMark, Marks, PointMark, scale_marks
 from hybrid.marks.marks_json import Label, marks_data
 from hybrid.marks.pairs import CLEAR_LETTER
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Tool

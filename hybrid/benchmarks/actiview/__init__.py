@@ -34,7 +34,8 @@ from hybrid.benchmarks.actiview.dialogue import Trail, dialogue_of, drive, retra
 from hybrid.benchmarks.actiview.metric_cards import METRICS
 from hybrid.benchmarks.actiview.metrics import hits, hits_as_printed, official_answer, summarise
 from hybrid.benchmarks.actiview.settings import BLIND, LEVELS, SETTINGS, Settings, read_settings
-from hybrid.benchmarks.base import AS_PAPERS, Benchmark, BenchmarkCard, ImageSource, ScoreOptions, Source
+from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source
+from hybrid.benchmarks.card import BenchmarkCard, ImageSource
 from hybrid.errors import DataError
 from hybrid.samples.seeds import Purpose
 from hybrid.types import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hybrid.benchmarks.base import MetricCard
+from hybrid.benchmarks.card import MetricCard
 
 RIGHT = "right answers / questions"
 ASKED = "questions; with --setting mode=average each of the five ways of asking is one more"

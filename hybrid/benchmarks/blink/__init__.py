@@ -19,22 +19,12 @@ from hybrid.answers.letters import parse_letter
 from hybrid.benchmarks._shared.paths import inside
 from hybrid.benchmarks._shared.rows import DataRow, check_one, lost, opened, rows
 from hybrid.benchmarks._shared.scores import score_kept, score_reply
-from hybrid.benchmarks.base import (
-    AS_PAPERS,
-    Benchmark,
-    BenchmarkCard,
-    ImageSource,
-    PredictedRow,
-    Prediction,
-    ScoreOptions,
-    Setting,
-    Source,
-    accuracy,
-)
+from hybrid.benchmarks.base import AS_PAPERS, Benchmark, PredictedRow, Prediction, ScoreOptions, Source, accuracy
 from hybrid.benchmarks.blink.baselines import BASELINES
 from hybrid.benchmarks.blink.metric_cards import METRICS
 from hybrid.benchmarks.blink.outputs import read_outputs, rows_of, splits_of
 from hybrid.benchmarks.blink.prior_accuracy import PRIOR_ACCURACY
+from hybrid.benchmarks.card import BenchmarkCard, ImageSource, Setting
 from hybrid.errors import DataError, UsageError
 from hybrid.images import Joint
 from hybrid.samples.seeds import Purpose

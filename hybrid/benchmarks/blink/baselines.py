@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hybrid.benchmarks.base import Baseline
+from hybrid.benchmarks.card import Baseline
 
 RUN = "hybrid run blink --data DIR --model openai:gpt-4o"
 PURE = f"{RUN} --solver mllm --protocol official --image-labels off"

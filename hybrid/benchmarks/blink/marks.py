@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 from hybrid.errors import DataError
 from hybrid.images import ImageStore
 from hybrid.marks.drawing import BLINK_STYLE, Color, MarkStyle, draw_marks
-from hybrid.marks.finding import PointMark, find_marks
+from hybrid.marks.finding import find_marks
+from hybrid.marks.marks import PointMark
 from hybrid.tool import Pixels
 from hybrid.types import Point, StoredImage
 

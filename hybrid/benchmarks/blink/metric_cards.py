@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hybrid.benchmarks.base import MetricCard
+from hybrid.benchmarks.card import MetricCard
 
 METRICS = (
     MetricCard(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hybrid.benchmarks.base import Baseline
+from hybrid.benchmarks.card import Baseline
 
 RUN = "hybrid run hvsbench --data DIR --model openai:gpt-4o --solver mllm"
 BESIDE = (

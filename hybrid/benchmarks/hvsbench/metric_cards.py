@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hybrid.benchmarks.base import MetricCard
+from hybrid.benchmarks.card import MetricCard
 
 PATHS = "scanpaths asked for"
 HAT = "the code of the scanpath model HAT (common/metrics.py), which the paper follows"

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from hybrid.benchmarks._shared.paths import inside, read_located
 from hybrid.benchmarks._shared.rows import DataRow, check_one, lost, opened, read_group, rows
-from hybrid.benchmarks.base import Setting, Source
+from hybrid.benchmarks.base import Source
+from hybrid.benchmarks.card import Setting
 from hybrid.benchmarks.mm_sap.columns import (
     SETS,
     Columns,

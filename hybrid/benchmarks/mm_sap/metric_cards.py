@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hybrid.benchmarks.base import MetricCard
+from hybrid.benchmarks.card import MetricCard
 
 QUESTIONS = "questions; each order of the options (--setting shuffles) is one more"
 KK = "sum of [p = c] / |q|"

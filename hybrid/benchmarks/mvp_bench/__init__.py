@@ -20,18 +20,8 @@ from hybrid.answers.yes_no import parse_yes_no
 from hybrid.benchmarks._shared.paths import inside
 from hybrid.benchmarks._shared.rows import lost
 from hybrid.benchmarks._shared.scores import score_kept, score_reply
-from hybrid.benchmarks.base import (
-    AS_PAPERS,
-    Benchmark,
-    BenchmarkCard,
-    ImageSource,
-    PredictedRow,
-    Prediction,
-    ScoreOptions,
-    Setting,
-    Source,
-    show,
-)
+from hybrid.benchmarks.base import AS_PAPERS, Benchmark, PredictedRow, Prediction, ScoreOptions, Source, show
+from hybrid.benchmarks.card import BenchmarkCard, ImageSource, Setting
 from hybrid.benchmarks.mvp_bench.baselines import BASELINES
 from hybrid.benchmarks.mvp_bench.data import (
     ROTATIONS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hybrid.benchmarks.base import MetricCard
+from hybrid.benchmarks.card import MetricCard
 
 EVALUATE = "the authors' evaluate.py"
 EVALUATE_MCQ = "the authors' evaluate_mcq.py"

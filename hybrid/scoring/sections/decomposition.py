@@ -20,7 +20,7 @@ from typing import Final
 
 import numpy as np
 
-from hybrid.benchmarks.base import MetricCard
+from hybrid.benchmarks.card import MetricCard
 from hybrid.display.tables import signed
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.findings import Heard, heard

@@ -6,7 +6,7 @@ from typing import Any
 import click
 import pytest
 
-from hybrid.benchmarks.base import Baseline, BenchmarkCard
+from hybrid.benchmarks.card import Baseline, BenchmarkCard
 from hybrid.cli import cli
 from hybrid.cli._run_options import SETTINGS, config_of
 from hybrid.cli.run import command as run_command

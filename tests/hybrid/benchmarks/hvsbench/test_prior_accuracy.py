@@ -4,7 +4,7 @@ from statistics import mean
 
 import pytest
 
-from hybrid.benchmarks.hvsbench import CARD
+from hybrid.benchmarks.hvsbench.card import CARD
 from hybrid.benchmarks.hvsbench.metrics import FIELDS, SCANPATH_TASKS
 from hybrid.scoring.published import published
 
