@@ -1,4 +1,4 @@
-"""What a shell offers when Tab is pressed: benchmarks, solvers, tools, runs. Read from the names of files alone."""
+"""Shell completion of benchmarks, solvers, tools and runs, from the names of files alone."""
 
 from __future__ import annotations
 

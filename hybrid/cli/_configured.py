@@ -34,13 +34,13 @@ from hybrid.types import Json
 MATRIX = "matrix"
 BENCHMARK = "benchmark"
 NOT_KEPT = frozenset(["config", "out", "json", "dry-run", "verbose", "quiet", "debug", "tables", "trace", "trace-text"])
-"""Options of one command: a manifest does not tell them, so that its options derive the folder of their run, and that
-whoever gives it back sends nothing to a collector without having asked for it."""
+"""Options of one command: a manifest leaves them out, so that `--config RUN` derives the run's folder anew and sends
+nothing to a trace collector unasked."""
 NOT_VARIED = NOT_KEPT | {
     *("limit", "concurrency", "engine", "address", "no-cache", "allow", "abstain", "allow-failed"),
     *("run-max-calls", "run-max-tokens", "run-max-seconds", "run-max-cost"),
 }
-"""What does not tell two runs apart, or leaves nothing to compare."""
+"""Options that cannot be varied: they do not distinguish two runs, or leave nothing to compare."""
 JOINED = frozenset({"tools"})
 """Options that take several names in one word, `A,B`."""
 MOST_RUNS = 1000
@@ -68,12 +68,12 @@ class Variant:
 class _Axis:
     key: str
     choices: tuple[tuple[str, ...], ...]
-    """What may stand after `--KEY=`, for each run; nothing where the option is left out."""
+    """The value of `--KEY=` in each run; empty where the run leaves the option out."""
 
 
 @dataclass(frozen=True)
 class _Read:
-    """What was read for one command line."""
+    """The configuration files that a command line names, read."""
 
     variants: tuple[Variant, ...] = ()
     is_manifest: bool = False
@@ -147,7 +147,7 @@ def _gives_back(ctx: click.Context) -> bool:
 def variants_of(context: click.Context) -> tuple[Variant, ...]:
     """The runs that the file of a command asks for; none without a file."""
     read = context.meta.get(_META, _Read())
-    assert isinstance(read, _Read)  # noqa: S101 - nobody else writes under this key
+    assert isinstance(read, _Read)  # noqa: S101 - only this module writes under this key
     return read.variants
 
 

@@ -27,7 +27,7 @@ from hybrid.tool import Args, BackendCard, Card, Evidence, KnownAnswer, CheckCas
 
 
 class {title}Args(Args):
-    """What a model may ask for."""
+    """The arguments of a call."""
 
     side: Literal["all", "left", "right"] = Field("all", description="The whole image, or its left or right half.")
 

@@ -89,7 +89,7 @@ def _facts(card: BenchmarkCard) -> Iterator[str]:
 
 
 def _asked(card: BenchmarkCard) -> Iterator[str]:
-    """What may be chosen of how it is asked."""
+    """The settings of a benchmark, one line each."""
     yield "\nsettings (--setting KEY=VALUE)" if card.settings else "\nno settings"
     yield from map(_setting, card.settings)
     yield "\nsettings of every benchmark, which say how a model is asked"

@@ -152,7 +152,7 @@ def _show(report: ScoreReport, out: Path, tables: Shape, *, allow_failed: bool, 
 
 
 def mishaps(report: ScoreReport) -> list[str]:
-    """What ended otherwise than in an answer or an abstention, with where to look; nothing where nothing did."""
+    """Lines on the questions that ended in neither an answer nor an abstention, with the folder to look in."""
     lines = [
         f"  {path / one.solver}: {', '.join(found)}"
         for path, solvers in report.paths.items()

@@ -108,7 +108,7 @@ class ModelSettings:
             metavar="K=V",
         ),
     ] = field(default_factory=dict)
-    """What else `--model-arg KEY=VALUE` gives to the provider."""
+    """Further values of `--model-arg KEY=VALUE`, passed on to the provider."""
     tool_calling: Annotated[
         ToolCalling,
         Option("--tool-calling", "How the model calls tools: by the provider's interface or in text.", "tools"),

@@ -1,4 +1,4 @@
-"""What makes a run this one: its identity, the digest of that, and the name of the folder derived from it.
+"""The identity of a run, its digest, and the name of the folder derived from it.
 
 How much is run and how fast (limit, concurrency, engine, the list of solvers) does not count: a run can be extended by
 those. Everything else does: it is in the manifest, and a run that is continued with another value is refused.

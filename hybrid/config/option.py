@@ -77,7 +77,7 @@ class Option:
     parent: Parent = ""
     """The option whose KEY=VALUE words hold it."""
     values: tuple[str, ...] = ()
-    """What a setting takes, in words, where its type does not list the values."""
+    """The values of a setting in words, where its type does not list them."""
     pattern: str | None = None
     """A regular expression of a setting's values."""
     unset: str = ""

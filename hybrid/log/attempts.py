@@ -107,7 +107,7 @@ FORM = Form(re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),"(exchanges|error)":'), _re
 
 @dataclass(frozen=True)
 class Recorded:
-    """What is on disk of one solver, each line read when it is asked for; a changed one raises `DataError` then."""
+    """The attempts of one solver on disk, each line read on access; one that changed raises `DataError` then."""
 
     path: Path
     index: Index
@@ -135,7 +135,7 @@ class Recorded:
 
 
 def read_attempts(path: Path, before: Extent | None) -> Recorded:
-    """What is on disk of a solver; `before` is how much of it there was when a command last ended in order."""
+    """The attempts of a solver on disk; `before` is their extent when a command last ended in order."""
     index = index_lines(path, before, FORM)
 
     def attempt(line: bytes, *, steps: bool = True) -> Attempt:

@@ -53,7 +53,7 @@ def read_lines(path: Path, kind: Any) -> Iterator[Any]:
 
 
 def runs_near(path: Path) -> str:
-    """What to name instead of a path that is no run: the run that it lies in, or those in it; else nothing."""
+    """A hint for a path that is no run: the run that it lies in, or those in it; empty without either."""
     if (path.parent / MANIFEST).is_file():
         return f"; the run is {path.parent}"
     inside = sorted(found.parent for found in path.glob(f"*/{MANIFEST}")) if path.is_dir() else []
@@ -159,7 +159,7 @@ class RunFolder:
         return tuple(self.recorded(solver).by_id.values())
 
     def recorded(self, solver: str) -> Recorded:
-        """What is on disk of a solver. A file that is as it was when last read here is not read again."""
+        """The attempts of a solver on disk. A file that has not changed since it was read here is not read again."""
         name = attempts_of(solver)
         path, before = self.path / name, self.extent(name)
         known = self._recorded.get(solver)

@@ -39,7 +39,7 @@ class ListedRun:
     n: int = 0
     """How many questions can be asked."""
     control: str | None = None
-    """What tools returned instead of their findings: `blank`, `shuffled` or `oracle`."""
+    """The control that tools returned instead of their findings: `blank`, `shuffled` or `oracle`."""
     date: datetime
     """When the last command took it up; of a run that does not say, when its manifest was last written. In UTC."""
     state: State

@@ -54,7 +54,7 @@ class _Imported:
 
 @dataclass(frozen=True)
 class _Identity:
-    """What readers look at; a run has more, and an import less."""
+    """The entries that readers use; a run has more, and an import fewer."""
 
     benchmark: str
     split: str

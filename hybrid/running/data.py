@@ -93,7 +93,7 @@ def chosen_split(card: BenchmarkCard, split: str | None, tasks: Sequence[str]) -
 
 
 def _unknown(what: str, benchmark: str, name: str, known: Iterable[str]) -> UsageError:
-    """What is said of a split or task that there is not, with the nearest."""
+    """The error for an unknown split or task, with the nearest name."""
     hint = did_you_mean(name, known)
     return UsageError(f"--{what} {name}: {benchmark} has no {what} {name!r}{hint}; there are: {', '.join(known)}")
 
@@ -133,7 +133,7 @@ MOST_FOLDERS = 100
 
 
 def _rather(benchmark: Benchmark, source: Source) -> str:
-    """What to say where a folder does not hold a benchmark's data: that of one next to it, or another benchmark."""
+    """A hint where a folder does not hold a benchmark's data: a folder near it that does, or another benchmark."""
     inside = sorted(path for path in itertools.islice(source.folder.iterdir(), MOST_FOLDERS) if path.is_dir())
     around = [] if benchmark.looks_below else [source.folder.absolute().parent]
     for place in (*inside, *around):
@@ -143,7 +143,7 @@ def _rather(benchmark: Benchmark, source: Source) -> str:
         other: Benchmark = load("hybrid.benchmarks", name)
         card = other.card
         looked_in = replace(source, split=card.splits[0], tasks=(), settings=card.chosen({}))
-        # Whoever looks below is asked only where there is something to see: a home folder may be given.
+        # A benchmark that looks below is asked only where there is something to see: a home folder may be given.
         worth = not other.looks_below or any(any(source.folder.glob(form)) for form in ("*.parquet", "*/*.parquet"))
         if name != benchmark.card.name and worth and _holds(other, looked_in):
             return f"it holds {card.short_title} data: hybrid run {name} --data {source.folder}"
@@ -223,7 +223,7 @@ def _taken(benchmark: Benchmark, source: Source, limit: int | None) -> Iterator[
 
 
 def taken_by(benchmark: Benchmark, limit: int | None) -> dict[str, Json]:
-    """What decides, next to a run's identity, which questions are read: the limit, and the code that reads the data."""
+    """The limit and the hash of the reading code: with a run's identity they decide which questions are read."""
     return {"limit": limit, "code": ours().sha256((__name__, f"hybrid.benchmarks.{benchmark.card.name}"))[:12]}
 
 

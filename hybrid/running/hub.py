@@ -51,7 +51,7 @@ class HubFile:
 
 @dataclass(frozen=True)
 class HubListing:
-    """What a run would read of a data set: nothing is fetched for it but the list."""
+    """The files of a data set that a run would read; only their list was fetched."""
 
     id: str
     revision: str
@@ -101,7 +101,7 @@ def fetch(
 
 
 def listing(benchmark: Benchmark, split: str, tasks: Sequence[str], revision: str | None = None) -> HubListing:
-    """What `fetch` would have on disk, with sizes. Raises as `fetch` does."""
+    """The files that `fetch` would have on disk, with sizes. Raises as `fetch` does."""
     from huggingface_hub import HfApi, try_to_load_from_cache
     from huggingface_hub.hf_api import RepoFile
 

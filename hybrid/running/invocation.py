@@ -26,7 +26,7 @@ PROGRAM = "hybrid"
 
 
 def invocation() -> Invocation:
-    """What this process does now. The secrets of its command line are registered."""
+    """The invocation of this process. The secrets of its command line are registered."""
     keep_words(sys.argv)
     # Word by word: a shell's quotes would take a secret apart.
     at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,4 +1,4 @@
-"""What a run must not do unawares: weights that saw the benchmark's images, or that may not be used commercially.
+"""Weights that a run must not use unawares: trained on the benchmark's images, or not for commercial use.
 
 Cards name for each published checkpoint what it was trained on and under which licence; benchmarks name where their
 images come from, and `hybrid.tool.image_sets` which collections take images from which. A run in which the two meet is
@@ -23,7 +23,7 @@ from hybrid.tool.image_sets import is_known, shared
 from hybrid.weights import provenance_of, weights_in_use
 
 Doubt = Literal["unknown training data and licence", "unknown training data"]
-"""What a run is only labelled with."""
+"""Reasons to label a run without refusing it."""
 
 DOUBTS: Final[frozenset[str]] = frozenset({"unknown training data and licence", "unknown training data"})
 
@@ -61,7 +61,7 @@ def closed(
 
 
 def _caveats(tool: str, card: BackendCard, where: str, sources: Collection[str]) -> list[Caveat]:
-    """What is wrong with the weights at `where`, worst first."""
+    """The caveats about the weights at `where`, worst first."""
     known = provenance_of(card, where)
     if known is None:
         return [Caveat("unknown training data and licence", tool, f"no card knows {where}")]
@@ -88,7 +88,7 @@ def check(found: Sequence[Caveat], allowed: Collection[str]) -> tuple[str, ...]:
     """The labels of the gates that were opened and of the doubts: one a kind, with the tools by name.
 
     Raises:
-        UsageError: a gate is closed that nobody opened; the message lists every tool and reason.
+        UsageError: a closed gate is not in `allowed`; the message lists every tool and reason.
     """
     shut = [caveat for caveat in found if caveat.gate not in DOUBTS and caveat.gate not in allowed]
     if shut:

@@ -122,7 +122,7 @@ def read_captions(path: Path) -> Iterator[Caption]:
 
 
 def _compacted(path: Path, finished: Finished) -> list[_Reply | Caption]:
-    """What is needed of the file, which is written anew where it holds more."""
+    """The lines of the file that are still needed; the file is rewritten where it holds more."""
     ids = cache(finished)
     needed = [
         (line, kept)

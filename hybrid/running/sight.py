@@ -40,7 +40,7 @@ BLIND: Final = "blind model"
 
 @dataclass(frozen=True)
 class Sight:
-    """What a model was found to be, and what it said; tokens are None where the server counts none or was not asked."""
+    """The verdict on a model, and its reply; tokens are None where the server counts none or was not asked."""
 
     verdict: Verdict
     said: str
@@ -107,7 +107,7 @@ def _refuse_or_label(run: ResolvedRun, name: str) -> None:
 
 
 async def look(run: ResolvedRun, model: ChatModel) -> tuple[Sight, Usage]:
-    """What the model makes of the picture, in one call or two, and what these used. Raises as `ChatModel.chat` does."""
+    """Whether the model sees the picture, in one call or two, and their usage. Raises as `ChatModel.chat` does."""
     picture = ImageRef("img:1", run.service.store.put(probe_picture(), "the picture with a number"))
     first = CallKey(SIGHT_PROBE)
     with_image, used = await _said(run, model, (PROBE_TEXT, picture), first)

@@ -37,11 +37,11 @@ from hybrid.types import Json
 
 PACKAGES = ("torch", "transformers", "langgraph", "langchain-core", "opencv-python-headless", "numpy", "pillow")
 FRAME_PROBE = "frame-probe"
-"""Stands for a question in the call by which a model is asked for its coordinate frame."""
+"""Stands for a question in the call that asks a model for its coordinate system."""
 SIGHT_PROBE = "sight-probe"
-"""The same in the calls by which it is asked whether it sees."""
+"""Stands for a question in the calls that test whether a model sees images."""
 _PROBED = {FRAME_PROBE: "probed_frame", SIGHT_PROBE: "sight"}
-"""Under what the manifest has what was found."""
+"""The key of each probe's result in the manifest."""
 
 _IMAGE = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 """An image in the line of a question."""
@@ -61,7 +61,7 @@ class SolverProgress:
 
 @dataclass(frozen=True)
 class RunState:
-    """What a folder held when it was opened, and what was finished since."""
+    """The attempts that a folder held when it was opened, and those finished since."""
 
     folder: RunFolder
     solvers: Mapping[str, SolverProgress]
@@ -135,10 +135,10 @@ def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], asked: Mapping[
 
 
 def _taken_up(run: ResolvedRun, files: dict[str, Json], tell: Tell) -> Iterator[tuple[str, SolverProgress]]:
-    """What each solver has finished; tells what is wrong with its attempts.
+    """The questions that each solver has finished; tells the user of defects in its attempts.
 
-    Of those that are taken up as they are, `files` is changed to what there is. Attempts that were changed and miss
-    nothing are told of for as long as they are there: which one is another answer than was given, nobody knows.
+    For attempts that are taken up as they are, `files` is changed to their present extent. Attempts that were edited
+    and lack nothing are reported by every command: there is no telling which answer was changed.
     """
     for name in run.solvers:
         recorded = run.folder.recorded(name)
@@ -227,7 +227,7 @@ def _is_there(path: Path, sha256: str | None) -> bool:
 
 
 def close_folder(run: ResolvedRun, state: RunState, replies: RunReplies, tell: Tell) -> None:
-    """Keep what the tools told and how much of each solver's attempts there is, and forget replies nobody needs."""
+    """Keep the tools' notices and the extent of each solver's attempts, and drop replies that are no longer needed."""
     try:
         with writing(run.folder.path):
             replies.close(state.finished)
@@ -267,7 +267,7 @@ def _connections(run: ResolvedRun, before: Sequence[Json]) -> list[Json]:
 
 
 def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
-    """What the manifest says of a solver: its words, the tools that it may call, and how it shows a model images."""
+    """A solver's entry in the manifest: its texts, the tools that it may call, and how it shows a model images."""
     tools = run.tools.metadata(name)
     facts: dict[str, Json] = {"texts": text_hash(solver.texts), "tools": tools}
     if solver.needs_model:
@@ -285,7 +285,7 @@ def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
 
 
 def _labels(run: ResolvedRun) -> list[Json]:
-    """What must be said next to every number of this run."""
+    """The labels shown next to every number of this run."""
     labels: list[Json] = list(run.opened)
     if run.mounted.is_sample:
         labels.append("generated questions")

@@ -47,7 +47,7 @@ class CallTool(Protocol):
 
 @dataclass
 class Meter:
-    """What a question has spent so far, over all of its asks, against its limits."""
+    """The usage of a question so far, over all of its asks, against its limits."""
 
     limits: Limits
     used: Usage = field(default_factory=Usage)
@@ -97,7 +97,7 @@ class Log:
 
 @dataclass(frozen=True)
 class SolverContext:
-    """What a solver may use for one ask."""
+    """All that a solver may use for one ask."""
 
     model: AskModel
     tool: CallTool
@@ -113,7 +113,7 @@ class SolverContext:
     frame: CoordinateSystem
     """How the model writes coordinates."""
     show: Show
-    """What of a finding the model is shown."""
+    """The parts of a finding that the model is shown."""
     seed: int
     """Of the run and the prompt: a solver can tell nothing from it that the prompt does not say."""
     labels: bool = True
@@ -121,7 +121,7 @@ class SolverContext:
     samples: int = 1
     """How often a solver that samples itself asks the MLLM (`--setting samples`)."""
     prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
-    """What is known of MLLMs and of a guess on this benchmark before anything was measured."""
+    """Published accuracy of MLLMs, and that of a guess, on this benchmark."""
 
     def message(self, prompt: Prompt, *between: str | ImageRef) -> UserMessage:
         """The user message about the prompt: what is shown, what comes between, the format line of its kind."""
@@ -139,7 +139,7 @@ class Solver(ABC):
     """
 
     role: Role = "hybrid"
-    """What a comparison takes it for."""
+    """Its role in a comparison."""
     needs_model: bool = False
     """Whether it is of no use without an MLLM."""
     needs_live: bool = False
@@ -156,7 +156,7 @@ class Solver(ABC):
     offers_tools: bool = False
     """Whether it offers a model the menu of tools, to call as it likes."""
     texts: Mapping[str, str] = MappingProxyType({})
-    """What it says to a model besides the prompt; hashed into the manifest."""
+    """Its texts for a model besides the prompt; hashed into the manifest."""
 
     def warm(self) -> None:  # noqa: B027 - most have nothing to load
         """Begin to load, in a thread, what the first ask would have to wait for. Returns at once."""

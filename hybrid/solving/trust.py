@@ -113,13 +113,13 @@ def claimed_by(tool: Tool, backend: str, confidence: float | None, guess: float,
 
 @dataclass(frozen=True)
 class Measurement:
-    """What was counted of one witness on one route."""
+    """The counts of one witness on one route."""
 
     right: float
     """Sum of the scores: of answers that are right or wrong, how many were right."""
     n: int
     recalibration: Recalibration = AS_CLAIMED
-    """What the cases make of the log-odds that are claimed for it."""
+    """The recalibration of its claimed log-odds on the cases."""
     usual: float | None = None
     """Of an MLLM: the accuracy that one is credited with on this route without a measurement."""
 
@@ -131,10 +131,10 @@ class ModelAccuracy:
     usual: float
     """Accuracy that any MLLM is credited with."""
     expected: float
-    """The same for this one, by its skill on other routes."""
+    """As `usual`, for this witness: from its accuracy on other routes."""
     right: float
     n: int
-    """What was measured on this route; nothing where `n` is 0."""
+    """Measured on this route; not measured where `n` is 0."""
 
     @property
     def value(self) -> float:
@@ -165,12 +165,12 @@ def _log_beta(a: float, b: float) -> float:
 
 @dataclass(frozen=True)
 class Trust:
-    """What one question may know of its witnesses, measured on other questions."""
+    """Measurements of the witnesses of one question on other questions."""
 
     measured: Mapping[Key, Measurement] = field(default_factory=dict)
 
     def recalibration(self, tool: str, backend: str, route: str) -> Recalibration:
-        """What real cases made of a witness' log-odds; nothing where it was not measured on this route."""
+        """The recalibration of a witness' log-odds; the identity where it was not measured on this route."""
         found = self.measured.get((tool, backend, route))
         return found.recalibration if found else AS_CLAIMED
 
@@ -205,7 +205,7 @@ class Trust:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a trust file was measured with, as the manifest of the counted run has it."""
+    """The configuration that a trust file was measured with, from the manifest of the counted run."""
 
     benchmark: str
     split: str
@@ -216,7 +216,7 @@ class Measured:
     tools: Mapping[str, Json]
     """Backend, version and weights of every counted tool and of those that it asks."""
     control: str
-    """What the tools' answers were; always the real ones."""
+    """The output of the tools; always the real one."""
     unchecked: tuple[str, ...] = ()
     """The tools whose weights answered without having been asked for known answers."""
     samples: int = 1
@@ -237,7 +237,7 @@ class TrustFile:
     measured: Measured
 
     def for_question(self, base_id: str) -> Trust:
-        """What was measured without this question."""
+        """The measurements made without this question."""
         return Trust(self.folds[fold_of(base_id, len(self.folds))])
 
 
