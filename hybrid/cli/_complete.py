@@ -64,6 +64,6 @@ def _listed(words: Iterable[str], typed: str) -> list[CompletionItem[str]]:
 def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
     """The runs in the default place, the youngest first, and what a shell knows of files elsewhere."""
     del ctx, param
-    found = [path.parent for path in RUNS.glob(f"*/{MANIFEST}")]
-    youngest = sorted(found, key=lambda path: (-path.stat().st_mtime, path))
+    folders = [path.parent for path in RUNS.glob(f"*/{MANIFEST}")]
+    youngest = sorted(folders, key=lambda path: (-path.stat().st_mtime, path))
     return _starting(map(str, youngest), incomplete) or [CompletionItem(incomplete, type="file")]

@@ -159,14 +159,14 @@ def options_of(context: click.Context, command: click.Command | None = None) -> 
         command: whose options count; that of the context if none is named.
     """
     known = _known(command or context.command)
-    found: dict[str, Json] = {}
+    options: dict[str, Json] = {}
     for key, param in known.items():
         name = param.name or ""
         if key in NOT_KEPT or name not in context.params:
             continue
         if context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT):
-            found[key] = _as_json(param, context.params[name])
-    return found
+            options[key] = _as_json(param, context.params[name])
+    return options
 
 
 def _as_json(param: click.Parameter, value: Any) -> Json:
@@ -226,14 +226,14 @@ def _variants(
 
 def _decided(params: Mapping[str, click.Parameter], typed: Mapping[str, Any]) -> _Decided:
     """The options of the command line, which a file does not change; of mappings the keys given there."""
-    found: _Decided = {}
+    decided: _Decided = {}
     for key, param in params.items():
         value = typed.get(param.name or "")
         # What was not typed is absent, or a mark of click's own.
         if isinstance(value, str | list | bool):
             keys = [one.partition("=")[0] for one in value] if isinstance(value, list) else []
-            found[key] = frozenset(keys) if _is_pairs(param) else None
-    return found
+            decided[key] = frozenset(keys) if _is_pairs(param) else None
+    return decided
 
 
 def _merged(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:

@@ -156,6 +156,6 @@ def new(name: str, folder: Path | None) -> int:
     return 0
 
 
-def _ours(own: Path, name: str) -> tuple[Path, ...]:
+def _ours(folder: Path, name: str) -> tuple[Path, ...]:
     """Where the project would have a tool of that name."""
-    return own / f"{name}.py", own / name
+    return folder / f"{name}.py", folder / name

@@ -153,13 +153,13 @@ def _carried_out(plan: Ablation, config: RunConfig, options: Mapping[str, Any], 
     out: Path = options["out"]
     runs = [PlannedRun(variant.words, variant.config(config, out)) for variant in plan.variants]
     try:
-        found = ask_all(runs, config.run_limits, asked)
+        ends = ask_all(runs, config.run_limits, asked)
     except Interrupted as interrupted:
         return tell_interrupted(interrupted, str(out))
     if not RunFolder(out / FULL).finished(options["solver"]):
-        name_failed([f"{question}: {why}" for question, why in found.failures.items()])
+        name_failed([f"{question}: {why}" for question, why in ends.failures.items()])
         return 3
-    return _shown(out, options["solver"], options, form, left=found.left + found.waiting, failures=found.failures)
+    return _shown(out, options["solver"], options, form, left=ends.left + ends.waiting, failures=ends.failures)
 
 
 def _dry_run(plan: Ablation, config: RunConfig, notes: tuple[str, ...], form: str) -> int:

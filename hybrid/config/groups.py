@@ -158,12 +158,12 @@ def parse_model_args(items: Sequence[str]) -> ModelSettings:
     """
     given = pairs("--model-arg", items)
     values: dict[str, Json] = {key: text if key == "price" else _value(text) for key, text in given.items()}
-    own: dict[str, Any] = {
+    named: dict[str, Any] = {
         leaf.path[0]: _checked(leaf, values.pop(leaf.option.name))
         for leaf in leaves(ModelSettings, "--model-arg")
         if leaf.option.name in values
     }
-    return ModelSettings(extra=values, **own)
+    return ModelSettings(extra=values, **named)
 
 
 def _value(text: str) -> Json:

@@ -47,10 +47,10 @@ def identity_of(config: RunConfig, facts: Mapping[str, Json]) -> dict[str, Json]
 def concerning(identity: Mapping[str, Json], concerns: Collection[Concern]) -> dict[str, Json]:
     """The part of an identity that can change the answers of a solver of these kinds, beside the tools in its entry."""
     of = {counts.key or name: counts.of for name, counts in COUNTING.items()}
-    found = {key: value for key, value in identity.items() if of.get(key, "all") in concerns}
-    if isinstance(limits := found.get("limits"), Mapping) and "tools" not in concerns:
-        found["limits"] = {name: limit for name, limit in limits.items() if name != "tool_calls"}
-    return found
+    part = {key: value for key, value in identity.items() if of.get(key, "all") in concerns}
+    if isinstance(limits := part.get("limits"), Mapping) and "tools" not in concerns:
+        part["limits"] = {name: limit for name, limit in limits.items() if name != "tool_calls"}
+    return part
 
 
 _PLAIN: Final = RunConfig("")

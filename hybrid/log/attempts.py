@@ -71,8 +71,10 @@ def read_attempt(line: bytes) -> Attempt:
     attempt: Attempt = codec(Attempt).validate_json(head)
     steps: Steps = codec(Steps).validate_json(tail)
     exchanges = tuple(
-        Exchange(exchange.prompt, Reply(exchange.reply.text, exchange.reply.outcome, exchange.reply.usage, own))
-        for exchange, own in zip(attempt.exchanges, steps, strict=True)
+        Exchange(
+            exchange.prompt, Reply(exchange.reply.text, exchange.reply.outcome, exchange.reply.usage, exchange_steps)
+        )
+        for exchange, exchange_steps in zip(attempt.exchanges, steps, strict=True)
     )
     return Attempt(attempt.id, exchanges, attempt.seconds, attempt.error, attempt.started)
 
@@ -84,13 +86,13 @@ def tools_called(line: bytes) -> tuple[str, ...]:
     if b'"tool"' not in steps:
         return ()
     heads = codec(tuple[tuple[_StepHead, ...], ...]).validate_json(steps)
-    return tuple(dict.fromkeys(step.name for own in heads for step in own if step.kind == "tool"))
+    return tuple(dict.fromkeys(step.name for exchange_steps in heads for step in exchange_steps if step.kind == "tool"))
 
 
 def _split(line: bytes) -> tuple[bytes, bytes]:
     """The attempt without steps, and the steps. Raises `ValueError` for a line without any."""
-    head, found, tail = line.rstrip(b"\n").partition(STEPS)
-    if not found or not tail.endswith(b"}"):
+    head, separator, tail = line.rstrip(b"\n").partition(STEPS)
+    if not separator or not tail.endswith(b"}"):
         raise ValueError("a line without steps")
     return head + b"}", tail[:-1]
 

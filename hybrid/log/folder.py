@@ -56,7 +56,7 @@ def runs_near(path: Path) -> str:
     """A hint for a path that is no run: the run that it lies in, or those in it; empty without either."""
     if (path.parent / MANIFEST).is_file():
         return f"; the run is {path.parent}"
-    inside = sorted(found.parent for found in path.glob(f"*/{MANIFEST}")) if path.is_dir() else []
+    inside = sorted(manifest.parent for manifest in path.glob(f"*/{MANIFEST}")) if path.is_dir() else []
     return f"; it holds runs: name them, such as {inside[0]} (`hybrid runs list {path}` shows all)" if inside else ""
 
 
@@ -121,10 +121,10 @@ class RunFolder:
         Raises:
             DataError: a line is no question, an id appears twice, or questions are missing.
         """
-        found, wrong = self.readable_questions()
+        readable, wrong = self.readable_questions()
         if wrong:
             raise DataError(f"{wrong}; `hybrid run` with the options of this run writes them anew from its data")
-        return found
+        return readable
 
     def readable_questions(self) -> tuple[Questions, str | None]:
         """The questions that can be read, and the first thing that is wrong with their file."""

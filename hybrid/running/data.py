@@ -197,12 +197,12 @@ def questions(
             for each in variants(question):
                 if not spool.add(each, rank):
                     raise DataError(f"{source.folder}: the id {each.id!r} appears twice")
-        found = spool.questions()
+        readable = spool.questions()
     finally:
         spool.close()
-    if not found:
+    if not readable:
         raise DataError(f"{source.folder} holds no question of the split {source.split}")
-    return found
+    return readable
 
 
 def _taken(benchmark: Benchmark, source: Source, limit: int | None) -> Iterator[tuple[int, AnyQuestion]]:
@@ -239,10 +239,10 @@ def recorded_questions(
         manifest = folder.manifest
         if difference(manifest["identity"], identity) or manifest.get(TAKEN) != taken_by(benchmark, limit):
             return None
-        found, wrong = folder.readable_questions()
+        recorded, wrong = folder.readable_questions()
     except (DataError, OSError):
         return None
-    return found if found and not wrong else None
+    return recorded if recorded and not wrong else None
 
 
 def _base(question: AnyQuestion) -> str:

@@ -118,7 +118,7 @@ def answers_rest_on(run: ResolvedRun, solver: str) -> str:
         "tools": bool(called) or asked.offers_tools,
         "tools_offered": asked.offers_tools,
     }
-    own = concerning(run.identity, [concern for concern, holds in concerns.items() if holds])
+    identity = concerning(run.identity, [concern for concern, holds in concerns.items() if holds])
     config, served = run.config, run.config.model_settings
     # Servers and devices are no part of the identity, but a list of two of them means that both are asked.
     where: list[Json] = [config.model, served.base_url, served.device] if asked.needs_model else []
@@ -129,7 +129,7 @@ def answers_rest_on(run: ResolvedRun, solver: str) -> str:
         "tools": run.tools.metadata(solver),
         "unchecked": [name for name in run.unchecked if name in called],
     }
-    return digest({**own, **facts})
+    return digest({**identity, **facts})
 
 
 @dataclass(frozen=True)

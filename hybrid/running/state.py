@@ -164,11 +164,11 @@ def _write_questions(run: ResolvedRun, before: Mapping[str, Any], tell: Tell) ->
         DataError: some are lost, and this command does not bring them back.
     """
     folder, asked = run.folder, run.questions
-    told = {TAKEN: before[TAKEN]} if TAKEN in before else {}
+    taken = {TAKEN: before[TAKEN]} if TAKEN in before else {}
     if asked.extent is not None and asked.is_file(folder.path / QUESTIONS):
-        return asked.extent, told
-    found, wrong = folder.readable_questions()
-    known = found.by_id if wrong is None else {}
+        return asked.extent, taken
+    recorded, wrong = folder.readable_questions()
+    known = recorded.by_id if wrong is None else {}
     if wrong is not None:
         extent = folder.extent(QUESTIONS)
         answered = {identity for name in before.get("solvers", ()) for identity in folder.finished(name)}
@@ -179,15 +179,15 @@ def _write_questions(run: ResolvedRun, before: Mapping[str, Any], tell: Tell) ->
             )
         tell(f"note: {wrong}: written anew from the data")
     names = [*known, *(name for name in asked.by_id if name not in known)]
-    same = len(names) == len(known) and all(found.line(name) == asked.line(name) for name in asked.by_id)
+    same = len(names) == len(known) and all(recorded.line(name) == asked.line(name) for name in asked.by_id)
     if len(names) == len(asked):
-        told = {TAKEN: taken_by(run.benchmark, run.config.limit)}
+        taken = {TAKEN: taken_by(run.benchmark, run.config.limit)}
     elif not same:
-        told = {}
-    if same and found.extent is not None:
-        return found.extent, told
-    lines = (asked.line(name) if name in asked.by_id else found.line(name) for name in names)
-    return folder.write_question_lines(lines), told
+        taken = {}
+    if same and recorded.extent is not None:
+        return recorded.extent, taken
+    lines = (asked.line(name) if name in asked.by_id else recorded.line(name) for name in names)
+    return folder.write_question_lines(lines), taken
 
 
 def _fill_store(run: ResolvedRun, state: RunState) -> None:
@@ -215,8 +215,8 @@ def _needed(run: ResolvedRun, state: RunState) -> Iterator[str]:
 
 def _lacks(run: ResolvedRun, name: str, *, closely: bool) -> bool:
     """Whether the store is without an image of a question; `closely` reads each."""
-    found = (sha256.decode() for sha256 in _IMAGE.findall(run.questions.line(name)))
-    return any(not _is_there(run.mounted.source.store.path(sha256), sha256 if closely else None) for sha256 in found)
+    hashes = (sha256.decode() for sha256 in _IMAGE.findall(run.questions.line(name)))
+    return any(not _is_there(run.mounted.source.store.path(sha256), sha256 if closely else None) for sha256 in hashes)
 
 
 def _is_there(path: Path, sha256: str | None) -> bool:
@@ -253,8 +253,8 @@ def _servers(run: ResolvedRun, before: Mapping[str, Any]) -> dict[str, Json]:
     """The MCP servers of the foreign tools that solvers may call; those of earlier commands hold for their answers."""
     now = run.tools.foreign.as_json(run.tools.tools)
     known: list[Json] = [*before.get("mcp", ())]
-    found = [*known, *(server for server in now if server not in known)]
-    return {"mcp": found} if found else {}
+    servers = [*known, *(server for server in now if server not in known)]
+    return {"mcp": servers} if servers else {}
 
 
 def _connections(run: ResolvedRun, before: Sequence[Json]) -> list[Json]:

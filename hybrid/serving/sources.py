@@ -47,16 +47,16 @@ def imports(text: str, package: str) -> Iterator[str]:
         text: a Python source.
         package: where relative imports start.
     """
-    for found in _IMPORT.finditer(text):
-        if found["base"] is None:
-            yield from (name.split()[0] for name in _listed(found["plain"]))
+    for match in _IMPORT.finditer(text):
+        if match["base"] is None:
+            yield from (name.split()[0] for name in _listed(match["plain"]))
             continue
         try:
-            base = importlib.util.resolve_name(found["base"], package)
+            base = importlib.util.resolve_name(match["base"], package)
         except ImportError:  # It leads out of every package.
             continue
         yield base
-        yield from (f"{base}.{name.split()[0]}" for name in _listed(found["names"]))
+        yield from (f"{base}.{name.split()[0]}" for name in _listed(match["names"]))
 
 
 def _listed(names: str) -> list[str]:

@@ -118,10 +118,10 @@ def tool_errors() -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        told = _told(error)
-        if told is error:
+        tool_error = _told(error)
+        if tool_error is error:
             raise
-        raise told from error
+        raise tool_error from error
 
 
 def _told(error: BaseException) -> HybridError:
@@ -131,19 +131,19 @@ def _told(error: BaseException) -> HybridError:
     if is_out_of_memory(error):
         return OutOfMemory(f"the memory of the device does not suffice: {_words(error)[:200]}")
     log.debug("a tool failed", exc_info=error)
-    found = ToolError(f"the tool failed: {type(error).__name__}: {_words(error)[:300]}")
+    defect = ToolError(f"the tool failed: {type(error).__name__}: {_words(error)[:300]}")
     # As text: the frames of the error hold what its batch has on the device.
-    found.trace = redact("".join(traceback.format_exception(error)))[-MOST_TRACE:]
-    return found
+    defect.trace = redact("".join(traceback.format_exception(error)))[-MOST_TRACE:]
+    return defect
 
 
 def _words(error: BaseException) -> str:
     """The message of an error, as text that can be encoded."""
     try:
-        said = str(error)
+        words = str(error)
     except Exception:
         return "(an error without words)"
-    return said.encode("utf-8", "replace").decode()
+    return words.encode("utf-8", "replace").decode()
 
 
 def checked(evidence: Evidence, images: int) -> Evidence:

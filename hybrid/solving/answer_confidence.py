@@ -109,8 +109,8 @@ def fit(cases: Sequence[tuple[float, float]]) -> Recalibration:
     Newton's method; the function is concave, so there is one maximum. Where it lies at a slope below 0, more confidence
     would mean less: the slope is then 0 and the intercept the most probable one for it.
     """
-    found = _maximum(cases, fixed_slope=None)
-    return found if found.slope >= 0 else _maximum(cases, fixed_slope=0.0)
+    best = _maximum(cases, fixed_slope=None)
+    return best if best.slope >= 0 else _maximum(cases, fixed_slope=0.0)
 
 
 TIGHT = 1 / SPREAD**2

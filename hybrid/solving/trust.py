@@ -171,14 +171,14 @@ class Trust:
 
     def recalibration(self, tool: str, backend: str, route: str) -> Recalibration:
         """The recalibration of a witness' log-odds; the identity where it was not measured on this route."""
-        found = self.measured.get((tool, backend, route))
-        return found.recalibration if found else AS_CLAIMED
+        measurement = self.measured.get((tool, backend, route))
+        return measurement.recalibration if measurement else AS_CLAIMED
 
     def overall(self, tool: str) -> float | None:
         """Right / all of a tool over every route and backend measured: what a model may be told of it."""
-        found = [measurement for (name, _, _), measurement in self.measured.items() if name == tool]
-        total = sum(measurement.n for measurement in found)
-        return sum(measurement.right for measurement in found) / total if total else None
+        measurements = [measurement for (name, _, _), measurement in self.measured.items() if name == tool]
+        total = sum(measurement.n for measurement in measurements)
+        return sum(measurement.right for measurement in measurements) / total if total else None
 
     def model_accuracy(self, route: str, usual: float) -> ModelAccuracy:
         """How often the MLLM alone is right on a route on which any MLLM is right with the probability `usual`.
@@ -196,11 +196,11 @@ class Trust:
         expected = probability(log_odds(usual) + moved) if others else usual
         return ModelAccuracy(usual, expected, here.right, here.n)
 
-    def model(self, route: str, prior_accuracy: ModelAccuracy, said: float | None) -> AnswerConfidence:
+    def model(self, route: str, prior_accuracy: ModelAccuracy, claimed: float | None) -> AnswerConfidence:
         """The MLLM as a witness: its skill on the route, and what it says of this answer where it says something."""
         # A recalibration speaks of answers with a confidence; without one the skill is all there is.
-        corrected = AS_CLAIMED if said is None else self.recalibration(*MODEL, route)
-        return AnswerConfidence(prior_accuracy.value, said, corrected)
+        corrected = AS_CLAIMED if claimed is None else self.recalibration(*MODEL, route)
+        return AnswerConfidence(prior_accuracy.value, claimed, corrected)
 
 
 @dataclass(frozen=True)
@@ -301,13 +301,15 @@ def _entry(entry: Mapping[str, Any]) -> tuple[Key, Measurement]:
 def _check_counts(path: Path, folds: tuple[Mapping[Key, Measurement], ...]) -> None:
     if not folds:
         raise DataError(f"{path}: a trust file needs at least one fold")
-    for key, found in (entry for fold in folds for entry in fold.items()):
-        if not 0 <= found.right <= found.n:
-            raise DataError(f"{path}: the entry of {', '.join(key)} counts {found.right:g} right of {found.n}")
-        corrected = found.recalibration
+    for key, measurement in (entry for fold in folds for entry in fold.items()):
+        if not 0 <= measurement.right <= measurement.n:
+            raise DataError(
+                f"{path}: the entry of {', '.join(key)} counts {measurement.right:g} right of {measurement.n}"
+            )
+        corrected = measurement.recalibration
         if not (math.isfinite(corrected.intercept) and 0 <= corrected.slope < math.inf):
             raise DataError(f"{path}: the entry of {', '.join(key)} has a slope below 0 or no number")
-        if found.usual is not None and not 0 < found.usual < 1:
+        if measurement.usual is not None and not 0 < measurement.usual < 1:
             raise DataError(f"{path}: the entry of {', '.join(key)} has a usual accuracy that is none")
 
 
