@@ -72,7 +72,7 @@ class _Axis:
 
 
 @dataclass(frozen=True)
-class _Read:
+class _Configuration:
     """The configuration files that a command line names, read."""
 
     variants: tuple[Variant, ...] = ()
@@ -97,7 +97,7 @@ class Configured(Grouped):
             return super().parse_args(ctx, args)
         file = ConfigFile(Path(), {}) if config is None else read_config(Path(config))
         variants = tuple(_variants(self, ctx, file, typed, lines))
-        ctx.meta[_META] = _Read(variants, file.is_manifest)
+        ctx.meta[_META] = _Configuration(variants, file.is_manifest)
         return super().parse_args(ctx, list(variants[0].words))
 
     def _lines(self, ctx: click.Context, args: list[str], benchmarks: object) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -146,8 +146,8 @@ def _gives_back(ctx: click.Context) -> bool:
 
 def variants_of(context: click.Context) -> tuple[Variant, ...]:
     """The runs that the file of a command asks for; none without a file."""
-    read = context.meta.get(_META, _Read())
-    assert isinstance(read, _Read)  # noqa: S101 - only this module writes under this key
+    read = context.meta.get(_META, _Configuration())
+    assert isinstance(read, _Configuration)  # noqa: S101 - only this module writes under this key
     return read.variants
 
 
@@ -217,7 +217,7 @@ def _variants(
             pairs = _is_pairs(params[axis.key])
             values[axis.key] = _merged(values.get(axis.key, ()), texts) if pairs else texts
             if len(axis.choices) > 1:
-                chosen[axis.key] = _shown(params[axis.key], texts)
+                chosen[axis.key] = _value_text(params[axis.key], texts)
         words = (*_words(params, values, decided), *line)
         if words not in seen:
             seen.add(words)
@@ -261,7 +261,7 @@ def _words(
                 yield f"--{key}={text}"
 
 
-def _shown(param: click.Parameter, texts: tuple[str, ...]) -> str:
+def _value_text(param: click.Parameter, texts: tuple[str, ...]) -> str:
     if isinstance(param, click.Option) and param.is_flag:
         return "on" if texts else "off"
     return "+".join(texts) or "default"

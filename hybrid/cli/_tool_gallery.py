@@ -211,7 +211,7 @@ async def _sections(studio: Studio, chosen: Sequence[Chosen], files: Sequence[Pa
     read: list[tuple[int, str, ImageRef]] = []
     for number, path in enumerate(tqdm(files, desc="images", unit="image", disable=is_quiet()), 1):
         try:
-            ref = _read(studio, path)
+            ref = _read_image(studio, path)
         except HybridError as error:
             sections.append(Section(path.name, "", (Shown("image", str(error), failed=True),)))
             continue
@@ -225,7 +225,7 @@ async def _sections(studio: Studio, chosen: Sequence[Chosen], files: Sequence[Pa
     return sections
 
 
-def _read(studio: Studio, path: Path) -> ImageRef:
+def _read_image(studio: Studio, path: Path) -> ImageRef:
     from hybrid.images import read_image_file
     from hybrid.types import ImageRef
 

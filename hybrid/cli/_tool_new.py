@@ -138,10 +138,10 @@ def new(name: str, folder: Path | None) -> int:
     """
     if not is_word(name):
         raise UsageError(f"{name!r}: {NO_WORD}, and begins with a letter")
-    own = Path(folders("tools")[0])
-    tests = own.parent / "tests" / "tools" if folder is None else folder
-    target, test = (folder or own) / f"{name}.py", tests / f"test_{name}.py"
-    for place in (target, target.with_suffix(""), test, *_ours(own, name)):
+    tools_folder = Path(folders("tools")[0])
+    tests = tools_folder.parent / "tests" / "tools" if folder is None else folder
+    target, test = (folder or tools_folder) / f"{name}.py", tests / f"test_{name}.py"
+    for place in (target, target.with_suffix(""), test, *_ours(tools_folder, name)):
         if place.exists():
             raise UsageError(f"{place} is there already")
     option = "" if folder is None else f" --tool-path {shlex.quote(str(folder))}"

@@ -97,14 +97,14 @@ def _split(line: bytes) -> tuple[bytes, bytes]:
     return head + b"}", tail[:-1]
 
 
-def _read(line: bytes) -> Attempt | Unfinished:
+def _read_line(line: bytes) -> Attempt | Unfinished:
     if STEPS in line:
         return read_attempt(line)
     unfinished: Unfinished = codec(Unfinished).validate_json(line)
     return unfinished
 
 
-FORM = Form(re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),"(exchanges|error)":'), _read, Unfinished)
+FORM = Form(re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),"(exchanges|error)":'), _read_line, Unfinished)
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def read_attempts(path: Path, before: Extent | None) -> Recorded:
 def is_record(line: bytes) -> bool:
     """Whether a line can be read."""
     try:
-        _read(line)
+        _read_line(line)
     except ValueError:
         return False
     return True

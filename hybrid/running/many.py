@@ -70,7 +70,7 @@ class Ablation:
             if callers and any(
                 name not in variant.tools_offered and {*callers} & {*variant.tools_offered} for variant in self.variants
             ):
-                lines.append(f"{name} is called by {', '.join(callers)} also where it is left out of the menu")
+                lines.append(f"{name} is called by {', '.join(callers)} also where it is left out")
         return tuple(lines)
 
 
@@ -95,7 +95,7 @@ def ablation(
         raise UsageError("--no-leave-out: give --add-one with it, or there is nothing to do")
     chosen = set(offered if vary is None else vary)
     if unknown := sorted(chosen - {*offered}):
-        raise UsageError(f"--vary {','.join(unknown)}: not on the menu, which is: {', '.join(offered)}")
+        raise UsageError(f"--vary {','.join(unknown)}: not among the tools offered: {', '.join(offered)}")
     varied = [name for name in offered if name in chosen]
     variants = [Variant(FULL, offered), Variant(NONE, ())]
     if leave_out:

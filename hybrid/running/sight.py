@@ -110,20 +110,20 @@ async def look(run: ResolvedRun, model: ChatModel) -> tuple[Sight, Usage]:
     """Whether the model sees the picture, in one call or two, and their usage. Raises as `ChatModel.chat` does."""
     picture = ImageRef("img:1", run.service.store.put(probe_picture(), "the picture with a number"))
     first = CallKey(SIGHT_PROBE)
-    with_image, used = await _said(run, model, (PROBE_TEXT, picture), first)
+    with_image, used = await _ask(run, model, (PROBE_TEXT, picture), first)
     reply_text = with_image.text.strip()[:80]
     read = PROBE_NUMBER in re.sub(r"[\s.,]", "", with_image.text)
     tokens = with_image.usage.input_tokens if with_image.usage else None
     if read or not tokens:
         return Sight("sees" if read else "unknown", reply_text, tokens), used
-    without, more = await _said(run, model, (PROBE_TEXT,), first.following())
+    without, more = await _ask(run, model, (PROBE_TEXT,), first.following())
     fewer = without.usage.input_tokens if without.usage else None
     if not fewer:
         return Sight("unknown", reply_text, tokens), used + more
     return Sight("sees" if tokens - fewer > MOST_WORDS else "blind", reply_text, tokens, fewer), used + more
 
 
-async def _said(
+async def _ask(
     run: ResolvedRun, model: ChatModel, parts: tuple[str | ImageRef, ...], key: CallKey
 ) -> tuple[AssistantMessage, Usage]:
     meter, used = run.resources.run_meter, Usage()

@@ -1,8 +1,8 @@
-"""The kit: everything a solver may use for one ask. No solver sees a Question.
+"""The context of a solver: all that it may use for one ask. No solver sees a Question.
 
-Replay, controls, the view guard, trust folds and budgets are wrappers behind the kit's callables, so no solver knows of
-them. The identity of the question (id with variant, number of the ask) is kept apart from the kit: no attribute or
-closure of what a solver holds leads to it, and none to a target (`session.py`).
+Replay, controls, the view guard, trust folds and budgets are wrappers behind the context's callables, so no solver
+knows of them. The identity of the question (id with variant, number of the ask) is kept apart from the context: no
+attribute or closure of what a solver holds leads to it, and none to a target (`session.py`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class CallTool(Protocol):
     """Call a specialist on images that this ask has shown, by name."""
 
     async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
-        """The finding, its images named and added to the album. Raises `ToolError` or `BudgetSpent`."""
+        """The finding, its images named and added to the registry. Raises `ToolError` or `BudgetSpent`."""
         ...
 
 
@@ -154,7 +154,7 @@ class Solver(ABC):
     seeded: bool = False
     """Whether it draws by `SolverContext.seed` without a model, so that it can answer otherwise when asked again."""
     offers_tools: bool = False
-    """Whether it offers a model the menu of tools, to call as it likes."""
+    """Whether it offers a model tools, to call as it likes."""
     texts: Mapping[str, str] = MappingProxyType({})
     """Its texts for a model besides the prompt; hashed into the manifest."""
 
@@ -175,4 +175,8 @@ class Solver(ABC):
 
     @abstractmethod
     async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
-        """Answer one prompt with what the kit offers. May raise `Outage`, `NotRecorded`, `BudgetSpent`, `ToolError`."""
+        """The reply to one prompt, made with the context alone.
+
+        Raises:
+            Outage, NotRecorded, BudgetSpent, ToolError: a model or tool call raised it.
+        """
