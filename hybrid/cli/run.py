@@ -231,8 +231,8 @@ def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
 def _scored(run: ResolvedRun, options: Mapping[str, Any]) -> tuple[Scored, ...]:
     """The solvers of which anything is finished; none where the answers are hidden."""
     from hybrid.benchmarks.base import ScoreOptions
-    from hybrid.scoring.reports import TABLES_RULE, tell_unkept
-    from hybrid.scoring.score import score_run
+    from hybrid.scoring.paths import TABLES_RULE, tell_unkept
+    from hybrid.scoring.runs import score_run
 
     split = run.mounted.source.split
     if split in run.benchmark.card.hidden_splits:

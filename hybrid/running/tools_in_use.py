@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hybrid.benchmarks.base import BenchmarkCard
+from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import UsageError, did_you_mean, install_extra
 from hybrid.integrations.mcp.foreign import CODE_DIGITS, NOTHING_FOREIGN, ForeignTool, ForeignTools
