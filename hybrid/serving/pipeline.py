@@ -100,9 +100,9 @@ class Pipeline(Generic[W]):
 
     async def find(self, call: ToolCall, token: W) -> tuple[Finding, BackendIdentity]:
         """As `Executor.find`."""
-        ready = await self._ready(call.tool, token)
         lane = self._lane(call)
         async with lane.room:
+            ready = await self._ready(call.tool, token)
             prepared = self._in_thread(self._threads, self._prepare, call, ready, token)
             # What is evicted while this call waits is not to be kept by it.
             del ready
