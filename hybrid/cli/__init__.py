@@ -55,7 +55,7 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the words. Raises `UsageError` for an empty one, which nobody means: a variable that is not set."""
+        """Read the words. Raises `UsageError` for an empty one: a shell variable was not set."""
         refuse_empty(args)
         return super().parse_args(ctx, args)
 
@@ -138,7 +138,7 @@ def main() -> None:
 
 
 def describer() -> Describer:
-    """Who imports the user's own tools: no program hangs or ends with one of them."""
+    """Imports the user's own tools in a process of their own, so that none can hang or end the program."""
     from hybrid.serving.described import Describer
 
     return Describer()

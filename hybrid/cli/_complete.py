@@ -1,4 +1,4 @@
-"""What a shell offers when Tab is pressed: benchmarks, solvers, tools, runs. Read from the names of files alone."""
+"""Shell completion of benchmarks, solvers, tools and runs, from the names of files alone."""
 
 from __future__ import annotations
 
@@ -64,6 +64,6 @@ def _listed(words: Iterable[str], typed: str) -> list[CompletionItem[str]]:
 def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
     """The runs in the default place, the youngest first, and what a shell knows of files elsewhere."""
     del ctx, param
-    found = [path.parent for path in RUNS.glob(f"*/{MANIFEST}")]
-    youngest = sorted(found, key=lambda path: (-path.stat().st_mtime, path))
+    folders = [path.parent for path in RUNS.glob(f"*/{MANIFEST}")]
+    youngest = sorted(folders, key=lambda path: (-path.stat().st_mtime, path))
     return _starting(map(str, youngest), incomplete) or [CompletionItem(incomplete, type="file")]

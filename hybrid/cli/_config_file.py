@@ -189,13 +189,13 @@ def _from_yaml(loader: Any, node: Any, path: Path) -> Node:
     if isinstance(node, yaml.SequenceNode):
         return Node("list", where, items=tuple(_from_yaml(loader, item, path) for item in node.value))
     if isinstance(node, yaml.MappingNode):
-        found: dict[str, Node] = {}
+        nodes: dict[str, Node] = {}
         for key, value in node.value:
             at = f"{path}, line {key.start_mark.line + 1}"
             if not isinstance(key, yaml.ScalarNode):
                 raise UsageError(f"{at}: a key is one word")
-            if key.value in found:
+            if key.value in nodes:
                 raise UsageError(f"{at}: {key.value}: given twice")
-            found[key.value] = _from_yaml(loader, value, path)
-        return Node("mapping", where, entries=found)
+            nodes[key.value] = _from_yaml(loader, value, path)
+        return Node("mapping", where, entries=nodes)
     return Node(_kind(loader.construct_object(node)), where, text=node.value)

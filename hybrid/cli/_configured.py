@@ -34,13 +34,13 @@ from hybrid.types import Json
 MATRIX = "matrix"
 BENCHMARK = "benchmark"
 NOT_KEPT = frozenset(["config", "out", "json", "dry-run", "verbose", "quiet", "debug", "tables", "trace", "trace-text"])
-"""Options of one command: a manifest does not tell them, so that its options derive the folder of their run, and that
-whoever gives it back sends nothing to a collector without having asked for it."""
+"""Options of one command: a manifest leaves them out, so that `--config RUN` derives the run's folder anew and sends
+nothing to a trace collector unasked."""
 NOT_VARIED = NOT_KEPT | {
     *("limit", "concurrency", "engine", "address", "no-cache", "allow", "abstain", "allow-failed"),
     *("run-max-calls", "run-max-tokens", "run-max-seconds", "run-max-cost"),
 }
-"""What does not tell two runs apart, or leaves nothing to compare."""
+"""Options that cannot be varied: they do not distinguish two runs, or leave nothing to compare."""
 JOINED = frozenset({"tools"})
 """Options that take several names in one word, `A,B`."""
 MOST_RUNS = 1000
@@ -68,12 +68,12 @@ class Variant:
 class _Axis:
     key: str
     choices: tuple[tuple[str, ...], ...]
-    """What may stand after `--KEY=`, for each run; nothing where the option is left out."""
+    """The value of `--KEY=` in each run; empty where the run leaves the option out."""
 
 
 @dataclass(frozen=True)
-class _Read:
-    """What was read for one command line."""
+class _Configuration:
+    """The configuration files that a command line names, read."""
 
     variants: tuple[Variant, ...] = ()
     is_manifest: bool = False
@@ -97,7 +97,7 @@ class Configured(Grouped):
             return super().parse_args(ctx, args)
         file = ConfigFile(Path(), {}) if config is None else read_config(Path(config))
         variants = tuple(_variants(self, ctx, file, typed, lines))
-        ctx.meta[_META] = _Read(variants, file.is_manifest)
+        ctx.meta[_META] = _Configuration(variants, file.is_manifest)
         return super().parse_args(ctx, list(variants[0].words))
 
     def _lines(self, ctx: click.Context, args: list[str], benchmarks: object) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -146,8 +146,8 @@ def _gives_back(ctx: click.Context) -> bool:
 
 def variants_of(context: click.Context) -> tuple[Variant, ...]:
     """The runs that the file of a command asks for; none without a file."""
-    read = context.meta.get(_META, _Read())
-    assert isinstance(read, _Read)  # noqa: S101 - nobody else writes under this key
+    read = context.meta.get(_META, _Configuration())
+    assert isinstance(read, _Configuration)  # noqa: S101 - only this module writes under this key
     return read.variants
 
 
@@ -159,14 +159,14 @@ def options_of(context: click.Context, command: click.Command | None = None) -> 
         command: whose options count; that of the context if none is named.
     """
     known = _known(command or context.command)
-    found: dict[str, Json] = {}
+    options: dict[str, Json] = {}
     for key, param in known.items():
         name = param.name or ""
         if key in NOT_KEPT or name not in context.params:
             continue
         if context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT):
-            found[key] = _as_json(param, context.params[name])
-    return found
+            options[key] = _as_json(param, context.params[name])
+    return options
 
 
 def _as_json(param: click.Parameter, value: Any) -> Json:
@@ -217,7 +217,7 @@ def _variants(
             pairs = _is_pairs(params[axis.key])
             values[axis.key] = _merged(values.get(axis.key, ()), texts) if pairs else texts
             if len(axis.choices) > 1:
-                chosen[axis.key] = _shown(params[axis.key], texts)
+                chosen[axis.key] = _value_text(params[axis.key], texts)
         words = (*_words(params, values, decided), *line)
         if words not in seen:
             seen.add(words)
@@ -226,14 +226,14 @@ def _variants(
 
 def _decided(params: Mapping[str, click.Parameter], typed: Mapping[str, Any]) -> _Decided:
     """The options of the command line, which a file does not change; of mappings the keys given there."""
-    found: _Decided = {}
+    decided: _Decided = {}
     for key, param in params.items():
         value = typed.get(param.name or "")
         # What was not typed is absent, or a mark of click's own.
         if isinstance(value, str | list | bool):
             keys = [one.partition("=")[0] for one in value] if isinstance(value, list) else []
-            found[key] = frozenset(keys) if _is_pairs(param) else None
-    return found
+            decided[key] = frozenset(keys) if _is_pairs(param) else None
+    return decided
 
 
 def _merged(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
@@ -261,7 +261,7 @@ def _words(
                 yield f"--{key}={text}"
 
 
-def _shown(param: click.Parameter, texts: tuple[str, ...]) -> str:
+def _value_text(param: click.Parameter, texts: tuple[str, ...]) -> str:
     if isinstance(param, click.Option) and param.is_flag:
         return "on" if texts else "off"
     return "+".join(texts) or "default"

@@ -1,4 +1,4 @@
-"""What the exit code of a command says, for the documentation; `hybrid.cli.main` and the commands return them."""
+"""The meaning of each exit code, for the documentation; `hybrid.cli.main` and the commands return them."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ EXIT_CODES: Final[Mapping[int, str]] = {
     2: "A usage error, or a file, folder or connection that cannot be used; one line says which. Nothing was asked.",
     3: "Some questions failed, were not asked or have lost answers; they are named. The same command goes on.",
     130: "Interrupted. What was finished is kept, and the same command goes on from there.",
-    141: "Whoever read the output has gone, as `head` does.",
+    141: "The reader of the output has gone, as `head` does.",
 }

@@ -101,11 +101,11 @@ def _short(option: click.Option, ctx: click.Context) -> tuple[str, str]:
     """The option without its second name, the first sentence of its help and the default: one line where it fits."""
     names = ", ".join(option.opts)
     takes = "" if option.is_flag else f" {option.make_metavar(ctx)}"
-    told = getattr(option, "brief", "") or (option.help or "").partition(". ")[0].rstrip(".")
+    brief = getattr(option, "brief", "") or (option.help or "").partition(". ")[0].rstrip(".")
     if isinstance(option.type, click.Choice) and isinstance(option, GroupedOption):
-        takes, told = " WORD", f"{', '.join(map(str, option.type.choices))}: {told[:1].lower()}{told[1:]}"
+        takes, brief = " WORD", f"{', '.join(map(str, option.type.choices))}: {brief[:1].lower()}{brief[1:]}"
     default = option.get_help_extra(ctx).get("default")
-    return f"{names}{takes}", told + (f"  [{default}]" if default else "")
+    return f"{names}{takes}", brief + (f"  [{default}]" if default else "")
 
 
 def _all(ctx: click.Context) -> bool:

@@ -282,8 +282,10 @@ def _compared(plan: Sequence[_Planned], asked: AskedRuns, options: Mapping[str, 
         ]
         reports[benchmark] = compare_paths(begun, **counting) if begun else None
     if options["as_json"]:
-        told: dict[str, Json] = {name: report.as_json() if report else None for name, report in reports.items()}
-        several = {"comparisons": told} if len(told) > 1 else {"comparison": next(iter(told.values()))}
+        comparisons: dict[str, Json] = {name: report.as_json() if report else None for name, report in reports.items()}
+        several = (
+            {"comparisons": comparisons} if len(comparisons) > 1 else {"comparison": next(iter(comparisons.values()))}
+        )
         click.echo(json.dumps({"runs": [one.as_json(asked) for one in plan], **several}))
     elif any(reports.values()):
         _tell_compared(plan, reports, options["tables"])

@@ -24,12 +24,12 @@ class Amount(click.ParamType[float]):
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The number. Fails for anything else."""
         try:
-            found = float(str(value))
+            number = float(str(value))
         except ValueError:
             self.fail(f"{value!r} is no number.", param, ctx)
-        if not (math.isfinite(found) and found > 0):
+        if not (math.isfinite(number) and number > 0):
             self.fail(f"{value} is no amount above 0.", param, ctx)
-        return found
+        return number
 
 
 class Device(click.ParamType[str]):
@@ -66,8 +66,8 @@ def refuse_empty(words: Sequence[str]) -> None:
     for before, word in zip(("", *words), words, strict=False):
         if word == "--":
             return
-        if found := EMPTY.fullmatch(word):
-            raise UsageError(f"{found[1]}: the value is empty")
+        if empty := EMPTY.fullmatch(word):
+            raise UsageError(f"{empty[1]}: the value is empty")
         if word == "":
             raise UsageError(f"{before}: the value is empty" if before.startswith("-") else "an argument is empty")
 
@@ -77,10 +77,10 @@ class FiniteRange(click.FloatRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The number. Fails for what is none, and out of the range."""
-        found = click.FLOAT.convert(value, param, ctx)
-        if not math.isfinite(found):
+        number = click.FLOAT.convert(value, param, ctx)
+        if not math.isfinite(number):
             self.fail(f"{value} is no finite number.", param, ctx)
-        return super().convert(found, param, ctx)
+        return super().convert(number, param, ctx)
 
 
 class Address(click.ParamType[str]):

@@ -1,4 +1,4 @@
-"""What stands beside a progress bar: `12.3k tokens, $0.42, 3 retries, 1 tool fault, 2 failed`."""
+"""The text beside a progress bar: `12.3k tokens, $0.42, 3 retries, 1 tool fault, 2 failed`."""
 
 from __future__ import annotations
 

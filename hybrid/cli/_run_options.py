@@ -170,8 +170,8 @@ def _model_settings(
         return chosen
     from hybrid.models.options import for_samples
 
-    told = any(item.partition("=")[0] == "temperature" for item in options["model_arg"])
-    return for_samples(chosen, options["model"] or "", temperature_told=told)
+    names_temperature = any(item.partition("=")[0] == "temperature" for item in options["model_arg"])
+    return for_samples(chosen, options["model"] or "", temperature_told=names_temperature)
 
 
 def common_settings() -> tuple[Setting, ...]:
@@ -199,14 +199,14 @@ def _asking(checked: Mapping[str, str], model: ModelSettings) -> dict[str, Any]:
     Raises:
         UsageError: a price that is none, or an address or a price of a second model where none is named.
     """
-    found = placed({SETTINGS[name].path: _from_setting(SETTINGS[name], text) for name, text in checked.items()})
-    second = found.pop("captioner_settings", {})
-    if "captioner" in found:
+    fields = placed({SETTINGS[name].path: _from_setting(SETTINGS[name], text) for name, text in checked.items()})
+    second = fields.pop("captioner_settings", {})
+    if "captioner" in fields:
         shared = {name: getattr(model, name) for name in ("image_detail", "max_pixels", "seed", "device")}
-        found["captioner_settings"] = ModelSettings(**shared, **second)
+        fields["captioner_settings"] = ModelSettings(**shared, **second)
     elif second:
         raise UsageError("--setting caption-url and caption-price are of a second model: give caption-model as well")
-    return found
+    return fields
 
 
 def _from_setting(leaf: Leaf, text: str) -> Any:

@@ -42,7 +42,7 @@ CLOSED = 128 + 13
 class RedactedStream:
     """A text stream that shows no secret and no control character; for sys.stdout and sys.stderr of a program.
 
-    A character that the stream's encoding lacks is written as its escape. When nobody reads any more, a stream of
+    A character that the stream's encoding lacks is written as its escape. Once its reader has gone, a stream of
     results ends the program with `CLOSED`; one that is not `needed` (progress) falls silent.
     """
 

@@ -68,6 +68,6 @@ def form_options(command: Callable[..., int]) -> Callable[..., int]:
             )
         return command(*args, form=chosen[0] if chosen else None, **options)
 
-    for form, told in reversed(FORMS.items()):
-        formed = click.option(f"--{form}", f"form_{form}", is_flag=True, help=told)(formed)
+    for form, help_text in reversed(FORMS.items()):
+        formed = click.option(f"--{form}", f"form_{form}", is_flag=True, help=help_text)(formed)
     return formed

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 def arguments_of(text: str) -> dict[str, Json]:
     """The arguments of a call. Raises `UsageError` for what is no JSON object."""
     try:
-        found = json.loads(text)
+        arguments = json.loads(text)
     except ValueError as error:
         raise UsageError(f"--args is not JSON: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(arguments, dict):
         raise UsageError("--args must be a JSON object")
-    return found
+    return arguments

@@ -34,10 +34,10 @@ def show_cache() -> int:
     from hybrid.serving.cache import size
 
     kept = open_cache()
-    found = size(kept)
+    held = size(kept)
     click.echo(f"{kept.folder}")
-    click.echo(f"{found.findings:,} findings, {found.findings_bytes / 1e6:,.1f} MB")
-    click.echo(f"{found.pictures:,} pictures, {found.pictures_bytes / 1e6:,.1f} MB")
+    click.echo(f"{held.findings:,} findings, {held.findings_bytes / 1e6:,.1f} MB")
+    click.echo(f"{held.pictures:,} pictures, {held.pictures_bytes / 1e6:,.1f} MB")
     return 0
 
 

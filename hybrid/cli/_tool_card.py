@@ -217,7 +217,7 @@ def _object(node: Mapping[str, Any]) -> Mapping[str, Any] | None:
     if "properties" in node:
         return node
     inner = [node["items"]] if "items" in node else node.get("anyOf", [])
-    return next((found for other in inner if (found := _object(other)) is not None), None)
+    return next((schema_object for other in inner if (schema_object := _object(other)) is not None), None)
 
 
 def _fact(name: str, text: str, indent: str = "") -> Iterator[str]:

@@ -189,17 +189,17 @@ def choose(written: Mapping[str, str]) -> tuple[list[Chosen], list[str]]:
             many.append(name)
         else:
             chosen.append(Chosen(tool, args))
-    told = [f"Not run without arguments (--args TOOL=JSON): {', '.join(bare)}."] if bare else []
-    told += [f"Not run, since more than two images are taken: {', '.join(many)}."] if many else []
-    return chosen, [*told, *broken]
+    notes = [f"Not run without arguments (--args TOOL=JSON): {', '.join(bare)}."] if bare else []
+    notes += [f"Not run, since more than two images are taken: {', '.join(many)}."] if many else []
+    return chosen, [*notes, *broken]
 
 
 def object_of(text: str) -> dict[str, Json]:
     """A JSON object. Raises `UsageError` for other JSON, `ValueError` for what is none."""
-    found = json.loads(text)
-    if not isinstance(found, dict):
+    arguments = json.loads(text)
+    if not isinstance(arguments, dict):
         raise UsageError("expected a JSON object")
-    return found
+    return arguments
 
 
 async def _sections(studio: Studio, chosen: Sequence[Chosen], files: Sequence[Path]) -> list[Section]:
@@ -211,7 +211,7 @@ async def _sections(studio: Studio, chosen: Sequence[Chosen], files: Sequence[Pa
     read: list[tuple[int, str, ImageRef]] = []
     for number, path in enumerate(tqdm(files, desc="images", unit="image", disable=is_quiet()), 1):
         try:
-            ref = _read(studio, path)
+            ref = _read_image(studio, path)
         except HybridError as error:
             sections.append(Section(path.name, "", (Shown("image", str(error), failed=True),)))
             continue
@@ -225,7 +225,7 @@ async def _sections(studio: Studio, chosen: Sequence[Chosen], files: Sequence[Pa
     return sections
 
 
-def _read(studio: Studio, path: Path) -> ImageRef:
+def _read_image(studio: Studio, path: Path) -> ImageRef:
     from hybrid.images import read_image_file
     from hybrid.types import ImageRef
 

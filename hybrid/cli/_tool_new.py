@@ -27,7 +27,7 @@ from hybrid.tool import Args, BackendCard, Card, Evidence, KnownAnswer, CheckCas
 
 
 class {title}Args(Args):
-    """What a model may ask for."""
+    """The arguments of a call."""
 
     side: Literal["all", "left", "right"] = Field("all", description="The whole image, or its left or right half.")
 
@@ -138,10 +138,10 @@ def new(name: str, folder: Path | None) -> int:
     """
     if not is_word(name):
         raise UsageError(f"{name!r}: {NO_WORD}, and begins with a letter")
-    own = Path(folders("tools")[0])
-    tests = own.parent / "tests" / "tools" if folder is None else folder
-    target, test = (folder or own) / f"{name}.py", tests / f"test_{name}.py"
-    for place in (target, target.with_suffix(""), test, *_ours(own, name)):
+    tools_folder = Path(folders("tools")[0])
+    tests = tools_folder.parent / "tests" / "tools" if folder is None else folder
+    target, test = (folder or tools_folder) / f"{name}.py", tests / f"test_{name}.py"
+    for place in (target, target.with_suffix(""), test, *_ours(tools_folder, name)):
         if place.exists():
             raise UsageError(f"{place} is there already")
     option = "" if folder is None else f" --tool-path {shlex.quote(str(folder))}"
@@ -156,6 +156,6 @@ def new(name: str, folder: Path | None) -> int:
     return 0
 
 
-def _ours(own: Path, name: str) -> tuple[Path, ...]:
+def _ours(folder: Path, name: str) -> tuple[Path, ...]:
     """Where the project would have a tool of that name."""
-    return own / f"{name}.py", own / name
+    return folder / f"{name}.py", folder / name

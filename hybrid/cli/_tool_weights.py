@@ -63,7 +63,7 @@ def prepare(tools: tuple[str, ...], weights: tuple[str, ...], *, no_fetch: bool,
     """
     named = pairs("--weights", weights)
     chosen = _chosen(tools, named)
-    found: list[FoundWeights] = []
+    present: list[FoundWeights] = []
     absent: list[str] = []
     for tool in chosen:
         try:
@@ -72,10 +72,10 @@ def prepare(tools: tuple[str, ...], weights: tuple[str, ...], *, no_fetch: bool,
             absent.append(tool.card.name)
             click.echo(f"{tool.card.name}: {error}", err=True)
             continue
-        found.append(one)
+        present.append(one)
         click.echo(f"{one.tool}  {one.weights}  {one.path or 'package'}  {one.sha256 or '-'}")
     if out is not None:
-        rows = {"weights": [asdict(one) for one in found], "absent": absent}
+        rows = {"weights": [asdict(one) for one in present], "absent": absent}
         out.write_text(json.dumps(rows, indent=1) + "\n")
         tell(f"wrote {out}")
     return 3 if absent else 0

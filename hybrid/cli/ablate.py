@@ -68,7 +68,7 @@ RARE = frozenset(
     "--vary",
     shell_complete=_complete.tool_lists,
     metavar="A,B",
-    help="Leave out or add only these.  [default: every tool of the menu]",
+    help="Leave out or add only these.  [default: every tool offered]",
 )
 @click.option(
     "--report",
@@ -88,13 +88,14 @@ def command(form: str | None, **options: Any) -> int:
       hybrid ablate blink --data sample --model embedded --backend classical --vary depth -o runs/depth
       hybrid ablate --report runs/ablation --markdown
     \f
-    Each is an ordinary run in OUT: `full`, `none`, `without-TOOL`, and with --add-one `only-TOOL`. The menu is that of
-    --tools, or the benchmark's, less the tools that cannot answer here; everything else is the same in all of them. The
-    same command goes on where it stopped and asks nothing twice; `hybrid ablate --report OUT` prints without asking.
+    Each is an ordinary run in OUT: `full`, `none`, `without-TOOL`, and with --add-one `only-TOOL`. The tools offered
+    are those of --tools, or the benchmark's, less those that cannot answer here; everything else is the same in all
+    runs. The same command goes on where it stopped and asks nothing twice; `hybrid ablate --report OUT` prints without
+    asking.
 
-    In `none` the solver has an empty menu (--tools none): the controller is told nothing of tools, and asks as the MLLM
-    alone does. A tool that is left out of the menu may still be called by another tool that needs it: the command tells
-    which. Leaving out one tool misses what another tells as well; that is what --add-one is for.
+    In `none` the solver offers no tool (--tools none): the controller's prompt mentions no tools, and it asks as the
+    MLLM alone does. A tool that is left out may still be called by another tool that needs it: the command says which.
+    Where two tools give the same evidence, leaving out one of them changes little; --add-one shows each alone.
 
     --run-max-calls, -tokens, -seconds and -cost are for all runs of the command together. Exit code 0 if nothing
     failed, 2 for a usage error, 3 if questions failed or were left open.
@@ -105,7 +106,7 @@ def command(form: str | None, **options: Any) -> int:
             raise UsageError("--report prints what is there: give neither a benchmark nor --out with it")
         if unheeded := _unheeded(click.get_current_context()):
             raise UsageError(f"--report prints what is there: leave out {', '.join(unheeded)}")
-        return _shown(options["report"], options["solver"], options, form, left=0)
+        return _show_report(options["report"], options["solver"], options, form, left=0)
     if options["benchmark"] is None or options["out"] is None:
         raise UsageError("give BENCHMARK and --out DIR, or --report DIR to print what is there")
     from hybrid.registry import load_solver
@@ -153,13 +154,13 @@ def _carried_out(plan: Ablation, config: RunConfig, options: Mapping[str, Any], 
     out: Path = options["out"]
     runs = [PlannedRun(variant.words, variant.config(config, out)) for variant in plan.variants]
     try:
-        found = ask_all(runs, config.run_limits, asked)
+        ends = ask_all(runs, config.run_limits, asked)
     except Interrupted as interrupted:
         return tell_interrupted(interrupted, str(out))
     if not RunFolder(out / FULL).finished(options["solver"]):
-        name_failed([f"{question}: {why}" for question, why in found.failures.items()])
+        name_failed([f"{question}: {why}" for question, why in ends.failures.items()])
         return 3
-    return _shown(out, options["solver"], options, form, left=found.left + found.waiting, failures=found.failures)
+    return _show_report(out, options["solver"], options, form, left=ends.left + ends.waiting, failures=ends.failures)
 
 
 def _dry_run(plan: Ablation, config: RunConfig, notes: tuple[str, ...], form: str) -> int:
@@ -175,7 +176,7 @@ def _dry_run(plan: Ablation, config: RunConfig, notes: tuple[str, ...], form: st
     return show_estimate(ManyEstimate(runs, str(config.out), notes), form)
 
 
-def _shown(
+def _show_report(
     out: Path,
     solver: str | None,
     options: Mapping[str, Any],
@@ -190,7 +191,7 @@ def _shown(
 
     report = ablation_at(out, solver, {"abstain": options["abstain"], "allow_failed": options["allow_failed"]})
     click.echo(json.dumps(report.as_json()) + "\n" if form == "json" else report.render(form), nl=False)
-    told = {**report.failures, **(failures or {})}
-    failed = [*report.damage, *(f"{question}: {why}" for question, why in told.items())]
+    reasons = {**report.failures, **(failures or {})}
+    failed = [*report.damage, *(f"{question}: {why}" for question, why in reasons.items())]
     name_failed(failed)
     return 3 if failed or left else 0

@@ -42,7 +42,7 @@ def show(name: str, every: bool, tables: Shape) -> int:
 
     --all: settings, how each metric is reckoned and by whose definition, baselines, and what papers printed of it.
 
-    Of the tools it prints the default menu, which --tools A,B replaces; --tools all offers every tool.
+    It lists the tools offered by default, which --tools A,B replaces; --tools all offers every tool.
     """
     from hybrid.display.tables import RENDERERS
     from hybrid.registry import load
@@ -50,7 +50,7 @@ def show(name: str, every: bool, tables: Shape) -> int:
     from hybrid.scoring.published_tables import published_tables
 
     card: BenchmarkCard = load("hybrid.benchmarks", name).card
-    for line in (*_facts(card), *(line for part in (_asked, _metrics) if every for line in part(card))):
+    for line in (*_facts(card), *(line for part in (_setting_lines, _metrics) if every for line in part(card))):
         click.echo(folded(line, tables, hang=4))
     if not every:
         click.echo("\nMore: --all (settings, metrics and their formulas, baselines, published numbers)")
@@ -88,8 +88,8 @@ def _facts(card: BenchmarkCard) -> Iterator[str]:
     yield from (f"  {task:28} {count or 'unknown':>7}" for task, count in card.tasks.items())
 
 
-def _asked(card: BenchmarkCard) -> Iterator[str]:
-    """What may be chosen of how it is asked."""
+def _setting_lines(card: BenchmarkCard) -> Iterator[str]:
+    """The settings of a benchmark, one line each."""
     yield "\nsettings (--setting KEY=VALUE)" if card.settings else "\nno settings"
     yield from map(_setting, card.settings)
     yield "\nsettings of every benchmark, which say how a model is asked"

@@ -43,9 +43,9 @@ def command(run: Path, folds: int, out: Path, tables: Shape) -> int:
     from hybrid.scoring.calibrate import measured, write_trust
 
     folder = RunFolder.existing(run)
-    found = write_trust(folder, out, folds)
-    click.echo(RENDERERS[TEXT[tables]](_table(found)), nl=False)
-    for name in measured(folder.manifest, found).unchecked:
+    counted = write_trust(folder, out, folds)
+    click.echo(RENDERERS[TEXT[tables]](_table(counted)), nl=False)
+    for name in measured(folder.manifest, counted).unchecked:
         tell(f"unchecked weights: {name} answered without having been asked for known answers")
     tell(f"wrote {out}")
     damage = [line for solver in folder.solvers() for line in folder.recorded(solver).damage]
@@ -53,7 +53,7 @@ def command(run: Path, folds: int, out: Path, tables: Shape) -> int:
     return 3 if damage else 0
 
 
-def _table(found: tuple[CountedAnswer, ...]) -> Table:
+def _table(counted: tuple[CountedAnswer, ...]) -> Table:
     from hybrid.display.tables import Column, Table, accuracy, bounds
     from hybrid.scoring.calibrate import measurements
     from hybrid.stats import wilson
@@ -68,7 +68,7 @@ def _table(found: tuple[CountedAnswer, ...]) -> Table:
             f"{measured.recalibration.intercept:+.2f}",
             f"{measured.recalibration.slope:.2f}",
         )
-        for key, measured in measurements(found)
+        for key, measured in measurements(counted)
     )
     columns = tuple(Column(name, "left") for name in ("tool", "backend", "route"))
     numbers = tuple(Column(name) for name in ("right", "reliability", "95 %", "intercept", "slope"))

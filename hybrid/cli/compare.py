@@ -94,7 +94,7 @@ def command(paths: tuple[Path, ...], form: str | None, tables: Shape, **options:
         raise UsageError(f"--all and --only choose tables, and --{form} has every number: leave them out")
     report = compare_paths(paths, **options)
     if report.solvers:
-        told = json.dumps(report.as_json()) + "\n" if form == "json" else report.render(form or TEXT[tables])
-        click.echo(told, nl=False)
+        output = json.dumps(report.as_json()) + "\n" if form == "json" else report.render(form or TEXT[tables])
+        click.echo(output, nl=False)
     name_failed(report.failed)
     return 3 if report.failed else 0

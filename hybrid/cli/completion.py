@@ -26,8 +26,8 @@ def command(shell: str) -> int:
     """
     from hybrid.cli import COMPLETE, cli
 
-    found = get_completion_class(shell)
-    if found is None:
+    completion = get_completion_class(shell)
+    if completion is None:
         raise UsageError(f"no completion for {shell}")
-    click.echo(found(cli, {}, "hybrid", COMPLETE).source())
+    click.echo(completion(cli, {}, "hybrid", COMPLETE).source())
     return 0

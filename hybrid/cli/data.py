@@ -66,9 +66,9 @@ def _check_folder(bench: Benchmark, folder: str, split: str | None, tasks: tuple
     card = bench.card
     store = ImageStore(home() / "images")
     mounted = mount(bench, folder, split=split, tasks=tasks, settings=card.counted_with, store=store)
-    found = questions(bench, mounted.source, None)
-    broken = [question for question in found if isinstance(question, BrokenQuestion)]
-    sound = Counter(question.task for question in found if not isinstance(question, BrokenQuestion))
+    readable = questions(bench, mounted.source, None)
+    broken = [question for question in readable if isinstance(question, BrokenQuestion)]
+    sound = Counter(question.task for question in readable if not isinstance(question, BrokenQuestion))
     lost = Counter(question.task for question in broken)
     # The card counts the first split alone.
     expected = {
@@ -83,8 +83,8 @@ def _check_folder(bench: Benchmark, folder: str, split: str | None, tasks: tuple
             for task, count in expected.items()
         }
         named = [{"id": question.id, "task": question.task, "error": question.error} for question in broken]
-        told = {"benchmark": card.name, "split": mounted.source.split, "complete": complete}
-        click.echo(json.dumps({**told, "tasks": counts, "broken": named}))
+        facts = {"benchmark": card.name, "split": mounted.source.split, "complete": complete}
+        click.echo(json.dumps({**facts, "tasks": counts, "broken": named}))
         return 0 if complete else INCOMPLETE
     click.echo(f"{sum(sound.values()):,} questions, {len(broken):,} broken: {'' if complete else 'not '}complete")
     for task, count in expected.items():
@@ -102,17 +102,19 @@ def _check_hub(bench: Benchmark, data: str, split: str | None, tasks: tuple[str,
     from hybrid.running.hub import listing
 
     chosen = chosen_split(bench.card, split, tasks)
-    found = listing(bench, chosen, tasks, data.partition("@")[2] or None)
-    total = sum(file.size for file in found.files)
-    absent = sum(file.size for file in found.files if not file.on_disk)
+    hub_files = listing(bench, chosen, tasks, data.partition("@")[2] or None)
+    total = sum(file.size for file in hub_files.files)
+    absent = sum(file.size for file in hub_files.files if not file.on_disk)
     if as_json:
-        files = [{"path": file.path, "bytes": file.size, "on_disk": file.on_disk} for file in found.files]
-        told = {"benchmark": bench.card.name, "split": chosen, "id": found.id, "revision": found.revision}
-        click.echo(json.dumps({**told, "gated": found.gated, "bytes": total, "to_fetch": absent, "files": files}))
+        files = [{"path": file.path, "bytes": file.size, "on_disk": file.on_disk} for file in hub_files.files]
+        facts = {"benchmark": bench.card.name, "split": chosen, "id": hub_files.id, "revision": hub_files.revision}
+        click.echo(json.dumps({**facts, "gated": hub_files.gated, "bytes": total, "to_fetch": absent, "files": files}))
         return 0
-    click.echo(f"{found.id} at {found.revision}: {total / 1e6:,.2f} MB, {absent / 1e6:,.2f} MB of them to fetch")
-    if found.gated:
+    click.echo(
+        f"{hub_files.id} at {hub_files.revision}: {total / 1e6:,.2f} MB, {absent / 1e6:,.2f} MB of them to fetch"
+    )
+    if hub_files.gated:
         click.echo("It is gated: its conditions must be accepted on its page, and HF_TOKEN be a token of that account.")
-    for file in found.files:
+    for file in hub_files.files:
         click.echo(f"{file.size / 1e6:10,.2f} MB  {file.path}{'  (on disk)' if file.on_disk else ''}")
     return 0

@@ -83,9 +83,9 @@ def command(
         finally:
             await judge.close()
 
-    found = asyncio.run(judged())
-    show(found, run, tables, as_json=as_json)
-    return 3 if any(one.failed for one in found) else 0
+    verdicts = asyncio.run(judged())
+    show(verdicts, run, tables, as_json=as_json)
+    return 3 if any(one.failed for one in verdicts) else 0
 
 
 def settings_of(base_url: str | None, model_args: tuple[str, ...], max_tokens: int | None) -> ModelSettings:
@@ -100,18 +100,18 @@ def settings_of(base_url: str | None, model_args: tuple[str, ...], max_tokens: i
     )
 
 
-def show(found: Sequence[Judged], run: Path, tables: Shape, *, as_json: bool) -> None:
+def show(verdicts: Sequence[Judged], run: Path, tables: Shape, *, as_json: bool) -> None:
     """Print the counts, and on stderr what failed."""
     from hybrid.cli.score import name_failed
     from hybrid.display.tables import RENDERERS, Column, Table
 
-    name_failed([f"{line} ({one.solver})" for one in found for line in one.failed])
+    name_failed([f"{line} ({one.solver})" for one in verdicts for line in one.failed])
     if as_json:
-        click.echo(json.dumps({"run": str(run), "solvers": {one.solver: one.as_json() for one in found}}))
+        click.echo(json.dumps({"run": str(run), "solvers": {one.solver: one.as_json() for one in verdicts}}))
         return
     columns = (Column("solver", "left"), *map(Column, ("unparsed", "asked now", "decided", "none", "failed")))
     rows = tuple(
-        (one.solver, *map(str, (one.unparsed, one.asked, one.decided, one.none, len(one.failed)))) for one in found
+        (one.solver, *map(str, (one.unparsed, one.asked, one.decided, one.none, len(one.failed)))) for one in verdicts
     )
     notes = (f"`hybrid score {run} --verdicts judge` shows the numbers with these verdicts and without.",)
     table = Table("Verdicts on unparsed replies", columns, rows, notes)

@@ -44,9 +44,9 @@ def command(
     if difference is not None and questions is None:
         click.echo(f"{sample_size(difference, discordant, power, level):,} questions")
     elif questions is not None and difference is None:
-        found = detectable_difference(questions, discordant, power, level)
+        smallest = detectable_difference(questions, discordant, power, level)
         # Rounded up, so that the questions do show the difference printed.
-        click.echo(f"a difference of {math.ceil(found * 1000) / 1000:.3f}")
+        click.echo(f"a difference of {math.ceil(smallest * 1000) / 1000:.3f}")
     else:
         raise UsageError("give one of the two: --difference D for a number of questions, or --questions N")
     return 0

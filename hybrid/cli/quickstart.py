@@ -144,20 +144,20 @@ def _show(report: ScoreReport, out: Path, tables: Shape, *, allow_failed: bool, 
 
     compared = compare_paths([*report.paths], allow_failed=allow_failed)
     if as_json:
-        said = [asdict(sentence) for sentence in compared.conclusion]
-        click.echo(json.dumps({"conclusion": said, **report.as_json()}))
+        sentences = [asdict(sentence) for sentence in compared.conclusion]
+        click.echo(json.dumps({"conclusion": sentences, **report.as_json()}))
         return
-    told = (compared.render(TEXT[tables]), *(folded(part, "narrow", hang=0) for part in (*mishaps(report), ABOUT)))
-    click.echo("\n\n".join(part.strip() for part in (*told, _next(out, tables))))
+    parts = (compared.render(TEXT[tables]), *(folded(part, "narrow", hang=0) for part in (*mishaps(report), ABOUT)))
+    click.echo("\n\n".join(part.strip() for part in (*parts, _next(out, tables))))
 
 
 def mishaps(report: ScoreReport) -> list[str]:
-    """What ended otherwise than in an answer or an abstention, with where to look; nothing where nothing did."""
+    """Lines on the questions that ended in neither an answer nor an abstention, with the folder to look in."""
     lines = [
-        f"  {path / one.solver}: {', '.join(found)}"
+        f"  {path / one.solver}: {', '.join(bad_ends)}"
         for path, solvers in report.paths.items()
         for one in solvers
-        if (found := _bad_ends(one))
+        if (bad_ends := _bad_ends(one))
     ]
     return ["\n".join((MISHAPS, *lines))] if lines else []
 
@@ -167,9 +167,9 @@ def _bad_ends(one: Scored) -> list[str]:
     from hybrid.types import Outcome
 
     ends = Counter(score.outcome for score in one.scores)
-    found = [f"{ends[kind]} {kind}" for kind in (Outcome.UNPARSED, Outcome.BUDGET, Outcome.TOOL_FAULT) if ends[kind]]
+    counts = [f"{ends[kind]} {kind}" for kind in (Outcome.UNPARSED, Outcome.BUDGET, Outcome.TOOL_FAULT) if ends[kind]]
     lost = one.usage.tool_faults if one.usage else 0
-    return [*found, f"{lost} lost"] if lost else found
+    return [*counts, f"{lost} lost"] if lost else counts
 
 
 def _next(out: Path, tables: Shape) -> str:

@@ -91,14 +91,14 @@ def command(
         raise UsageError("-o DIR says where the pages go; --json alone prints their numbers")
     if out is not None:
         refuse_other(out)
-    found = scored_behind(paths, **options)
-    pages = collect(found, ReportOptions(title, sample_errors, seed, tags), **options)
+    scored = scored_behind(paths, **options)
+    pages = collect(scored, ReportOptions(title, sample_errors, seed, tags), **options)
     index = None if out is None else write_site(_with_progress(pages), out)
     if as_json:
         click.echo(data_files.as_json({one.key: one.overview for one in pages.benchmarks}))
     if index is not None:
         (tell if as_json else click.echo)(f"wrote {index}")
-    damage = tuple(dict.fromkeys(line for one in found for line in one.scored.damage))
+    damage = tuple(dict.fromkeys(line for one in scored for line in one.scored.damage))
     name_failed(damage)
     return 3 if damage else 0
 

@@ -187,8 +187,8 @@ class Bars:
 
     def _set_beside(self, *, refresh: bool) -> None:
         if self._bars:
-            told = ", ".join(filter(None, (self._loading, self._beside)))
-            next(reversed(self._bars.values())).set_postfix_str(told, refresh=refresh)
+            beside = ", ".join(filter(None, (self._loading, self._beside)))
+            next(reversed(self._bars.values())).set_postfix_str(beside, refresh=refresh)
 
     def __call__(self, solver: str, finished: int, total: int) -> None:
         """Show so many of the solver's questions as finished."""

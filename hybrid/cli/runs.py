@@ -47,16 +47,16 @@ def list_(folders: tuple[Path, ...], every: bool, tables: Shape, as_json: bool) 
     from hybrid.log.listing import listed
 
     if not folders and not Path("runs").exists():
-        found: tuple[ListedRun, ...] = ()
+        runs: tuple[ListedRun, ...] = ()
     else:
-        found = listed(folders or (Path("runs"),))
-    for run in found:
+        runs = listed(folders or (Path("runs"),))
+    for run in runs:
         for line in run.damage:
             click.echo(f"note: {line}", err=True)
     if as_json:
-        click.echo(json.dumps({"runs": [_as_json(run) for run in found]}))
+        click.echo(json.dumps({"runs": [_as_json(run) for run in runs]}))
         return 0
-    if not found:
+    if not runs:
         click.echo("no runs here: `hybrid run` makes one in runs/", err=True)
         return 0
     rows = (
@@ -70,13 +70,13 @@ def list_(folders: tuple[Path, ...], every: bool, tables: Shape, as_json: bool) 
             f"{run.date.astimezone():%Y-%m-%d %H:%M}",
             run.state,
         )
-        for run in (found if every else found[:NEWEST])
+        for run in (runs if every else runs[:NEWEST])
     )
     headings = ("name", "benchmark", "model", "solvers", "answered", "control", "date", "state")
     columns = tuple(Column(name, "right" if name == "answered" else "left") for name in headings)
     click.echo(RENDERERS[TEXT[tables]](Table("", columns, tuple(rows))), nl=False)
-    if len(found) > NEWEST and not every:
-        click.echo(f"and {len(found) - NEWEST} more: --all")
+    if len(runs) > NEWEST and not every:
+        click.echo(f"and {len(runs) - NEWEST} more: --all")
     return 0
 
 

@@ -30,10 +30,10 @@ def list_(tables: Shape, as_json: bool) -> int:
     """Print every solver: its name, its role in a comparison, whether it needs a model, and what it does."""
     from hybrid.registry import load_solver, solver_names
 
-    found: dict[str, Solver] = {name: load_solver(name) for name in solver_names()}
+    solvers: dict[str, Solver] = {name: load_solver(name) for name in solver_names()}
     facts = [
         {"name": name, "role": solver.role, "needs_model": solver.needs_model, "summary": _summary(name)}
-        for name, solver in found.items()
+        for name, solver in solvers.items()
     ]
     if as_json:
         click.echo(json.dumps({"solvers": facts}))

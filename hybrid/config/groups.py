@@ -108,7 +108,7 @@ class ModelSettings:
             metavar="K=V",
         ),
     ] = field(default_factory=dict)
-    """What else `--model-arg KEY=VALUE` gives to the provider."""
+    """Further values of `--model-arg KEY=VALUE`, passed on to the provider."""
     tool_calling: Annotated[
         ToolCalling,
         Option("--tool-calling", "How the model calls tools: by the provider's interface or in text.", "tools"),
@@ -158,12 +158,12 @@ def parse_model_args(items: Sequence[str]) -> ModelSettings:
     """
     given = pairs("--model-arg", items)
     values: dict[str, Json] = {key: text if key == "price" else _value(text) for key, text in given.items()}
-    own: dict[str, Any] = {
+    named: dict[str, Any] = {
         leaf.path[0]: _checked(leaf, values.pop(leaf.option.name))
         for leaf in leaves(ModelSettings, "--model-arg")
         if leaf.option.name in values
     }
-    return ModelSettings(extra=values, **own)
+    return ModelSettings(extra=values, **named)
 
 
 def _value(text: str) -> Json:

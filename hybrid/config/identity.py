@@ -1,4 +1,4 @@
-"""What makes a run this one: its identity, the digest of that, and the name of the folder derived from it.
+"""The identity of a run, its digest, and the name of the folder derived from it.
 
 How much is run and how fast (limit, concurrency, engine, the list of solvers) does not count: a run can be extended by
 those. Everything else does: it is in the manifest, and a run that is continued with another value is refused.
@@ -47,10 +47,10 @@ def identity_of(config: RunConfig, facts: Mapping[str, Json]) -> dict[str, Json]
 def concerning(identity: Mapping[str, Json], concerns: Collection[Concern]) -> dict[str, Json]:
     """The part of an identity that can change the answers of a solver of these kinds, beside the tools in its entry."""
     of = {counts.key or name: counts.of for name, counts in COUNTING.items()}
-    found = {key: value for key, value in identity.items() if of.get(key, "all") in concerns}
-    if isinstance(limits := found.get("limits"), Mapping) and "tools" not in concerns:
-        found["limits"] = {name: limit for name, limit in limits.items() if name != "tool_calls"}
-    return found
+    part = {key: value for key, value in identity.items() if of.get(key, "all") in concerns}
+    if isinstance(limits := part.get("limits"), Mapping) and "tools" not in concerns:
+        part["limits"] = {name: limit for name, limit in limits.items() if name != "tool_calls"}
+    return part
 
 
 _PLAIN: Final = RunConfig("")

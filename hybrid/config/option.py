@@ -77,7 +77,7 @@ class Option:
     parent: Parent = ""
     """The option whose KEY=VALUE words hold it."""
     values: tuple[str, ...] = ()
-    """What a setting takes, in words, where its type does not list the values."""
+    """The values of a setting in words, where its type does not list them."""
     pattern: str | None = None
     """A regular expression of a setting's values."""
     unset: str = ""
@@ -155,9 +155,9 @@ def _walk(
             renamed = next((mark.options for mark in marks if isinstance(mark, Renamed)), None)
             yield from _walk(bare, path, renamed, default, counts=here)
             continue
-        found = [mark for mark in marks if isinstance(mark, Option)] if only is None else [only.get(one.name)]
+        options = [mark for mark in marks if isinstance(mark, Option)] if only is None else [only.get(one.name)]
         kind, optional = _without_none(bare)
-        for option in found:
+        for option in options:
             if option is not None:
                 yield Leaf(path, option, kind, optional, default, here)
 
@@ -192,13 +192,13 @@ def refuse_too_small(group: Any) -> None:
 
 def placed(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
     """Values by path as nested mappings: `{("limits", "turns"): 3}` becomes `{"limits": {"turns": 3}}`."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for path, value in values.items():
-        inner = found
+        inner = fields
         for name in path[:-1]:
             inner = inner.setdefault(name, {})
         inner[path[-1]] = value
-    return found
+    return fields
 
 
 def is_path(leaf: Leaf) -> bool:

@@ -9,12 +9,12 @@ from hybrid.errors import UsageError
 
 def pairs(option: str, values: Sequence[str]) -> dict[str, str]:
     """`KEY=VALUE` words as a mapping. Raises `UsageError` for another form or a key given twice."""
-    found: dict[str, str] = {}
+    by_key: dict[str, str] = {}
     for value in values:
         key, equals, rest = value.partition("=")
         if not equals or not key:
             raise UsageError(f"{option} {value!r}: write KEY=VALUE")
-        if key in found:
+        if key in by_key:
             raise UsageError(f"{option} {key}: given twice")
-        found[key] = rest
-    return found
+        by_key[key] = rest
+    return by_key

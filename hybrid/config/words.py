@@ -11,15 +11,15 @@ Pictures = Literal["auto", "png"]
 EngineName = Literal["local", "ray"]
 Parse = Literal["official", "strict"]
 Show = Literal["text", "image", "both"]
-"""What of a finding a model is shown."""
+"""The parts of a finding that a model is shown."""
 ImageForm = Literal["separate", "concat", "caption", "none"]
 """In which form a model gets a prompt's images (`hybrid/solving/image_forms.py`)."""
 ToolOutput = Literal["real", "blank", "shuffled", "oracle"]
-"""What tools return: their findings, or a control."""
+"""Whether tools return their findings or a control."""
 AnswerForm = Literal["text", "likelihood"]
 """Whether a choice is answered in words, or as the option that the model finds most likely."""
 Reasoning = Literal["first", "none"]
 Missing = Literal["refuse", "without"]
-"""What becomes of questions for which a file of texts has none."""
+"""The treatment of questions for which a file of texts has none."""
 Gate = Literal["overlap", "non-commercial", "blind"]
-"""What a run is refused for unless `--allow` names it."""
+"""Reasons to refuse a run unless `--allow` names them."""

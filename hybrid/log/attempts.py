@@ -71,8 +71,10 @@ def read_attempt(line: bytes) -> Attempt:
     attempt: Attempt = codec(Attempt).validate_json(head)
     steps: Steps = codec(Steps).validate_json(tail)
     exchanges = tuple(
-        Exchange(exchange.prompt, Reply(exchange.reply.text, exchange.reply.outcome, exchange.reply.usage, own))
-        for exchange, own in zip(attempt.exchanges, steps, strict=True)
+        Exchange(
+            exchange.prompt, Reply(exchange.reply.text, exchange.reply.outcome, exchange.reply.usage, exchange_steps)
+        )
+        for exchange, exchange_steps in zip(attempt.exchanges, steps, strict=True)
     )
     return Attempt(attempt.id, exchanges, attempt.seconds, attempt.error, attempt.started)
 
@@ -84,30 +86,30 @@ def tools_called(line: bytes) -> tuple[str, ...]:
     if b'"tool"' not in steps:
         return ()
     heads = codec(tuple[tuple[_StepHead, ...], ...]).validate_json(steps)
-    return tuple(dict.fromkeys(step.name for own in heads for step in own if step.kind == "tool"))
+    return tuple(dict.fromkeys(step.name for exchange_steps in heads for step in exchange_steps if step.kind == "tool"))
 
 
 def _split(line: bytes) -> tuple[bytes, bytes]:
     """The attempt without steps, and the steps. Raises `ValueError` for a line without any."""
-    head, found, tail = line.rstrip(b"\n").partition(STEPS)
-    if not found or not tail.endswith(b"}"):
+    head, separator, tail = line.rstrip(b"\n").partition(STEPS)
+    if not separator or not tail.endswith(b"}"):
         raise ValueError("a line without steps")
     return head + b"}", tail[:-1]
 
 
-def _read(line: bytes) -> Attempt | Unfinished:
+def _read_line(line: bytes) -> Attempt | Unfinished:
     if STEPS in line:
         return read_attempt(line)
     unfinished: Unfinished = codec(Unfinished).validate_json(line)
     return unfinished
 
 
-FORM = Form(re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),"(exchanges|error)":'), _read, Unfinished)
+FORM = Form(re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),"(exchanges|error)":'), _read_line, Unfinished)
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """What is on disk of one solver, each line read when it is asked for; a changed one raises `DataError` then."""
+    """The attempts of one solver on disk, each line read on access; one that changed raises `DataError` then."""
 
     path: Path
     index: Index
@@ -135,7 +137,7 @@ class Recorded:
 
 
 def read_attempts(path: Path, before: Extent | None) -> Recorded:
-    """What is on disk of a solver; `before` is how much of it there was when a command last ended in order."""
+    """The attempts of a solver on disk; `before` is their extent when a command last ended in order."""
     index = index_lines(path, before, FORM)
 
     def attempt(line: bytes, *, steps: bool = True) -> Attempt:
@@ -168,7 +170,7 @@ def read_attempts(path: Path, before: Extent | None) -> Recorded:
 def is_record(line: bytes) -> bool:
     """Whether a line can be read."""
     try:
-        _read(line)
+        _read_line(line)
     except ValueError:
         return False
     return True

@@ -43,7 +43,7 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes], *, durable: bool = F
     """Write a file so that a reader, or a crash of the process, never sees half of it.
 
     A device, a pipe or an open file of this process (`/dev/stdout`) is written to and stays what it is. Any other link
-    is replaced: where it leads may be precious, and whoever put it there need not be the user.
+    is replaced: its target may be precious, and the user need not have made the link.
 
     Args:
         path: the file; folders above it are made. It is readable as the umask lets files be.
@@ -65,7 +65,7 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes], *, durable: bool = F
             for folder in (path.parent, *(new.parent for new in made)):
                 sync_folder(folder)
     except OSError as error:
-        # Writing to a full disk names no file, and the name of the temporary one tells nobody anything.
+        # Writing to a full disk names no file, and the name of the temporary one says nothing.
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 

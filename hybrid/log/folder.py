@@ -53,10 +53,10 @@ def read_lines(path: Path, kind: Any) -> Iterator[Any]:
 
 
 def runs_near(path: Path) -> str:
-    """What to name instead of a path that is no run: the run that it lies in, or those in it; else nothing."""
+    """A hint for a path that is no run: the run that it lies in, or those in it; empty without either."""
     if (path.parent / MANIFEST).is_file():
         return f"; the run is {path.parent}"
-    inside = sorted(found.parent for found in path.glob(f"*/{MANIFEST}")) if path.is_dir() else []
+    inside = sorted(manifest.parent for manifest in path.glob(f"*/{MANIFEST}")) if path.is_dir() else []
     return f"; it holds runs: name them, such as {inside[0]} (`hybrid runs list {path}` shows all)" if inside else ""
 
 
@@ -121,10 +121,10 @@ class RunFolder:
         Raises:
             DataError: a line is no question, an id appears twice, or questions are missing.
         """
-        found, wrong = self.readable_questions()
+        readable, wrong = self.readable_questions()
         if wrong:
             raise DataError(f"{wrong}; `hybrid run` with the options of this run writes them anew from its data")
-        return found
+        return readable
 
     def readable_questions(self) -> tuple[Questions, str | None]:
         """The questions that can be read, and the first thing that is wrong with their file."""
@@ -159,7 +159,7 @@ class RunFolder:
         return tuple(self.recorded(solver).by_id.values())
 
     def recorded(self, solver: str) -> Recorded:
-        """What is on disk of a solver. A file that is as it was when last read here is not read again."""
+        """The attempts of a solver on disk. A file that has not changed since it was read here is not read again."""
         name = attempts_of(solver)
         path, before = self.path / name, self.extent(name)
         known = self._recorded.get(solver)

@@ -89,7 +89,7 @@ def end_of_lines(file: int) -> int:
     end = os.fstat(file).st_size
     while end > 0:
         start = max(0, end - BLOCK)
-        if (found := os.pread(file, end - start, start).rfind(b"\n")) >= 0:
-            return start + found + 1
+        if (newline := os.pread(file, end - start, start).rfind(b"\n")) >= 0:
+            return start + newline + 1
         end = start
     return 0

@@ -166,7 +166,7 @@ class Records(Mapping[str, T], Generic[T]):
 
 @dataclass
 class Index:
-    """What a file of lines holds."""
+    """The index of a file of lines."""
 
     before: Extent | None
     places: Places = field(default_factory=Places)
@@ -197,7 +197,7 @@ class Index:
         return 0 if self.before is None or self.same else max(0, self.before.lines - self.measure.extent.lines)
 
     def wrong(self, what: str) -> str | None:
-        """What is missing or another, as the end of a sentence; None where all that was there still is."""
+        """The lines that are missing or changed, as the end of a sentence; None where all are as they were."""
         if self.before is None or self.same:
             return None
         if self.missing:

@@ -39,7 +39,7 @@ class ListedRun:
     n: int = 0
     """How many questions can be asked."""
     control: str | None = None
-    """What tools returned instead of their findings: `blank`, `shuffled` or `oracle`."""
+    """The control that tools returned instead of their findings: `blank`, `shuffled` or `oracle`."""
     date: datetime
     """When the last command took it up; of a run that does not say, when its manifest was last written. In UTC."""
     state: State
@@ -49,12 +49,12 @@ class ListedRun:
 
 def listed(places: Iterable[Path]) -> tuple[ListedRun, ...]:
     """The runs in these folders or that they are, the newest first. Raises `UsageError` for what is no folder."""
-    found: dict[Path, ListedRun] = {}
+    runs: dict[Path, ListedRun] = {}
     for place in places:
         if not place.is_dir():
             raise UsageError(f"{place} is no folder")
-        found |= {path.resolve(): _listed(RunFolder(path)) for path in _runs_in(place, DEPTH)}
-    return tuple(sorted(found.values(), key=lambda run: (-run.date.timestamp(), str(run.path))))
+        runs |= {path.resolve(): _listed(RunFolder(path)) for path in _runs_in(place, DEPTH)}
+    return tuple(sorted(runs.values(), key=lambda run: (-run.date.timestamp(), str(run.path))))
 
 
 def _runs_in(place: Path, depth: int) -> Iterator[Path]:

@@ -54,7 +54,7 @@ class _Imported:
 
 @dataclass(frozen=True)
 class _Identity:
-    """What readers look at; a run has more, and an import less."""
+    """The entries that readers use; a run has more, and an import fewer."""
 
     benchmark: str
     split: str
@@ -141,5 +141,5 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any], prefix: str 
 
 def seal_of(content: Mapping[str, Any]) -> str:
     """The hex sha256 of a JSON object, whatever the order of its keys; one that it names already does not count."""
-    own = {key: value for key, value in content.items() if key != SEAL}
-    return hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()
+    sealed = {key: value for key, value in content.items() if key != SEAL}
+    return hashlib.sha256(json.dumps(sealed, sort_keys=True).encode()).hexdigest()

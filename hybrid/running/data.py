@@ -94,7 +94,7 @@ def chosen_split(card: BenchmarkCard, split: str | None, tasks: Sequence[str]) -
 
 
 def _unknown(what: str, benchmark: str, name: str, known: Iterable[str]) -> UsageError:
-    """What is said of a split or task that there is not, with the nearest."""
+    """The error for an unknown split or task, with the nearest name."""
     hint = did_you_mean(name, known)
     return UsageError(f"--{what} {name}: {benchmark} has no {what} {name!r}{hint}; there are: {', '.join(known)}")
 
@@ -134,7 +134,7 @@ MOST_FOLDERS = 100
 
 
 def _rather(benchmark: Benchmark, source: Source) -> str:
-    """What to say where a folder does not hold a benchmark's data: that of one next to it, or another benchmark."""
+    """A hint where a folder does not hold a benchmark's data: a folder near it that does, or another benchmark."""
     inside = sorted(path for path in itertools.islice(source.folder.iterdir(), MOST_FOLDERS) if path.is_dir())
     around = [] if benchmark.looks_below else [source.folder.absolute().parent]
     for place in (*inside, *around):
@@ -144,7 +144,7 @@ def _rather(benchmark: Benchmark, source: Source) -> str:
         other: Benchmark = load("hybrid.benchmarks", name)
         card = other.card
         looked_in = replace(source, split=card.splits[0], tasks=(), settings=card.chosen({}))
-        # Whoever looks below is asked only where there is something to see: a home folder may be given.
+        # A benchmark that looks below is asked only where there is something to see: a home folder may be given.
         worth = not other.looks_below or any(any(source.folder.glob(form)) for form in ("*.parquet", "*/*.parquet"))
         if name != benchmark.card.name and worth and _holds(other, looked_in):
             return f"it holds {card.short_title} data: hybrid run {name} --data {source.folder}"
@@ -198,12 +198,12 @@ def questions(
             for each in variants(question):
                 if not spool.add(each, rank):
                     raise DataError(f"{source.folder}: the id {each.id!r} appears twice")
-        found = spool.questions()
+        readable = spool.questions()
     finally:
         spool.close()
-    if not found:
+    if not readable:
         raise DataError(f"{source.folder} holds no question of the split {source.split}")
-    return found
+    return readable
 
 
 def _taken(benchmark: Benchmark, source: Source, limit: int | None) -> Iterator[tuple[int, AnyQuestion]]:
@@ -224,7 +224,7 @@ def _taken(benchmark: Benchmark, source: Source, limit: int | None) -> Iterator[
 
 
 def taken_by(benchmark: Benchmark, limit: int | None) -> dict[str, Json]:
-    """What decides, next to a run's identity, which questions are read: the limit, and the code that reads the data."""
+    """The limit and the hash of the reading code: with a run's identity they decide which questions are read."""
     return {"limit": limit, "code": ours().sha256((__name__, f"hybrid.benchmarks.{benchmark.card.name}"))[:12]}
 
 
@@ -240,10 +240,10 @@ def recorded_questions(
         manifest = folder.manifest
         if difference(manifest["identity"], identity) or manifest.get(TAKEN) != taken_by(benchmark, limit):
             return None
-        found, wrong = folder.readable_questions()
+        recorded, wrong = folder.readable_questions()
     except (DataError, OSError):
         return None
-    return found if found and not wrong else None
+    return recorded if recorded and not wrong else None
 
 
 def _base(question: AnyQuestion) -> str:

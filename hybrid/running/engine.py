@@ -1,11 +1,11 @@
-"""Where questions are asked: the seam between a run, which says what is asked and keeps it, and what asks.
+"""The seam between a run, which chooses the questions and keeps the attempts, and the engine that asks them.
 
     async with opener(run, replies, tell) as engine:
         attempt = await engine.ask(question, "mllm")      # many at once
 
-An engine asks and nothing else: the run is the only writer. It may be asked for as many questions at once as the run
-has in flight. `here` asks in this process; `hybrid/engines` holds the others. Which one asks is no part of a run's
-identity: a run begun with one goes on with another.
+An engine only asks: the run is the only writer. It may be asked for as many questions at once as the run
+has in flight. `here` asks in this process; `hybrid/engines` holds the others. The engine is no part of a run's
+identity: a run begun with one can be continued with another.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hybrid.tracing import QuestionBegun, span
 from hybrid.types import Attempt, Question
 
 WALL_AT_ZERO = time.time() - time.monotonic()
-"""What the wall clock said when the monotonic one stood at 0, so that a wall clock that jumps moves no question."""
+"""The wall clock when the monotonic one stood at 0, in seconds: a wall clock that jumps moves no question."""
 
 Tell = Callable[[str], None]
 """Called with one line for the user: about the run's folder, or about workers."""
@@ -37,8 +37,8 @@ class Engine(Protocol):
         """One question by one solver, under its name in the run.
 
         Raises:
-            Outage: nobody could be asked; the question stays open.
-            HybridError, Exception: whatever else ended the question, of the same type wherever it was asked.
+            Outage: the model or the tools could not be reached; the question stays open.
+            HybridError, Exception: another error ended the question; its type does not depend on the engine.
         """
         ...
 
@@ -65,16 +65,16 @@ async def here(run: ResolvedRun, replies: RunReplies, tell: Tell) -> AsyncIterat
 
 
 class Asking(Protocol):
-    """What a question is asked with: a resolved run, or as much of one as a worker has."""
+    """The part of a resolved run that asks a question: all that a worker has of one."""
 
     @property
     def benchmark(self) -> Benchmark:
-        """Whose dialogue it is."""
+        """The benchmark whose dialogue asks."""
         ...
 
     @property
     def resources(self) -> Resources:
-        """What its asks share."""
+        """Shared by all asks."""
         ...
 
 

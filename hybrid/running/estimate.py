@@ -52,7 +52,7 @@ async def estimate(run: ResolvedRun) -> CostEstimate:
             if question.id not in prompts:
                 prompts[question.id] = await _dialogues(run, question)
         asked = [_Open(prompts[question.id], run.resources.context.of(question.id) or "") for question in waiting]
-        solvers[name] = _asked(_AskCounter(run, solver, tools_offered), asked)
+        solvers[name] = _solver_estimate(_AskCounter(run, solver, tools_offered), asked)
     captions = _captions(run, prompts)
     notes = [*_weights(run), *_foreign_tools(run), *sight_notes(run)]
     if run.broken:
@@ -152,7 +152,7 @@ def _made_up(prompt: Prompt, place: int, *, drawn_out: bool) -> str:
             return LETTERS[place % len(LETTERS)]
 
 
-def _asked(counter: _AskCounter, questions: Sequence[_Open]) -> SolverEstimate:
+def _solver_estimate(counter: _AskCounter, questions: Sequence[_Open]) -> SolverEstimate:
     """The sum over questions; of each question's dialogues the cheapest, the mean and the dearest."""
     low, expected, high = Spent(), Spent(), Spent()
     for question in questions:

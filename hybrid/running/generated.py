@@ -37,7 +37,7 @@ def generate(
 ) -> Path:
     """The folder of a generated benchmark in its official layout, made now if it is not there.
 
-    Another process may make the same one meanwhile: whoever is first puts it in place, and both are equal.
+    Another process may make the same folder meanwhile: the first puts it in place, and both are equal.
     """
     name = benchmark.card.name
     made_of = [VERSION, name, list(tasks), per_task, seed, *([] if purpose == "sample" else [purpose])]

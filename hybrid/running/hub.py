@@ -51,7 +51,7 @@ class HubFile:
 
 @dataclass(frozen=True)
 class HubListing:
-    """What a run would read of a data set: nothing is fetched for it but the list."""
+    """The files of a data set that a run would read; only their list was fetched."""
 
     id: str
     revision: str
@@ -95,13 +95,13 @@ def fetch(
                 raise
         time.sleep(pause_s * 2 ** (attempt - 1))
     # The hub's cache names a snapshot's folder after its commit.
-    found = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
-    _check_present(hub_id, folder.name, patterns, found, benchmark)
+    files = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
+    _check_present(hub_id, folder.name, patterns, files, benchmark)
     return HubCopy(hub_id, folder, folder.name)
 
 
 def listing(benchmark: Benchmark, split: str, tasks: Sequence[str], revision: str | None = None) -> HubListing:
-    """What `fetch` would have on disk, with sizes. Raises as `fetch` does."""
+    """The files that `fetch` would have on disk, with sizes. Raises as `fetch` does."""
     from huggingface_hub import HfApi, try_to_load_from_cache
     from huggingface_hub.hf_api import RepoFile
 
@@ -132,13 +132,13 @@ def _hub_id(benchmark: Benchmark) -> str:
 
 
 def _check_present(
-    hub_id: str, commit: str, patterns: Sequence[str], found: Sequence[str], benchmark: Benchmark
+    hub_id: str, commit: str, patterns: Sequence[str], files: Sequence[str], benchmark: Benchmark
 ) -> None:
-    missing = [pattern for pattern in patterns if not any(fnmatchcase(path, pattern) for path in found)]
+    missing = [pattern for pattern in patterns if not any(fnmatchcase(path, pattern) for path in files)]
     if not missing:
         return
     named = ", ".join(missing[:MOST_NAMED]) + (f" and {len(missing) - MOST_NAMED} more" if missing[MOST_NAMED:] else "")
-    shown = ", ".join(sorted(found)[:MOST_NAMED]) or "none of those that are asked for"
+    shown = ", ".join(sorted(files)[:MOST_NAMED]) or "none of those that are asked for"
     raise DataError(
         f"{hub_id} at {commit[:12]} has no file {named}; there are: {shown}. "
         f"It is not the layout that {benchmark.card.name} is read in: name a revision that has it (--data hub@REVISION)"

@@ -26,7 +26,7 @@ PROGRAM = "hybrid"
 
 
 def invocation() -> Invocation:
-    """What this process does now. The secrets of its command line are registered."""
+    """The invocation of this process. The secrets of its command line are registered."""
     keep_words(sys.argv)
     # Word by word: a shell's quotes would take a secret apart.
     at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -51,9 +51,9 @@ def commit_of(project: Path) -> str | None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     describe = ("git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
     try:
-        told = subprocess.run(  # noqa: S603 - fixed words
+        git = subprocess.run(  # noqa: S603 - fixed words
             describe, cwd=project, env=environment, capture_output=True, text=True, check=True, timeout=60
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return told.stdout.strip() or None
+    return git.stdout.strip() or None

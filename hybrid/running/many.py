@@ -70,7 +70,7 @@ class Ablation:
             if callers and any(
                 name not in variant.tools_offered and {*callers} & {*variant.tools_offered} for variant in self.variants
             ):
-                lines.append(f"{name} is called by {', '.join(callers)} also where it is left out of the menu")
+                lines.append(f"{name} is called by {', '.join(callers)} also where it is left out")
         return tuple(lines)
 
 
@@ -95,7 +95,7 @@ def ablation(
         raise UsageError("--no-leave-out: give --add-one with it, or there is nothing to do")
     chosen = set(offered if vary is None else vary)
     if unknown := sorted(chosen - {*offered}):
-        raise UsageError(f"--vary {','.join(unknown)}: not on the menu, which is: {', '.join(offered)}")
+        raise UsageError(f"--vary {','.join(unknown)}: not among the tools offered: {', '.join(offered)}")
     varied = [name for name in offered if name in chosen]
     variants = [Variant(FULL, offered), Variant(NONE, ())]
     if leave_out:
@@ -118,7 +118,7 @@ def answers_rest_on(run: ResolvedRun, solver: str) -> str:
         "tools": bool(called) or asked.offers_tools,
         "tools_offered": asked.offers_tools,
     }
-    own = concerning(run.identity, [concern for concern, holds in concerns.items() if holds])
+    identity = concerning(run.identity, [concern for concern, holds in concerns.items() if holds])
     config, served = run.config, run.config.model_settings
     # Servers and devices are no part of the identity, but a list of two of them means that both are asked.
     where: list[Json] = [config.model, served.base_url, served.device] if asked.needs_model else []
@@ -129,7 +129,7 @@ def answers_rest_on(run: ResolvedRun, solver: str) -> str:
         "tools": run.tools.metadata(solver),
         "unchecked": [name for name in run.unchecked if name in called],
     }
-    return digest({**own, **facts})
+    return digest({**identity, **facts})
 
 
 @dataclass(frozen=True)

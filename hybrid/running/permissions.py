@@ -1,4 +1,4 @@
-"""What a run must not do unawares: weights that saw the benchmark's images, or that may not be used commercially.
+"""Weights that a run must not use unawares: trained on the benchmark's images, or not for commercial use.
 
 Cards name for each published checkpoint what it was trained on and under which licence; benchmarks name where their
 images come from, and `hybrid.tool.image_sets` which collections take images from which. A run in which the two meet is
@@ -23,7 +23,7 @@ from hybrid.tool.image_sets import is_known, shared
 from hybrid.weights import provenance_of, weights_in_use
 
 Doubt = Literal["unknown training data and licence", "unknown training data"]
-"""What a run is only labelled with."""
+"""Reasons to label a run without refusing it."""
 
 DOUBTS: Final[frozenset[str]] = frozenset({"unknown training data and licence", "unknown training data"})
 
@@ -49,34 +49,34 @@ def closed(
         sources: the collections that the benchmark's images come from; none for generated questions, which no weights
             have seen.
     """
-    found: list[Caveat] = []
+    caveats: list[Caveat] = []
     for tool in tools:
         card = tool.backend("learned")
         if card is None or not in_use.get(tool.card.name, "").startswith("learned"):
             continue
         where = weights_in_use(tool, card, weights)
         if where is not None:
-            found += _caveats(tool.card.name, card, where, sources)
-    return tuple(found)
+            caveats += _caveats(tool.card.name, card, where, sources)
+    return tuple(caveats)
 
 
 def _caveats(tool: str, card: BackendCard, where: str, sources: Collection[str]) -> list[Caveat]:
-    """What is wrong with the weights at `where`, worst first."""
+    """The caveats about the weights at `where`, worst first."""
     known = provenance_of(card, where)
     if known is None:
         return [Caveat("unknown training data and licence", tool, f"no card knows {where}")]
-    found: list[Caveat] = []
+    caveats: list[Caveat] = []
     seen = overlap(known.trained_on, sources)
     if seen:
         trained = [name for name in known.trained_on if overlap((name,), sources)]
         reason = f"trained on {', '.join(trained)}, which may share images with {', '.join(seen)}"
-        found.append(Caveat("overlap", tool, reason))
+        caveats.append(Caveat("overlap", tool, reason))
     if known.non_commercial:
-        found.append(Caveat("non-commercial", tool, f"licence {known.licence}"))
+        caveats.append(Caveat("non-commercial", tool, f"licence {known.licence}"))
     unheard = [name for name in known.trained_on if not is_known(name)]
     if unheard or not known.trained_on:
-        found.append(Caveat("unknown training data", tool, ", ".join(unheard) or f"of {known.weights}"))
-    return found
+        caveats.append(Caveat("unknown training data", tool, ", ".join(unheard) or f"of {known.weights}"))
+    return caveats
 
 
 def overlap(trained_on: Collection[str], sources: Collection[str]) -> tuple[str, ...]:
@@ -84,19 +84,19 @@ def overlap(trained_on: Collection[str], sources: Collection[str]) -> tuple[str,
     return tuple(source for source in sources if any(shared(source, trained) for trained in trained_on))
 
 
-def check(found: Sequence[Caveat], allowed: Collection[str]) -> tuple[str, ...]:
+def check(caveats: Sequence[Caveat], allowed: Collection[str]) -> tuple[str, ...]:
     """The labels of the gates that were opened and of the doubts: one a kind, with the tools by name.
 
     Raises:
-        UsageError: a gate is closed that nobody opened; the message lists every tool and reason.
+        UsageError: a closed gate is not in `allowed`; the message lists every tool and reason.
     """
-    shut = [caveat for caveat in found if caveat.gate not in DOUBTS and caveat.gate not in allowed]
+    shut = [caveat for caveat in caveats if caveat.gate not in DOUBTS and caveat.gate not in allowed]
     if shut:
         lines = [f"{caveat.tool}: {caveat.reason} (--allow {caveat.gate})" for caveat in shut]
         raise UsageError("weights that this run should not use unawares:\n  " + "\n  ".join(lines))
-    kinds = sorted({caveat.gate for caveat in found})
+    kinds = sorted({caveat.gate for caveat in caveats})
     return tuple(
-        f"{kind}: {', '.join(sorted({caveat.tool for caveat in found if caveat.gate == kind}))}" for kind in kinds
+        f"{kind}: {', '.join(sorted({caveat.tool for caveat in caveats if caveat.gate == kind}))}" for kind in kinds
     )
 
 

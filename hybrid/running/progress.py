@@ -1,4 +1,4 @@
-"""What one solver has used and lost since its command began, for a person who watches.
+"""Tokens, cost and losses of one solver since its command began, shown while it runs.
 
     so_far = Progress()
     so_far = so_far.with_attempt(attempt)     # a question that was finished
@@ -21,12 +21,12 @@ class Progress:
     used: Usage = field(default_factory=Usage)
     """Of the questions that were finished."""
     failed: int = 0
-    """Questions that nobody answered, whether or not they are asked again by the next command."""
+    """Questions without an answer, whether or not the next command asks them again."""
     retries: int = 0
     """Requests to the model that were sent once more, of the questions that were finished."""
 
     def with_attempt(self, attempt: Attempt) -> Progress:
-        """The same with a question that was finished."""
+        """The progress after one more finished question."""
         replies = [exchange.reply for exchange in attempt.exchanges]
         failed = any(reply.outcome.failed for reply in replies)
         again = sum(
@@ -35,5 +35,5 @@ class Progress:
         return Progress(sum((reply.usage for reply in replies), self.used), self.failed + failed, self.retries + again)
 
     def with_failure(self) -> Progress:
-        """The same with a question that was not finished."""
+        """The progress after one more question that was not finished."""
         return replace(self, failed=self.failed + 1)

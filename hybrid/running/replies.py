@@ -34,7 +34,7 @@ Finished = Callable[[str], Collection[str]]
 """From a solver the ids of its finished questions."""
 
 
-class _Said(NamedTuple):
+class _AnsweredCall(NamedTuple):
     """One call and one request of it."""
 
     solver: str
@@ -44,13 +44,13 @@ class _Said(NamedTuple):
     request_sha256: str
 
     @classmethod
-    def of(cls, call: CallKey, request_sha256: str) -> _Said:
+    def of(cls, call: CallKey, request_sha256: str) -> _AnsweredCall:
         return cls(call.solver, call.question, call.ask, call.call, request_sha256)
 
 
 @dataclass(frozen=True)
 class _Reply:
-    said: _Said
+    call: _AnsweredCall
     reply: bytes
 
 
@@ -68,26 +68,26 @@ class RunReplies:
     def __init__(self, path: Path, finished: Finished) -> None:
         self._path = path
         needed = _compacted(path, finished)
-        self._known = {kept.said: kept.reply for kept in needed if isinstance(kept, _Reply)}
+        self._known = {kept.call: kept.reply for kept in needed if isinstance(kept, _Reply)}
         self.captions = tuple(kept for kept in needed if isinstance(kept, Caption))
         """The captions of earlier commands."""
         self._open: dict[str, set[str]] = {}
         """By solver the questions to which there is a reply in the file."""
-        for said in self._known:
-            self._open.setdefault(said.solver, set()).add(said.question)
+        for call in self._known:
+            self._open.setdefault(call.solver, set()).add(call.question)
         self._journal = Journal(path, durable=False)
         self.failed: OSError | None = None
         """The first error by which a reply could not be kept."""
 
     def said(self, call: CallKey, request_sha256: str) -> bytes | None:
         """The reply to this request of this call, as it was kept in an earlier run, or None."""
-        return self._known.get(_Said.of(call, request_sha256))
+        return self._known.get(_AnsweredCall.of(call, request_sha256))
 
     def earlier(self) -> Iterator[tuple[CallKey, str, bytes]]:
         """Every reply of an earlier run to an open question: the call, the sha256 of its request, the reply."""
-        for said, reply in self._known.items():
-            key = CallKey(said.question, said.ask, said.call, solver=said.solver)
-            yield key, said.request_sha256, reply
+        for call, reply in self._known.items():
+            key = CallKey(call.question, call.ask, call.call, solver=call.solver)
+            yield key, call.request_sha256, reply
 
     def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
         """Keep a reply, unless it holds a secret or becomes a caption. Raises `OSError` where it cannot be written."""
@@ -96,7 +96,7 @@ class RunReplies:
         # Before the line is there: a file without anything open is removed.
         self._open.setdefault(call.solver, set()).add(call.question)
         try:
-            self._journal.append(_line(_Said.of(call, request_sha256), reply))
+            self._journal.append(_line(_AnsweredCall.of(call, request_sha256), reply))
         except OSError as error:
             self.failed = self.failed or error
             raise
@@ -118,23 +118,23 @@ class RunReplies:
 
 def read_captions(path: Path) -> Iterator[Caption]:
     """The captions in a file of replies. Raises `OSError` where it cannot be read."""
-    return (kept for _, kept in _read(path) if isinstance(kept, Caption))
+    return (kept for _, kept in _read_replies(path) if isinstance(kept, Caption))
 
 
 def _compacted(path: Path, finished: Finished) -> list[_Reply | Caption]:
-    """What is needed of the file, which is written anew where it holds more."""
+    """The lines of the file that are still needed; the file is rewritten where it holds more."""
     ids = cache(finished)
     needed = [
         (line, kept)
-        for line, kept in _read(path)
-        if isinstance(kept, Caption) or kept.said.question not in ids(kept.said.solver)
+        for line, kept in _read_replies(path)
+        if isinstance(kept, Caption) or kept.call.question not in ids(kept.call.solver)
     ]
     if path.exists() and sum(len(line) for line, _ in needed) != path.stat().st_size:
         write_atomic(path, b"".join(line for line, _ in needed))
     return [kept for _, kept in needed]
 
 
-def _read(path: Path) -> Iterator[tuple[bytes, _Reply | Caption]]:
+def _read_replies(path: Path) -> Iterator[tuple[bytes, _Reply | Caption]]:
     """Every line of the file with what it holds. A line that holds neither costs one call, which is made again."""
     for line in whole_lines(path):
         try:
@@ -144,16 +144,16 @@ def _read(path: Path) -> Iterator[tuple[bytes, _Reply | Caption]]:
                 if all(isinstance(value, str) for value in values):
                     yield line, Caption(*values)
                 continue
-            said = _Said(*(row[name] for name in _Said._fields))
+            call = _AnsweredCall(*(row[name] for name in _AnsweredCall._fields))
             reply = row["text"].encode() if "text" in row else base64.b64decode(row["base64"], validate=True)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             continue
-        yield line, _Reply(said, reply)
+        yield line, _Reply(call, reply)
 
 
-def _line(said: _Said, reply: bytes) -> bytes:
+def _line(call: _AnsweredCall, reply: bytes) -> bytes:
     try:
         content = {"text": reply.decode()}
     except UnicodeDecodeError:
         content = {"base64": base64.b64encode(reply).decode()}
-    return json.dumps({**said._asdict(), **content}).encode()
+    return json.dumps({**call._asdict(), **content}).encode()

@@ -364,7 +364,7 @@ def _resources(
     trust: TrustFile | None,
     context: SuppliedTexts,
 ) -> Resources:
-    """What all asks of the run share."""
+    """The resources that all asks of the run share."""
     return Resources(
         config,
         model,

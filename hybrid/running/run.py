@@ -65,12 +65,12 @@ class RunEnd:
     stopped: HybridError | None = None
 
 
-def nobody(solver: str, so_far: Progress) -> None:
-    """Watches nothing."""
+def ignore(solver: str, so_far: Progress) -> None:
+    """Do nothing."""
 
 
 async def execute(
-    run: ResolvedRun, progress: ProgressCallback, opener: Opener = here, watch: UsageCallback = nobody
+    run: ResolvedRun, progress: ProgressCallback, opener: Opener = here, watch: UsageCallback = ignore
 ) -> tuple[UnfinishedQuestion, ...]:
     """Ask what is still open, solver by solver. Returns the questions that could not be finished.
 
@@ -84,7 +84,7 @@ async def execute(
 
 
 async def carry_out(
-    run: ResolvedRun, progress: ProgressCallback, tell: Tell, opener: Opener = here, watch: UsageCallback = nobody
+    run: ResolvedRun, progress: ProgressCallback, tell: Tell, opener: Opener = here, watch: UsageCallback = ignore
 ) -> RunEnd:
     """Ask what is still open, solver by solver, and say how that ended.
 
@@ -122,7 +122,7 @@ async def carry_out(
 
 @contextmanager
 def _logged(run: ResolvedRun) -> Iterator[None]:
-    """What happens inside is logged in the run's folder."""
+    """Log the events of the body in the run's folder."""
     with ExitStack() as stack:
         with writing(run.folder.path):
             stack.enter_context(run_log(run.folder.path / LOG))
@@ -200,7 +200,7 @@ def _ends_solver(stopped: HybridError | None, solver: Solver) -> bool:
 
 @dataclass(frozen=True)
 class _Watched:
-    """Who is told how far the run has come."""
+    """Receives the progress of the run."""
 
     progress: ProgressCallback
     watch: UsageCallback

@@ -1,4 +1,4 @@
-"""What happened while a run was made, as lines of `RUN/log.txt`: begin and end, retries, tool faults, warnings.
+"""The events of a run as lines of `RUN/log.txt`: begin and end, retries, tool faults, warnings.
 
     with run_log(folder / LOG):
         logging.getLogger("hybrid.anything").info("...")
@@ -22,7 +22,7 @@ OURS = "hybrid"
 TRACES = ".traces"
 """How the names of loggers end that are told of tracebacks."""
 NO_HANDLER = logging.WARNING
-"""What Python shows on stderr of a program that has set up no logging."""
+"""The level that Python shows on stderr where a program has set up no logging."""
 
 
 class _Redacted(logging.Formatter):

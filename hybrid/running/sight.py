@@ -40,7 +40,7 @@ BLIND: Final = "blind model"
 
 @dataclass(frozen=True)
 class Sight:
-    """What a model was found to be, and what it said; tokens are None where the server counts none or was not asked."""
+    """The verdict on a model, and its reply; tokens are None where the server counts none or was not asked."""
 
     verdict: Verdict
     said: str
@@ -71,11 +71,11 @@ async def check_sight(run: ResolvedRun, state: RunState) -> None:
     manifest = run.folder.manifest
     if "sight" not in manifest:
         try:
-            found, used = await look(run, model)
+            sight, used = await look(run, model)
         except (NotRecorded, Outage) as error:
             log.info("whether %s sees is not known: %s", model.name, error)
             return
-        manifest |= {"sight": {**asdict(found), "usage": asdict(used)}}
+        manifest |= {"sight": {**asdict(sight), "usage": asdict(used)}}
         run.folder.write_manifest(manifest)
     if manifest["sight"]["verdict"] == "blind":
         _refuse_or_label(run, model.name)
@@ -83,8 +83,8 @@ async def check_sight(run: ResolvedRun, state: RunState) -> None:
 
 def sight_notes(run: ResolvedRun) -> list[str]:
     """For a dry run: that the model will be asked, where it will."""
-    told = run.folder.manifest if (run.folder.path / MANIFEST).is_file() else {}
-    if "sight" in told or not any(run.open_questions(name) for name in _showing(run)):
+    manifest = run.folder.manifest if (run.folder.path / MANIFEST).is_file() else {}
+    if "sight" in manifest or not any(run.open_questions(name) for name in _showing(run)):
         return []
     return ["the model is first asked whether it sees, with one small picture: one call or two"]
 
@@ -107,35 +107,35 @@ def _refuse_or_label(run: ResolvedRun, name: str) -> None:
 
 
 async def look(run: ResolvedRun, model: ChatModel) -> tuple[Sight, Usage]:
-    """What the model makes of the picture, in one call or two, and what these used. Raises as `ChatModel.chat` does."""
+    """Whether the model sees the picture, in one call or two, and their usage. Raises as `ChatModel.chat` does."""
     picture = ImageRef("img:1", run.service.store.put(probe_picture(), "the picture with a number"))
     first = CallKey(SIGHT_PROBE)
-    with_image, used = await _said(run, model, (PROBE_TEXT, picture), first)
-    said = with_image.text.strip()[:80]
+    with_image, used = await _ask(run, model, (PROBE_TEXT, picture), first)
+    reply_text = with_image.text.strip()[:80]
     read = PROBE_NUMBER in re.sub(r"[\s.,]", "", with_image.text)
     tokens = with_image.usage.input_tokens if with_image.usage else None
     if read or not tokens:
-        return Sight("sees" if read else "unknown", said, tokens), used
-    without, more = await _said(run, model, (PROBE_TEXT,), first.following())
+        return Sight("sees" if read else "unknown", reply_text, tokens), used
+    without, more = await _ask(run, model, (PROBE_TEXT,), first.following())
     fewer = without.usage.input_tokens if without.usage else None
     if not fewer:
-        return Sight("unknown", said, tokens), used + more
-    return Sight("sees" if tokens - fewer > MOST_WORDS else "blind", said, tokens, fewer), used + more
+        return Sight("unknown", reply_text, tokens), used + more
+    return Sight("sees" if tokens - fewer > MOST_WORDS else "blind", reply_text, tokens, fewer), used + more
 
 
-async def _said(
+async def _ask(
     run: ResolvedRun, model: ChatModel, parts: tuple[str | ImageRef, ...], key: CallKey
 ) -> tuple[AssistantMessage, Usage]:
     meter, used = run.resources.run_meter, Usage()
     meter.begin()
     try:
         reply = await model.chat([user_message(parts, labelled=False)], (), key)
-        told = reply.usage
+        usage = reply.usage
         used = Usage(
             model_calls=1,
-            input_tokens=told.input_tokens if told else 0,
-            output_tokens=told.output_tokens if told else 0,
-            cost_usd=cost_usd(told, run.config.model_settings.price),
+            input_tokens=usage.input_tokens if usage else 0,
+            output_tokens=usage.output_tokens if usage else 0,
+            cost_usd=cost_usd(usage, run.config.model_settings.price),
         )
     finally:
         meter.end(used)

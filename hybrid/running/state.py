@@ -37,11 +37,11 @@ from hybrid.types import Json
 
 PACKAGES = ("torch", "transformers", "langgraph", "langchain-core", "opencv-python-headless", "numpy", "pillow")
 FRAME_PROBE = "frame-probe"
-"""Stands for a question in the call by which a model is asked for its coordinate frame."""
+"""Stands for a question in the call that asks a model for its coordinate system."""
 SIGHT_PROBE = "sight-probe"
-"""The same in the calls by which it is asked whether it sees."""
+"""Stands for a question in the calls that test whether a model sees images."""
 _PROBED = {FRAME_PROBE: "probed_frame", SIGHT_PROBE: "sight"}
-"""Under what the manifest has what was found."""
+"""The key of each probe's result in the manifest."""
 
 _IMAGE = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 """An image in the line of a question."""
@@ -61,7 +61,7 @@ class SolverProgress:
 
 @dataclass(frozen=True)
 class RunState:
-    """What a folder held when it was opened, and what was finished since."""
+    """The attempts that a folder held when it was opened, and those finished since."""
 
     folder: RunFolder
     solvers: Mapping[str, SolverProgress]
@@ -135,10 +135,10 @@ def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], asked: Mapping[
 
 
 def _taken_up(run: ResolvedRun, files: dict[str, Json], tell: Tell) -> Iterator[tuple[str, SolverProgress]]:
-    """What each solver has finished; tells what is wrong with its attempts.
+    """The questions that each solver has finished; tells the user of defects in its attempts.
 
-    Of those that are taken up as they are, `files` is changed to what there is. Attempts that were changed and miss
-    nothing are told of for as long as they are there: which one is another answer than was given, nobody knows.
+    For attempts that are taken up as they are, `files` is changed to their present extent. Attempts that were edited
+    and lack nothing are reported by every command: there is no telling which answer was changed.
     """
     for name in run.solvers:
         recorded = run.folder.recorded(name)
@@ -164,11 +164,11 @@ def _write_questions(run: ResolvedRun, before: Mapping[str, Any], tell: Tell) ->
         DataError: some are lost, and this command does not bring them back.
     """
     folder, asked = run.folder, run.questions
-    told = {TAKEN: before[TAKEN]} if TAKEN in before else {}
+    taken = {TAKEN: before[TAKEN]} if TAKEN in before else {}
     if asked.extent is not None and asked.is_file(folder.path / QUESTIONS):
-        return asked.extent, told
-    found, wrong = folder.readable_questions()
-    known = found.by_id if wrong is None else {}
+        return asked.extent, taken
+    recorded, wrong = folder.readable_questions()
+    known = recorded.by_id if wrong is None else {}
     if wrong is not None:
         extent = folder.extent(QUESTIONS)
         answered = {identity for name in before.get("solvers", ()) for identity in folder.finished(name)}
@@ -179,15 +179,15 @@ def _write_questions(run: ResolvedRun, before: Mapping[str, Any], tell: Tell) ->
             )
         tell(f"note: {wrong}: written anew from the data")
     names = [*known, *(name for name in asked.by_id if name not in known)]
-    same = len(names) == len(known) and all(found.line(name) == asked.line(name) for name in asked.by_id)
+    same = len(names) == len(known) and all(recorded.line(name) == asked.line(name) for name in asked.by_id)
     if len(names) == len(asked):
-        told = {TAKEN: taken_by(run.benchmark, run.config.limit)}
+        taken = {TAKEN: taken_by(run.benchmark, run.config.limit)}
     elif not same:
-        told = {}
-    if same and found.extent is not None:
-        return found.extent, told
-    lines = (asked.line(name) if name in asked.by_id else found.line(name) for name in names)
-    return folder.write_question_lines(lines), told
+        taken = {}
+    if same and recorded.extent is not None:
+        return recorded.extent, taken
+    lines = (asked.line(name) if name in asked.by_id else recorded.line(name) for name in names)
+    return folder.write_question_lines(lines), taken
 
 
 def _fill_store(run: ResolvedRun, state: RunState) -> None:
@@ -215,8 +215,8 @@ def _needed(run: ResolvedRun, state: RunState) -> Iterator[str]:
 
 def _lacks(run: ResolvedRun, name: str, *, closely: bool) -> bool:
     """Whether the store is without an image of a question; `closely` reads each."""
-    found = (sha256.decode() for sha256 in _IMAGE.findall(run.questions.line(name)))
-    return any(not _is_there(run.mounted.source.store.path(sha256), sha256 if closely else None) for sha256 in found)
+    hashes = (sha256.decode() for sha256 in _IMAGE.findall(run.questions.line(name)))
+    return any(not _is_there(run.mounted.source.store.path(sha256), sha256 if closely else None) for sha256 in hashes)
 
 
 def _is_there(path: Path, sha256: str | None) -> bool:
@@ -227,7 +227,7 @@ def _is_there(path: Path, sha256: str | None) -> bool:
 
 
 def close_folder(run: ResolvedRun, state: RunState, replies: RunReplies, tell: Tell) -> None:
-    """Keep what the tools told and how much of each solver's attempts there is, and forget replies nobody needs."""
+    """Keep the tools' notices and the extent of each solver's attempts, and drop replies that are no longer needed."""
     try:
         with writing(run.folder.path):
             replies.close(state.finished)
@@ -253,8 +253,8 @@ def _servers(run: ResolvedRun, before: Mapping[str, Any]) -> dict[str, Json]:
     """The MCP servers of the foreign tools that solvers may call; those of earlier commands hold for their answers."""
     now = run.tools.foreign.as_json(run.tools.tools)
     known: list[Json] = [*before.get("mcp", ())]
-    found = [*known, *(server for server in now if server not in known)]
-    return {"mcp": found} if found else {}
+    servers = [*known, *(server for server in now if server not in known)]
+    return {"mcp": servers} if servers else {}
 
 
 def _connections(run: ResolvedRun, before: Sequence[Json]) -> list[Json]:
@@ -267,7 +267,7 @@ def _connections(run: ResolvedRun, before: Sequence[Json]) -> list[Json]:
 
 
 def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
-    """What the manifest says of a solver: its words, the tools that it may call, and how it shows a model images."""
+    """A solver's entry in the manifest: its texts, the tools that it may call, and how it shows a model images."""
     tools = run.tools.metadata(name)
     facts: dict[str, Json] = {"texts": text_hash(solver.texts), "tools": tools}
     if solver.needs_model:
@@ -285,7 +285,7 @@ def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
 
 
 def _labels(run: ResolvedRun) -> list[Json]:
-    """What must be said next to every number of this run."""
+    """The labels shown next to every number of this run."""
     labels: list[Json] = list(run.opened)
     if run.mounted.is_sample:
         labels.append("generated questions")

@@ -94,18 +94,18 @@ class Lane(Generic[T, R]):
             self._coming.clear()
 
     async def _answer(self, batch: Sequence[tuple[T, asyncio.Future[R]]]) -> None:
-        found: Sequence[R | HybridError]
+        results: Sequence[R | HybridError]
         try:
-            found = await self._run([item for item, _ in batch])
+            results = await self._run([item for item, _ in batch])
         except HybridError as error:
-            found = [error for _ in batch]
+            results = [error for _ in batch]
         except (Exception, asyncio.CancelledError) as error:
             # A thread pool that is closed cancels its work; its callers must hear of that.
             why = "it was stopped" if isinstance(error, asyncio.CancelledError) else error
-            found = [Outage(f"the tool could not be run: {why}") for _ in batch]
-        if len(found) != len(batch):
-            found = [ToolError(f"the tool gave {len(found)} results for {len(batch)} requests") for _ in batch]
-        for (_, answer), result in zip(batch, found, strict=True):
+            results = [Outage(f"the tool could not be run: {why}") for _ in batch]
+        if len(results) != len(batch):
+            results = [ToolError(f"the tool gave {len(results)} results for {len(batch)} requests") for _ in batch]
+        for (_, answer), result in zip(batch, results, strict=True):
             if answer.done():
                 continue
             if isinstance(result, HybridError):

@@ -124,7 +124,7 @@ def _is_inside(path: Path) -> bool:
 
 def pictures(cache: FindingCache) -> frozenset[str]:
     """The sha256 of every picture that a readable finding shows."""
-    return frozenset(sha for _, finding in _readable(cache) for sha in _shown(finding))
+    return frozenset(sha for _, finding in _readable(cache) for sha in _picture_hashes(finding))
 
 
 def _readable(cache: FindingCache) -> Iterator[tuple[Path, Finding]]:
@@ -134,7 +134,7 @@ def _readable(cache: FindingCache) -> Iterator[tuple[Path, Finding]]:
             yield path, finding
 
 
-def _shown(finding: Finding) -> list[str]:
+def _picture_hashes(finding: Finding) -> list[str]:
     return [ref.image.sha256 for ref in finding.images]
 
 

@@ -71,7 +71,7 @@ class LoopChannel:
         self._sock, self._on_message, self._on_end = sock, on_message, on_end
         self._loop = asyncio.get_running_loop()
         self._lines, self._out, self._open = LineReader(), b"", True
-        self._loop.add_reader(sock.fileno(), self._read)
+        self._loop.add_reader(sock.fileno(), self._receive)
 
     def send(self, message: Message) -> None:
         """Send a message as soon as the other side takes it."""
@@ -90,7 +90,7 @@ class LoopChannel:
             self._loop.remove_writer(self._sock.fileno())
         self._sock.close()
 
-    def _read(self) -> None:
+    def _receive(self) -> None:
         while self._open:
             try:
                 data = self._sock.recv(CHUNK)

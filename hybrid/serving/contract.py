@@ -72,22 +72,22 @@ def has_unit(path: tuple[str, ...], value: float) -> bool:
     return isinstance(value, int) and not COUNTS.isdisjoint(path)
 
 
-def complaints(found: Finding, refs: Sequence[ImageRef]) -> list[str]:
+def complaints(finding: Finding, refs: Sequence[ImageRef]) -> list[str]:
     """Breaches of the contract in a finding about these images, one sentence each."""
     wrong = []
-    lines = found.text.splitlines()
+    lines = finding.text.splitlines()
     if not lines or len(lines) > MOST_LINES or max(map(len, lines)) > LONGEST_LINE:
         wrong.append(f"text of {len(lines)} lines, the longest of {max(map(len, lines), default=0)} characters")
-    if len(found.text) > LONGEST_TEXT:
-        wrong.append(f"text of {len(found.text)} characters")
-    if not 0 <= found.confidence <= 1:
-        wrong.append(f"confidence {found.confidence}")
-    wrong += [f"{'.'.join(path)} is {value}" for path, value in numbers(found.data) if not math.isfinite(value)]
-    wrong += [f"{'.'.join(path)} has no unit" for path, value in numbers(found.data) if not has_unit(path, value)]
+    if len(finding.text) > LONGEST_TEXT:
+        wrong.append(f"text of {len(finding.text)} characters")
+    if not 0 <= finding.confidence <= 1:
+        wrong.append(f"confidence {finding.confidence}")
+    wrong += [f"{'.'.join(path)} is {value}" for path, value in numbers(finding.data) if not math.isfinite(value)]
+    wrong += [f"{'.'.join(path)} has no unit" for path, value in numbers(finding.data) if not has_unit(path, value)]
     if not wrong:
-        json.dumps(found.data, allow_nan=False)
+        json.dumps(finding.data, allow_nan=False)
     sizes = {ref.name: (ref.image.width, ref.image.height) for ref in refs}
-    for picture in found.images:
+    for picture in finding.images:
         if picture.parent not in sizes:
             wrong.append(f"picture of {picture.parent!r}")
         elif picture.box is None and (picture.image.width, picture.image.height) != sizes[picture.parent]:
@@ -121,7 +121,7 @@ def card_complaints(name: str, tool: Tool) -> list[str]:
         }
     for field, schema in tool.args.model_json_schema().get("properties", {}).items():
         owed[f"the argument {field} has no description for the model"] = bool(schema.get("description"))
-    return [told for told, given in owed.items() if not given]
+    return [complaint for complaint, given in owed.items() if not given]
 
 
 def encoded(picture: Image.Image, **options: Any) -> bytes:
@@ -256,10 +256,10 @@ class _Probe:
         for given in empty_or_repeated(args):
             wrong += (await self._one(refs, given, f"arguments {json.dumps(given)}"))[1]
         if has_places(args):
-            found, broken = await self._one(refs, moved(args, FAR_PX), "places outside of the image")
+            answer, broken = await self._one(refs, moved(args, FAR_PX), "places outside of the image")
             wrong += broken
-            if isinstance(found, Finding) or "outside" not in str(found):
-                wrong.append(f"places outside of the image are not refused as outside: {_said(found)}")
+            if isinstance(answer, Finding) or "outside" not in str(answer):
+                wrong.append(f"places outside of the image are not refused as outside: {_answer_text(answer)}")
         return wrong
 
     def _plain(self, args: Mapping[str, Json] | None) -> tuple[list[ImageRef], Mapping[str, Json]]:
@@ -274,16 +274,16 @@ class _Probe:
     ) -> tuple[Finding | HybridError, list[str]]:
         """The finding or the refusal, and what is wrong with it."""
         try:
-            found = await self.service.call(self.tool, self.tool.parse(args), refs)
+            finding = await self.service.call(self.tool, self.tool.parse(args), refs)
         except ToolError as error:
             broke = any(words in str(error) for words in WRAPPED)
             return error, [f"{about}: {error}"] if broke else []
-        return found, [f"{about}: {wrong}" for wrong in complaints(found, refs)]
+        return finding, [f"{about}: {wrong}" for wrong in complaints(finding, refs)]
 
 
 def _refs(images: Sequence[Any]) -> list[ImageRef]:
     return [ImageRef(f"img:{place}", image) for place, image in enumerate(images, 1)]
 
 
-def _said(found: Finding | HybridError) -> str:
-    return found.text if isinstance(found, Finding) else str(found)
+def _answer_text(answer: Finding | HybridError) -> str:
+    return answer.text if isinstance(answer, Finding) else str(answer)

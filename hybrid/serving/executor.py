@@ -12,7 +12,7 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, cast
 
 import hybrid.errors
@@ -32,7 +32,7 @@ from hybrid.serving.protocol import (
 )
 from hybrid.timing import Stopwatch
 from hybrid.tool import BackendName, Found, Need, Tool
-from hybrid.types import Fault, Finding, ImageRef, Json
+from hybrid.types import Fault, Finding, Json
 
 if TYPE_CHECKING:
     from hybrid.tool import Args
@@ -40,19 +40,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A complete call: everything that decides a finding."""
+    """A complete call: the request that decides a finding, with its tool and its arguments as objects."""
 
     tool: Tool
-    answering: BackendIdentity
-    """The backend that is expected to answer."""
     args: Args
-    json_args: Mapping[str, Json]
-    """The arguments as JSON."""
-    images: tuple[ImageRef, ...]
-    needs: Found
-    seed: int
-    key: str
-    """Of the finding in the cache, if this backend makes it."""
+    request: ToolRequest
 
 
 class Executor(Protocol):
@@ -139,9 +131,8 @@ class RemoteExecutor(ABC):
 
     async def find(self, call: ToolCall, watch: Stopwatch) -> tuple[Finding, BackendIdentity]:
         """As `Executor.find`."""
-        what = (self._name(call.tool), call.answering, call.json_args, call.images, call.needs, call.seed, call.key)
-        response = await self.ask(ToolRequest(next(self._numbers), *what), watch)
-        response = cast(ToolResponse, response)
+        request = replace(call.request, number=next(self._numbers), tool=self._name(call.tool))
+        response = cast(ToolResponse, await self.ask(request, watch))
         return response.finding, response.answering
 
 

@@ -99,8 +99,8 @@ def _unfilled(module: Any, folder: Path) -> Iterator[str]:
                 tensor = file.get_tensor(name)
                 held[tensor.numel()].append(_sampled(tensor))
     for name, values in module.named_parameters():
-        own = _sampled(values.detach()).cpu()
-        if not any(torch.equal(other.to(own.dtype), own) for other in held[values.numel()]):
+        sample = _sampled(values.detach()).cpu()
+        if not any(torch.equal(other.to(sample.dtype), sample) for other in held[values.numel()]):
             yield name
 
 

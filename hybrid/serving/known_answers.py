@@ -76,10 +76,10 @@ def check_once(tool: Tool, backend: Backend[Any], version: str, device: str, wei
     passed = home() / "checked" / f"{key_of(tool.card.name, code_of(tool), version, digest, kind, names)}.json"
     if passed.is_file():
         return
-    found = run_checks(tool, backend)
-    if failed := failures(found):
+    checked = run_checks(tool, backend)
+    if failed := failures(checked):
         raise WeightsError(
-            f"{tool.card.name}: the weights {weights or version} fail {len(failed)} of {questions(found)} "
+            f"{tool.card.name}: the weights {weights or version} fail {len(failed)} of {questions(checked)} "
             f"known answers ({'; '.join(failed)}); `hybrid tools check {tool.card.name}` shows each"
         )
     facts = {"tool": tool.card.name, "version": version, "content_sha256": digest, "device": kind, "passed": names}
@@ -94,30 +94,30 @@ def _fingerprint(folder: Path) -> str:
     return total.hexdigest()
 
 
-def failures(found: Sequence[Checked]) -> list[str]:
+def failures(checked: Sequence[Checked]) -> list[str]:
     """The failures, one line each: single answers by name and what was wrong, series by how many were right."""
-    singles = [f"{one.name}: {one.wrong}" for one in found if one.series is None and one.wrong is not None]
-    return singles + [line for series in _series(found) if (line := _short(series, found)) is not None]
+    singles = [f"{one.name}: {one.wrong}" for one in checked if one.series is None and one.wrong is not None]
+    return singles + [line for series in _series(checked) if (line := _short(series, checked)) is not None]
 
 
-def questions(found: Sequence[Checked]) -> int:
+def questions(checked: Sequence[Checked]) -> int:
     """How many could have failed: single answers, and series."""
-    return sum(one.series is None for one in found) + len(_series(found))
+    return sum(one.series is None for one in checked) + len(_series(checked))
 
 
-def _series(found: Sequence[Checked]) -> list[CheckSeries]:
-    return list(dict.fromkeys(one.series for one in found if one.series is not None))
+def _series(checked: Sequence[Checked]) -> list[CheckSeries]:
+    return list(dict.fromkeys(one.series for one in checked if one.series is not None))
 
 
-def _short(series: CheckSeries, found: Sequence[Checked]) -> str | None:
+def _short(series: CheckSeries, checked: Sequence[Checked]) -> str | None:
     """The failure of a series in a sentence; None where enough are right or its questions do not apply."""
-    own = [one for one in found if one.series == series]
-    missed = [one for one in own if one.wrong is not None]
-    right = len(own) - len(missed)
+    of_series = [one for one in checked if one.series == series]
+    missed = [one for one in of_series if one.wrong is not None]
+    right = len(of_series) - len(missed)
     if right >= series.least:
         return None
     first = f"{missed[0].name}: {missed[0].wrong}"
-    return f"{series.name}: {right} of {len(own)} right, at least {series.least} wanted ({first})"
+    return f"{series.name}: {right} of {len(of_series)} right, at least {series.least} wanted ({first})"
 
 
 def _run(tool: Tool, backend: Backend[Any], known: KnownAnswer) -> Checked:

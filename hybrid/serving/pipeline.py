@@ -100,9 +100,9 @@ class Pipeline(Generic[W]):
 
     async def find(self, call: ToolCall, token: W) -> tuple[Finding, BackendIdentity]:
         """As `Executor.find`."""
-        ready = await self._ready(call.tool, token)
         lane = self._lane(call)
         async with lane.room:
+            ready = await self._ready(call.tool, token)
             prepared = self._in_thread(self._threads, self._prepare, call, ready, token)
             # What is evicted while this call waits is not to be kept by it.
             del ready
@@ -154,13 +154,15 @@ class Pipeline(Generic[W]):
         lanes = self._lanes[loop]
         if tool.card.name not in lanes:
             pool, workers = (
-                (self._device, 1) if call.answering.backend == "learned" else (self._threads, self.options.threads)
+                (self._device, 1)
+                if call.request.answering.backend == "learned"
+                else (self._threads, self.options.threads)
             )
 
             async def run(batch: Sequence[PreparedCall[W]]) -> list[ComputedCall[W] | HybridError]:
                 return await self._in_thread(pool, self._compute, tool, batch)
 
-            card = tool.backend(call.answering.backend)
+            card = tool.backend(call.request.answering.backend)
             size = 1 if card is None else card.batch
             lanes[tool.card.name] = Lane(size, run, coming_s=self.options.coming_s, workers=workers)
         return lanes[tool.card.name]
@@ -168,8 +170,8 @@ class Pipeline(Generic[W]):
     def _prepare(self, call: ToolCall, ready: LoadedBackend, token: W) -> PreparedCall[W]:
         with self._job(call.tool, "prepare", [token]):
             with on_disk("read"):
-                pixels = tuple(self._decoded.pixels(ref.image) for ref in call.images)
-            request = Request(pixels, call.args, call.needs, call.seed)
+                pixels = tuple(self._decoded.pixels(ref.image) for ref in call.request.images)
+            request = Request(pixels, call.args, call.request.needs, call.request.seed)
             with tool_errors():
                 return PreparedCall(request, ready.backend.prepare(request), token)
 
@@ -199,21 +201,21 @@ class Pipeline(Generic[W]):
         """The finding, kept in the cache, its pictures in the image store."""
         prepared, ready = computed.prepared, computed.ready
         with self._job(call.tool, "finish", [prepared.token]):
-            if ready.card.name != call.answering.backend:
+            if ready.card.name != call.request.answering.backend:
                 raise ToolError("the weights of this tool were taken away while it answered")
             with tool_errors():
                 given = ready.backend.finish(prepared.request, prepared.inputs, computed.output)
-                evidence = checked(given, len(call.images))
+                evidence = checked(given, len(call.request.images))
             with on_disk("written"):
                 images = tuple(self._stored(picture, call) for picture in evidence.pictures)
                 facts = (evidence.text, evidence.data, evidence.confidence, ready.card.name, ready.version, images)
                 finding = Finding(*facts)
-                if ready.answering == call.answering:
-                    self.cache.put(call.key, finding)
+                if ready.answering == call.request.answering:
+                    self.cache.put(call.request.key, finding)
             return finding, ready.answering
 
     def _stored(self, picture: Picture, call: ToolCall) -> ImageRef:
-        lossy = self.options.pictures == "auto" and call.images[picture.of].image.media_type == JPEG
+        lossy = self.options.pictures == "auto" and call.request.images[picture.of].image.media_type == JPEG
         media_type = JPEG if lossy and max(picture.pixels.shape) <= JPEG_SIDE_PX else PNG
         image = self.store.put_pixels(picture.pixels, media_type)
         return ImageRef("", image, str(picture.of), picture.box, picture.scale)

@@ -41,6 +41,7 @@ class ToolRequest:
     """One complete request: checked arguments, and the findings of every tool that this one needs."""
 
     number: int
+    """Given by the executor that sends it."""
     tool: str
     answering: BackendIdentity
     """The backend that is expected to answer, for which `needs` were found."""

@@ -25,6 +25,7 @@ from hybrid.serving.cache import FindingCache, key_of
 from hybrid.serving.executor import Executor, ToolCall, need_args, needs_of
 from hybrid.serving.loader import BackendIdentity
 from hybrid.serving.pipeline import Pipeline, timed_by_watches
+from hybrid.serving.protocol import ToolRequest
 from hybrid.serving.sources import code_of
 from hybrid.serving.stages import tool_errors
 from hybrid.serving.supervisor import WorkerExecutor
@@ -176,9 +177,9 @@ class ToolService:
             [ref.image.sha256 for ref in images],
             [[need, one.backend, one.version] for need, findings in needs.items() for one in findings],
         )
-        call = ToolCall(tool, answering, args, json_args, tuple(images), needs, seed, key)
+        call = ToolCall(tool, args, ToolRequest(0, name, answering, json_args, tuple(images), needs, seed, key))
         # A look that finds nothing ends here before work that has kept its finding since then leaves the table.
-        finding = await self._kept(key)
+        finding = await self._cached(key)
         if finding is not None:
             spent.cached = True
         else:
@@ -240,7 +241,7 @@ class ToolService:
             tool: Tool = load("tools", name, here=not self.options.isolated)
         return tool
 
-    async def _kept(self, key: str) -> Finding | None:
+    async def _cached(self, key: str) -> Finding | None:
         """The finding of that key, if the cache has it."""
         if self.cache.folder is None or self._slow:
             return None

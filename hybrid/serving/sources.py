@@ -47,16 +47,16 @@ def imports(text: str, package: str) -> Iterator[str]:
         text: a Python source.
         package: where relative imports start.
     """
-    for found in _IMPORT.finditer(text):
-        if found["base"] is None:
-            yield from (name.split()[0] for name in _listed(found["plain"]))
+    for match in _IMPORT.finditer(text):
+        if match["base"] is None:
+            yield from (name.split()[0] for name in _listed(match["plain"]))
             continue
         try:
-            base = importlib.util.resolve_name(found["base"], package)
+            base = importlib.util.resolve_name(match["base"], package)
         except ImportError:  # It leads out of every package.
             continue
         yield base
-        yield from (f"{base}.{name.split()[0]}" for name in _listed(found["names"]))
+        yield from (f"{base}.{name.split()[0]}" for name in _listed(match["names"]))
 
 
 def _listed(names: str) -> list[str]:
@@ -89,21 +89,21 @@ class Sources:
         What a package imports counts where the package itself is imported by name: `hybrid` and its Python interface
         lie above every module, and lead everywhere.
         """
-        found: set[str] = set()
+        reached: set[str] = set()
         waiting = list(modules)
         while waiting:
             name = waiting.pop()
-            if name not in found and (read := self._source(name)) is not None:
-                found.add(name)
+            if name not in reached and (read := self._source(name)) is not None:
+                reached.add(name)
                 waiting += read[1]
-        above = {name.rsplit(".", count)[0] for name in found for count in range(1, name.count(".") + 1)}
-        return frozenset(found | {name for name in above if self._source(name) is not None})
+        above = {name.rsplit(".", count)[0] for name in reached for count in range(1, name.count(".") + 1)}
+        return frozenset(reached | {name for name in above if self._source(name) is not None})
 
     def _source(self, module: str) -> tuple[str, frozenset[str]] | None:
         """The hash of a module and what it imports; None for what is no module of ours."""
         if module not in self._read:
             path = self._path(module)
-            self._read[module] = None if path is None else _read(module, path)
+            self._read[module] = None if path is None else _read_module(module, path)
         return self._read[module]
 
     def _path(self, module: str) -> Path | None:
@@ -135,7 +135,7 @@ def ours() -> Sources:
     return Sources({"hybrid": (Path(__file__).parents[1],)})
 
 
-def _read(module: str, path: Path) -> tuple[str, frozenset[str]]:
+def _read_module(module: str, path: Path) -> tuple[str, frozenset[str]]:
     content = path.read_bytes().replace(b"\r\n", b"\n")
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     names = frozenset(imports(content.decode("utf-8", "replace"), package))

@@ -1,9 +1,9 @@
 """The three stages of a request (`hybrid.tool.Stages`), for every backend, and how a failure in one becomes an error.
 
 backend = staged(card.make())                 # one that answers a batch at once computes all of it
-with tool_errors(): prepared = PreparedRequest(request, backend.prepare(request), watch)
-outputs = compute(backend, [prepared.inputs])
-with tool_errors(): evidence = checked(backend.finish(request, prepared.inputs, outputs[0]), len(request.images))
+with tool_errors(): inputs = backend.prepare(request)
+outputs = compute(backend, [inputs])
+with tool_errors(): evidence = checked(backend.finish(request, inputs, outputs[0]), len(request.images))
 
 What a tool gives is untrusted: a text is at most `MOST_TEXT` characters, data at most `MOST_DATA` bytes of JSON and
 `MOST_DEPTH` containers deep, a picture an RGB array of one of the images. Anything else is the tool's fault, at once.
@@ -17,12 +17,10 @@ import math
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from hybrid.errors import HybridError, ToolError, is_out_of_memory
 from hybrid.secrets import redact
-from hybrid.timing import Stopwatch
 from hybrid.tool import Backend, Evidence, Picture, Request, Stages
 from hybrid.tool.networks import Network
 from hybrid.types import MAX_PIXELS, Fault
@@ -41,15 +39,6 @@ MOST_SIDE = 1_000_000
 """Pixels of a picture's longer side: what can be written as PNG."""
 MOST_DEPTH = 32
 """Containers of a finding's data inside of each other: JSON that is much deeper cannot be read back."""
-
-
-@dataclass(frozen=True)
-class PreparedRequest:
-    """A decoded request, what the backend's `compute` takes of it, and the watch that runs while it is worked on."""
-
-    request: Request[Any]
-    inputs: Any
-    watch: Stopwatch
 
 
 class OutOfMemory(ToolError):
@@ -98,7 +87,7 @@ def compute(backend: Stages[Any, Any, Any], inputs: Sequence[Any]) -> list[Any]:
         outputs = backend.compute(inputs)
     except BaseException as error:
         if len(inputs) == 1:
-            return [_told(error)]
+            return [_tool_error(error)]
     else:
         if len(outputs) == len(inputs):
             return list(outputs)
@@ -118,32 +107,32 @@ def tool_errors() -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        told = _told(error)
-        if told is error:
+        tool_error = _tool_error(error)
+        if tool_error is error:
             raise
-        raise told from error
+        raise tool_error from error
 
 
-def _told(error: BaseException) -> HybridError:
+def _tool_error(error: BaseException) -> HybridError:
     if isinstance(error, HybridError):
         words = _words(error)[:MOST_ERROR]
         return error if words == str(error) else ToolError(words, getattr(error, "fault", Fault.TOOL_ERROR))
     if is_out_of_memory(error):
         return OutOfMemory(f"the memory of the device does not suffice: {_words(error)[:200]}")
     log.debug("a tool failed", exc_info=error)
-    found = ToolError(f"the tool failed: {type(error).__name__}: {_words(error)[:300]}")
+    defect = ToolError(f"the tool failed: {type(error).__name__}: {_words(error)[:300]}")
     # As text: the frames of the error hold what its batch has on the device.
-    found.trace = redact("".join(traceback.format_exception(error)))[-MOST_TRACE:]
-    return found
+    defect.trace = redact("".join(traceback.format_exception(error)))[-MOST_TRACE:]
+    return defect
 
 
 def _words(error: BaseException) -> str:
     """The message of an error, as text that can be encoded."""
     try:
-        said = str(error)
+        words = str(error)
     except Exception:
         return "(an error without words)"
-    return said.encode("utf-8", "replace").decode()
+    return words.encode("utf-8", "replace").decode()
 
 
 def checked(evidence: Evidence, images: int) -> Evidence:

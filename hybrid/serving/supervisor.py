@@ -348,7 +348,7 @@ class _Supervisor:
             self._settle(one, Outage("its callers have given up"))
 
     def _count_load(self, job: Job, end: WorkerEnd) -> None:
-        # Who asks for a description keeps the error.
+        # The caller that asked for a description keeps the error.
         if job.prepares and not any(isinstance(one.request, DescribeRequest) for one in job.requests):
             name = job.start.tool
             record = self._records.setdefault(name, _Record())

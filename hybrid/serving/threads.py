@@ -83,11 +83,11 @@ class DaemonThreads(Executor):
 def _settle(future: Future[Any], run: Callable[[], Any]) -> None:
     _RUNNING.add(future)
     try:
-        found = run()
+        result = run()
     except BaseException as error:
         future.set_exception(error)
     else:
-        future.set_result(found)
+        future.set_result(result)
     finally:
         _RUNNING.discard(future)
 

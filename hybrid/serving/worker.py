@@ -188,9 +188,7 @@ class Desk:
             case ToolRequest():
                 with tool_errors():
                     args = tool.parse(request.args)
-                decides = (request.args, request.images, request.needs, request.seed, request.key)
-                call = ToolCall(tool, request.answering, args, *decides)
-                return ToolResponse(number, *await pipeline.find(call, number))
+                return ToolResponse(number, *await pipeline.find(ToolCall(tool, args, request), number))
 
     def _import(self, request: Request) -> Tool:
         with self._imports(request):

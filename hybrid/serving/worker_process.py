@@ -132,8 +132,8 @@ def _environment() -> dict[str, str]:
 
     Unless the user wants them, progress bars of other libraries are off: the run shows what is loaded beside its own.
     """
-    own = {OTHER_BARS: "1", **os.environ}
-    return {name: value for name, value in own.items() if name.startswith("HF_") or redact(value) == value}
+    environment = {OTHER_BARS: "1", **os.environ}
+    return {name: value for name, value in environment.items() if name.startswith("HF_") or redact(value) == value}
 
 
 def _ending(code: int) -> str:

@@ -1,1 +1,1 @@
-"""One ask: the kit, the session that builds it, budgets, controls, frames, image forms, trust."""
+"""One ask: the solver's context and the session that builds it, budgets, controls, coordinates, image forms, trust."""

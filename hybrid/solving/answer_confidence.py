@@ -4,7 +4,7 @@
     AnswerConfidence(rate=0.57, said=6 / 7).worth       # an MLLM: its accuracy, its share of the votes
     fit([(0.4, 1.0), (0.9, 0.0)])                               # what two real cases make of such log-odds
 
-What a witness says of itself about one answer is a claim that nobody measured on pictures like these. It is therefore
+A confidence that a witness states about one answer is a claim that was never measured on such pictures. It is therefore
 pulled half-way, in log-odds, to what is known of the witness as a whole (`CLAIM`). Real cases then move the result by
 an intercept and a slope: Platt's logistic recalibration (1999), each with a normal prior around "nothing to correct",
 so that a few cases change little.
@@ -47,7 +47,7 @@ def probability(log_odds: float) -> float:
 
 @dataclass(frozen=True)
 class Recalibration:
-    """What real cases make of a witness' log-odds x: `intercept + slope * x`. The slope is never below 0."""
+    """The recalibration of a witness' log-odds x on real cases: `intercept + slope * x`. The slope is never below 0."""
 
     intercept: float = 0.0
     slope: float = 1.0
@@ -63,7 +63,7 @@ AS_CLAIMED = Recalibration()
 
 @dataclass(frozen=True)
 class AnswerConfidence:
-    """What is known of a witness and what it says of one answer, both as probabilities 0..1 of being right.
+    """The known accuracy of a witness and its confidence in one answer, both as probabilities 0..1 of being right.
 
     For graded answers (a scanpath) they are expected scores.
     """
@@ -109,8 +109,8 @@ def fit(cases: Sequence[tuple[float, float]]) -> Recalibration:
     Newton's method; the function is concave, so there is one maximum. Where it lies at a slope below 0, more confidence
     would mean less: the slope is then 0 and the intercept the most probable one for it.
     """
-    found = _maximum(cases, fixed_slope=None)
-    return found if found.slope >= 0 else _maximum(cases, fixed_slope=0.0)
+    best = _maximum(cases, fixed_slope=None)
+    return best if best.slope >= 0 else _maximum(cases, fixed_slope=0.0)
 
 
 TIGHT = 1 / SPREAD**2

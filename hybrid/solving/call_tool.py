@@ -114,7 +114,7 @@ def find_tool(name: str) -> Tool:
     try:
         tool: Tool = load("tools", name)
     except Exception as error:
-        # Whatever a tool's own modules do when they are imported costs what the tool would have said, and no more.
-        own = error.__cause__ or error
-        raise ToolError(f"{name} cannot be imported: {type(own).__name__}: {own}") from error
+        # A failing import of a tool costs the answer of that tool and no more.
+        cause = error.__cause__ or error
+        raise ToolError(f"{name} cannot be imported: {type(cause).__name__}: {cause}") from error
     return tool

@@ -45,7 +45,7 @@ def captioner_sha256(model: ChatModel) -> str:
 
 
 def captions_fact(model: ChatModel) -> dict[str, Json]:
-    """What the manifest says of captions: the hash of the words, and what the model is that describes."""
+    """The manifest's entry on captions: the hash of the prompt, and the metadata of the model that describes."""
     return {"prompt": _WORDS_SHA256, "model": dict(model.metadata())}
 
 

@@ -60,16 +60,16 @@ def read_supplied(path: Path) -> SuppliedTexts:
         data = read_small(path, MOST_BYTES)
     except OSError as error:
         raise UsageError(f"--setting context={path}: cannot be read ({error.strerror or error})") from error
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     try:
         for row, where in json_lines(path, data):
-            identity, text = _row(row, where, found)
-            found[identity] = text
+            identity, text = _row(row, where, texts)
+            texts[identity] = text
     except DataError as error:
         raise UsageError(f"--setting context: {error}") from error
-    if not found:
+    if not texts:
         raise UsageError(f"--setting context: {path} holds no text")
-    return SuppliedTexts(found, hashlib.sha256(data).hexdigest())
+    return SuppliedTexts(texts, hashlib.sha256(data).hexdigest())
 
 
 def _row(row: Mapping[str, object], where: str, before: Mapping[str, str]) -> tuple[str, str]:

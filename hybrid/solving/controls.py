@@ -43,7 +43,7 @@ def partners(questions: Sequence[Question], seed: int) -> Mapping[str, tuple[Sto
     for question in questions:
         kept = Subject(question.id, question.unit, question.images)
         kinds.setdefault((question.route, len(question.images)), []).append(kept)
-    found: dict[str, tuple[StoredImage, ...]] = {}
+    partner_images: dict[str, tuple[StoredImage, ...]] = {}
     for (route, count), members in sorted(kinds.items()):
         order = sorted(members, key=lambda member: member.id)
         random.Random(f"{seed}/{route}/{count}").shuffle(order)
@@ -53,8 +53,8 @@ def partners(questions: Sequence[Question], seed: int) -> Mapping[str, tuple[Sto
         for place, member in enumerate(order):
             # A variant of the same base question shows the same images: it is no partner.
             others = (order[(place + step) % len(order)] for step in range(1, len(order)))
-            found[member.id] = next(other.images for other in others if other.unit != member.unit)
-    return found
+            partner_images[member.id] = next(other.images for other in others if other.unit != member.unit)
+    return partner_images
 
 
 @dataclass(frozen=True)
@@ -112,9 +112,9 @@ class Control:
     ) -> Finding:
         """The finding that the solver gets, and in `spent` what it took. Raises what `ToolRunner.call` raises."""
         if self.mode == "oracle":
-            said = self.oracle(subject.id, prompt) if self.oracle else Perfect("")
-            data: dict[str, Json] = {} if said.answer is None else {ORACLE_ANSWER: said.answer}
-            return Finding(said.sentence, data, 1.0, ORACLE, ORACLE)
+            perfect = self.oracle(subject.id, prompt) if self.oracle else Perfect("")
+            data: dict[str, Json] = {} if perfect.answer is None else {ORACLE_ANSWER: perfect.answer}
+            return Finding(perfect.sentence, data, 1.0, ORACLE, ORACLE)
         if self.mode == "real":
             return await self.service.call(tool, args, images, seed, spent)
         foreign = self.partners.get(subject.id) if self.mode == "shuffled" else None

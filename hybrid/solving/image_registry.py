@@ -12,7 +12,7 @@ from hybrid.types import Fault, ImageRef
 class ImageRegistry:
     """The images of one ask by name: those shown, and those that tools made from them.
 
-    A tool is given images out of the album only, so a view that has not been revealed cannot be reached.
+    A tool is given images out of the registry only, so a view that has not been revealed cannot be reached.
     """
 
     def __init__(self, shown: Sequence[ImageRef]) -> None:

@@ -120,7 +120,7 @@ class Session:
         """
         number, self._asks = self._asks, self._asks + 1
         log, key = Log(), self._key(prompt, number)
-        shown = await self._shown(prompt, log) if self._solver.needs_model else prompt.parts
+        shown = await self._prompt_parts(prompt, log) if self._solver.needs_model else prompt.parts
         return self._context(prompt, shown, key, log)
 
     def _key(self, prompt: Prompt, number: int) -> CallKey:
@@ -130,7 +130,7 @@ class Session:
     async def _reply(self, prompt: Prompt, number: int, log: Log) -> Reply:
         """The solver's reply, or the one elected where it is asked several times, each time in a context of its own."""
         key = self._key(prompt, number)
-        shown = await self._shown(prompt, log) if self._solver.needs_model else prompt.parts
+        shown = await self._prompt_parts(prompt, log) if self._solver.needs_model else prompt.parts
         if self._solver.samples_itself or not self._solver.needs_model:
             return await self._solver.ask(prompt, self._context(prompt, shown, key, log))
 
@@ -150,7 +150,7 @@ class Session:
         """Whether the model is shown each image under its name."""
         return self._shared.config.image_labels or self._solver.names_images
 
-    async def _shown(self, prompt: Prompt, log: Log) -> Parts:
+    async def _prompt_parts(self, prompt: Prompt, log: Log) -> Parts:
         """The prompt as the model is shown it: its images in the form chosen, and the text supplied beside them."""
         shared = self._shared
         captioner = shared.captioner or shared.model

@@ -1,8 +1,8 @@
-"""The kit: everything a solver may use for one ask. No solver sees a Question.
+"""The context of a solver: all that it may use for one ask. No solver sees a Question.
 
-Replay, controls, the view guard, trust folds and budgets are wrappers behind the kit's callables, so no solver knows of
-them. The identity of the question (id with variant, number of the ask) is kept apart from the kit: no attribute or
-closure of what a solver holds leads to it, and none to a target (`session.py`).
+Replay, controls, the view guard, trust folds and budgets are wrappers behind the context's callables, so no solver
+knows of them. The identity of the question (id with variant, number of the ask) is kept apart from the context: no
+attribute or closure of what a solver holds leads to it, and none to a target (`session.py`).
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ class CallTool(Protocol):
     """Call a specialist on images that this ask has shown, by name."""
 
     async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
-        """The finding, its images named and added to the album. Raises `ToolError` or `BudgetSpent`."""
+        """The finding, its images named and added to the registry. Raises `ToolError` or `BudgetSpent`."""
         ...
 
 
 @dataclass
 class Meter:
-    """What a question has spent so far, over all of its asks, against its limits."""
+    """The usage of a question so far, over all of its asks, against its limits."""
 
     limits: Limits
     used: Usage = field(default_factory=Usage)
@@ -97,7 +97,7 @@ class Log:
 
 @dataclass(frozen=True)
 class SolverContext:
-    """What a solver may use for one ask."""
+    """All that a solver may use for one ask."""
 
     model: AskModel
     tool: CallTool
@@ -113,7 +113,7 @@ class SolverContext:
     frame: CoordinateSystem
     """How the model writes coordinates."""
     show: Show
-    """What of a finding the model is shown."""
+    """The parts of a finding that the model is shown."""
     seed: int
     """Of the run and the prompt: a solver can tell nothing from it that the prompt does not say."""
     labels: bool = True
@@ -121,7 +121,7 @@ class SolverContext:
     samples: int = 1
     """How often a solver that samples itself asks the MLLM (`--setting samples`)."""
     prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
-    """What is known of MLLMs and of a guess on this benchmark before anything was measured."""
+    """Published accuracy of MLLMs, and that of a guess, on this benchmark."""
 
     def message(self, prompt: Prompt, *between: str | ImageRef) -> UserMessage:
         """The user message about the prompt: what is shown, what comes between, the format line of its kind."""
@@ -139,7 +139,7 @@ class Solver(ABC):
     """
 
     role: Role = "hybrid"
-    """What a comparison takes it for."""
+    """Its role in a comparison."""
     needs_model: bool = False
     """Whether it is of no use without an MLLM."""
     needs_live: bool = False
@@ -154,9 +154,9 @@ class Solver(ABC):
     seeded: bool = False
     """Whether it draws by `SolverContext.seed` without a model, so that it can answer otherwise when asked again."""
     offers_tools: bool = False
-    """Whether it offers a model the menu of tools, to call as it likes."""
+    """Whether it offers a model tools, to call as it likes."""
     texts: Mapping[str, str] = MappingProxyType({})
-    """What it says to a model besides the prompt; hashed into the manifest."""
+    """Its texts for a model besides the prompt; hashed into the manifest."""
 
     def warm(self) -> None:  # noqa: B027 - most have nothing to load
         """Begin to load, in a thread, what the first ask would have to wait for. Returns at once."""
@@ -175,4 +175,8 @@ class Solver(ABC):
 
     @abstractmethod
     async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
-        """Answer one prompt with what the kit offers. May raise `Outage`, `NotRecorded`, `BudgetSpent`, `ToolError`."""
+        """The reply to one prompt, made with the context alone.
+
+        Raises:
+            Outage, NotRecorded, BudgetSpent, ToolError: a model or tool call raised it.
+        """

@@ -113,13 +113,13 @@ def claimed_by(tool: Tool, backend: str, confidence: float | None, guess: float,
 
 @dataclass(frozen=True)
 class Measurement:
-    """What was counted of one witness on one route."""
+    """The counts of one witness on one route."""
 
     right: float
     """Sum of the scores: of answers that are right or wrong, how many were right."""
     n: int
     recalibration: Recalibration = AS_CLAIMED
-    """What the cases make of the log-odds that are claimed for it."""
+    """The recalibration of its claimed log-odds on the cases."""
     usual: float | None = None
     """Of an MLLM: the accuracy that one is credited with on this route without a measurement."""
 
@@ -131,10 +131,10 @@ class ModelAccuracy:
     usual: float
     """Accuracy that any MLLM is credited with."""
     expected: float
-    """The same for this one, by its skill on other routes."""
+    """As `usual`, for this witness: from its accuracy on other routes."""
     right: float
     n: int
-    """What was measured on this route; nothing where `n` is 0."""
+    """Measured on this route; not measured where `n` is 0."""
 
     @property
     def value(self) -> float:
@@ -165,20 +165,20 @@ def _log_beta(a: float, b: float) -> float:
 
 @dataclass(frozen=True)
 class Trust:
-    """What one question may know of its witnesses, measured on other questions."""
+    """Measurements of the witnesses of one question on other questions."""
 
     measured: Mapping[Key, Measurement] = field(default_factory=dict)
 
     def recalibration(self, tool: str, backend: str, route: str) -> Recalibration:
-        """What real cases made of a witness' log-odds; nothing where it was not measured on this route."""
-        found = self.measured.get((tool, backend, route))
-        return found.recalibration if found else AS_CLAIMED
+        """The recalibration of a witness' log-odds; the identity where it was not measured on this route."""
+        measurement = self.measured.get((tool, backend, route))
+        return measurement.recalibration if measurement else AS_CLAIMED
 
     def overall(self, tool: str) -> float | None:
         """Right / all of a tool over every route and backend measured: what a model may be told of it."""
-        found = [measurement for (name, _, _), measurement in self.measured.items() if name == tool]
-        total = sum(measurement.n for measurement in found)
-        return sum(measurement.right for measurement in found) / total if total else None
+        measurements = [measurement for (name, _, _), measurement in self.measured.items() if name == tool]
+        total = sum(measurement.n for measurement in measurements)
+        return sum(measurement.right for measurement in measurements) / total if total else None
 
     def model_accuracy(self, route: str, usual: float) -> ModelAccuracy:
         """How often the MLLM alone is right on a route on which any MLLM is right with the probability `usual`.
@@ -196,16 +196,16 @@ class Trust:
         expected = probability(log_odds(usual) + moved) if others else usual
         return ModelAccuracy(usual, expected, here.right, here.n)
 
-    def model(self, route: str, prior_accuracy: ModelAccuracy, said: float | None) -> AnswerConfidence:
+    def model(self, route: str, prior_accuracy: ModelAccuracy, claimed: float | None) -> AnswerConfidence:
         """The MLLM as a witness: its skill on the route, and what it says of this answer where it says something."""
         # A recalibration speaks of answers with a confidence; without one the skill is all there is.
-        corrected = AS_CLAIMED if said is None else self.recalibration(*MODEL, route)
-        return AnswerConfidence(prior_accuracy.value, said, corrected)
+        corrected = AS_CLAIMED if claimed is None else self.recalibration(*MODEL, route)
+        return AnswerConfidence(prior_accuracy.value, claimed, corrected)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What a trust file was measured with, as the manifest of the counted run has it."""
+    """The configuration that a trust file was measured with, from the manifest of the counted run."""
 
     benchmark: str
     split: str
@@ -216,7 +216,7 @@ class Measured:
     tools: Mapping[str, Json]
     """Backend, version and weights of every counted tool and of those that it asks."""
     control: str
-    """What the tools' answers were; always the real ones."""
+    """The output of the tools; always the real one."""
     unchecked: tuple[str, ...] = ()
     """The tools whose weights answered without having been asked for known answers."""
     samples: int = 1
@@ -237,7 +237,7 @@ class TrustFile:
     measured: Measured
 
     def for_question(self, base_id: str) -> Trust:
-        """What was measured without this question."""
+        """The measurements made without this question."""
         return Trust(self.folds[fold_of(base_id, len(self.folds))])
 
 
@@ -301,13 +301,15 @@ def _entry(entry: Mapping[str, Any]) -> tuple[Key, Measurement]:
 def _check_counts(path: Path, folds: tuple[Mapping[Key, Measurement], ...]) -> None:
     if not folds:
         raise DataError(f"{path}: a trust file needs at least one fold")
-    for key, found in (entry for fold in folds for entry in fold.items()):
-        if not 0 <= found.right <= found.n:
-            raise DataError(f"{path}: the entry of {', '.join(key)} counts {found.right:g} right of {found.n}")
-        corrected = found.recalibration
+    for key, measurement in (entry for fold in folds for entry in fold.items()):
+        if not 0 <= measurement.right <= measurement.n:
+            raise DataError(
+                f"{path}: the entry of {', '.join(key)} counts {measurement.right:g} right of {measurement.n}"
+            )
+        corrected = measurement.recalibration
         if not (math.isfinite(corrected.intercept) and 0 <= corrected.slope < math.inf):
             raise DataError(f"{path}: the entry of {', '.join(key)} has a slope below 0 or no number")
-        if found.usual is not None and not 0 < found.usual < 1:
+        if measurement.usual is not None and not 0 < measurement.usual < 1:
             raise DataError(f"{path}: the entry of {', '.join(key)} has a usual accuracy that is none")
 
 

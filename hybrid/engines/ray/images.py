@@ -38,17 +38,17 @@ class Shelf:
 
     def refs(self, sha256s: Iterable[str]) -> dict[str, ObjectRef[bytes]]:
         """Those of the images that the store has, each as one object, however often it is wanted."""
-        found: dict[str, ObjectRef[bytes]] = {}
+        by_hash: dict[str, ObjectRef[bytes]] = {}
         for sha256 in sha256s:
             if sha256 not in self._held and self._store.path(sha256).exists():
-                self._held[sha256] = ray.put(_read(self._store, sha256))
+                self._held[sha256] = ray.put(_read_image(self._store, sha256))
                 self.puts += 1
             if sha256 in self._held:
                 self._held.move_to_end(sha256)
-                found[sha256] = self._held[sha256]
+                by_hash[sha256] = self._held[sha256]
         while len(self._held) > MOST_HELD:
             self._held.popitem(last=False)
-        return found
+        return by_hash
 
 
 def lacking(store: ImageStore, sha256s: Iterable[str]) -> tuple[str, ...]:
@@ -72,10 +72,10 @@ def keep(store: ImageStore, sha256: str, data: bytes) -> None:
 
 def bytes_of(store: ImageStore, sha256s: Sequence[str]) -> dict[str, bytes]:
     """The images by their hashes. Raises `DataError` where the store lacks one or holds it damaged."""
-    return {sha256: _read(store, sha256) for sha256 in sha256s}
+    return {sha256: _read_image(store, sha256) for sha256 in sha256s}
 
 
-def _read(store: ImageStore, sha256: str) -> bytes:
+def _read_image(store: ImageStore, sha256: str) -> bytes:
     try:
         data = store.path(sha256).read_bytes()
     except OSError as error:

@@ -172,7 +172,7 @@ class QuestionFailure:
     @classmethod
     def of(cls, error: BaseException) -> QuestionFailure:
         """The error as it is where it survives the way; else one that says the same."""
-        told = redact("".join(traceback.format_exception(error)))
+        trace = redact("".join(traceback.format_exception(error)))
         sent = error
         try:
             # Made anew from the same parts as where it arrives.
@@ -182,7 +182,7 @@ class QuestionFailure:
         except Exception:
             sent = RemoteError(f"{type(error).__name__}: {error}")
         sent.__traceback__ = None
-        sent.__notes__ = [told]
+        sent.__notes__ = [trace]
         return cls(sent)
 
 

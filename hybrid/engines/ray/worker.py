@@ -187,9 +187,9 @@ class _Log:
         self._lines: dict[tuple[str, str], Line] = {}
         self._known: dict[tuple[str, str], dict[tuple[int, int, str], bytes]] = {}
 
-    def begin(self, key: tuple[str, str], line: Line, said: Sequence[ModelReply]) -> None:
+    def begin(self, key: tuple[str, str], line: Line, replies: Sequence[ModelReply]) -> None:
         """A question, by solver and id, is under way, and this was said to it."""
-        self._known[key] = {(one.call.ask, one.call.call, one.request_sha256): one.reply for one in said}
+        self._known[key] = {(one.call.ask, one.call.call, one.request_sha256): one.reply for one in replies}
         self._lines[key] = line
 
     def end(self, key: tuple[str, str]) -> None:

@@ -51,7 +51,7 @@ def test_a_dry_run_counts_every_run_and_asks_nothing(command: Command, words: tu
 
 def test_a_tool_that_others_call_is_told_before_anything_is_asked(command: Command, words: tuple[str, ...]) -> None:
     ended = command("ablate", *words, "--tools", "markers,depth", "--dry-run")
-    assert "note: markers is called by depth also where it is left out of the menu" in ended.out
+    assert "note: markers is called by depth also where it is left out" in ended.out
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_tool_that_others_call_is_told_before_anything_is_asked(command: Comma
         (["--solver", "arbiter"], "--solver arbiter offers a model no tools"),
         (["--solver", "crystal"], "no solver 'crystal'"),
         (["--tools", "none"], "no tool is offered: there is nothing to leave out"),
-        (["--tools", "crop,depth", "--vary", "ocr"], "--vary ocr: not on the menu, which is: crop, depth"),
+        (["--tools", "crop,depth", "--vary", "ocr"], "--vary ocr: not among the tools offered: crop, depth"),
         (["--no-leave-out"], "--no-leave-out: give --add-one with it"),
         (["--run-max-cost", "1"], "--run-max-cost needs a price"),
         (["--report", "."], "--report prints what is there: give neither a benchmark nor --out with it"),

@@ -75,7 +75,7 @@ def test_what_is_called() -> None:
     ("tools_offered", "options", "told"),
     [
         ((), {}, "no tool is offered: there is nothing to leave out"),
-        (("depth",), {"vary": ["depht", "crop"]}, "--vary crop,depht: not on the menu, which is: depth"),
+        (("depth",), {"vary": ["depht", "crop"]}, "--vary crop,depht: not among the tools offered: depth"),
         (("depth",), {"leave_out": False}, "--no-leave-out: give --add-one with it"),
     ],
 )
@@ -105,8 +105,8 @@ def test_a_tool_that_others_call_is_told() -> None:
         ServiceOptions("classical"),
     )
     (line,) = ablation(tools_offered).still_called(used)
-    assert line == "markers is called by depth, localization also where it is left out of the menu"
-    # Nobody calls it where it is left out: not without crop, not with crop alone, and not without any tool.
+    assert line == "markers is called by depth, localization also where it is left out"
+    # It is not called where it is left out: not without crop, not with crop alone, and not without any tool.
     assert ablation(tools_offered, ["crop"], add_one=True).still_called(used) == ()
 
 
