@@ -125,8 +125,8 @@ def kappa(a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[str],
         return Kappa(value, None, None, n, agreed, expected)
     error = math.sqrt(math.fsum(sums**2) * m / (m - 1))
     effect = _design_effect(sums, of_rows, np.bincount(cluster).astype(np.float64))
-    found = _with_added_cells(table / effect, value, m, level)
-    return Kappa(value, error, found, n, agreed, expected)
+    interval = _with_added_cells(table / effect, value, m, level)
+    return Kappa(value, error, interval, n, agreed, expected)
 
 
 def _linearised(table: Floats) -> tuple[float, Floats]:

@@ -149,8 +149,8 @@ class Estimate:
     def freedom(self) -> float:
         """Satterthwaite's degrees of freedom of the variance, for strata that vary alike."""
         parts = self.weights**2 / self.sizes
-        found = float(parts.sum() ** 2 / (parts**2 / np.maximum(self.sizes - 1, 1)).sum())
-        return max(1.0, min(found, self.clusters - 1.0))
+        freedom = float(parts.sum() ** 2 / (parts**2 / np.maximum(self.sizes - 1, 1)).sum())
+        return max(1.0, min(freedom, self.clusters - 1.0))
 
 
 def estimate(rows: Rows, how: Combine) -> Estimate | None:

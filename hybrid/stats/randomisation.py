@@ -132,16 +132,16 @@ class _Swaps:
         if self.how == "mean_of_ratios":
             kept = below > least
             ratios = np.where(kept, above / np.where(kept, below, 1.0), 0.0)
-            found: Floats = _quotient(ratios.sum(axis=1), kept.sum(axis=1).astype(np.float64), 0.5)
-            return found
-        found = _quotient(above.sum(axis=1), below.sum(axis=1), least)
-        return np.sqrt(np.maximum(found, 0.0)) if self.how == "root_of_ratio" else found
+            values: Floats = _quotient(ratios.sum(axis=1), kept.sum(axis=1).astype(np.float64), 0.5)
+            return values
+        values = _quotient(above.sum(axis=1), below.sum(axis=1), least)
+        return np.sqrt(np.maximum(values, 0.0)) if self.how == "root_of_ratio" else values
 
 
 def _quotient(above: Floats, below: Floats, least: float) -> Floats:
     defined = below > least
-    found: Floats = np.where(defined, above / np.where(defined, below, 1.0), np.nan)
-    return found
+    quotients: Floats = np.where(defined, above / np.where(defined, below, 1.0), np.nan)
+    return quotients
 
 
 def _all_patterns(clusters: int) -> Iterator[Floats]:

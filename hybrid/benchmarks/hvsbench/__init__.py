@@ -111,11 +111,11 @@ class HVSBench(Benchmark):
             for path in found:
                 try:
                     for row in rows(source.folder, path, task, images=not source.joining):
-                        yield self._read(row, task, seen, source, settings, pool)
+                        yield self._from_row(row, task, seen, source, settings, pool)
                 except DataError as error:
                     yield lost(task, source.folder, str(path), error)
 
-    def _read(
+    def _from_row(
         self,
         row: DataRow,
         task: str,
