@@ -46,7 +46,7 @@ class Source:
     tasks: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     joining: bool = False
-    """Saved predictions are joined to the questions and nobody is asked: every variant that may have been predicted is
+    """Saved predictions are joined to the questions and no model is asked: each variant that may have been predicted is
     streamed, whatever the settings, and images, which need not be there, are not read."""
 
 
@@ -54,8 +54,8 @@ class Source:
 class ScoreOptions:
     """How replies are turned into verdicts; part of a scores file, never of a run.
 
-    `abstain` says what a question without a readable answer is worth, whoever was asked: an abstention, a reply that
-    nobody can read, a spent budget or a tool's fault counts as a guess would on average (`chance`), or as the papers
+    `abstain` gives the worth of a question without a readable answer, for every solver: an abstention, an
+    unreadable reply, a spent budget or a tool's fault counts as a guess would on average (`chance`), or as the papers
     count it (`wrong`). A failed question is neither: it is missing.
     """
 
@@ -64,14 +64,14 @@ class ScoreOptions:
 
 
 AS_PAPERS = ScoreOptions()
-"""Who gives no readable answer is wrong."""
+"""A reply without a readable answer is wrong."""
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """A reply that somebody else recorded.
+    """A reply recorded by others.
 
-    `stored` is the answer their own extraction kept, `text` the model's full text where it was kept.
+    `stored` is the answer that their extraction kept, `text` the model's full text where it was kept.
     """
 
     text: str | None
@@ -101,7 +101,7 @@ class PredictedRow:
 
     @property
     def name(self) -> str:
-        """What the row is called in a message."""
+        """The row's name in messages."""
         if self.id is not None:
             return self.id
         number = self.place if self.place is not None else self.index
@@ -109,7 +109,7 @@ class PredictedRow:
 
 
 class Benchmark(ABC):
-    """What a benchmark offers. Every method is pure except that `questions` fills the image store.
+    """The interface of a benchmark. Every method is pure except that `questions` fills the image store.
 
     What most benchmarks share is the default here: one ask a question, answers that are public, no predictions in a
     layout of its own, an oracle that names the letter of the target.
@@ -118,14 +118,14 @@ class Benchmark(ABC):
     card: BenchmarkCard
 
     looks_below: ClassVar[bool] = False
-    """Whether the data are looked for in every folder below the one that is given, which may be many."""
+    """Whether the data are looked for in every folder below the given one; these may be many."""
 
     def __init__(self, texts: Mapping[str, str] | None = None) -> None:
         self._texts = texts
 
     @property
     def texts_file(self) -> Path:
-        """Where the texts lie that no data carries."""
+        """The file of the texts that no data carries."""
         return Path(__file__).parent / self.card.name / "texts.toml"
 
     @property
@@ -178,7 +178,7 @@ class Benchmark(ABC):
         """
 
     def predictions(self, path: Path) -> tuple[tuple[Question, Prediction], ...] | None:
-        """Predictions that somebody else saved at `path`, with the questions as far as the files tell them.
+        """Predictions saved by others at `path`, with the questions as far as the files give them.
 
         None where this benchmark does not recognise the layout. Raises `DataError` for a broken file.
         """
@@ -194,16 +194,16 @@ class Benchmark(ABC):
         return None
 
     def told(self, row: PredictedRow) -> Question:
-        """The question of a foreign row as far as the row tells it, for scoring without the data.
+        """The question of a foreign row as far as the row gives it, for scoring without the data.
 
         Raises:
             UsageError: the scores need more of a question than a row holds.
-            DataError: the row does not tell enough.
+            DataError: the row does not give enough.
         """
         raise UsageError(f"{row.where}: give the questions of {self.card.name} with --data DIR")
 
     def submission(self, answers: Mapping[str, str | None]) -> str:
-        """What the benchmark's own server takes for a split with hidden answers, from id to our letter.
+        """The file that the benchmark's own server accepts for a split with hidden answers, from id to our letter.
 
         Raises `UsageError` where all answers are public.
         """
@@ -221,12 +221,12 @@ class Benchmark(ABC):
         raise UsageError(f"--data sample: {self.card.name} has no generated questions")
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
-        """One sentence that a perfect tool would say about this prompt: the letter and the text of the right choice."""
+        """A perfect tool's sentence about this prompt: the letter and the text of the right choice."""
         letter = str(question.target).strip("()")
         return f"The evidence favours ({letter}) {prompt.choices[LETTERS.index(letter)]}."
 
     def oracle_answer(self, question: Question, prompt: Prompt) -> str | None:
-        """The right reply to this prompt in the form of its kind's format line; None where there is none to give."""
+        """The right reply to this prompt in the form of its kind's format line; None if there is none."""
         del prompt
         return f"Answer: ({str(question.target).strip('()')})"
 
@@ -249,7 +249,7 @@ async def ask_once(question: Question, ask: Ask) -> tuple[Exchange, ...]:
 
 
 def unanswered(outcome: Outcome, chance: float, options: ScoreOptions) -> float:
-    """What a question without a readable answer is worth: chance when so chosen, else nothing; a failed one nothing."""
+    """The score of a question without a readable answer: chance when so chosen, else nothing; a failed one nothing."""
     return chance if options.abstain == "chance" and not outcome.failed else 0.0
 
 
@@ -259,7 +259,7 @@ def present(scores: Sequence[Score]) -> list[Score]:
 
 
 def metric_of(name: str, cells: Iterable[Cell], how: Combine = "ratio", *, share: bool = True) -> Metric:
-    """The metric that some cells add up to; `n` is their number, `share` as `Metric` has it."""
+    """The metric computed as the sum of some cells; `n` is their number, `share` as `Metric` has it."""
     # Only scoring adds up; a run asks without its numerical libraries.
     from hybrid.stats import combine
 

@@ -29,8 +29,8 @@ from hybrid.types import Json
 
 if TYPE_CHECKING:
     from hybrid.config import RunConfig, RunLimits
+    from hybrid.running.cost_estimate import CostEstimate
     from hybrid.running.engine import Opener
-    from hybrid.running.estimate import CostEstimate
     from hybrid.running.many import ManyEstimate
     from hybrid.running.resolve import ResolvedRun
     from hybrid.running.run import RunEnd

@@ -38,7 +38,7 @@ from hybrid.types import Box
 MarkKind = Literal["point", "box", "any"]
 
 BLINK_LABEL_OFFSET_PX = 16.0
-"""From a ring's outer edge to its letter's centre in BLINK's drawings; used where no letter shows it."""
+"""Distance from a ring's outer edge to its letter's centre in BLINK's drawings; used where no letter shows it."""
 BLINK_LETTER_PX = 11.0
 RING_ALONE = 0.55
 """Score from which a ring without a readable letter is reported."""
@@ -54,7 +54,7 @@ BOX_ALONE = 0.85
 LEAST_LEAD = 0.03
 """Scores by which a box is better than another one for its letter; with less the lines allow both."""
 BOX_SURE = 0.7
-"""Score from which two named boxes are what is drawn, so that no rings are looked for."""
+"""Score from which two named boxes are accepted, so that no rings are looked for."""
 
 
 def find_marks(pixels: Pixels, labels: Sequence[str] = (), kind: MarkKind = "any") -> Marks:
@@ -170,15 +170,15 @@ def _together(marks: Sequence[PointMark]) -> list[PointMark]:
     ]
 
 
-def _missing(found: Sequence[str], expected: Sequence[str]) -> tuple[str, ...]:
+def _missing(labels: Sequence[str], expected: Sequence[str]) -> tuple[str, ...]:
     """Labels still to be found; without expectations those before the last one found, and the other one of A and B."""
     if expected:
-        return tuple(label for label in expected if label not in found)
-    letters = [label for label in found if label != "REF"]
+        return tuple(label for label in expected if label not in labels)
+    letters = [label for label in labels if label != "REF"]
     if not letters:
         return ()
     last = max(LABELS.index(max(letters)), 1)
-    return tuple(label for label in LABELS[: last + 1] if label not in found)
+    return tuple(label for label in LABELS[: last + 1] if label not in labels)
 
 
 def _same_style(field: RingField, style: Style, known: Sequence[MarkPair]) -> list[Ring]:
@@ -274,7 +274,7 @@ def _point(
 
 
 def point_confidence(ring_score: float, letter_score: float, alone: bool = False) -> float:
-    """Probability, 0..1, that a mark is where and what it is said to be; set on generated marks.
+    """Probability, 0..1, that a mark's place and label are right; set on generated marks.
 
     `alone`: no other mark of its style was found, though A to D are drawn together; then it must be clear.
     """

@@ -18,7 +18,7 @@ from hybrid.benchmarks.base import Benchmark
 from hybrid.errors import UsageError
 from hybrid.registry import load, names
 from hybrid.repeats import number_of, word_of
-from hybrid.scoring.groups import ComparisonGroup, comparison_groups, model_of
+from hybrid.scoring.groups import ComparisonGroup, comparison_groups, form_of, model_of, role
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.pairing import check_same
 from hybrid.scoring.score import Scored
@@ -190,7 +190,14 @@ def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, .
     """
     several, tools_offered_by = len(set(map(model_of, solvers)) - {None}) > 1, tools_words(solvers)
     additions = [
-        "; ".join([*_model_words(one, several=several), *tools_offered, *_label_words(one, solvers)])
+        "; ".join(
+            (
+                *_model_words(one, several=several),
+                *tools_offered,
+                *_label_words(one, solvers),
+                *_form_words(one, solvers),
+            )
+        )
         for one, tools_offered in zip(solvers, tools_offered_by, strict=True)
     ]
     named = [f"{one.solver} [{label}]" if label else one.solver for one, label in zip(solvers, additions, strict=True)]
@@ -208,6 +215,18 @@ def _model_words(scored: Scored, *, several: bool) -> list[str]:
     """The model of a solver among those of several models; nothing where that is its name already."""
     model = model_of(scored) if several else None
     return [] if model in (None, "", scored.solver) else [str(model)]
+
+
+FORMS = {"text": "findings as text", "image": "findings as pictures"}
+"""Words for the form in which a model was shown findings, where it was not text and picture."""
+
+
+def _form_words(scored: Scored, solvers: Sequence[Scored]) -> list[str]:
+    """The form of findings of a hybrid solver, where another of its name was shown them in another form."""
+    if role(scored) != "hybrid":
+        return []
+    forms = {form_of(one) for one in solvers if one.solver == scored.solver}
+    return [FORMS[form] for form in (form_of(scored),) if len(forms) > 1 and form in FORMS]
 
 
 def _label_words(scored: Scored, solvers: Sequence[Scored]) -> list[str]:

@@ -18,13 +18,13 @@ from hybrid.stats.linearised import Floats, Rows, paired_rows, value_of
 from hybrid.types import Combine, Metric
 
 ENUMERATED = 16
-"""Up to so many clusters that differ, all 2^16 = 65,536 rearrangements are counted instead of drawn ones."""
+"""Up to this many differing clusters, all 2^16 = 65,536 rearrangements are counted instead of drawn ones."""
 
 _BLOCK = 4_000_000
 """Numbers held at a time: 32 MB."""
 
 _ROUNDING = 1e-9
-"""Differences this near to each other, next to the values, are the same."""
+"""Differences this near to each other, next to the values, count as equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,16 +132,16 @@ class _Swaps:
         if self.how == "mean_of_ratios":
             kept = below > least
             ratios = np.where(kept, above / np.where(kept, below, 1.0), 0.0)
-            values: Floats = _quotient(ratios.sum(axis=1), kept.sum(axis=1).astype(np.float64), 0.5)
-            return values
-        values = _quotient(above.sum(axis=1), below.sum(axis=1), least)
-        return np.sqrt(np.maximum(values, 0.0)) if self.how == "root_of_ratio" else values
+            found: Floats = _quotient(ratios.sum(axis=1), kept.sum(axis=1).astype(np.float64), 0.5)
+            return found
+        found = _quotient(above.sum(axis=1), below.sum(axis=1), least)
+        return np.sqrt(np.maximum(found, 0.0)) if self.how == "root_of_ratio" else found
 
 
 def _quotient(above: Floats, below: Floats, least: float) -> Floats:
     defined = below > least
-    quotients: Floats = np.where(defined, above / np.where(defined, below, 1.0), np.nan)
-    return quotients
+    quotient: Floats = np.where(defined, above / np.where(defined, below, 1.0), np.nan)
+    return quotient
 
 
 def _all_patterns(clusters: int) -> Iterator[Floats]:

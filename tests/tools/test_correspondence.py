@@ -34,7 +34,7 @@ SCENE = render(
 
 
 def markers(pixels: Pixels) -> Finding:
-    """What the markers tool itself finds."""
+    """The markers tool's finding."""
     tool = load("tools", "markers")
     backend = tool.backend("classical").make()
     found = backend.run([Request((pixels,), tool.args(kind="point"))])[0]

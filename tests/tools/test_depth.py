@@ -50,7 +50,7 @@ def ask(pixels: Pixels, args: DepthArgs = PAIR) -> Evidence:
 
 
 def markers(pixels: Pixels, labels: tuple[str, ...] = ("A", "B")) -> Finding:
-    """What the markers tool itself finds."""
+    """The markers tool's finding."""
     tool = load("tools", "markers")
     card = tool.backend("classical")
     backend = card.make()

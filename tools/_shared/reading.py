@@ -1,4 +1,4 @@
-"""How an image is read: reduced, without its drawn marks, a map at a point of it."""
+"""Preprocess an image: reduce it, remove its drawn marks, read a map at a point of it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def unmarked(pixels: Pixels, markers: Sequence[Finding], longest: int) -> Pixels
 
 
 def check_elongation(tool: str, pixels: Pixels, most: float) -> None:
-    """Raises `ToolError`, in the name of `tool`, for an image whose sides are more than `most` : 1."""
+    """Raise `ToolError`, naming `tool`, for an image whose sides are more than `most` : 1."""
     height, width = pixels.shape[:2]
     if max(height, width) > most * min(height, width):
         raise ToolError(f"{tool}: an image of {width} x {height} px is too elongated (at most {most:g} : 1)")

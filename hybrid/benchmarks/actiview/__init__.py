@@ -172,7 +172,7 @@ class ActiView(Benchmark):
         return summarise(scores)
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
-        """What a perfect tool would say: the answer, or which parts hold the clues."""
+        """The statement of a perfect tool: the answer, or which parts hold the clues."""
         if prompt.kind is Kind.CHOICE:
             return super().oracle(replace(question, target=_gold(question)), replace(prompt, choices=question.choices))
         clues, shown = _clues(question), _shown(question, prompt)

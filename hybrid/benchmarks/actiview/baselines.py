@@ -1,4 +1,4 @@
-"""What the ActiView paper reports, and how it is asked here (`hybrid benchmarks show actiview`)."""
+"""Results that the ActiView paper reports, and the commands that repeat them (`hybrid benchmarks show actiview`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How ActiView's metrics are reckoned (`hybrid benchmarks show actiview`)."""
+"""Definitions of ActiView's metrics (`hybrid benchmarks show actiview`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the BLINK paper reports, and how it is asked here (`hybrid benchmarks show blink`)."""
+"""Results that the BLINK paper reports, and the commands that repeat them (`hybrid benchmarks show blink`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How BLINK's metrics are reckoned (`hybrid benchmarks show blink`)."""
+"""Definitions of BLINK's metrics (`hybrid benchmarks show blink`)."""
 
 from __future__ import annotations
 

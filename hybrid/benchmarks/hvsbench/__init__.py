@@ -111,11 +111,11 @@ class HVSBench(Benchmark):
             for path in found:
                 try:
                     for row in rows(source.folder, path, task, images=not source.joining):
-                        yield self._from_row(row, task, seen, source, settings, pool)
+                        yield self._question_or_broken(row, task, seen, source, settings, pool)
                 except DataError as error:
                     yield lost(task, source.folder, str(path), error)
 
-    def _from_row(
+    def _question_or_broken(
         self,
         row: DataRow,
         task: str,
@@ -163,7 +163,7 @@ class HVSBench(Benchmark):
         return replace(verdict, correct=float(answer == str(question.target)), answer=answer, rule=parsed.rule)
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
-        """A stored answer is scored as a reply that says just that: the authors published none."""
+        """A stored answer is scored as a reply that consists of it: the authors published none."""
         prompt = Prompt((question.text,), question.kind, question.choices)
         return self.score(question, (Exchange(prompt, Reply(stored)),), options)
 
@@ -225,7 +225,7 @@ def _question(
         raise DataError(f"{row.where}, column question: empty")
     try:
         choices = options(text) if KINDS[task] in (Kind.CHOICE, Kind.ORDER) else ()
-        # Boxes may stand in the text as fractions of the image; nobody asks for them where predictions are joined.
+        # Boxes may stand in the text as fractions of the image; joined predictions do not need their pixels.
         size = [(image.width, image.height) for image in images]
         facts = given(task, text, size[0], settings["boxes"]) if size else Given()
     except DataError as error:
@@ -308,7 +308,7 @@ def _score_scanpath(question: Question, reply: Reply, verdict: Score, options: S
 
 
 def _chance(question: Question) -> float:
-    """What a random answer scores on average."""
+    """The expected score of a random answer."""
     if question.kind is Kind.INTEGER:
         return CHANCE_COUNT
     number = len(question.choices)

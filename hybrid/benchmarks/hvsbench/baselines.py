@@ -1,4 +1,4 @@
-"""What the HVSBench paper reports, and how it is asked here (`hybrid benchmarks show hvsbench`)."""
+"""Results that the HVSBench paper reports, and the commands that repeat them (`hybrid benchmarks show hvsbench`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How HVSBench's metrics are reckoned (`hybrid benchmarks show hvsbench`)."""
+"""Definitions of HVSBench's metrics (`hybrid benchmarks show hvsbench`)."""
 
 from __future__ import annotations
 

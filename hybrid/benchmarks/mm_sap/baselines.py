@@ -1,4 +1,4 @@
-"""What the MM-SAP paper reports, and how it is asked here (`hybrid benchmarks show mm_sap`)."""
+"""Results that the MM-SAP paper reports, and the commands that repeat them (`hybrid benchmarks show mm_sap`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the MVP-Bench paper reports, and how it is asked here (`hybrid benchmarks show mvp_bench`)."""
+"""Results that the MVP-Bench paper reports, and the commands that repeat them (`hybrid benchmarks show mvp_bench`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How MVP-Bench's metrics are reckoned (`hybrid benchmarks show mvp_bench`)."""
+"""Definitions of MVP-Bench's metrics (`hybrid benchmarks show mvp_bench`)."""
 
 from __future__ import annotations
 

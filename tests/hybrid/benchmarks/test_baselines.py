@@ -1,4 +1,4 @@
-"""What cards say that papers report: every command is one that `hybrid run` takes, on settings that there are."""
+"""Baselines on the cards: every command is one that `hybrid run` takes, with existing settings."""
 
 import shlex
 from typing import Any

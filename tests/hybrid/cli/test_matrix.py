@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hybrid.config import Limits, ModelSettings, RunConfig, parse_price
-from hybrid.running.estimate import CostEstimate, SolverEstimate, Spent
+from hybrid.running.cost_estimate import CostEstimate, SolverEstimate, Spent
 from hybrid.running.many import ManyEstimate, answers_rest_on
 from hybrid.running.resolve import prepare
 

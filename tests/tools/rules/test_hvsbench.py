@@ -42,7 +42,7 @@ def ranked(*places: int, confidence: float = 0.8) -> Finding:
 
 
 async def said(fakes: Any, asked: Prompt, *findings: Finding | Exception) -> Any:
-    """What the rules say, and the calls that they made."""
+    """The rules' answers, and the calls that they made."""
     ctx = fakes.context_of(asked, findings=list(findings))
     return await ask_rules(asked, ctx), ctx.tool.calls
 

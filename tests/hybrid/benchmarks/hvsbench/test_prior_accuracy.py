@@ -1,4 +1,4 @@
-"""What an unmeasured MLLM is credited with: the mean of the column that speaks of a question type."""
+"""Prior accuracy of an unmeasured MLLM: the mean of the column for a question type."""
 
 from statistics import mean
 
