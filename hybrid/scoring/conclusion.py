@@ -43,7 +43,7 @@ NAMED = 3
 
 @dataclass(frozen=True)
 class Sentence:
-    """One sentence of a conclusion, and the case that it is of (`docs/conclusion.md`)."""
+    """One sentence of a conclusion, and the case that it is of (`conclusion_cases.py`)."""
 
     id: str
     text: str
