@@ -19,7 +19,7 @@ class ImageSource:
     name: str
     """As `hybrid.tool.image_sets` names it."""
     where: str
-    """The place in the paper that says so."""
+    """The place in the paper that names it."""
     tasks: tuple[str, ...] = ()
     """The tasks that take images from it; empty for all."""
 
@@ -31,7 +31,7 @@ class Setting:
     name: str
     default: str
     values: tuple[str, ...]
-    """The values it takes; with `pattern` what a person is told of them, such as `1 to 20`."""
+    """The values it takes; with `pattern` a description of them, such as `1 to 20`."""
     help: str
     pattern: str | None = None
     """A regular expression of the values, where they are too many to list."""
@@ -54,19 +54,19 @@ class Baseline:
     command: str
     """From `hybrid` on; DIR, FILE and URL stand for the user's own, and the model for any other."""
     differs: str = ""
-    """What is another here than in the paper, beyond the model."""
+    """Differences from the paper, beyond the model."""
 
 
 @dataclass(frozen=True)
 class MetricCard:
-    """A metric that a scorer prints, or a family of them: how it is reckoned, and by whose definition."""
+    """A metric that a scorer prints, or a family of them: how it is computed, and by whose definition."""
 
     name: str
     """As printed; `<a|b>` stands for one of these words, `<word>` for any word of the data."""
     formula: str
-    """In plain text, of quantities that it names itself or that `about` explains."""
+    """In plain text; its quantities are defined there or in `about`."""
     counts: str
-    """What `n` counts."""
+    """The unit that `n` counts."""
     source: str
     """The place in the paper, the authors' code, or that it is ours."""
     about: str = ""
@@ -74,7 +74,7 @@ class MetricCard:
     """The range, and the unit where there is one."""
 
     def describes(self, name: str) -> bool:
-        """Whether a metric of this name is meant."""
+        """Whether a name belongs to this metric."""
         parts = re.split(r"<([^>]+)>", self.name)
         pattern = "".join(f"(?:{_words(part)})" if place % 2 else re.escape(part) for place, part in enumerate(parts))
         return re.fullmatch(pattern, name) is not None
@@ -87,7 +87,7 @@ def _words(choice: str) -> str:
 
 @dataclass(frozen=True)
 class BenchmarkCard:
-    """What a user must know of a benchmark before running it."""
+    """Facts that a user must know about a benchmark before running it."""
 
     name: str
     title: str
@@ -127,17 +127,17 @@ class BenchmarkCard:
     headline: tuple[str, ...] = ()
     """Metrics that the paper leads with, in order: the first that the scores have is what two solvers are tested by."""
     reported: tuple[str, ...] = ()
-    """What tables show: every metric whose name begins with one of these; empty for all. JSON always has all."""
+    """Metrics shown in tables: every name that begins with one of these; empty for all. JSON always has all."""
     prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
-    """What published rows say of MLLMs and of a guess, by route."""
+    """Published accuracy of MLLMs and of a guess, by route."""
     joint: Joint = OUR_JOINT
     """How `--images concat` joins pictures."""
     baselines: tuple[Baseline, ...] = ()
-    """What the paper reports, and how it is run here."""
+    """Results that the paper reports, and how to run them here."""
     metrics: tuple[MetricCard, ...] = ()
     """Every metric that `summarise` can give; a name that several describe is that of the first."""
     elsewhere: str = ""
-    """Where the data is had that the hub does not give: an address, and what lies there or must be asked for."""
+    """Where to get data that the hub does not give: an address, and what lies there or must be requested."""
     counted_with: Mapping[str, str] = field(default_factory=dict)
     """Settings with which the questions of the data are as many as `tasks` says, where the defaults ask more often."""
 
@@ -160,9 +160,9 @@ class BenchmarkCard:
 
         None where no task is named, or several are and none is the whole text.
         """
-        said = _bare(text)
-        same = [task for task in self.tasks if _bare(task) == said]
-        inside = same or [task for task in self.tasks if _bare(task) in said]
+        words = _bare(text)
+        same = [task for task in self.tasks if _bare(task) == words]
+        inside = same or [task for task in self.tasks if _bare(task) in words]
         return inside[0] if len(inside) == 1 else None
 
     def sources_of(self, tasks: Collection[str]) -> tuple[str, ...]:

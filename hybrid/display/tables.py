@@ -139,9 +139,9 @@ def accuracy(value: float | None) -> str:
     return NONE if value is None else f"{value:z.3f}"
 
 
-def bounds(found: Interval | None, decimals: int = 2) -> str:
+def bounds(interval: Interval | None, decimals: int = 2) -> str:
     """An interval with two decimals: [0.66, 0.81]; of a difference three are needed to tell which side 0 is on."""
-    return NONE if found is None else f"[{found.low:z.{decimals}f}, {found.high:z.{decimals}f}]"
+    return NONE if interval is None else f"[{interval.low:z.{decimals}f}, {interval.high:z.{decimals}f}]"
 
 
 def share(k: float | None, n: int | None) -> str:
@@ -255,12 +255,12 @@ def _total(widths: Sequence[int]) -> int:
 
 def _shrunk(block: Mapping[int, _Widths], whole: int) -> dict[int, int]:
     """Widths that fit together: as wide as can be, the widest folded first."""
-    found = {place: min(each.most, whole) for place, each in block.items()}
-    while (over := _total(list(found.values())) - whole) > 0:
-        wide = max(found, key=lambda place: (found[place] > block[place].least, found[place]))
-        others = [width for place, width in found.items() if place != wide]
-        found[wide] = max(block[wide].least, found[wide] - over, min(found[wide] - 1, max(others, default=0)))
-    return found
+    widths = {place: min(each.most, whole) for place, each in block.items()}
+    while (over := _total(list(widths.values())) - whole) > 0:
+        wide = max(widths, key=lambda place: (widths[place] > block[place].least, widths[place]))
+        others = [width for place, width in widths.items() if place != wide]
+        widths[wide] = max(block[wide].least, widths[wide] - over, min(widths[wide] - 1, max(others, default=0)))
+    return widths
 
 
 def _block(table: Table, widths: Mapping[int, int], *, grouped: bool) -> Iterator[str]:

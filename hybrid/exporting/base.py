@@ -157,9 +157,9 @@ def gold(benchmark: Benchmark, question: Question, prompt: Prompt) -> str:
     """The right answer as other tools write it: a bare letter, a word, a number; JSON where it is none of these."""
     if isinstance(question.target, str | int):
         return letter_of(str(question.target))
-    said = benchmark.oracle_answer(question, prompt)
-    if question.kind is Kind.CHOICE and said is not None:
-        letter = parse_letter(said, prompt.choices or question.choices).value
+    answer = benchmark.oracle_answer(question, prompt)
+    if question.kind is Kind.CHOICE and answer is not None:
+        letter = parse_letter(answer, prompt.choices or question.choices).value
         if letter is not None:
             return letter
     return json.dumps(question.target, ensure_ascii=False)

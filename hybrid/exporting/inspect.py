@@ -219,12 +219,12 @@ class _Conversation:
         parts = [part for part in exchange.prompt.parts if part != ""]
         yield ChatMessageUser(content=[*map(self.content, parts)], id=self.id())
         open_calls: list[Any] = []
-        said = None
+        text = None
         traced = iter(calls_of(exchange))
         for step in exchange.reply.steps:
             if step.kind == "model":
                 open_calls = [self.call(str(c.get("tool", "")), _mapping(c.get("args"))) for c in _called(step)]
-                said = step.text
+                text = step.text
                 yield self.assistant(step.text, open_calls)
             elif step.kind == "tool":
                 args = next(traced).args
@@ -236,8 +236,8 @@ class _Conversation:
                 else:
                     open_calls.remove(fitting)
                 yield self.tool(step, fitting.id)
-                said = None
-        if said != exchange.reply.text or open_calls:
+                text = None
+        if text != exchange.reply.text or open_calls:
             yield self.assistant(exchange.reply.text, [])
 
     def assistant(self, text: str, calls: Sequence[Any]) -> Any:

@@ -126,7 +126,7 @@ def _rows(run: ExportedRun, scored: Scored) -> Iterator[Mapping[str, Any]]:
                 "solver": scored.solver,
                 "tool_output": scored.tool_output,
                 **_asked(question),
-                **_said(attempts.get(question.id)),
+                **_asks_of(attempts.get(question.id)),
                 **_verdict(wrong[question.id], guess[question.id]),
             }
 
@@ -150,7 +150,7 @@ def _asked(question: Question | BrokenQuestion) -> Mapping[str, Any]:
     }
 
 
-def _said(attempt: Attempt | None) -> Mapping[str, Any]:
+def _asks_of(attempt: Attempt | None) -> Mapping[str, Any]:
     if attempt is None:
         return {"prompts": [], "replies": []}
     usage = sum((exchange.reply.usage for exchange in attempt.exchanges), Usage())

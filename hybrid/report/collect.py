@@ -67,22 +67,22 @@ def scored_behind(paths: Sequence[str | Path], **options: Unpack[CompareArgument
         DataError: a file that cannot be used.
     """
     sets = by_model(paths, options)
-    found = [Found(one, path, (path, *more)) for path, *more in sets for one in scored_at(path, options, more)]
-    if not found:
+    scored = [Found(one, path, (path, *more)) for path, *more in sets for one in scored_at(path, options, more)]
+    if not scored:
         raise UsageError(f"nothing to report: no solver behind {', '.join(map(str, paths))} has scores")
-    return tuple(found)
+    return tuple(scored)
 
 
-def collect(found: Sequence[Found], report: ReportOptions | None = None, **options: Unpack[CompareArguments]) -> Pages:
+def collect(scored: Sequence[Found], report: ReportOptions | None = None, **options: Unpack[CompareArguments]) -> Pages:
     """The pages of scored solvers; `options` are those by which they were scored, and what of them is compared.
 
     Raises:
         UsageError: as `hybrid compare`.
         DataError: tags of what the report does not have.
     """
-    known_group(options.get("by"), [one.scored for one in found])
+    known_group(options.get("by"), [one.scored for one in scored])
     tabs: dict[str, list[Found]] = {}
-    for one in found:
+    for one in scored:
         tabs.setdefault(one.scored.benchmark, []).append(one)
     return _pages([_Tab(tuple(members)) for members in tabs.values()], report or ReportOptions(), options)
 
@@ -106,8 +106,8 @@ def collect_run(folder: RunFolder, title: str = "") -> Pages:
     scored = score_run(folder, options_for({}, folder), keep=False) if folder.solvers() else ()
     report = ReportOptions(title, made_by=shlex.join(("hybrid", "view", folder.path.as_posix())))
     if any(one.scores for one in scored):
-        found = [Found(one, folder.path, (folder.path,)) for one in scored]
-        return replace(collect(found, report), live=True)
+        shown = [Found(one, folder.path, (folder.path,)) for one in scored]
+        return replace(collect(shown, report), live=True)
     questions = folder.questions()
     return replace(_site(report, [_unanswered(folder, questions)], ()), live=True)
 

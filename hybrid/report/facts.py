@@ -35,24 +35,24 @@ def facts(solvers: Sequence[Scored]) -> tuple[Fact, ...]:
     runs: dict[object, list[Scored]] = {}
     for one in solvers:
         runs.setdefault(one.folder.path.resolve() if one.folder else one.solver, []).append(one)
-    told = {_origin(members[0]): _told(members) for members in runs.values()}
-    found: list[Fact] = []
-    for name in dict.fromkeys(name for record in told.values() for name in record):
-        values = {origin: record.get(name, "") for origin, record in told.items()}
+    by_run = {_origin(members[0]): _record(members) for members in runs.values()}
+    listed: list[Fact] = []
+    for name in dict.fromkeys(name for record in by_run.values() for name in record):
+        values = {origin: record.get(name, "") for origin, record in by_run.items()}
         if name == RUN:
-            found.append(Fact("runs" if len(values) > 1 else RUN, ", ".join(filter(None, values.values()))))
+            listed.append(Fact("runs" if len(values) > 1 else RUN, ", ".join(filter(None, values.values()))))
         elif len(set(values.values())) == 1:
-            found.append(Fact(name, next(iter(values.values()))))
+            listed.append(Fact(name, next(iter(values.values()))))
         else:
-            found += [Fact(f"{name} ({origin})", value) for origin, value in values.items() if value]
-    return tuple(found)
+            listed += [Fact(f"{name} ({origin})", value) for origin, value in values.items() if value]
+    return tuple(listed)
 
 
 def _origin(scored: Scored) -> str:
     return scored.solver if scored.folder is None else scored.folder.path.as_posix()
 
 
-def _told(members: Sequence[Scored]) -> dict[str, str]:
+def _record(members: Sequence[Scored]) -> dict[str, str]:
     """The facts of one run, or of predictions that were scored as they lie on disk."""
     first = members[0]
     if first.folder is None:
@@ -70,7 +70,7 @@ def run_facts(folder: RunFolder, solvers: Sequence[str] = ()) -> tuple[Fact, ...
     """The facts that a run's manifest has on it and on these solvers."""
     manifest = folder.manifest
     identity: Mapping[str, Any] = manifest["identity"]
-    told: dict[str, str] = {
+    record: dict[str, str] = {
         "benchmark": load("hybrid.benchmarks", identity["benchmark"]).card.title,
         RUN: folder.path.as_posix(),
         "model": _named(identity.get("model"), "model"),
@@ -87,7 +87,7 @@ def run_facts(folder: RunFolder, solvers: Sequence[str] = ()) -> tuple[Fact, ...
         "asked": _asked_when(folder, solvers),
         "hybrid": str(identity.get("hybrid", "")),
     }
-    return tuple(Fact(name, value) for name, value in told.items() if value)
+    return tuple(Fact(name, value) for name, value in record.items() if value)
 
 
 def _named(record: Mapping[str, Any] | None, name: str) -> str:
@@ -108,11 +108,11 @@ def _listed(record: Mapping[str, Any]) -> str:
 
 def _backends(known: Mapping[str, Mapping[str, Any]], solvers: Sequence[str]) -> str:
     """The tools that the solvers of a run had, each with what answered: `depth classical:cues-2`."""
-    found: dict[str, dict[str, None]] = {}
+    by_tool: dict[str, dict[str, None]] = {}
     for name in solvers or known:
         for tool, facts_of_tool in known.get(name, {}).get("tools", {}).items():
-            found.setdefault(tool, {})[str(facts_of_tool.get("backend", ""))] = None
-    return ", ".join(f"{tool} {' or '.join(backends)}".strip() for tool, backends in sorted(found.items()))
+            by_tool.setdefault(tool, {})[str(facts_of_tool.get("backend", ""))] = None
+    return ", ".join(f"{tool} {' or '.join(backends)}".strip() for tool, backends in sorted(by_tool.items()))
 
 
 def _asked_when(folder: RunFolder, solvers: Sequence[str]) -> str:

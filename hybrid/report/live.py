@@ -192,26 +192,26 @@ class LiveSite:
 
 def stamp_of(run: RunFolder) -> Stamp:
     """The state of the run's answers now."""
-    found = []
+    files = []
     for path in sorted(run.path.glob(f"*/{ATTEMPTS}")):
         try:
             status = path.stat()
         except FileNotFoundError:
             continue
-        found.append((str(path), status.st_size, status.st_mtime_ns))
-    return tuple(found)
+        files.append((str(path), status.st_size, status.st_mtime_ns))
+    return tuple(files)
 
 
 def _files(folder: Path) -> dict[str, Path]:
     """Every file of the pages by its path in a browser; of links and of other kinds of file none."""
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for place, _, names in os.walk(folder):
         for name in names:
             path = Path(place) / name
             if path.suffix in MEDIA_TYPES and path.is_file() and not path.is_symlink():
-                found["/" + path.relative_to(folder).as_posix()] = path
-    found["/"] = folder / INDEX
-    return found
+                files["/" + path.relative_to(folder).as_posix()] = path
+    files["/"] = folder / INDEX
+    return files
 
 
 class PageServer(ThreadingHTTPServer):

@@ -53,7 +53,7 @@ class SolverReader:
         score = self.scores.get(identity)
         if score is None:
             return SolverEntry(name, None, self.missing(identity), "", "", "", None, ())
-        attempt, note = self._told(identity)
+        attempt, note = self._attempt_at(identity)
         why: list[str | None] = [self.scored.reasons.get(identity), attempt.error if attempt else None, note]
         if score.outcome.failed:
             why.append(None if self._recorded is None else self._recorded.unfinished.get(identity))
@@ -73,7 +73,7 @@ class SolverReader:
         """The solver's attempts in its run; None for predictions that were scored as they lie on disk."""
         return None if self.scored.folder is None else self.scored.folder.recorded(self.scored.recorded)
 
-    def _told(self, identity: str) -> tuple[Attempt | None, str]:
+    def _attempt_at(self, identity: str) -> tuple[Attempt | None, str]:
         """The attempt at a question, or why it cannot be read."""
         if self._recorded is None:
             return None, ""
@@ -149,10 +149,10 @@ def _sources(
     solvers: Sequence[Scored], asked: Mapping[str, AnyQuestion] | None
 ) -> tuple[Mapping[str, AnyQuestion], ...]:
     """The questions by id, those of one folder once."""
-    found: dict[object, Mapping[str, AnyQuestion]] = {}
+    sources: dict[object, Mapping[str, AnyQuestion]] = {}
     for one in solvers:
-        found.setdefault(id(one.questions) if one.folder is None else one.folder.path.resolve(), one.questions)
-    return (*found.values(), *(() if asked is None else (asked,)))
+        sources.setdefault(id(one.questions) if one.folder is None else one.folder.path.resolve(), one.questions)
+    return (*sources.values(), *(() if asked is None else (asked,)))
 
 
 def target_in_words(benchmark: Benchmark, question: Question) -> str:

@@ -102,10 +102,10 @@ def refuse_other(place: Path) -> None:
 
 def _is_report(place: Path) -> bool:
     try:
-        found = json.loads((place / MARKER).read_bytes())
+        marker = json.loads((place / MARKER).read_bytes())
     except (OSError, ValueError):
         return False
-    return isinstance(found, dict) and found.get("report") == "hybrid"
+    return isinstance(marker, dict) and marker.get("report") == "hybrid"
 
 
 def _check_keys(pages: Pages) -> None:

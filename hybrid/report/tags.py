@@ -44,13 +44,13 @@ def read_tags(path: Path) -> tuple[Tag, ...]:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not a text in UTF-8 ({error})") from error
-    found: dict[Tag, str] = {}
+    tags: dict[Tag, str] = {}
     for row, where in _json_rows(text, path):
         tag = _tag(row, where)
-        first = found.setdefault(tag, where)
+        first = tags.setdefault(tag, where)
         if first != where:
             raise DataError(f"{where}: the same as {first.removeprefix(f'{path}, ')}")
-    return tuple(found)
+    return tuple(tags)
 
 
 def _json_rows(text: str, path: Path) -> Iterator[tuple[Mapping[str, Any], str]]:

@@ -1,4 +1,4 @@
-"""The results of an ablation: each of its runs against the full menu, and each tool alone against none.
+"""The results of an ablation: each of its runs against all tools, and each tool alone against none.
 
     report = ablation_at(Path("runs/ablation"))
     print(report)                    # the tables of `hybrid ablate --report runs/ablation`
@@ -34,8 +34,6 @@ from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
 from hybrid.types import Json
 
-LEVEL = 0.05
-"""A difference is called shown where its adjusted p value is below."""
 COVER = (
     "Where two tools tell the same, leaving out one of them changes nothing: a tool that is not missed may still help."
 )
@@ -45,7 +43,7 @@ SHARED_OUT = "One tool at a time tells nothing of what tools do together, and gi
 
 @dataclass(frozen=True)
 class AblatedRun:
-    """One run of an ablation, its solver called by what is left of the menu (`without depth`)."""
+    """One run of an ablation, its solver named after the tools offered (`without depth`)."""
 
     variant: Variant
     scored: Scored
@@ -58,7 +56,7 @@ class AblatedRun:
 
 @dataclass(frozen=True, repr=False)
 class AblationReport(Report):
-    """The runs of an ablation, the full menu first."""
+    """The runs of an ablation, all tools first."""
 
     folder: Path
     solver: str
@@ -68,7 +66,7 @@ class AblationReport(Report):
 
     @property
     def full(self) -> AblatedRun:
-        """The run with the whole menu."""
+        """The run that offers all tools."""
         return self.runs[0]
 
     @property
@@ -88,7 +86,7 @@ class AblationReport(Report):
 
     @cached_property
     def against_full(self) -> ComparisonReport:
-        """The runs that lack one tool, or all of them, against the full menu."""
+        """The runs that lack one tool, or all of them, against all tools."""
         most = len(self.full.variant.tools_offered) - 1
         return self._against(self.full, [run for run in self.runs if len(run.variant.tools_offered) in (0, most)])
 
@@ -106,7 +104,7 @@ class AblationReport(Report):
 
     @property
     def comparisons(self) -> tuple[ComparisonReport, ...]:
-        """Against the full menu, then against none."""
+        """Against all tools, then against none."""
         return tuple(filter(None, (self.against_full, self.against_none)))
 
     @property
@@ -116,9 +114,9 @@ class AblationReport(Report):
 
     def tables(self) -> tuple[Table, ...]:
         """Each set of left-out tools against all tools with the conclusion, then one tool against none."""
-        found = [table for report in self.comparisons for table in headline_tables(report.comparison)]
-        first = replace(found[0], notes=(*self.conclusion(), *found[0].notes))
-        return (first, *found[1:])
+        tables = [table for report in self.comparisons for table in headline_tables(report.comparison)]
+        first = replace(tables[0], notes=(*self.conclusion(), *tables[0].notes))
+        return (first, *tables[1:])
 
     def render(self, form: str = "text") -> str:
         """The tables; as csv one number a line, with the columns of `hybrid compare --csv`."""
@@ -172,7 +170,7 @@ class AblationReport(Report):
             if run.scored.open
         ]
         shared = (SHARED_OUT,) if len(self.runs) > 1 else ()
-        return (*self._said_of_missing(), *self._said_of_single(), *waiting, *shared)
+        return (*self._on_missing(), *self._on_single(), *waiting, *shared)
 
     def _differences(self, report: ComparisonReport) -> list[Result]:
         """The paired differences of the headline metric over all tasks."""
@@ -185,58 +183,54 @@ class AblationReport(Report):
             and not row.detail
         ]
 
-    def _said_of_missing(self) -> list[str]:
+    def _on_missing(self) -> list[str]:
         """The differences of leaving out all tools, then each one."""
         rows = {row.b: row for row in self._differences(self.against_full)}
         without = [
             run for run in self.runs if len(run.variant.tools_offered) == len(self.full.variant.tools_offered) - 1
         ]
-        said = []
+        sentences = []
         none = rows.get(next((run.name for run in self.runs if not run.variant.tools_offered), ""))
         if none is not None and none.p_holm is not None:
-            opening = "Without any tool" if _is_shown(none) else NOT_SHOWN
-            said.append(f"{opening} {_change(none)}.")
-        own = [
+            opening = "Without any tool" if none.holds else NOT_SHOWN
+            sentences.append(f"{opening} {_change(none)}.")
+        of_one_tool = [
             (self._missing(run), rows[run.name]) for run in without if run.variant.tools_offered and run.name in rows
         ]
-        said += self._said_each(own, "Without {tool}", "No single tool's absence changes")
-        if own:
-            said.append(COVER + ("" if self.against_none else ALONE))
-        return said
+        sentences += self._on_each(of_one_tool, "Without {tool}", "No single tool's absence changes")
+        if of_one_tool:
+            sentences.append(COVER + ("" if self.against_none else ALONE))
+        return sentences
 
     def _missing(self, run: AblatedRun) -> str:
         return next(name for name in self.full.variant.tools_offered if name not in run.variant.tools_offered)
 
-    def _said_of_single(self) -> list[str]:
+    def _on_single(self) -> list[str]:
         if self.against_none is None:
             return []
         tools_offered_by = {run.name: run.variant.tools_offered for run in self.runs}
-        own = [(tools_offered_by[row.b][0], row) for row in self._differences(self.against_none)]
-        return self._said_each(own, "Against no tool, with {tool} alone", "No tool alone changes")
+        of_one_tool = [(tools_offered_by[row.b][0], row) for row in self._differences(self.against_none)]
+        return self._on_each(of_one_tool, "Against no tool, with {tool} alone", "No tool alone changes")
 
-    def _said_each(self, rows: Sequence[tuple[str, Result]], opening: str, nothing: str) -> list[str]:
+    def _on_each(self, rows: Sequence[tuple[str, Result]], opening: str, nothing: str) -> list[str]:
         """A sentence for each tool whose difference is shown, and one for all others together."""
         tested = sorted(
             ((tool, row) for tool, row in rows if row.p_holm is not None), key=lambda one: one[1].value or 0
         )
-        said = [f"{opening.format(tool=tool)} {_change(row)}." for tool, row in tested if _is_shown(row)]
-        open_ = [row for _, row in tested if not _is_shown(row)]
+        sentences = [f"{opening.format(tool=tool)} {_change(row)}." for tool, row in tested if row.holds]
+        open_ = [row for _, row in tested if not row.holds]
         if open_:
-            if said:
+            if sentences:
                 nothing = (
                     f"Of the other {len(open_)} none changes" if len(open_) > 1 else "The other one does not change"
                 )
-            said.append(f"{nothing} {self.metric} measurably on {open_[0].n} questions: {_reach(open_)}.")
+            sentences.append(f"{nothing} {self.metric} measurably on {open_[0].n} questions: {_reach(open_)}.")
         if len(tested) < len(rows):
-            said.append(f"{len(rows) - len(tested)} of {len(rows)} differences could not be tested.")
-        return said
+            sentences.append(f"{len(rows) - len(tested)} of {len(rows)} differences could not be tested.")
+        return sentences
 
 
 NOT_SHOWN = "That the tools together change anything is not shown: without any"
-
-
-def _is_shown(row: Result) -> bool:
-    return row.p_holm is not None and row.p_holm < LEVEL
 
 
 def _change(row: Result) -> str:
@@ -260,7 +254,7 @@ def ablation_at(folder: Path, solver: str | None = None, options: TableArguments
         options: those of `hybrid compare` that say how is scored and what is reported.
 
     Raises:
-        UsageError: there is no run with the full menu, or one of the others was asked otherwise than by its menu.
+        UsageError: there is no run with all tools, or one of the others differs from it in more than its tools.
         DataError: a file that cannot be used.
     """
     options = options or {}
@@ -270,7 +264,7 @@ def ablation_at(folder: Path, solver: str | None = None, options: TableArguments
     identity = RunFolder(full).manifest["identity"]
     refuse_hidden(load("hybrid.benchmarks", identity["benchmark"]), identity["split"])
     name = solver or _only_solver(RunFolder(full))
-    found = []
+    runs = []
     for variant in ablation(identity.get("tools_offered") or (), add_one=True).variants:
         run = RunFolder(folder / variant.name)
         if not (run.path / MANIFEST).is_file():
@@ -278,11 +272,11 @@ def ablation_at(folder: Path, solver: str | None = None, options: TableArguments
         _refuse_other(run, {**identity, "tools_offered": list(variant.tools_offered)}, full)
         if name in run.solvers() and run.finished(name):
             (scored,) = scored_at(run.path / name, options)
-            found.append(AblatedRun(variant, replace(scored, solver=variant.words)))
-    if not found or found[0].variant.name != FULL:
+            runs.append(AblatedRun(variant, replace(scored, solver=variant.words)))
+    if not runs or runs[0].variant.name != FULL:
         raise UsageError(f"{full} has no answer of {name!r} yet: there is nothing to compare with")
     compared = ComparisonOptions(options.get("by"), allow_failed=options.get("allow_failed", False))
-    return AblationReport(folder, name, tuple(found), compared)
+    return AblationReport(folder, name, tuple(runs), compared)
 
 
 def _only_solver(run: RunFolder) -> str:
@@ -299,6 +293,6 @@ def _refuse_other(run: RunFolder, identity: Mapping[str, Json], full: Path) -> N
     changes = difference(dict(identity), run.manifest["identity"])
     if changes:
         raise UsageError(
-            f"{run.path} is not a run of this ablation; next to {full} it differs in more than its menu:\n  "
+            f"{run.path} is not a run of this ablation; next to {full} it differs in more than the tools offered:\n  "
             + "\n  ".join(changes)
         )

@@ -52,12 +52,12 @@ AS_TABLES = ScoreOptions(abstain="chance")
 
 @dataclass(frozen=True)
 class CountedAnswer:
-    """One scored answer of a witness."""
+    """One scored answer of a tool or of the MLLM."""
 
     unit: str
     key: Key
     confidence: float | None
-    """As it was stated, 0..1; None where the witness says nothing of this answer."""
+    """As it was stated, 0..1; None where none was stated."""
     score: float
     """1 right, 0 wrong, of a graded answer what it is worth, 0..1."""
     claimed: AnswerConfidence
@@ -66,12 +66,12 @@ class CountedAnswer:
 
 
 def cases(folder: RunFolder) -> tuple[CountedAnswer, ...]:
-    """Every testimony in a run, and the MLLM's own answers, each counted once a question and prompt."""
+    """Every specialist answer in a run, and the MLLM's own answers, each counted once a question and prompt."""
     manifest = folder.manifest
     benchmark: Benchmark = load("hybrid.benchmarks", manifest["identity"]["benchmark"])
     refuse_hidden(benchmark, manifest["identity"]["split"])
     questions = folder.questions()
-    found: dict[tuple[str, Key, bytes], CountedAnswer] = {}
+    by_key: dict[tuple[str, Key, bytes], CountedAnswer] = {}
     for solver in folder.solvers():
         alone = tally(folder, benchmark, solver, questions, AS_TABLES).scores if solver == MODEL_SOLVER else ()
         scores = {score.id: score for score in alone}
@@ -81,12 +81,12 @@ def cases(folder: RunFolder) -> tuple[CountedAnswer, ...]:
                 continue
             if attempt.id in scores:
                 for case in _model_case(benchmark, question, attempt, scores[attempt.id]):
-                    found.setdefault((attempt.id, case.key, b""), case)
+                    by_key.setdefault((attempt.id, case.key, b""), case)
             for exchange in attempt.exchanges:
                 prompt = to_json(Prompt, exchange.prompt)
                 for case in _cases(benchmark, question, attempt, exchange):
-                    found.setdefault((attempt.id, case.key, prompt), case)
-    return tuple(found.values())
+                    by_key.setdefault((attempt.id, case.key, prompt), case)
+    return tuple(by_key.values())
 
 
 def worth(benchmark: Benchmark, score: Score) -> float | None:
@@ -113,41 +113,49 @@ def _model_case(benchmark: Benchmark, question: Question, attempt: Attempt, scor
 
 
 def _cases(benchmark: Benchmark, question: Question, attempt: Attempt, exchange: Exchange) -> Iterator[CountedAnswer]:
-    """The testimonies given in one ask."""
+    """The specialist answers given in one ask."""
     for step in exchange.reply.steps:
-        said = step.data.get("specialist_answer")
-        heard = _as_reply(question, attempt, exchange, said) if isinstance(said, Mapping) else None
-        if not isinstance(said, Mapping) or heard is None:
+        specialist_answer = step.data.get("specialist_answer")
+        heard = (
+            _as_reply(question, attempt, exchange, specialist_answer)
+            if isinstance(specialist_answer, Mapping)
+            else None
+        )
+        if not isinstance(specialist_answer, Mapping) or heard is None:
             continue
         value = worth(benchmark, benchmark.score(question, heard, OPTIONS))
-        confidence = said["confidence"]
+        confidence = specialist_answer["confidence"]
         if value is not None and isinstance(confidence, int | float):
-            key = (str(said["tool"]), str(said["backend"]), exchange.prompt.route)
+            key = (str(specialist_answer["tool"]), str(specialist_answer["backend"]), exchange.prompt.route)
             guess = benchmark.card.prior_accuracy.guess(exchange.prompt)
-            claimed = _claimed(said, exchange.prompt, float(confidence), guess)
+            claimed = _claimed(specialist_answer, exchange.prompt, float(confidence), guess)
             yield CountedAnswer(question.unit, key, float(confidence), value, claimed)
 
 
-def _claimed(said: Mapping[str, Json], prompt: Prompt, confidence: float, guess: float) -> AnswerConfidence:
-    """The testimony as a witness before anything was measured, as the arbiter takes it."""
-    tool: Tool = load("tools", str(said["tool"]))
+def _claimed(
+    specialist_answer: Mapping[str, Json], prompt: Prompt, confidence: float, guess: float
+) -> AnswerConfidence:
+    """The confidence in a specialist answer before anything is measured, as the arbiter takes it."""
+    tool: Tool = load("tools", str(specialist_answer["tool"]))
     stated = None if prompt.kind is Kind.SCANPATH else confidence
-    return claimed_by(tool, str(said["backend"]), stated, guess, on_card=said.get("on_card") is True)
+    return claimed_by(
+        tool, str(specialist_answer["backend"]), stated, guess, on_card=specialist_answer.get("on_card") is True
+    )
 
 
 def _as_reply(
-    question: Question, attempt: Attempt, exchange: Exchange, said: Mapping[str, Json]
+    question: Question, attempt: Attempt, exchange: Exchange, specialist_answer: Mapping[str, Json]
 ) -> tuple[Exchange, ...] | None:
-    """The exchanges by which a testimony is scored; None where it answers something other than the question.
+    """The exchanges by which a specialist answer is scored; None where it answers something other than the question.
 
-    The testimony replaces the reply, and other asks of the same choices are left out: a benchmark that counts
+    The specialist answer replaces the reply, and other asks of the same choices are left out: a benchmark that counts
     the best of several (ActiView's any view) shall see this one alone. Where the ask offers a part of the choices
-    under other letters (MM-SAP's second pass), the testimony is put in the letters of the question.
+    under other letters (MM-SAP's second pass), the answer is put in the letters of the question.
     """
     if not _same_ask(question, exchange.prompt):
-        letter = _letter_in(question, exchange.prompt, said.get("letter"))
+        letter = _letter_in(question, exchange.prompt, specialist_answer.get("letter"))
         return None if letter is None else (Exchange(exchange.prompt, Reply(f"Answer: ({letter})")),)
-    heard = Exchange(exchange.prompt, Reply(str(said["answer"])))
+    heard = Exchange(exchange.prompt, Reply(str(specialist_answer["answer"])))
     return tuple(
         heard if other is exchange else other
         for other in attempt.exchanges
@@ -188,26 +196,29 @@ def write_trust(folder: RunFolder, out: Path, folds: int) -> tuple[CountedAnswer
             f"{folder.path} was run with --tool-output {identity['tool_output']}: what it counts is not what the tools "
             f"can do; calibrate a run with --tool-output {REAL}"
         )
-    found = cases(folder)
-    if not found:
-        raise UsageError(f"{folder.path} holds no testimony: run the specialist or the arbiter in it first")
+    counted_answers = cases(folder)
+    if not counted_answers:
+        raise UsageError(f"{folder.path} holds no specialist answers: run the specialist or the arbiter in it first")
     rows: list[Json] = [
-        [written(key, each) for key, each in measurements(case for case in found if fold_of(case.unit, folds) != fold)]
+        [
+            written(key, each)
+            for key, each in measurements(case for case in counted_answers if fold_of(case.unit, folds) != fold)
+        ]
         for fold in range(folds)
     ]
     with writing(out):
-        write_redacted(out, trust_content(measured(manifest, found), rows))
-    return found
+        write_redacted(out, trust_content(measured(manifest, counted_answers), rows))
+    return counted_answers
 
 
-def measured(manifest: Mapping[str, Any], found: Sequence[CountedAnswer]) -> Measured:
+def measured(manifest: Mapping[str, Any], answers: Sequence[CountedAnswer]) -> Measured:
     """The model, tools and data that a run's cases were measured with, from its manifest.
 
     Raises:
         UsageError: two solvers of the run were given findings of a tool by different backends or code.
     """
     identity, solvers = manifest["identity"], manifest["solvers"].values()
-    counted = {case.key[:2] for case in found}
+    counted = {case.key[:2] for case in answers}
     relied = _with_needs({tool for tool, _ in counted - {MODEL}})
     tools: dict[str, Json] = {}
     for name, facts in (entry for solver in solvers for entry in solver.get("tools", {}).items()):
@@ -227,23 +238,23 @@ def measured(manifest: Mapping[str, Any], found: Sequence[CountedAnswer]) -> Mea
 
 def _with_needs(tools: Collection[str]) -> frozenset[str]:
     """The tools, and those whose findings they are given."""
-    found: set[str] = set()
+    names: set[str] = set()
     waiting = list(tools)
     while waiting:
         name = waiting.pop()
-        if name in found:
+        if name in names:
             continue
-        found.add(name)
+        names.add(name)
         tool: Tool = load("tools", name)
         needs = [*tool.card.needs, *(need for backend in tool.card.backends for need in backend.needs)]
         waiting += [need.tool for need in needs]
-    return frozenset(found)
+    return frozenset(names)
 
 
-def measurements(found: Iterable[CountedAnswer]) -> tuple[tuple[Key, Measurement], ...]:
+def measurements(answers: Iterable[CountedAnswer]) -> tuple[tuple[Key, Measurement], ...]:
     """The measurement of each tool or MLLM on each route, sorted by their names."""
     by_key: dict[Key, list[CountedAnswer]] = defaultdict(list)
-    for case in found:
+    for case in answers:
         by_key[case.key].append(case)
     return tuple((key, (_of_model if key[:2] == MODEL else _of_tool)(by_key[key])) for key in sorted(by_key))
 

@@ -122,13 +122,13 @@ class Guesser:
             DataError, UsageError: the question cannot be scored.
         """
         if question.kind is Kind.SCANPATH:
-            return self._found(question)
+            return self._guess(question)
         key = _scored_by(question)
         if key not in self._known:
-            self._known[key] = self._found(question)
+            self._known[key] = self._guess(question)
         return self._known[key]
 
-    def _found(self, question: Question) -> Guess:
+    def _guess(self, question: Question) -> Guess:
         listed = self._listed(question)
         if listed is not None:
             return Guess(listed, exact=True)
@@ -140,8 +140,8 @@ class Guesser:
         open_: list[tuple[tuple[str, ...], float]] = [((), 1.0)]
         ends: list[End] = []
         while open_:
-            said, probability = open_.pop()
-            asked = self._follow(question, said)
+            replies, probability = open_.pop()
+            asked = self._follow(question, replies)
             if not isinstance(asked, Prompt):
                 ends.append(End(probability, self._benchmark.score(question, asked, self._options)))
                 continue
@@ -149,12 +149,12 @@ class Guesser:
             if answers is None or len(ends) + len(open_) + len(answers) > MOST_ENDS:
                 return None
             # The last is followed first: in this order they come out as they are offered.
-            open_ += [((*said, answer), probability * share) for answer, share in reversed(answers)]
+            open_ += [((*replies, answer), probability * share) for answer, share in reversed(answers)]
         return tuple(ends)
 
-    def _follow(self, question: Question, said: Sequence[str]) -> Prompt | tuple[Exchange, ...]:
+    def _follow(self, question: Question, replies: Sequence[str]) -> Prompt | tuple[Exchange, ...]:
         """The dialogue as it goes with these replies: all of it, or the first prompt that none of them answers."""
-        left = iter(said)
+        left = iter(replies)
 
         async def ask(prompt: Prompt) -> Reply:
             text = next(left, None)
@@ -239,19 +239,19 @@ def metrics_of_a_guess(
         for name, metric in at_expected.items()
         if name in affine and drawn_clusters.isdisjoint(cell.cluster for cell in metric.cells)
     }
-    found = {name: Expected(metric.value) for name, metric in at_expected.items() if metric.value is not None}
+    by_name = {name: Expected(metric.value) for name, metric in at_expected.items() if metric.value is not None}
     if len(exact) == len(at_expected):
-        return found
+        return by_name
     drawn = _whole_draws(benchmark, questions, guesses)
     for name in at_expected.keys() - exact:
         values = [draw[name] for draw in drawn if draw.get(name) is not None]
         if len(values) > 1:
             # Draws that are used once each have the expected scores as their mean.
-            mean = found[name].value if name in affine else fmean(values)
-            found[name] = Expected(mean, stdev(values) / math.sqrt(len(values)))
+            mean = by_name[name].value if name in affine else fmean(values)
+            by_name[name] = Expected(mean, stdev(values) / math.sqrt(len(values)))
         else:
-            del found[name]
-    return {name: found[name] for name in names if name in found}
+            del by_name[name]
+    return {name: by_name[name] for name in names if name in by_name}
 
 
 def _whole_draws(
@@ -260,7 +260,7 @@ def _whole_draws(
     """Every metric of several draws of all questions: as many as there are draws of one that cannot be listed."""
     enough = max(FEWEST_WHOLE, min(MOST_WHOLE, ALL_WHOLE // max(1, len(questions))))
     count = min((len(guess.ends) for guess in guesses if not guess.exact), default=enough)
-    found = []
+    runs = []
     for number in range(count):
         rng = random.Random(f"whole/{number}")
         scores = [
@@ -268,8 +268,8 @@ def _whole_draws(
             for question, guess in zip(questions, guesses, strict=True)
         ]
         metrics = benchmark.summarise(scores)
-        found.append({metric.name: metric.value for metric in metrics if metric.value is not None})
-    return found
+        runs.append({metric.name: metric.value for metric in metrics if metric.value is not None})
+    return runs
 
 
 def _one(guess: Guess, rng: random.Random) -> Score:
@@ -318,10 +318,10 @@ def _affine(benchmark: Benchmark, questions: Sequence[Question], guesses: Sequen
 
 def _unlike(ends: Sequence[End]) -> list[End]:
     """The ends with those as one that have the same verdict, values and outcome."""
-    found: dict[object, End] = {}
+    distinct: dict[object, End] = {}
     for end in ends:
         score = end.score
         same = (score.correct, score.outcome, score.answer is None, tuple(sorted(score.values.items())))
-        before = found[same].probability if same in found else 0.0
-        found[same] = End(before + end.probability, score)
-    return list(found.values())
+        before = distinct[same].probability if same in distinct else 0.0
+        distinct[same] = End(before + end.probability, score)
+    return list(distinct.values())

@@ -131,13 +131,13 @@ def compare(solvers: Sequence[Scored], options: ComparisonOptions | None = None)
 
 def _all_pairs(solvers: Sequence[Scored]) -> list[SolverPair]:
     """Every two solvers but later repetitions, which are no contestants of their own: `spread.py` tells of them."""
-    first = {_told_apart_by(one) for one in solvers if number_of(one.recorded) == 1}
-    own = [one for one in solvers if number_of(one.recorded) == 1 or _told_apart_by(one) not in first]
-    ordered = sorted(own, key=_rank)
+    first = {_repeated_as(one) for one in solvers if number_of(one.recorded) == 1}
+    compared = [one for one in solvers if number_of(one.recorded) == 1 or _repeated_as(one) not in first]
+    ordered = sorted(compared, key=_rank)
     return [SolverPair(a.solver, b.solver) for a, b in itertools.combinations(ordered, 2)]
 
 
-def _told_apart_by(scored: Scored) -> tuple[Path | None, str]:
+def _repeated_as(scored: Scored) -> tuple[Path | None, str]:
     """A key that all repetitions of a solver share."""
     return (scored.folder.path if scored.folder else None, word_of(scored.recorded))
 
@@ -189,7 +189,7 @@ def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, .
     tell them apart.
     """
     several, tools_offered_by = len(set(map(model_of, solvers)) - {None}) > 1, tools_words(solvers)
-    own = [
+    additions = [
         "; ".join(
             (
                 *_model_words(one, several=several),
@@ -200,7 +200,7 @@ def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, .
         )
         for one, tools_offered in zip(solvers, tools_offered_by, strict=True)
     ]
-    named = [f"{one.solver} [{label}]" if label else one.solver for one, label in zip(solvers, own, strict=True)]
+    named = [f"{one.solver} [{label}]" if label else one.solver for one, label in zip(solvers, additions, strict=True)]
     count = Counter(named)
     named = [f"{name} ({origin})" if count[name] > 1 else name for name, origin in zip(named, origins, strict=True)]
     count, seen = Counter(named), Counter[str]()

@@ -191,16 +191,16 @@ class _Conclusion:
         """Of whom the solver with the highest value is ahead after adjustment over every tested pair."""
         pairs = [self._rows.pair(self._found.named(pair.a), self._found.named(pair.b)) for pair in self._found.pairs]
         tested = [pair.rows[0] for pair in pairs if pair.rows and pair.rows[0].p_holm is not None]
-        own = [
+        of_best = [
             turned(row, (row.b, row.a) if row.a == best else (row.a, row.b)) for row in tested if best in (row.a, row.b)
         ]
-        if not own:
+        if not of_best:
             notes = [row.note for pair in pairs for row in pair.rows if row.note and best in (row.a, row.b)]
             yield _said(
                 "ahead.untested", why=next(iter(notes), "no pair of it was chosen, or they share too few questions")
             )
             return
-        shown = [row for row in own if row.holds and (row.low or 0.0) > 0]
+        shown = [row for row in of_best if row.holds and (row.low or 0.0) > 0]
         shown.sort(key=lambda row: -(row.value or 0.0))
         parts = _listed([f"{clipped(row.a, NAME_WIDTH)} by {size_of(row)} ({ends_of(row)})" for row in shown])
         yield _said("ahead.some" if shown else "ahead.none", tests=_tests(len(tested)), parts=parts)
@@ -307,8 +307,8 @@ def _several(pairs: Sequence[HeadlinePair], words: tuple[str, str]) -> tuple[str
             kinds[words[0] if row.low > 0 else words[1]].append(f"{name} {_signed(row)}")
         else:
             kinds["no difference shown for"].append(name)
-    said = "; ".join(f"{kind} {_listed(names)}" for kind, names in kinds.items() if names)
-    return said, sum(row.p is not None for row in ready)
+    parts = "; ".join(f"{kind} {_listed(names)}" for kind, names in kinds.items() if names)
+    return parts, sum(row.p is not None for row in ready)
 
 
 def _command(group: ComparisonGroup) -> str:

@@ -134,11 +134,13 @@ class ConclusionRows:
     def pair(self, a: Scored, b: Scored) -> HeadlinePair:
         """The headline difference of two solvers, whichever of them is the first of the tested pair."""
         names = (a.solver, b.solver)
-        own = [turned(row, names) for row in self.of("differences") if {row.a, row.b} == set(names) and not row.group]
-        metric = next((row.metric for row in own if row.quantity == "helped"), None)
-        own = [row for row in own if row.metric == metric]
-        count = {row.quantity: row for row in own if row.unit == "questions"}
-        values = {row.quantity: row.value for row in own}
+        differences = [
+            turned(row, names) for row in self.of("differences") if {row.a, row.b} == set(names) and not row.group
+        ]
+        metric = next((row.metric for row in differences if row.quantity == "helped"), None)
+        differences = [row for row in differences if row.metric == metric]
+        count = {row.quantity: row for row in differences if row.unit == "questions"}
+        values = {row.quantity: row.value for row in differences}
         judged = [turned(row, names) for row in self.of("helped") if {row.a, row.b} == set(names)]
         right = None
         if judged:
@@ -147,7 +149,7 @@ class ConclusionRows:
         return HeadlinePair(
             a,
             b,
-            tuple(row for row in own if row.quantity == "difference"),
+            tuple(row for row in differences if row.quantity == "difference"),
             (values.get("value a"), values.get("value b")),
             (right[0], right[1]) if right else None,
             (count_of(count.get("none a")), count_of(count.get("none b"))),

@@ -161,11 +161,11 @@ async def ask_judge(model: ChatModel, unread_reply: UnreadReply) -> ReplyReading
     text = judge_prompt(unread_reply.exchange, read_texts(TEXTS))
     # The judge's calls are not the question's own: recordings of the run must not answer them.
     call = CallKey(f"judge/{unread_reply.id}", unread_reply.ask, 0, prompt_sha256(text))
-    said = (await model.chat([user_message([text])], (), call)).text
+    text_of_judge = (await model.chat([user_message([text])], (), call)).text
     prompt = unread_reply.exchange.prompt
-    letter = answer_in(said, prompt.kind, prompt.choices)
+    letter = answer_in(text_of_judge, prompt.kind, prompt.choices)
     return ReplyReading(
-        unread_reply.id, unread_reply.ask, letter, model.name, said, reply_sha256(unread_reply.exchange)
+        unread_reply.id, unread_reply.ask, letter, model.name, text_of_judge, reply_sha256(unread_reply.exchange)
     )
 
 
@@ -193,10 +193,10 @@ def _options(kind: Kind, choices: Sequence[str]) -> str:
 def answer_in(text: str, kind: Kind, choices: Sequence[str]) -> str | None:
     """The answer in a judge's text, any text: its last line "Answer: ...", else the whole; None for none."""
     lines = [line for line in normalise(text).splitlines() if line.casefold().startswith("answer:")]
-    said = lines[-1].partition(":")[2] if lines else text
-    if bare(said) == "none":
+    answer = lines[-1].partition(":")[2] if lines else text
+    if bare(answer) == "none":
         return None
-    value = parse(said, kind, choices).value
+    value = parse(answer, kind, choices).value
     return None if value is None else str(value)
 
 

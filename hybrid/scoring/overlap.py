@@ -108,14 +108,14 @@ class Overlap:
     def metrics(self, rule: Abstain) -> dict[str, tuple[Metric, ...]]:
         """By name every metric that all solvers have, of each solver."""
         questions = self.questions
-        found = [
+        metrics = [
             {m.name: m for m in summary(self.benchmark, questions, [row.scores[place] for row in self.rows[rule]])}
             for place in range(len(self.solvers))
         ]
         return {
-            name: tuple(one[name] for one in found)
-            for name in found[0]
-            if all(name in one and one[name].cells for one in found)
+            name: tuple(one[name] for one in metrics)
+            for name in metrics[0]
+            if all(name in one and one[name].cells for one in metrics)
         }
 
     @property
@@ -148,8 +148,8 @@ class Overlap:
         if max(self.failed_share, whole.failed_share) > FAILED_SHARE and not allow_failed:
             return "failed"
         units = {cell.cluster for cell in metrics[0].cells}
-        own = [row for row in self.rows[PLAIN] if row.first.unit in units and not row.first.outcome.failed]
-        if any(all(row.scores[place].answer is None for row in own) for place in range(len(self.solvers))):
+        counted = [row for row in self.rows[PLAIN] if row.first.unit in units and not row.first.outcome.failed]
+        if any(all(row.scores[place].answer is None for row in counted) for place in range(len(self.solvers))):
             return "unanswered"
         places = [{(cell.cluster, cell.stratum) for cell in metric.cells} for metric in metrics]
         return None if all(one == places[0] for one in places) else "units"
@@ -157,8 +157,8 @@ class Overlap:
     def at(self, places: Sequence[int]) -> Overlap:
         """The questions at these places of `rows`."""
         rows = {rule: tuple(self.rows[rule][place] for place in places) for rule in RULES}
-        own = {row.first.id for row in rows[PLAIN]}
-        return replace(self, rows=rows, lost=self.lost & own, missing=self.missing & own)
+        ids = {row.first.id for row in rows[PLAIN]}
+        return replace(self, rows=rows, lost=self.lost & ids, missing=self.missing & ids)
 
     @property
     def questions(self) -> AnyQuestions:

@@ -77,8 +77,8 @@ def check_same(name_a: str, a: tuple[Data, Questions], name_b: str, b: tuple[Dat
         return
     shared = [identity for identity in of_a if identity in of_b]
     strict = data_a.generated != data_b.generated
-    found = {identity: unlike(of_a[identity], of_b[identity], strict=strict) for identity in shared}
-    different = {identity: part for identity, part in found.items() if part}
+    differences = {identity: unlike(of_a[identity], of_b[identity], strict=strict) for identity in shared}
+    different = {identity: part for identity, part in differences.items() if part}
     if different:
         identity, part = next(iter(different.items()))
         raise UsageError(

@@ -48,15 +48,15 @@ def published_tables(cells: Sequence[Published]) -> tuple[Table, ...]:
     A second row of the same name in one table stays a row of its own. What limits comparison is noted below, numbered:
     the number is at the name where it holds for the whole row, else at the cell.
     """
-    found: list[Table] = []
+    tables: list[Table] = []
     for source in dict.fromkeys(cell.source for cell in cells):
         inside = [cell for cell in cells if cell.source == source]
         heads = list(dict.fromkeys((cell.metric, cell.split) for cell in inside))
         blocks = [heads[start : start + WIDEST] for start in range(0, len(heads), WIDEST)]
         for number, block in enumerate(blocks, 1):
             part = f", part {number} of {len(blocks)}" if len(blocks) > 1 else ""
-            found.append(_block(f"published, {source}{part}", inside, block))
-    return tuple(found)
+            tables.append(_block(f"published, {source}{part}", inside, block))
+    return tuple(tables)
 
 
 def _block(title: str, cells: Sequence[Published], heads: Sequence[Head]) -> Table:
@@ -81,15 +81,15 @@ def _block(title: str, cells: Sequence[Published], heads: Sequence[Head]) -> Tab
 
 def _rows(cells: Sequence[Published]) -> list[dict[Head, Published]]:
     """The cells by row; a cell that would be in a row twice begins another."""
-    found: list[tuple[str, dict[Head, Published]]] = []
+    lines: list[tuple[str, dict[Head, Published]]] = []
     for cell in cells:
         head = (cell.metric, cell.split)
-        free = next((row for who, row in found if who == cell.who and head not in row), None)
+        free = next((row for who, row in lines if who == cell.who and head not in row), None)
         if free is None:
-            found.append((cell.who, {head: cell}))
+            lines.append((cell.who, {head: cell}))
         else:
             free[head] = cell
-    return [row for _, row in found]
+    return [row for _, row in lines]
 
 
 def _shown(cell: Published | None, decimals: int, note: str | None, notes: dict[str, int]) -> str:

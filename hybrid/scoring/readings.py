@@ -50,18 +50,18 @@ def read_readings(path: Path) -> Readings:
     Raises:
         DataError: a line that is none.
     """
-    found: dict[tuple[str, int], ReplyReading] = {}
+    readings: dict[tuple[str, int], ReplyReading] = {}
     for reading in read_lines(path, ReplyReading):
-        found.setdefault((reading.id, reading.ask), reading)
-    return found
+        readings.setdefault((reading.id, reading.ask), reading)
+    return readings
 
 
 def can_be_judged(exchange: Exchange) -> bool:
     """Whether somebody said something to an ask whose answers can be listed: an empty reply is never judged."""
     prompt, reply = exchange.prompt, exchange.reply
     offered = prompt.kind not in (Kind.CHOICE, Kind.ORDER) or bool(prompt.choices)
-    said = reply.outcome in (Outcome.ANSWERED, Outcome.UNPARSED) and bool(reply.text.strip())
-    return prompt.kind in JUDGED and offered and said
+    has_text = reply.outcome in (Outcome.ANSWERED, Outcome.UNPARSED) and bool(reply.text.strip())
+    return prompt.kind in JUDGED and offered and has_text
 
 
 def unread(exchange: Exchange) -> bool:

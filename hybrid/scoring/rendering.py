@@ -152,14 +152,14 @@ class _Quantity:
 
 def _quantities(section: Section, rows: Sequence[Result], first: Scored) -> list[_Quantity]:
     """The quantities in the order of the rows; of one under both rules, the other has its value only."""
-    found = []
+    quantities = []
     rules = {row.none for row in rows if row.none}
     for name, none in dict.fromkeys((row.quantity, row.none) for row in rows):
-        own = [row for row in rows if (row.quantity, row.none) == (name, none)]
-        extras = [] if none not in ("", first.abstain) else list(_extras(own))
+        members = [row for row in rows if (row.quantity, row.none) == (name, none)]
+        extras = [] if none not in ("", first.abstain) else list(_extras(members))
         heading = f"{name}, none = {none}" if none and len(rules) > 1 else name
-        found.append(_Quantity(section, name, none, (heading, *(NAMED[extra] for extra in extras)), tuple(extras)))
-    return sorted(found, key=lambda one: one.none not in ("", first.abstain))
+        quantities.append(_Quantity(section, name, none, (heading, *(NAMED[extra] for extra in extras)), tuple(extras)))
+    return sorted(quantities, key=lambda one: one.none not in ("", first.abstain))
 
 
 def _extras(rows: Sequence[Result]) -> Iterator[str]:
@@ -205,14 +205,14 @@ def _wide(
 def _long(
     section: Section, heads: Sequence[Column], shown: Sequence[str], rows: Sequence[Result], rule: str, notes: _Notes
 ) -> tuple[list[Column], list[tuple[str, ...]]]:
-    own = [row for row in rows if row.none in ("", rule)]
+    shown_rows = [row for row in rows if row.none in ("", rule)]
     others = {_of(row, shown): row for row in rows if row.none not in ("", rule)}
-    extras, other = list(_extras(own)), next((row.none for row in others.values()), "")
+    extras, other = list(_extras(shown_rows)), next((row.none for row in others.values()), "")
     value = f"value, none = {rule}" if others else "value"
     columns = [*heads, Column("quantity", "left"), Column("n"), Column(value), *(Column(NAMED[e]) for e in extras)]
     columns += [Column(f"none = {other}")] if others else []
     cells = []
-    for row in own:
+    for row in shown_rows:
         second = others.get(_of(row, shown))
         cells.append(
             (
@@ -268,8 +268,8 @@ def as_csv(solvers: Sequence[Scored], rows: Iterable[Result]) -> str:
     writer.writerow(COLUMNS)
     benchmark = _cell(solvers[0].benchmark) if solvers else ""
     for row in rows:
-        own, of = [_cell(getattr(row, name)) for name in _FIELDS], sides(solvers, row)
-        writer.writerow([benchmark, *own, *(_cell(of.get(name)) for name in _SIDES)])
+        cells, of = [_cell(getattr(row, name)) for name in _FIELDS], sides(solvers, row)
+        writer.writerow([benchmark, *cells, *(_cell(of.get(name)) for name in _SIDES)])
     return text.getvalue()
 
 

@@ -119,7 +119,7 @@ def tally(
     refuse_our_line(folder, benchmark, asked, options)
     # Before the replies are read: what is written meanwhile belongs to the next scoring.
     basis = _basis(folder, benchmark, solver, asked, options)
-    if (known := _read(folder, solver, basis, asked)) is not None:
+    if (known := _tally_on_disk(folder, solver, basis, asked)) is not None:
         return known
     stored = folder.manifest["identity"].get("imported", {}).get("field") == "stored"
     recorded = recorded_of(folder, solver, asked)
@@ -289,7 +289,7 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _read(folder: RunFolder, solver: str, basis: _Basis, asked: Questions) -> Tally | None:
+def _tally_on_disk(folder: RunFolder, solver: str, basis: _Basis, asked: Questions) -> Tally | None:
     """The tally on disk; None where it is damaged, or has another basis."""
     path = folder.path / solver / SCORES
     try:

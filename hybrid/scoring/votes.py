@@ -77,14 +77,14 @@ def voted_questions(scored: Scored) -> tuple[VotedQuestion, ...]:
     benchmark: Benchmark = load("hybrid.benchmarks", scored.benchmark)
     options = ScoreOptions(identity.get("protocol", "strict"), scored.abstain)
     attempts = folder.recorded(scored.recorded).by_id
-    found = (
+    voted = (
         _voted(benchmark, options, question, attempts[score.id], score)
         for score in scored.scores
         if not score.outcome.failed
         and score.id in attempts
         and isinstance(question := scored.questions[score.id], Question)
     )
-    return tuple(each for each in found if each is not None)
+    return tuple(each for each in voted if each is not None)
 
 
 def _voted(

@@ -133,7 +133,7 @@ def _lower_limit(ratios: Floats, weights: Floats, sizes: Floats, quantile: float
 
 
 def _root(rising: Callable[[float], float]) -> float:
-    """Where a function that rises from below 0 at 0 is 0, by halving: scipy.optimize takes longer to import."""
+    """The zero, by halving, of a function that rises from below 0 at 0: scipy.optimize takes longer to import."""
     start, end = 0.0, 1.0
     while rising(end) < 0:
         start, end = end, end * 4

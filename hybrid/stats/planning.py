@@ -35,7 +35,7 @@ def sample_size(difference: float, discordant: float | None = None, power: float
 def detectable_difference(
     questions: int, discordant: float | None = None, power: float = 0.8, level: float = 0.05
 ) -> float:
-    """The least difference of accuracies that McNemar's test finds among so many `questions`: `sample_size` inverted.
+    """The least difference of accuracies that McNemar's test finds among `questions` questions: `sample_size` inverted.
 
     Connor's formula (Biometrics 43 (1987) 207-211, p. 209), squared, is quadratic in d: with u = z(level / 2) and
     v = z(1 - power), d = sqrt(psi) (u sqrt(n) + v sqrt(n + v^2 - u^2)) / (n + v^2).

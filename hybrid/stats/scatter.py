@@ -16,7 +16,7 @@ _JUMP_PRIOR = 0.1
 
 @dataclass(frozen=True)
 class ScatterError:
-    """How a value scatters: at a truth that lies x above it, with variance + max(0, skew * x) and Student's t."""
+    """Scatter of a value: at a truth that lies x above it, with variance + max(0, skew * x) and Student's t."""
 
     variance: float
     skew: float

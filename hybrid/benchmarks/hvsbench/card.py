@@ -21,7 +21,7 @@ CARD = BenchmarkCard(
     ),
     hub_id="garrying/HVSBench",
     splits=("test",),
-    # Q9 and Q12 are 1,083 rows together; no source says how they divide, so the card expects no number.
+    # Q9 and Q12 are 1,083 rows together; no source gives their shares, so the card expects no number.
     tasks={
         "Q1": 819,
         "Q2": 1886,

@@ -2,6 +2,7 @@
 /* "Save as SVG, PNG, csv" of a chart. A saved picture is in the light theme, for paper, and stands alone. */
 
 const PNG_SCALE = 3;
+const KEPT_MS = 60000;
 const CSV = ["section", "quantity", "unit", "a", "b", "metric", "group", "value", "low", "high", "p", "p_holm", "n", "none", "note"];
 
 const lightColour = (name) => {
@@ -38,8 +39,8 @@ report.csvText = (rows) => `${[CSV, ...rows.map((row) => CSV.map((name) => row[n
 report.saveFile = (name, blob) => {
   const link = report.el("a", { href: URL.createObjectURL(blob), download: name });
   link.click();
-  // After the click has been handled, or there would be nothing to save.
-  setTimeout(() => URL.revokeObjectURL(link.href));
+  // A busy browser starts the download late; without its address there is nothing to save.
+  setTimeout(() => URL.revokeObjectURL(link.href), KEPT_MS);
 };
 
 function savePng(name, svg) {

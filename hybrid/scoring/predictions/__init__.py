@@ -25,6 +25,6 @@ def recognise(path: Path) -> Recognised | None:
         UsageError: a folder that holds several sets of predictions.
     """
     for read in READERS:
-        if (found := read(path)) is not None:
-            return found
+        if (recognised := read(path)) is not None:
+            return recognised
     return None

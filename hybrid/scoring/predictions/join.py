@@ -24,7 +24,7 @@ HOW: Mapping[str, str] = {
 }
 
 
-def join(found: Recognised, card: BenchmarkCard, questions: Sequence[Question]) -> Joined:
+def join(recognised: Recognised, card: BenchmarkCard, questions: Sequence[Question]) -> Joined:
     """The rows with their questions, in the order of the data.
 
     Raises:
@@ -32,11 +32,11 @@ def join(found: Recognised, card: BenchmarkCard, questions: Sequence[Question]) 
     """
     by_id = {question.id: question for question in questions}
     table = _Table(by_id)
-    named = [row for row in found.rows if row.id is not None]
+    named = [row for row in recognised.rows if row.id is not None]
     trusted = any(row.id in by_id for row in named)
     for row in named if trusted else ():
         table.put(row, row.id, "id")
-    unnamed = [row for row in found.rows if row.id is None or not trusted]
+    unnamed = [row for row in recognised.rows if row.id is None or not trusted]
     by_task: defaultdict[str | None, list[PredictedRow]] = defaultdict(list)
     for row in unnamed:
         by_task[card.task_in(row.task or "")].append(row)
@@ -47,11 +47,13 @@ def join(found: Recognised, card: BenchmarkCard, questions: Sequence[Question]) 
         for row in rows:
             table.put(row, fitting.get(row.where), "place" if places else "text")
     if not table.rows:
-        raise DataError(f"none of the {len(found.rows)} predictions fits a question of the data: {first(table.extra)}")
-    return table.joined(found)
+        raise DataError(
+            f"none of the {len(recognised.rows)} predictions fits a question of the data: {first(table.extra)}"
+        )
+    return table.joined(recognised)
 
 
-def without_data(found: Recognised, benchmark: Benchmark) -> Joined:
+def without_data(recognised: Recognised, benchmark: Benchmark) -> Joined:
     """The rows with the questions that they themselves tell, where the benchmark can score those.
 
     Raises:
@@ -60,16 +62,16 @@ def without_data(found: Recognised, benchmark: Benchmark) -> Joined:
     """
     pairs: dict[str, tuple[Question, Prediction]] = {}
     where: dict[str, str] = {}
-    for row in found.rows:
+    for row in recognised.rows:
         question = benchmark.told(row)
         if question.id in pairs:
             raise DataError(f"{row.where}: {question.id} also stands in {where[question.id]}")
         where[question.id] = row.where
         pairs[question.id] = (question, prediction_of(row, question))
     if not pairs:
-        raise DataError(f"{found.format}: there is no row")
-    notes = (*found.notes, "not compared with the data: give --data DIR")
-    return Joined(tuple(pairs.values()), Origin(found.format, notes=notes))
+        raise DataError(f"{recognised.format}: there is no row")
+    notes = (*recognised.notes, "not compared with the data: give --data DIR")
+    return Joined(tuple(pairs.values()), Origin(recognised.format, notes=notes))
 
 
 class _Table:
@@ -94,7 +96,7 @@ class _Table:
         self.rows[place] = row
         self.how[how] += 1
 
-    def joined(self, found: Recognised) -> Joined:
+    def joined(self, recognised: Recognised) -> Joined:
         """The pairs in the order of the data, and what was left over on both sides."""
         pairs = tuple(
             (question, prediction_of(self.rows[place], question))
@@ -103,7 +105,7 @@ class _Table:
         )
         notes = tuple(f"joined {count} rows {HOW[how]}" for how, count in self.how.items())
         missing = missing_from(self.questions, self.rows)
-        return Joined(pairs, Origin(found.format, missing, tuple(self.extra), (*found.notes, *notes)))
+        return Joined(pairs, Origin(recognised.format, missing, tuple(self.extra), (*recognised.notes, *notes)))
 
 
 def missing_from(questions: Mapping[str, Question], predicted: Mapping[str, object]) -> tuple[str, ...]:

@@ -24,17 +24,17 @@ def sets_of(paths: Sequence[Path], card: BenchmarkCard) -> tuple[tuple[Path, ...
     is a set of its own, in the order given.
     """
     plain = {path.resolve() for path in paths}
-    found: dict[Path, list[Path]] = {}
+    files_by_model: dict[Path, list[Path]] = {}
     for path in paths:
         whole = path.resolve()
         bare = (whole.with_name(whole.name.removeprefix(prefix)) for prefix in card.prediction_prefixes)
         owner = next((file for file in bare if file != whole and file in plain), whole)
-        members = found.setdefault(owner, [])
+        members = files_by_model.setdefault(owner, [])
         if owner == whole:
             members.insert(0, path)
         else:
             members.append(path)
-    return tuple(map(tuple, found.values()))
+    return tuple(map(tuple, files_by_model.values()))
 
 
 def join_predictions(path: Path, benchmark: Benchmark, data: str | None, more: Sequence[Path] = ()) -> Joined:
@@ -51,10 +51,12 @@ def join_predictions(path: Path, benchmark: Benchmark, data: str | None, more: S
             raise UsageError(f"{one}: there is no such file or folder")
     name = benchmark.card.name
     pairs = _recorded((path, *more), benchmark)
-    found = recognise(path) if pairs is None else None
-    if found is not None:
+    recognised = recognise(path) if pairs is None else None
+    if recognised is not None:
         return (
-            without_data(found, benchmark) if data is None else join(found, benchmark.card, _mounted(benchmark, data))
+            without_data(recognised, benchmark)
+            if data is None
+            else join(recognised, benchmark.card, _mounted(benchmark, data))
         )
     if pairs is None:
         raise UsageError(f"{path} is neither a run nor a layout of predictions that {name} knows, nor {FORMATS}")
@@ -77,15 +79,15 @@ def join_predictions(path: Path, benchmark: Benchmark, data: str | None, more: S
 
 def _recorded(paths: Sequence[Path], benchmark: Benchmark) -> tuple[tuple[Question, Prediction], ...] | None:
     """The questions and predictions in one model's files of the benchmark's own layout; None for any other layout."""
-    found: dict[str, tuple[Question, Prediction]] = {}
+    by_id: dict[str, tuple[Question, Prediction]] = {}
     for path in paths:
         pairs = benchmark.predictions(path)
         if pairs is None:
             return None
         for question, prediction in pairs:
-            if found.setdefault(question.id, (question, prediction))[1] != prediction:
+            if by_id.setdefault(question.id, (question, prediction))[1] != prediction:
                 raise DataError(f"{path}: question {question.id} has another reply in {paths[0]}")
-    return tuple(found.values())
+    return tuple(by_id.values())
 
 
 def _mounted(benchmark: Benchmark, data: str) -> tuple[Question, ...]:

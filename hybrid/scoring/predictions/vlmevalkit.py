@@ -138,13 +138,13 @@ def _first(cells: Cells, names: Sequence[str]) -> str | None:
 
 
 def _choices(cells: Cells, where: str) -> tuple[str, ...]:
-    found = [cells.get(letter, "").strip() for letter in string.ascii_uppercase]
-    found = ["" if text == "nan" else text for text in found]
-    count = next((place for place, text in enumerate(found) if not text), len(found))
-    if any(found[count:]):
+    texts = [cells.get(letter, "").strip() for letter in string.ascii_uppercase]
+    texts = ["" if text == "nan" else text for text in texts]
+    count = next((place for place, text in enumerate(texts) if not text), len(texts))
+    if any(texts[count:]):
         letter = string.ascii_uppercase[count]
         raise DataError(f"{where}, column {letter}: empty, but a later option is not")
-    return tuple(found[:count])
+    return tuple(texts[:count])
 
 
 def _check(rows: Sequence[PredictedRow]) -> None:

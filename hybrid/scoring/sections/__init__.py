@@ -24,8 +24,8 @@ def computed(comparison: Comparison) -> dict[str, SectionResult]:
 
 def sections() -> tuple[Section, ...]:
     """Every section, in the order in which they are read. Raises `UsageError` for a file that is none."""
-    found: list[Section] = [load(__name__, name) for name in names(__name__)]
-    return tuple(sorted(found, key=lambda section: (section.order, section.name)))
+    known: list[Section] = [load(__name__, name) for name in names(__name__)]
+    return tuple(sorted(known, key=lambda section: (section.order, section.name)))
 
 
 def results(comparison: Comparison, only: Collection[str] | None = None) -> tuple[SectionResult, ...]:

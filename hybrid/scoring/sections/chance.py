@@ -138,8 +138,8 @@ def _by_task(comparison: Comparison, guessing: _Guessing) -> Iterator[Result]:
             note = f"always {often[0]}, chosen by the answer key: an upper bound of a constant answer"
             yield Result(NAME, FREQUENT, FRACTION, often[1], metric=ACCURACY, group=name, n=len(asked), note=note)
         for solver, scores in solvers.items():
-            own = guessing.task([score.id for score in scores])
-            if row := _above_row(solver, accuracy(ACCURACY, scores), own, FRACTION, name):
+            guessed = guessing.task([score.id for score in scores])
+            if row := _above_row(solver, accuracy(ACCURACY, scores), guessed, FRACTION, name):
                 yield row
 
 
@@ -159,11 +159,11 @@ def _by_metric(comparison: Comparison, guessing: _Guessing) -> Iterator[Result]:
             known[same] = guessing.metrics(one.scores, wanted)
         guessed[one.solver] = known[same]
     for name in wanted:
-        own = {solver: metrics[name] for solver, metrics in measured.items() if name in metrics}
-        unit = unit_of(own.values())
+        of_metric = {solver: metrics[name] for solver, metrics in measured.items() if name in metrics}
+        unit = unit_of(of_metric.values())
         above = [
             (row, guess)
-            for solver, metric in own.items()
+            for solver, metric in of_metric.items()
             if (guess := guessed[solver].get(name)) and (row := _above_row(solver, metric, guess, unit, ""))
         ]
         if above:
@@ -180,12 +180,12 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
         return ""
     above = [row.a for row in own if row.low is not None and row.low > 0]
     others = [row.a for row in own if row.a not in above]
-    said = [f"A guess comes to {guess:.3f} by {comparison.headline}"]
+    parts = [f"A guess comes to {guess:.3f} by {comparison.headline}"]
     if above:
-        said.append(f"above it: {', '.join(above)}")
+        parts.append(f"above it: {', '.join(above)}")
     if others:
-        said.append(f"not shown to be above it: {', '.join(others)}")
-    return f"{'; '.join(said)}."
+        parts.append(f"not shown to be above it: {', '.join(others)}")
+    return f"{'; '.join(parts)}."
 
 
 UNITS, OWN = "units of the metric", "in the metric's own unit"

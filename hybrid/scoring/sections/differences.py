@@ -16,6 +16,7 @@ from hybrid.scoring.compare import Comparison, SolverPair
 from hybrid.scoring.overlap import Overlap, SharedQuestion
 from hybrid.scoring.result import (
     FRACTION,
+    LEVEL,
     QUESTIONS,
     Result,
     Section,
@@ -29,8 +30,6 @@ from hybrid.scoring.tally import OTHER
 from hybrid.types import Metric
 
 NAME = "differences"
-LEVEL = 0.05
-"""Below this adjusted p value a difference is called established."""
 NAMED = 4
 """So many differences are named at most; the chart has all."""
 
@@ -152,17 +151,17 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
         return ""
     if not tested:
         return "No pair was tested; the notes of the table say why."
-    seen = [row for row in tested if row.p_holm is not None and row.p_holm < LEVEL]
+    seen = [row for row in tested if row.holds]
     seen.sort(key=lambda row: -abs(row.value or 0.0))
     pairs = f"{len(tested)} pairs were" if len(tested) > 1 else "One pair was"
     opening = f"{pairs} tested by {tested[0].metric}, adjusted after Holm at {LEVEL}."
     if not seen:
         return f"{opening} No difference is established, which does not say that there is none."
     more = f", and {len(seen) - NAMED} more" if len(seen) > NAMED else ""
-    return f"{opening} Established: {'; '.join(map(_said, seen[:NAMED]))}{more}."
+    return f"{opening} Established: {'; '.join(map(_in_words, seen[:NAMED]))}{more}."
 
 
-def _said(row: Result) -> str:
+def _in_words(row: Result) -> str:
     """The better solver of a pair first, and the interval of its lead."""
     value, low, high = row.value or 0.0, row.low or 0.0, row.high or 0.0
     better, worse = (row.b, row.a) if value > 0 else (row.a, row.b)

@@ -65,15 +65,15 @@ WITH_FINDING: Final[Mapping[tuple[bool, Verdict, bool], EvidenceClass]] = {
 """By MLLM alone right, finding, hybrid right."""
 
 
-def class_of(alone_right: bool, said: Heard, hybrid_right: bool) -> EvidenceClass:
+def class_of(alone_right: bool, findings: Heard, hybrid_right: bool) -> EvidenceClass:
     """The one class of a question."""
-    if said.finding in ("right", "wrong"):
-        return WITH_FINDING[alone_right, said.finding, hybrid_right]
-    if said.finding == "unread":
+    if findings.finding in ("right", "wrong"):
+        return WITH_FINDING[alone_right, findings.finding, hybrid_right]
+    if findings.finding == "unread":
         return "unread"
-    if not said.calls:
+    if not findings.calls:
         return "no call"
-    return "no finding" if said.to_the_point else "wrong tool"
+    return "no finding" if findings.to_the_point else "wrong tool"
 
 
 @dataclass(frozen=True)
@@ -146,20 +146,20 @@ class EvidenceUse:
 
 def evidence_use(hybrid: Scored, alone: Scored, by: str | None) -> EvidenceUse:
     """The questions that both solvers have and neither failed, and what was heard from the tools in each."""
-    before, said = {score.id: score for score in alone.scores}, heard(hybrid)
+    before, findings = {score.id: score for score in alone.scores}, heard(hybrid)
     answered: list[AnsweredQuestion] = []
     left: defaultdict[str, list[str]] = defaultdict(list)
     for score in hybrid.scores:
-        own = before.get(score.id)
-        if own is None:
+        score_alone = before.get(score.id)
+        if score_alone is None:
             left["not asked of the MLLM alone"].append(score.id)
-        elif own.outcome.failed or score.outcome.failed:
+        elif score_alone.outcome.failed or score.outcome.failed:
             left["failed"].append(score.id)
-        elif own.correct is None or score.correct is None:
+        elif score_alone.correct is None or score.correct is None:
             left["graded, neither right nor wrong"].append(score.id)
         else:
-            right = own.correct == 1.0, score.correct == 1.0
-            answered.append(AnsweredQuestion(score, group_of(score, by), right[0], said[score.id], right[1]))
+            right = score_alone.correct == 1.0, score.correct == 1.0
+            answered.append(AnsweredQuestion(score, group_of(score, by), right[0], findings[score.id], right[1]))
     return EvidenceUse(tuple(answered), {why: tuple(ids) for why, ids in left.items()})
 
 
@@ -206,15 +206,15 @@ def _part(row: Result, answered: Sequence[AnsweredQuestion]) -> Iterator[Result]
 def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     """How often each hybrid solver took a right finding and fell for a wrong one."""
     del comparison
-    said = []
+    parts = []
     for row in made:
         if row.quantity == "adoption rate" and not row.group:
             trusted = next(r for r in made if (r.quantity, r.a, r.b, r.group) == ("over-trust rate", row.a, row.b, ""))
-            said.append(
+            parts.append(
                 f"{row.b} took up {_of(row)} right findings that {row.a} needed, and followed {_of(trusted)} wrong "
                 "ones against its own right answer."
             )
-    return " ".join(said)
+    return " ".join(parts)
 
 
 def _of(row: Result) -> str:

@@ -48,12 +48,12 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     """Helped and harmed of the main pairs."""
     count = {(row.a, row.b, row.quantity): round(row.value or 0) for row in made}
     known = {(row.a, row.b) for row in made}
-    said = [
+    parts = [
         f"{pair.a} -> {pair.b}: {count.get((*pair, HELPED), 0)} helped, {count.get((*pair, HARMED), 0)} harmed"
         for pair in comparison.main_pairs
         if tuple(pair) in known
     ]
-    return f"Of the questions that both answered, {'; '.join(said[:NAMED])}." if said else ""
+    return f"Of the questions that both answered, {'; '.join(parts[:NAMED])}." if parts else ""
 
 
 SECTION = Section(

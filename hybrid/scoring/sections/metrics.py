@@ -53,8 +53,8 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     if others != best:
         names = f"{' and '.join(others)} {'have' if len(others) > 1 else 'has'}"
         otherwise = f"counted {COUNTS[OTHER[rule]]}, {names} the highest, {accuracy(other.value)}."
-    said = f"{opening} A question without a readable answer counts {COUNTS[rule]}; {otherwise}"
-    return said if len(first) == 1 or _asked_alike(comparison) else f"{said} {NOT_ALIKE}"
+    sentence = f"{opening} A question without a readable answer counts {COUNTS[rule]}; {otherwise}"
+    return sentence if len(first) == 1 or _asked_alike(comparison) else f"{sentence} {NOT_ALIKE}"
 
 
 NOT_ALIKE = "Not all solvers answered the same questions: pairs are compared over those that both answered."

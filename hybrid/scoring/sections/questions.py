@@ -38,8 +38,8 @@ def _settings(a: Scored, b: Scored) -> str:
     if not (before and after):
         return ""
     changed = [key for key in sorted({*before, *after}) if before.get(key) != after.get(key)]
-    told = "; ".join(f"{key}: {before.get(key, '-')} -> {after.get(key, '-')}" for key in changed)
-    return f"asked with other settings ({told})" if told else ""
+    changes = "; ".join(f"{key}: {before.get(key, '-')} -> {after.get(key, '-')}" for key in changed)
+    return f"asked with other settings ({changes})" if changes else ""
 
 
 COUNT = "0 to n, in questions"

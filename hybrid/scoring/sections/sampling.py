@@ -134,12 +134,12 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     del comparison
     votes = {row.a: row for row in made if row.quantity == VOTE and not row.group}
     singles = {row.a: row for row in made if row.quantity == SINGLE and not row.group}
-    said = [
+    parts = [
         f"{name}: the vote comes to {vote.value:.3f} {vote.metric}, a single sample to {singles[name].value:.3f}"
         for name, vote in votes.items()
         if vote.value is not None and singles[name].value is not None
     ]
-    return f"{'; '.join(said)}." if said else ""
+    return f"{'; '.join(parts)}." if parts else ""
 
 
 VOTED = "questions that were voted on"

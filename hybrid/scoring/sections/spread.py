@@ -58,16 +58,16 @@ def _of_solver(comparison: Comparison, members: Sequence[Scored]) -> Iterator[Re
     head = next((name for name in comparison.benchmark.card.headline if all(name in table for table in tables)), None)
     row = Result(NAME, "", FRACTION, None, names[0])
     if head is not None:
-        own = replace(row, metric=head, n=tables[0][head].n)
-        yield from _varying(own, names, [table[head].value for table in tables], aligned)
+        row_of_metric = replace(row, metric=head, n=tables[0][head].n)
+        yield from _varying(row_of_metric, names, [table[head].value for table in tables], aligned)
     groups: dict[str, list[int]] = {}
     for place, score in enumerate(aligned[0]):
         groups.setdefault(group_of(score, comparison.options.by), []).append(place)
     for name, places in sorted(groups.items()):
         parts = [[scores[place] for place in places] for scores in aligned]
         metrics = [accuracy(ACCURACY, part) for part in parts]
-        own = replace(row, metric=ACCURACY, group=name, n=metrics[0].n)
-        yield from _varying(own, names, [metric.value for metric in metrics], parts)
+        row_of_metric = replace(row, metric=ACCURACY, group=name, n=metrics[0].n)
+        yield from _varying(row_of_metric, names, [metric.value for metric in metrics], parts)
 
 
 def _varying(
@@ -96,8 +96,8 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     """The standard deviation of the headline metric of each solver."""
     del comparison
     deviations = [row for row in made if row.quantity.startswith("standard deviation") and not row.group]
-    said = [f"{row.a} varies by {row.value:.3f} (standard deviation of {row.metric})" for row in deviations]
-    return f"Asked again, {'; '.join(said)}." if said else ""
+    parts = [f"{row.a} varies by {row.value:.3f} (standard deviation of {row.metric})" for row in deviations]
+    return f"Asked again, {'; '.join(parts)}." if parts else ""
 
 
 EVERY = "questions that every repetition has and none failed"

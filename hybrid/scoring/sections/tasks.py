@@ -40,7 +40,7 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     """On how many tasks each hybrid solver is above and below its parts."""
     rule, by = comparison.solvers[0].abstain, comparison.grouping
     value = {(row.a, row.group): row.value for row in made if row.quantity == "accuracy" and row.none == rule}
-    said = []
+    parts = []
     for group in comparison.groups:
         for part in group.parts:
             both = [
@@ -52,10 +52,10 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
             ]
             if both:
                 above, below = (sum(sign * (x - y) > 0 for x, y in both) for sign in (1, -1))
-                said.append(
+                parts.append(
                     f"{group.hybrid.solver} is above {part.solver} on {above} of {len(both)} {by}s and below on {below}"
                 )
-    return f"{'; '.join(said)}, before any test." if said else ""
+    return f"{'; '.join(parts)}, before any test." if parts else ""
 
 
 SECTION = Section(

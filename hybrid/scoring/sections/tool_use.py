@@ -54,21 +54,21 @@ def rows(comparison: Comparison) -> list[Result]:
     made: list[Result] = []
     for solver in comparison.solvers:
         if solver.folder is not None and role(solver) in ("hybrid", "specialist"):
-            said = heard(solver)
-            made += _of_solver(solver.solver, answered(solver, said, comparison.options.by))
-            if lost := tuple(name for name, one in said.items() if one.no_trace):
+            findings = heard(solver)
+            made += _of_solver(solver.solver, answered(solver, findings, comparison.options.by))
+            if lost := tuple(name for name, one in findings.items() if one.no_trace):
                 count = float(len(lost))
                 made.append(Result(NAME, "without a readable trace", QUESTIONS, count, solver.solver, ids=lost))
     return made if any(row.quantity == "calls" and row.value for row in made) else []
 
 
-def answered(scored: Scored, said: Mapping[str, Heard], by: str | None) -> tuple[CallsOfQuestion, ...]:
+def answered(scored: Scored, findings: Mapping[str, Heard], by: str | None) -> tuple[CallsOfQuestion, ...]:
     """The questions that a solver answered, with their calls; those without a readable trace are left out."""
     known = frozenset(names("tools"))
     return tuple(
-        CallsOfQuestion(score, group_of(score, by), tuple(_named(call, known) for call in said[score.id].calls))
+        CallsOfQuestion(score, group_of(score, by), tuple(_named(call, known) for call in findings[score.id].calls))
         for score in scored.scores
-        if score.id in said and not said[score.id].no_trace
+        if score.id in findings and not findings[score.id].no_trace
     )
 
 
@@ -127,14 +127,14 @@ def _used(row: Result, tool: str, questions: Sequence[CallsOfQuestion]) -> Itera
 def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     """Of how many questions each solver called a tool, and which tool most often."""
     del comparison
-    said = []
+    parts = []
     for row in made:
         if row.quantity == "questions with a call" and not row.metric and not row.group:
-            own = [one for one in made if (one.a, one.group, one.quantity) == (row.a, "", "calls") and one.metric]
-            most = max(own, key=lambda one: one.value or 0.0, default=None)
+            calls = [one for one in made if (one.a, one.group, one.quantity) == (row.a, "", "calls") and one.metric]
+            most = max(calls, key=lambda one: one.value or 0.0, default=None)
             mostly = f", {most.metric} most often" if most is not None else ""
-            said.append(f"{row.a} called a tool about {row.value:.0f} of {row.n} questions{mostly}")
-    return f"{'; '.join(said)}." if said else ""
+            parts.append(f"{row.a} called a tool about {row.value:.0f} of {row.n} questions{mostly}")
+    return f"{'; '.join(parts)}." if parts else ""
 
 
 PAGE = "docs/evidence.md"

@@ -251,7 +251,7 @@ def test_variants_and_pairs_share_a_fold(tmp_path: Path, fakes: Any) -> None:
 def test_a_run_without_testimony_or_with_one_fold_is_refused(tmp_path: Path, fakes: Any) -> None:
     asked = questions(fakes, 1)
     folder = made(tmp_path / "run", asked, {"chance": [attempt(asked[0].id, "(A)")]})
-    with pytest.raises(UsageError, match="holds no testimony: run the specialist or the arbiter"):
+    with pytest.raises(UsageError, match="holds no specialist answers: run the specialist or the arbiter"):
         write_trust(folder, tmp_path / "trust.json", FOLDS)
     with pytest.raises(UsageError, match="--folds 1: out-of-fold needs at least 2"):
         write_trust(folder, tmp_path / "trust.json", 1)

@@ -93,6 +93,11 @@ LEADS: list[tuple[str, Mapping[str, str], str]] = [
         {"mllm": "AB-x", "specialist": "AAAA"},
         "Of 8 answers asked for, 1 could not be read or were none, and 1 failed.",
     ),
+    (
+        "decomposition",
+        {"controller": "AAAB", "mllm": "BABB"},
+        "controller: gain +0.500 = call gain 0.000 + schema gain 0.500 - call harm 0.000 - schema harm 0.000.",
+    ),
 ]
 
 
@@ -150,5 +155,5 @@ def test_conclusions_on_tools_repetitions_and_votes(tmp_path: Path, made_up_runs
 
 def test_every_section_with_a_conclusion_is_here_or_in_a_test_of_its_own() -> None:
     here = {name for name, _, _ in LEADS} | {"cost", "evidence", "tool_use", "sampling", "spread"}
-    own = {"gain"}
+    own = {"gain", "tool_only"}
     assert {section.name for section in sections() if section.lead.__name__ == "lead"} == here | own
