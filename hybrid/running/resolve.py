@@ -350,12 +350,12 @@ def _foreign(config: RunConfig) -> ForeignTools:
 
 
 def _service(config: RunConfig, store: ImageStore, foreign: ForeignTools) -> ToolRunner:
-    own = ToolService(store, FindingCache(home() / "findings" if config.cache else None, store), config.service)
+    cache = FindingCache(home() / "findings" if config.cache else None, store)
     if not foreign.servers:
-        return own
+        return ToolService(store, cache, config.service)
     from hybrid.integrations.mcp.client import McpTools
 
-    return McpTools(own, foreign)
+    return McpTools(foreign, store, cache, config.service)
 
 
 def _control(config: RunConfig, benchmark: Benchmark, service: ToolRunner, asked: Questions) -> Control:
@@ -443,14 +443,14 @@ def _tools_offered(
 
 def _refuse_unknown(name: str, strangers: Mapping[str, ForeignTool]) -> None:
     """Raise `UsageError` for a name that no tool of ours has, with those of its server where it begins as theirs do."""
-    server = next((one.prefix for one in strangers.values() if name.startswith(f"{one.prefix}_")), None)
+    server = next((one.server.name for one in strangers.values() if name.startswith(f"{one.server.name}_")), None)
     if server is None:
         try:
             refuse_unknown("tools", name)
         except UsageError as error:
             raise UsageError(f"--tools: {error}") from error
     elif name not in names("tools"):
-        there = ", ".join(known for known, one in strangers.items() if one.prefix == server)
+        there = ", ".join(known for known, one in strangers.items() if one.server.name == server)
         raise UsageError(f"--tools {name}: the MCP server {server} has no such tool; it has: {there}")
 
 

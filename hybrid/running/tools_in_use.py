@@ -82,7 +82,7 @@ def tools_in_use(
     asked = {name: solver.required_tools(benchmark, routes) for name, solver in solvers.items()}
     strangers = foreign.tools
     tools: dict[str, Tool] = {name: one.tool for name, one in strangers.items()}
-    backends: dict[str, str] = foreign.backends
+    backends = foreign.backends
     broken: dict[str, str] = {}
     waiting = [*tools_offered, *sorted(frozenset().union(*asked.values()))]
     while waiting:
