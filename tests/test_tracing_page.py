@@ -25,14 +25,14 @@ def test_the_program_of_the_page_reads_a_file_of_spans(
 ) -> None:
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="the extra `trace`")
     from hybrid.errors import ToolError
-    from hybrid.tracing import span, spans
+    from hybrid.tracing import run_span, span, tool_call
     from hybrid.tracing.open_telemetry import lines
     from hybrid.types import Fault
 
     monkeypatch.chdir(tmp_path)
-    with lines("spans.jsonl", spans.run("blink", "run"), text=False):
+    with lines("spans.jsonl", run_span("blink", "run"), text=False):
         for name in ("crop", "depth"):
-            with pytest.raises(ToolError), span(partial(spans.tool_call, name, (), {})):
+            with pytest.raises(ToolError), span(partial(tool_call, name, (), {})):
                 raise ToolError("late", Fault.TIMEOUT)
     (program,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     exec(compile(program, str(PAGE), "exec"), {})  # noqa: S102

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from hybrid import tracing
 from hybrid.config import Price
 from hybrid.errors import BudgetSpent, NotRecorded
 from hybrid.messages import AssistantMessage, Message, TokenUsage, readable
@@ -22,7 +23,6 @@ from hybrid.solving.budgets import RunMeter, timed
 from hybrid.solving.solver import Log, Meter
 from hybrid.timing import CallTime, Clock, counted
 from hybrid.tool import Tool
-from hybrid.tracing import span, spans
 from hybrid.types import Fault, Json, Step, Usage
 
 TIMER_S = 1e-6
@@ -67,9 +67,9 @@ class ModelCalls:
         if tools:
             self._load_tools()
         key, self.key = self.key, self.key.following()
-        with span(lambda: spans.model_call(model.name, model.provider, messages)) as ended:
+        with tracing.span(lambda: tracing.model_call(model.name, model.provider, messages)) as ended:
             message, used = await self._counted(model, messages, tools, key)
-            ended(lambda: spans.model_reply(message, used.cost_usd))
+            ended(lambda: tracing.model_reply(message, used.cost_usd))
         self._log.note(Step("model", model.name, message.text, used.seconds, data=_data(message)))
         return message
 

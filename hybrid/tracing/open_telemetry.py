@@ -1,7 +1,7 @@
 """The spans of a run as those of OpenTelemetry: sent over OTLP/HTTP, or written as lines. Offered as `hybrid.tracing`.
 
-    with otlp("otlp", spans.run(...), text=False): ...           # to what OTEL_EXPORTER_OTLP_ENDPOINT names
-    with lines("spans.jsonl", spans.run(...), text=False): ...   # one span a line, as the SDK writes it as JSON
+    with otlp("otlp", run_span(...), text=False): ...           # to what OTEL_EXPORTER_OTLP_ENDPOINT names
+    with lines("spans.jsonl", run_span(...), text=False): ...   # one span a line, as the SDK writes it as JSON
 
 No global provider is set, so spans of other libraries are not among these.
 """
