@@ -33,7 +33,8 @@ NO_ERROR = frozenset({Outcome.ANSWERED, Outcome.ABSTAINED, Outcome.UNPARSED})
 class Facts:
     """What is known of a span when it begins or ends, by the names of docs/tracing.md.
 
-    `texts` are exported with `--trace-text` alone. `name` is that of a span that begins, `error` the kind of a failure.
+    Attributes that are None are left out. `texts` are exported with `--trace-text` alone. `name` is that of a span that
+    begins, `error` the kind of a failure.
     """
 
     attributes: Mapping[str, Json]
@@ -62,8 +63,8 @@ def run_span(benchmark: str, folder: str) -> Facts:
 
 def question(solver: str, id_: str, task: str) -> Facts:
     """A question is put to a solver, under its name in the run."""
-    attributes: dict[str, Json] = {"hybrid.solver": solver, "hybrid.question.id": id_, "hybrid.task": task}
-    return Facts(attributes, name=f"question {solver}")
+    name = f"question {solver}"
+    return Facts({"hybrid.solver": solver, "hybrid.question.id": id_, "hybrid.task": task}, name=name)
 
 
 def attempted(attempt: Attempt) -> Facts:
@@ -80,47 +81,46 @@ def model_call(typed: str, provider: str, messages: Sequence[Message]) -> Facts:
     if names_directory(model):
         # The location of a folder of weights is private.
         model = model.rstrip("/").rpartition("/")[2]
-    attributes: dict[str, Json] = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": provider}
-    attributes |= {"gen_ai.request.model": model, **_images(images_of(messages))}
-    texts: dict[str, Json] = {"gen_ai.input.messages": [_message(message) for message in messages]}
-    return Facts(attributes, texts, f"chat {model}")
+    named = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": provider, "gen_ai.request.model": model}
+    texts = {"gen_ai.input.messages": [_message(message) for message in messages]}
+    return Facts({**named, **_images(images_of(messages))}, texts, f"chat {model}")
 
 
 def model_reply(message: AssistantMessage, cost_usd: float | None) -> Facts:
     """The reply of a model, and what it costs."""
     used = message.usage
-    attributes: dict[str, Json] = {
+    attributes: Mapping[str, Json] = {
         "gen_ai.usage.input_tokens": used.input_tokens if used else None,
         "gen_ai.usage.output_tokens": used.output_tokens if used else None,
         "gen_ai.usage.reasoning.output_tokens": used.reasoning_tokens if used else None,
         "gen_ai.usage.cache_read.input_tokens": used.cached_tokens if used else None,
-        "gen_ai.response.finish_reasons": None if message.finish_reason is None else [message.finish_reason],
+        "gen_ai.response.finish_reasons": [message.finish_reason] if message.finish_reason else None,
         "hybrid.cost_usd": cost_usd,
         "hybrid.requests": message.attempts,
         "hybrid.refused": message.refusal is not None,
         "hybrid.tool_calls": len(message.calls) + len(message.invalid),
     }
-    known = {key: value for key, value in attributes.items() if value is not None}
-    return Facts(known, {"gen_ai.output.messages": [_message(message)]})
+    return Facts(attributes, {"gen_ai.output.messages": [_message(message)]})
 
 
 def tool_call(name: str, images: Sequence[str], args: Mapping[str, Json]) -> Facts:
     """A tool is called."""
-    attributes: dict[str, Json] = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name}
-    texts: dict[str, Json] = {"gen_ai.tool.call.arguments": {"images": list(images), **args}}
-    return Facts({**attributes, "gen_ai.tool.type": "function"}, texts, f"execute_tool {name}")
+    named = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.type": "function"}
+    return Facts(named, {"gen_ai.tool.call.arguments": {"images": images, **args}}, f"execute_tool {name}")
 
 
 def tool_finding(finding: Finding, images: Sequence[ImageRef], *, cached: bool) -> Facts:
     """A finding, on which images, and whether an earlier call had given it."""
-    attributes: dict[str, Json] = {"hybrid.tool.backend": finding.backend, "hybrid.tool.version": finding.version}
-    attributes |= {"hybrid.tool.cached": cached, "hybrid.tool.pictures": len(finding.images)}
-    return Facts({**attributes, **_images(images)}, {"gen_ai.tool.call.result": finding.text})
+    backend = {"hybrid.tool.backend": finding.backend, "hybrid.tool.version": finding.version}
+    made = {"hybrid.tool.cached": cached, "hybrid.tool.pictures": len(finding.images)}
+    return Facts({**backend, **made, **_images(images)}, {"gen_ai.tool.call.result": finding.text})
 
 
 def _images(images: Sequence[ImageRef]) -> dict[str, Json]:
-    hashes: dict[str, Json] = {"hybrid.images.sha256": [ref.image.sha256[:12] for ref in images]} if images else {}
-    return {"hybrid.images.count": len(images), **hashes}
+    return {
+        "hybrid.images.count": len(images),
+        "hybrid.images.sha256": [ref.image.sha256[:12] for ref in images] or None,
+    }
 
 
 def _message(message: Message) -> Json:

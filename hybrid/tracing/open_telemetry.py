@@ -118,7 +118,7 @@ class _Tracer:
                 raise
 
     def _tell(self, span: api.Span, facts: tracing.Facts) -> None:
-        span.set_attributes(facts.attributes)
+        span.set_attributes({key: value for key, value in facts.attributes.items() if value is not None})
         for key, said in facts.texts.items() if self.text else ():
             span.set_attribute(key, redact(json.dumps(said, ensure_ascii=False, default=str)))
         if facts.error:
