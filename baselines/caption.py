@@ -1,4 +1,4 @@
-"""The MLLM on its own descriptions: each image is described in a call of its own, then the question is asked blind.
+"""The MLLM on its own descriptions: each image is described in a separate call, then the question is asked blind.
 
     hybrid run blink --solver caption --model openai:gpt-4o
 

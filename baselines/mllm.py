@@ -14,7 +14,7 @@ from hybrid.types import Prompt, Reply
 
 
 class Mllm(Solver):
-    """One model call, two where the first reply is empty. `images` is a form of its own instead of `--images`'s."""
+    """One model call, two if the first reply is empty. `images` replaces the form of `--images`."""
 
     role = "mllm"
     needs_model = True

@@ -22,7 +22,7 @@ class Specialist(Solver):
         return tools_asked(benchmark, routes)
 
     async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
-        """The testimony in the form that is asked for, or an abstention."""
+        """The specialist's answer in the requested form, or an abstention."""
         specialist_answer = await ask_specialists(prompt, ctx)
         if specialist_answer is None:
             ctx.rule("abstain", "no rule for this kind of question, or its tools do not decide")

@@ -1,1 +1,1 @@
-"""Measurements that anyone can run: `uv run python -m bench.NAME`; each file says what it prints."""
+"""Measurements that anyone can run: `uv run python -m bench.NAME`; the docstring of each file describes its output."""

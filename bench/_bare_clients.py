@@ -173,7 +173,7 @@ CLIENTS = {
 
 
 async def answer_all(client: str, url: str, folder: Path, in_flight: int, out: Path) -> None:
-    """Ask every question of the folder, with so many in flight, and write the answers as they come."""
+    """Ask every question of the folder, `in_flight` at once, and write the answers as they come."""
     rows = iter([ClientRow(**json.loads(line)) for line in (folder / "questions.jsonl").read_text().splitlines()])
     with out.open("w") as file:
 

@@ -29,7 +29,7 @@ class BareLoop:
 
 
 Ready = Callable[[Any, Sequence[Pixels]], Mapping[str, Any]]
-"""What a processor makes of one batch of images."""
+"""The output of a processor for one batch of images."""
 Read = Callable[[Any, Any], None]
 """Copies what a tool reads of a processor's post-processing, or of the outputs, to the host."""
 
@@ -181,7 +181,7 @@ LOOPS: Mapping[str, tuple[str, str, Ready, Read]] = {
     "clipseg_search": ("CLIPSegForImageSegmentation", "CLIPSegProcessor", _with_words, _read_logits),
     "efficientloftr": ("AutoModelForKeypointMatching", "AutoImageProcessor", _pairs, _read_matches),
 }
-"""Model class, processor class, how a batch is made, what is read, by the word of `--network`."""
+"""Model class, processor class, maker of batches, and reader of outputs, by the word of `--network`."""
 
 
 def _forensics(folder: Path, device: str, pictures: Sequence[Pixels], batch: int) -> BareLoop:

@@ -5,8 +5,8 @@
         requests = server.log()   # one `Served` a request, in the order of their ends
 
 It runs in a process of its own, so that what a client costs is not mixed with what the server costs. A request that
-offers tools gets one call of `crop`; every other one gets an answer. The question is told by the words "question 17" of
-its prompt. `answer_body` and `read_request` serve other servers too.
+offers tools gets one call of `crop`; every other one gets an answer. The words "question 17" of its prompt identify the
+question. `answer_body` and `read_request` serve other servers too.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class ChatServer:
 
 @contextmanager
 def chat_server(latency_s: float) -> Iterator[ChatServer]:
-    """A server in a process of its own, on a free port of 127.0.0.1, until the block ends."""
+    """A server in a separate process, on a free port of 127.0.0.1, until the block ends."""
     command = [sys.executable, "-m", "bench._chat_server", "--latency-s", str(latency_s)]
     # `bench` is a folder of commands and not installed: it is found from the root alone.
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:  # noqa: S603

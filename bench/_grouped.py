@@ -41,7 +41,7 @@ ANSWERED = (0.9, 0.3)
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """One metric over so many clusters: shares of simulations, and the mean width of the intervals.
+    """One metric over a number of clusters: shares of simulations, and the mean width of the intervals.
 
     `linearised` and `randomised` are the shares with p < 0.05 by `contrast` and by `randomisation`: the type I error
     where `truth` is 0, else the power.
@@ -69,7 +69,7 @@ class Kind:
 
 
 def drawn(rng: np.random.Generator, clusters: int) -> Floats:
-    """The difficulty of every cluster."""
+    """The difficulty of each cluster."""
     return rng.choice(np.array(DIFFICULTIES), clusters)
 
 
@@ -79,7 +79,7 @@ def raised(right: Floats, gain: float) -> Floats:
 
 
 def expected(power: int, gain: float) -> float:
-    """How much oftener the second solver than the first has so many rows of a cluster all right."""
+    """Second solver minus first: the difference of the probabilities that all `power` rows of a cluster are right."""
     right = np.array(DIFFICULTIES)
     return float((raised(right, gain) ** power - right**power).mean())
 
@@ -191,7 +191,7 @@ def _mean_of(name: str) -> Callable[[float], Mapping[str, float]]:
 
 def kinds() -> tuple[Kind, ...]:
     """Every kind of metric with no difference and with one, then solvers that are equal and not exchangeable."""
-    found = [
+    rows = [
         Kind(setting, draw, truths, gain)
         for setting, gain in (("equal", 0.0), (f"gain {GAIN:g}", GAIN))
         for draw, truths in (
@@ -201,9 +201,9 @@ def kinds() -> tuple[Kind, ...]:
             (of_tasks, _mean_of("BLINK accuracy_macro")),
         )
     ]
-    found.append(Kind("equal, answer unequally often", of_answered, _mean_of("MM-SAP answer_accuracy.BasicVisQA"), 0.0))
-    found.append(Kind("equal in the mean, tasks not", of_unlike_tasks, _mean_of("BLINK accuracy_macro"), 0.0))
-    return tuple(found)
+    rows.append(Kind("equal, answer unequally often", of_answered, _mean_of("MM-SAP answer_accuracy.BasicVisQA"), 0.0))
+    rows.append(Kind("equal in the mean, tasks not", of_unlike_tasks, _mean_of("BLINK accuracy_macro"), 0.0))
+    return tuple(rows)
 
 
 def grouped(simulations: int, seed: int) -> Iterator[Grouped]:
@@ -218,7 +218,7 @@ def grouped(simulations: int, seed: int) -> Iterator[Grouped]:
 
 
 def measured(name: str, clusters: int, setting: str, truth: float, pairs: Sequence[Sides]) -> Grouped:
-    """What the simulations of one metric come to; no interval and no p value count as not covering and not rejected."""
+    """Aggregate the simulations of one metric; no interval and no p value count as not covering and not rejected."""
     held, widths, rejected = 0, [], [0, 0]
     for number, (a, b) in enumerate(pairs):
         by_formula, by_swapping = contrast(a, b, LEVEL), randomisation(a, b, DRAWS, seed=number)
@@ -232,7 +232,7 @@ def measured(name: str, clusters: int, setting: str, truth: float, pairs: Sequen
     return Grouped(name, clusters, setting, truth, held / count, width, rejected[0] / count, rejected[1] / count)
 
 
-def printed(found: Sequence[Grouped]) -> list[str]:
+def printed(rows: Sequence[Grouped]) -> list[str]:
     """A Markdown table: a row for each setting, metric and number of clusters."""
     lines = [
         "| setting | metric | clusters | difference | coverage (mean width) | p < 0.05, linearised | randomised |",
@@ -241,5 +241,5 @@ def printed(found: Sequence[Grouped]) -> list[str]:
     return lines + [
         f"| {one.setting} | {one.metric} | {one.clusters} | {one.truth:.3f} | {one.coverage:.3f} ({one.width:.2f}) "
         f"| {one.linearised:.3f} | {one.randomised:.3f} |"
-        for one in found
+        for one in rows
     ]

@@ -64,7 +64,7 @@ def samples(folder: Path) -> list[Sample]:
 
 
 def main() -> None:
-    """Ask every question. Raises `SystemExit` where Inspect says that it did not succeed."""
+    """Ask every question. Raises `SystemExit` if Inspect reports that it did not succeed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--url", required=True)
     parser.add_argument("--questions", type=Path, required=True)

@@ -40,7 +40,7 @@ WORDS = ("STREET", "MARKET", "EXIT", "BAKERY", "PLATFORM", "APRIL", "LIBRARY", "
 
 @dataclass(frozen=True)
 class Question:
-    """Image files, arguments, and what tells whether a finding is right."""
+    """Image files, arguments, and a function that decides whether a finding is right."""
 
     files: tuple[bytes, ...]
     args: Mapping[str, Json]
@@ -49,7 +49,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Known:
-    """How questions of a tool are made, and what is right, in words; None where only time is measured."""
+    """The maker of a tool's questions, and the criterion of a right answer in words; None if only time is measured."""
 
     rule: str | None
     make: Callable[[int, int], Question]
@@ -99,8 +99,8 @@ def crop(index: int, seed: int) -> Question:
     pixels, edges = scene.draw(), [int(edge) for edge in scene.things[0].box]
     wanted = pixels[edges[1] : edges[3], edges[0] : edges[2]]
 
-    def same(found: Finding, store: ImageStore) -> bool:
-        return np.array_equal(store.pixels(found.images[0].image), wanted)
+    def same(finding: Finding, store: ImageStore) -> bool:
+        return np.array_equal(store.pixels(finding.images[0].image), wanted)
 
     return Question((encode(pixels),), {"box": box_arg(edges), "scale": 1.0}, same)
 
@@ -117,8 +117,8 @@ def detection(index: int, seed: int) -> Question:
     assert isinstance(made.facts, CountFacts)  # noqa: S101 - what this task makes
     name, count = str(made.facts.name), len(made.facts.boxes)
 
-    def counted(found: Finding, _: ImageStore) -> bool:
-        counts = found.data["counts"]
+    def counted(finding: Finding, _: ImageStore) -> bool:
+        counts = finding.data["counts"]
         return isinstance(counts, Mapping) and counts.get(name) == count
 
     return _question(made.images, {"names": [name]}, counted)
@@ -149,8 +149,8 @@ def markers(index: int, seed: int) -> Question:
     scene = marked_scene(generator("evaluate", seed, index))
     labels: list[Json] = [str(point.label) for point in scene.points]
 
-    def all_found(found: Finding, _: ImageStore) -> bool:
-        marks = marks_from(found.data)
+    def all_found(finding: Finding, _: ImageStore) -> bool:
+        marks = marks_from(finding.data)
         seen = {mark.label: mark for mark in marks.points}
         near = [
             (mark := seen.get(point.label)) is not None and np.hypot(mark.x - point.x, mark.y - point.y) <= NEAR_PX
@@ -174,8 +174,8 @@ def ocr(index: int, seed: int) -> Question:
     canvas = np.full((160, 560, 3), int(rng.integers(200, 250)), np.uint8)
     cv2.putText(canvas, written, (40, 100), cv2.FONT_HERSHEY_SIMPLEX, 2.0, (20, 20, 20), 4, cv2.LINE_AA)
 
-    def read(found: Finding, _: ImageStore) -> bool:
-        return re.sub(r"\W", "", str(found.data["text"])).upper() == written.replace(" ", "")
+    def read(finding: Finding, _: ImageStore) -> bool:
+        return re.sub(r"\W", "", str(finding.data["text"])).upper() == written.replace(" ", "")
 
     return _question([canvas], {}, read)
 
@@ -184,9 +184,9 @@ def reflectance(index: int, seed: int) -> Question:
     """BLINK's form: two marked points under light and shade; A, B or the same."""
     made = item("Relative_Reflectance", index, seed)
 
-    def judged(found: Finding, _: ImageStore) -> bool | None:
-        said = "C" if found.data["same"] else found.data["darker"]
-        return None if said is None else said == _letter(made)
+    def judged(finding: Finding, _: ImageStore) -> bool | None:
+        verdict = "C" if finding.data["same"] else finding.data["darker"]
+        return None if verdict is None else verdict == _letter(made)
 
     return _question(made.images, {"labels": ["A", "B"]}, judged)
 
@@ -222,8 +222,8 @@ def segmentation(index: int, seed: int) -> Question:
     thing = scene.things[0]
     wanted, whole = Box(*thing.box), shape_area(thing)
 
-    def cut_out(found: Finding, _: ImageStore) -> bool:
-        box, pixels = found.data["box_px"], found.data["area_px"]
+    def cut_out(finding: Finding, _: ImageStore) -> bool:
+        box, pixels = finding.data["box_px"], finding.data["area_px"]
         if not isinstance(box, list) or not isinstance(pixels, int | float):
             return False
         found_box = Box(*(float(str(edge)) for edge in box))
@@ -233,7 +233,7 @@ def segmentation(index: int, seed: int) -> Question:
 
 
 def semantic_correspondence(index: int, seed: int) -> Question:
-    """The same thing of three in a darker copy."""
+    """One of three things, and its darker copy."""
     _, scene = _scene(index, seed, 3, 4)
     picture = scene.draw()
     centres = [((x0 + x1) / 2, (y0 + y1) / 2) for x0, y0, x1, y1 in (thing.box for thing in scene.things)]

@@ -90,7 +90,7 @@ def questions(count: int, shown: list[Shown]) -> Iterator[Question]:
 
 @dataclass(frozen=True)
 class Draw:
-    """What one solver makes of one question."""
+    """A solver's answer to one question."""
 
     question: Question
     shown: Shown
@@ -151,9 +151,9 @@ SOLVERS: Mapping[str, tuple[Callable[[Draw], Reply], float]] = {
     "mllm": (_mllm, 0.64),
     "specialist": (_specialist, 0.71),
 }
-"""What each says, and how often it is right."""
+"""Each solver's answer, and its probability of being right."""
 CALLS = 0.7
-"""On so many questions the controller calls the tool."""
+"""Share of the questions on which the controller calls the tool."""
 IDENTITY: Mapping[str, Json] = {
     "hybrid": "0.1.0",
     "benchmark": "blink",

@@ -1,4 +1,4 @@
-"""Questions for the measurements of the loop: BLINK's official layout, each with a JPEG of about 50 kB of its own."""
+"""Questions for the measurements of the loop: BLINK's official layout, each with a distinct JPEG of about 50 kB."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What printed cells say of other printed cells of the same paper: averages, totals, products and counts.
+"""Check printed cells against other printed cells of their paper: averages, totals, products and counts.
 
 Each function takes the printed cells of one benchmark and yields the cells
 that others decide, with the value that follows and how; a value is in the unit of its cell.
@@ -42,8 +42,8 @@ class Grid:
 
     def values(self, row: tuple[str, str, str], metrics: Sequence[str]) -> tuple[float, ...] | None:
         """The values of a row's cells; None where one of them is not there."""
-        found = [self.get(*row, metric) for metric in metrics]
-        return tuple(cell.value for cell in found if cell is not None) if None not in found else None
+        cells = [self.get(*row, metric) for metric in metrics]
+        return tuple(cell.value for cell in cells if cell is not None) if None not in cells else None
 
 
 def mean_of(values: Sequence[float], weights: Sequence[float] | None = None) -> float:
@@ -230,9 +230,9 @@ def actiview(cells: Sequence[Published]) -> Iterator[Derived]:
 def _view_counts(grid: Grid, row: tuple[str, str, str]) -> Iterator[Derived]:
     total = 0
     for kind, tasks in TYPES.items():
-        found = [grid.get(*row, f"accuracy.{task}") for task in tasks]
-        right = sum(round(cell.value * int(cell.n) / 100) for cell in found if cell is not None)
-        asked = sum(int(cell.n) for cell in found if cell is not None)
+        cells = [grid.get(*row, f"accuracy.{task}") for task in tasks]
+        right = sum(round(cell.value * int(cell.n) / 100) for cell in cells if cell is not None)
+        asked = sum(int(cell.n) for cell in cells if cell is not None)
         total += right
         cell = grid.get(*row, f"accuracy.type_{kind}")
         if cell is not None:

@@ -49,7 +49,7 @@ LEAST_RATIO = 0.8
 
 @dataclass(frozen=True)
 class Load:
-    """What is measured: which networks, where, real or tiny, how many requests at once, how often."""
+    """Parameters of a measurement: which networks, where, real or tiny, how many requests at once, how often."""
 
     networks: tuple[str, ...]
     device: str
@@ -109,13 +109,13 @@ def _processor() -> str:
 
 def pictures(count: int, seed: int) -> list[Pixels]:
     """Different pictures of `SIZE`: soft colours with grain, whose JPEG files are as large as photographs'."""
-    found = []
+    images = []
     for index in range(count):
         rng = generator("evaluate", seed, index)
         coarse = Image.fromarray(rng.integers(0, 256, (12, 16, 3), dtype=np.uint8))
         soft = np.asarray(coarse.resize(SIZE, Image.Resampling.BICUBIC), np.int16)
-        found.append(np.clip(soft + rng.integers(-12, 13, soft.shape), 0, 255).astype(np.uint8))
-    return found
+        images.append(np.clip(soft + rng.integers(-12, 13, soft.shape), 0, 255).astype(np.uint8))
+    return images
 
 
 def asked(tool: Tool, count: int) -> tuple[list[Pixels], list[tuple[Pixels, ...]]]:
@@ -138,7 +138,7 @@ def puzzle(whole: Pixels, other: Pixels) -> tuple[Pixels, ...]:
 
 
 def arguments(network: Network, name: str, turn: int) -> dict[str, Json]:
-    """What a request of this turn asks. Points and boxes move from turn to turn, so that no finding is in the cache."""
+    """Arguments of a request in this turn. Points and boxes move with each turn, so that the cache has no finding."""
     box: dict[str, Json] = dict(zip(("x0", "y0", "x1", "y1"), (BOX_PX[0] + turn, *BOX_PX[1:]), strict=True))
     spots: list[Json] = [{"x": 120 + turn, "y": 300, "label": "A"}, {"x": 400, "y": 90, "label": "B"}]
     by_tool: dict[str, dict[str, Json]] = {
@@ -207,7 +207,7 @@ async def _turns(
 
 @contextmanager
 def counting(counted: str) -> Iterator[Passes]:
-    """Count forward passes of modules of a class, whoever calls them."""
+    """Count forward passes of modules of a class, whatever code calls them."""
     from torch.nn.modules.module import register_module_forward_hook
 
     passes = Passes(counted)
@@ -218,17 +218,17 @@ def counting(counted: str) -> Iterator[Passes]:
         handle.remove()
 
 
-def row(found: Measured) -> tuple[str, ...]:
+def row(measured: Measured) -> tuple[str, ...]:
     """A row of the table."""
-    sizes = sorted(set(found.passes), reverse=True)
-    shown = ", ".join(f"{found.passes.count(size)} of {size}" for size in sizes)
+    sizes = sorted(set(measured.passes), reverse=True)
+    shown = ", ".join(f"{measured.passes.count(size)} of {size}" for size in sizes)
     return (
-        found.network.title,
-        found.network.tool,
-        f"{found.bare:.3g}",
-        f"{found.service:.3g}",
-        f"{found.service / found.bare:.2f}",
-        str(found.requests),
+        measured.network.title,
+        measured.network.tool,
+        f"{measured.bare:.3g}",
+        f"{measured.service:.3g}",
+        f"{measured.service / measured.bare:.2f}",
+        str(measured.requests),
         shown,
     )
 
@@ -249,7 +249,7 @@ def table(setting: Load) -> Table:
 
 
 def rows(setting: Load) -> tuple[tuple[str, ...], ...]:
-    """A row a network; each is told on stderr as soon as it is known, so that who interrupts keeps what there is."""
+    """Yield a row per network; each is printed on stderr at once, so that an interrupted bench keeps its rows."""
     found = []
     for number, name in enumerate(setting.networks, 1):
         found.append(row(measure(name, setting)))

@@ -7,7 +7,7 @@ DATA is BLINK's official layout; DIR holds a folder of saved outputs a model. Th
 every model is weighed against what they said. No readable answer counts as a guess. Columns:
 
 - `mllm`, `specialist`: the parts alone.
-- `testified`: the tool whenever it testifies, else the MLLM.
+- `testified`: the tool whenever it answers, else the MLLM.
 - `default`: the arbiter's rule without a trust file.
 - `trust`: with what `hybrid calibrate` would measure on the other four folds of five, of tool and model.
 - `other half`: with what was measured on the other half of the items (by the first byte of SHA-256 of the id, even or
@@ -64,7 +64,7 @@ CREDIT: Final = ScoreOptions(abstain="chance")
 
 @dataclass(frozen=True)
 class Item:
-    """One question and what the specialist said to it."""
+    """One question and the specialist's answer to it."""
 
     question: Question
     prompt: Prompt
@@ -78,7 +78,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Model:
-    """What one MLLM said to each question, by id, and what a calibration would count of it."""
+    """The replies of one MLLM by id, and what a calibration would count of them."""
 
     name: str
     said: Mapping[str, str]
@@ -86,8 +86,8 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Told:
-    """The items of a run, and the specialist's counted testimonies."""
+class SpecialistRun:
+    """The items of a run, and the counted answers of the specialist."""
 
     benchmark: Benchmark
     items: tuple[Item, ...]
@@ -109,102 +109,107 @@ def run_of(data: Path, tasks: Sequence[str], solver: str, out: Path, model: str 
     return finished(config)
 
 
-def heard(folder: RunFolder) -> Told:
-    """What the specialist said in a run."""
+def heard(folder: RunFolder) -> SpecialistRun:
+    """Collect the specialist's answers of a run."""
     benchmark: Benchmark = load("hybrid.benchmarks", folder.manifest["identity"]["benchmark"])
     questions = folder.questions()
-    found = []
-    for attempt in recorded_of(folder, "specialist", questions).attempts:
+    items = []
+    for attempt in recorded_of(folder, "specialist", questions).by_id.values():
         question, asked = questions.by_id[attempt.id], attempt.exchanges[-1]
         if isinstance(question, Question):
-            told = [step.data["specialist_answer"] for step in asked.reply.steps if "specialist_answer" in step.data]
-            found.append(Item(question, asked.prompt, _specialist_answer(told[0]) if told else None))
-    return Told(benchmark, tuple(found), cases(folder))
+            answers = [step.data["specialist_answer"] for step in asked.reply.steps if "specialist_answer" in step.data]
+            items.append(Item(question, asked.prompt, _specialist_answer(answers[0]) if answers else None))
+    return SpecialistRun(benchmark, tuple(items), cases(folder))
 
 
-def _specialist_answer(told: Any) -> SpecialistAnswer:
-    finding = Finding("", {}, told["confidence"], told["backend"], "")
-    place = None if told["letter"] is None else LETTERS.index(told["letter"])
-    return SpecialistAnswer(told["answer"], told["tool"], finding, place, told["confidence"], told["on_card"])
+def _specialist_answer(data: Any) -> SpecialistAnswer:
+    finding = Finding("", {}, data["confidence"], data["backend"], "")
+    place = None if data["letter"] is None else LETTERS.index(data["letter"])
+    return SpecialistAnswer(data["answer"], data["tool"], finding, place, data["confidence"], data["on_card"])
 
 
 def recorded(folder: RunFolder, name: str) -> Model:
     """The model of a run with the solver mllm."""
-    attempts = recorded_of(folder, "mllm", folder.questions()).attempts
+    attempts = recorded_of(folder, "mllm", folder.questions()).by_id.values()
     return Model(name, {one.id: one.exchanges[-1].reply.text for one in attempts}, cases(folder))
 
 
-def simulated(told: Told, number: int, likeness: float, models: Sequence[Model], seed: int) -> list[Model]:
+def simulated(
+    specialist: SpecialistRun, number: int, likeness: float, models: Sequence[Model], seed: int
+) -> list[Model]:
     """Gold answers corrupted: see the module's docstring."""
-    ease = _ease(told, models) if likeness else {}
-    found = []
+    ease = _ease(specialist, models) if likeness else {}
+    made = []
     for place in range(number):
         accuracy = 0.5 + 0.45 * place / max(1, number - 1)
         draw = random.Random(f"{seed}/{place}")
         said, counted = {}, []
-        for item in told.items:
+        for item in specialist.items:
             question = item.question
             right = draw.random() < probability(log_odds(accuracy) + likeness * ease.get(question.id, 0.0))
             gold = str(question.target).strip("()")
             others = [letter for letter in LETTERS[: len(question.choices)] if letter != gold]
             said[question.id] = f"Answer: ({gold if right else draw.choice(others)})"
-            claimed = AnswerConfidence(told.benchmark.card.prior_accuracy.usual(item.prompt))
+            claimed = AnswerConfidence(specialist.benchmark.card.prior_accuracy.usual(item.prompt))
             counted.append(CountedAnswer(question.unit, (*MODEL, question.route), None, float(right), claimed))
-        found.append(Model(f"simulated {accuracy:.2f}", said, tuple(counted)))
-    return found
+        made.append(Model(f"simulated {accuracy:.2f}", said, tuple(counted)))
+    return made
 
 
-def _ease(told: Told, models: Sequence[Model]) -> dict[str, float]:
+def _ease(specialist: SpecialistRun, models: Sequence[Model]) -> dict[str, float]:
     """Log-odds of the recorded models' mean on each item, one right and one wrong added, less the mean of its task."""
     raw = {}
-    for item in told.items:
-        right = [credit(told.benchmark, item, model.said.get(item.question.id, "")) for model in models]
+    for item in specialist.items:
+        right = [credit(specialist.benchmark, item, model.said.get(item.question.id, "")) for model in models]
         raw[item.question.id] = log_odds((sum(right) + 1) / (len(right) + 2))
-    by_task = {task: mean(raw[i.question.id] for i in told.items if i.question.task == task) for task in _tasks(told)}
-    return {item.question.id: raw[item.question.id] - by_task[item.question.task] for item in told.items}
+    by_task = {
+        task: mean(raw[i.question.id] for i in specialist.items if i.question.task == task)
+        for task in _tasks(specialist)
+    }
+    return {item.question.id: raw[item.question.id] - by_task[item.question.task] for item in specialist.items}
 
 
-def _tasks(told: Told) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(item.question.task for item in told.items))
+def _tasks(specialist: SpecialistRun) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(item.question.task for item in specialist.items))
 
 
 def credit(benchmark: Benchmark, item: Item, text: str, outcome: Outcome = Outcome.ANSWERED) -> float:
-    """What a reply is worth, 0..1."""
+    """The score of a reply, 0..1."""
     score = benchmark.score(item.question, (Exchange(item.prompt, Reply(text, outcome)),), CREDIT)
     assert score.correct is not None  # noqa: S101 - BLINK's answers are right or wrong
     return score.correct
 
 
-def trust_of(told: Told, model: Model, part_of: Callable[[str], Part], without: Part) -> Trust:
-    """What would be measured on all units but those of one part."""
-    counted = (*told.counted, *model.counted)
+def trust_of(specialist: SpecialistRun, model: Model, part_of: Callable[[str], Part], without: Part) -> Trust:
+    """The trust measured on all units but those of one part."""
+    counted = (*specialist.counted, *model.counted)
     return Trust(dict(measurements(case for case in counted if part_of(case.unit) != without)))
 
 
-def replies(told: Told, model: Model) -> dict[str, dict[str, float]]:
+def replies(specialist: SpecialistRun, model: Model) -> dict[str, dict[str, float]]:
     """Per rule the worth of its reply to each item."""
-    halves = {item.question.unit: item.half for item in told.items}
-    by_fold = [trust_of(told, model, lambda unit: fold_of(unit, FOLDS), fold) for fold in range(FOLDS)]
-    by_half = {half: trust_of(told, model, halves.__getitem__, half) for half in HALVES}
-    found: dict[str, dict[str, float]] = {rule: {} for rule in RULES}
-    prior_accuracy = told.benchmark.card.prior_accuracy
-    for item in told.items:
+    halves = {item.question.unit: item.half for item in specialist.items}
+    by_fold = [trust_of(specialist, model, lambda unit: fold_of(unit, FOLDS), fold) for fold in range(FOLDS)]
+    by_half = {half: trust_of(specialist, model, halves.__getitem__, half) for half in HALVES}
+    worths: dict[str, dict[str, float]] = {rule: {} for rule in RULES}
+    prior_accuracy = specialist.benchmark.card.prior_accuracy
+    for item in specialist.items:
         said, unit = model.said.get(item.question.id, ""), item.question.unit
         trusts = {"default": Trust(), "trust": by_fold[fold_of(unit, FOLDS)], "other half": by_half[item.half]}
         abstains = item.specialist_answer is None
         tool = (
-            credit(told.benchmark, item, item.specialist_answer.answer)
+            credit(specialist.benchmark, item, item.specialist_answer.answer)
             if item.specialist_answer
-            else credit(told.benchmark, item, "", Outcome.ABSTAINED)
+            else credit(specialist.benchmark, item, "", Outcome.ABSTAINED)
         )
-        own = credit(told.benchmark, item, said)
+        own = credit(specialist.benchmark, item, said)
         worth = {"mllm": own, "specialist": tool, "testified": own if abstains else tool}
         for rule, trust in trusts.items():
             adopted = ruling(item.prompt, trust, prior_accuracy, Proposal(said), item.specialist_answer).rule == "adopt"
             worth[rule] = tool if adopted else own
         for rule, value in worth.items():
-            found[rule][item.question.id] = value
-    return found
+            worths[rule][item.question.id] = value
+    return worths
 
 
 @dataclass(frozen=True)
@@ -217,7 +222,7 @@ class Measured:
     """Model, rule, item."""
 
     def accuracy(self, model: str, rule: str) -> float:
-        """Of one model by one rule."""
+        """The replies of one model under one rule."""
         return mean(self.by_model[model][rule][item] for item in self.items)
 
     def mean(self, rule: str) -> float:
@@ -240,8 +245,8 @@ class Measured:
         """The difference of a rule to another with its interval."""
         if rule == other:
             return ""
-        found = contrast(self.metric(other), self.metric(rule))
-        return f"{self.mean(rule) - self.mean(other):+.3f} {bounds(found.interval, 3)}"
+        difference = contrast(self.metric(other), self.metric(rule))
+        return f"{self.mean(rule) - self.mean(other):+.3f} {bounds(difference.interval, 3)}"
 
     def table(self, label: str) -> Table:
         """A row a model, and what they come to."""
@@ -265,14 +270,14 @@ class Measured:
         }
 
 
-def measured(told: Told, models: Sequence[Model], half: Half) -> list[Measured]:
+def measured(specialist: SpecialistRun, models: Sequence[Model], half: Half) -> list[Measured]:
     """One table a task."""
-    worth = {model.name: replies(told, model) for model in models}
-    found = []
-    for task in _tasks(told):
-        chosen = [item for item in told.items if item.question.task == task and half in ("all", item.half)]
-        found.append(Measured(task, tuple(item.question.id for item in chosen), worth))
-    return found
+    worth = {model.name: replies(specialist, model) for model in models}
+    tables = []
+    for task in _tasks(specialist):
+        chosen = [item for item in specialist.items if item.question.task == task and half in ("all", item.half)]
+        tables.append(Measured(task, tuple(item.question.id for item in chosen), worth))
+    return tables
 
 
 def main() -> None:
@@ -289,16 +294,16 @@ def main() -> None:
     options = parser.parse_args()
     tasks = tuple(options.tasks or TASKS)
     with tempfile.TemporaryDirectory() as folder:
-        told = heard(run_of(options.data, tasks, "specialist", Path(folder) / "specialist"))
+        specialist = heard(run_of(options.data, tasks, "specialist", Path(folder) / "specialist"))
         models = []
         for path in sorted(each for each in options.recorded.iterdir() if each.is_dir()):
             ran = run_of(options.data, tasks, "mllm", Path(folder) / path.name, f"replay:{path}")
             models.append(recorded(ran, path.name))
-    made = simulated(told, options.simulated, options.likeness, models, options.seed)
+    made = simulated(specialist, options.simulated, options.likeness, models, options.seed)
     groups = {"recorded models": models, "simulated models": made}
     kept: dict[str, list[dict[str, Any]]] = {}
     for name, group in groups.items():
-        found = measured(told, group, options.half) if group else []
+        found = measured(specialist, group, options.half) if group else []
         for one in found:
             print(as_text(one.table(f"{name}, half: {options.half}")))
         kept[name] = [one.as_json() for one in found]

@@ -25,7 +25,7 @@ from hybrid.display.tables import accuracy as fraction
 from hybrid.errors import UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.scoring.published import Published, published
-from hybrid.scoring.score import score_run
+from hybrid.scoring.runs import score_run
 from hybrid.stats import interval
 from hybrid.types import Outcome, Score
 
@@ -60,9 +60,9 @@ class TableRow:
         named = (self.cell.metric, fraction(self.cell.value / 100), self.cell.who)
         if self.value is None or self.low is None or self.high is None:
             return (*named, "-", "-", "0", "-", "-", self.verdict)
-        found = f"[{fraction(self.low)}, {fraction(self.high)}]"
+        bounds = f"[{fraction(self.low)}, {fraction(self.high)}]"
         counts = (str(self.n), str(self.abstained), ", ".join(self.backends) or "-")
-        return (*named, fraction(self.value), found, *counts, self.verdict)
+        return (*named, fraction(self.value), bounds, *counts, self.verdict)
 
 
 def cells() -> tuple[Published, ...]:
@@ -88,15 +88,15 @@ def compare(folder: RunFolder) -> tuple[TableRow, ...]:
 
 def _row(cell: Published, scores: list[Score], backends: tuple[str, ...]) -> TableRow:
     metric = accuracy("", scores)
-    found = interval(metric)
-    if metric.value is None or found is None:
+    bounds = interval(metric)
+    if metric.value is None or bounds is None:
         return TableRow(cell)
     abstained = sum(score.outcome is Outcome.ABSTAINED for score in scores)
-    return TableRow(cell, len(scores), abstained, metric.value, found.low, found.high, backends)
+    return TableRow(cell, len(scores), abstained, metric.value, bounds.low, bounds.high, backends)
 
 
 def _backends(folder: RunFolder) -> Mapping[str, tuple[str, ...]]:
-    """By route the tools and backends whose testimony was given."""
+    """By route the tools and backends that gave an answer."""
     seen: dict[str, set[str]] = {}
     for route, said in _specialist_answers(folder):
         seen.setdefault(route, set()).add(f"{said['tool']}:{said['backend']}")

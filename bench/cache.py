@@ -179,7 +179,7 @@ def shown(costs: Sequence[Cost], passes: Sequence[Passes]) -> str:
 
 
 async def both(folder: Path, many: int, flight: int) -> tuple[list[Cost], list[Passes]]:
-    """Both parts, each in a folder of its own."""
+    """Both parts, each in a separate folder."""
     return await costs(folder / "calls", many, flight), await passes(folder / "passes")
 
 
@@ -191,11 +191,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="a file for the numbers")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found, counted = asyncio.run(both(Path(folder), options.calls, options.flight))
-    print(shown(found, counted), end="")
+        costs, counted = asyncio.run(both(Path(folder), options.calls, options.flight))
+    print(shown(costs, counted), end="")
     if options.json is not None:
-        told = {"calls": [asdict(row) for row in found], "passes": [asdict(row) for row in counted]}
-        options.json.write_text(json.dumps(told, indent=1) + "\n")
+        numbers = {"calls": [asdict(row) for row in costs], "passes": [asdict(row) for row in counted]}
+        options.json.write_text(json.dumps(numbers, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ class PointCase:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a backend said, with its confidences 0..1 and the seconds of the matching.
+    """A backend's answer, with its confidences 0..1 and the seconds of the matching.
 
     `right` is None where it chose no candidate; `off` is how far its point lies from the true one, as a share of
     image 2's longer side, infinite where it gave none.
@@ -101,7 +101,7 @@ def _drawn(options: Options) -> Iterator[PointCase]:
 
 
 def answer(options: Options, matcher: Matcher, case: PointCase) -> Answer:
-    """What the tool says to a question with the matches of a matcher."""
+    """The tool's answer to a question with the matches of a matcher."""
     views = views_of(case.chosen)
     found = options.store.match(matcher, views)
     chosen = solve(case.chosen, views, found.matches)

@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 CHANCE = 0.25
-"""What an abstention is worth."""
+"""The score of an abstention."""
 ABSTAINED = 0.3
 LEVEL = 0.95
 CLUSTERS = (5, 10, 20, 50, 200)
@@ -105,7 +105,7 @@ def summed(
     ends: Sequence[Interval | None],
     rejected: float | None,
 ) -> Measured:
-    """What the intervals of all simulations come to."""
+    """Aggregate the intervals of all simulations."""
     known = [found for found in ends if found is not None]
     held = sum(found.low - 1e-12 <= truth <= found.high + 1e-12 for found in known)
     width = float(np.mean([found.high - found.low for found in known])) if known else math.nan
@@ -163,9 +163,9 @@ def of_pairs(
     for _ in range(simulations):
         sizes = design.sizes(rng)
         counts = drawn(rng, design, sizes, kinds)
-        found = contrast(metric(design, counts @ first, sizes), metric(design, counts @ second, sizes), LEVEL)
-        ends.append(found.interval)
-        rejected += found.p_value is not None and found.p_value < 1 - LEVEL
+        difference = contrast(metric(design, counts @ first, sizes), metric(design, counts @ second, sizes), LEVEL)
+        ends.append(difference.interval)
+        rejected += difference.p_value is not None and difference.p_value < 1 - LEVEL
         total = counts.sum(axis=0)
         by_mcnemar += mcnemar(int(total[0]), int(total[1])) < 1 - LEVEL
     return summed(table, design, pair.name, truth, ends, rejected / simulations), by_mcnemar / simulations

@@ -59,7 +59,7 @@ FOLDS, REPEATS = 10, 10
 
 @dataclass(frozen=True)
 class Answer:
-    """What an item gave: 1 right, 0 wrong, 0.5 undecided."""
+    """The score of an item: 1 right, 0 wrong, 0.5 undecided."""
 
     score: float
     confidence: float
@@ -121,7 +121,7 @@ def with_marks(items: Sequence[Item]) -> list[Case]:
 
 
 def on_objects(number: int, seed: int) -> tuple[list[Item], list[Case]]:
-    """The middles of what is seen of two solids a scene, at depths `APART`; the truth is the rendered depth there."""
+    """The middles of the visible parts of two solids, at depths `APART`; the truth is the rendered depth there."""
     rng, items, requests = generator("evaluate", 13, seed), list[Item](), list[Case]()
     while len(items) < number:
         view = render(random_scene(rng, 9), random_camera(rng, 500, 375), rng)
@@ -242,11 +242,11 @@ def differences(items: Sequence[Item], requests: Sequence[Case]) -> list[Differe
     return found
 
 
-def cue_table(found: Sequence[Difference]) -> None:
+def cue_table(differences: Sequence[Difference]) -> None:
     """Print what each cue scores alone, with the sign and scale that the tool fixes."""
     print("cue alone: all / same row / other rows")
     for name in ("position", *APPEARANCE):
-        values = [(one.cues[name], one.same_row) for one in found]
+        values = [(one.cues[name], one.same_row) for one in differences]
         print(f"  {name:9s} {share(values):.3f} / {share(values, same=True):.3f} / {share(values, same=False):.3f}")
 
 
@@ -256,31 +256,31 @@ def share(values: Iterable[tuple[float, bool]], *, same: bool | None = None) -> 
     return float(((chosen > 0) + 0.5 * (chosen == 0)).mean()) if chosen.size else float("nan")
 
 
-def nested(found: Sequence[Difference], slopes: Sequence[tuple[float, float]], seed: int) -> list[DepthRow]:
+def nested(differences: Sequence[Difference], slopes: Sequence[tuple[float, float]], seed: int) -> list[DepthRow]:
     """Accuracy out of fold of the choice among `CUE_SETS` and `slopes`, and its counts by confidence, printed.
 
     Counts are means over the repeats: what each item gave, once.
     """
     rivals = [(names, *pair) for names in CUE_SETS for pair in slopes]
-    evidence = np.array([[_evidence(one, *rival) for one in found] for rival in rivals])
+    evidence = np.array([[_evidence(one, *rival) for one in differences] for rival in rivals])
     # Log odds of the right answer, so that its log loss is log(1 + exp(-x)).
     losses = np.logaddexp(0.0, -evidence)
     rng, answers, accuracies = np.random.default_rng(seed), list[Answer](), list[float]()
     for _ in range(REPEATS):
-        folds = rng.permutation(len(found)) % FOLDS
-        held = np.empty(len(found))
+        folds = rng.permutation(len(differences)) % FOLDS
+        held = np.empty(len(differences))
         for fold in range(FOLDS):
             best = int(losses[:, folds != fold].mean(axis=1).argmin())
             held[folds == fold] = evidence[best, folds == fold]
-        repeat = [_judged(float(value), one.same_row) for value, one in zip(held, found, strict=True)]
+        repeat = [_judged(float(value), one.same_row) for value, one in zip(held, differences, strict=True)]
         accuracies.append(float(np.mean([answer.score for answer in repeat])))
         answers += repeat
     what = "cues chosen" if len(slopes) == 1 else "cues and slopes chosen"
     print(
         f"nested {FOLDS}-fold, {REPEATS} times, {what}: {np.mean(accuracies):.3f}, sd over splits "
-        f"{np.std(accuracies):.3f}, standard error of {len(found)} items {math.sqrt(0.16 / len(found)):.3f}"
+        f"{np.std(accuracies):.3f}, standard error of {len(differences)} items {math.sqrt(0.16 / len(differences)):.3f}"
     )
-    made = [DepthRow(f"nested, {what}", float(np.mean(accuracies)), len(found), 0, _mean_confidence(answers))]
+    made = [DepthRow(f"nested, {what}", float(np.mean(accuracies)), len(differences), 0, _mean_confidence(answers))]
     for low, high in itertools.pairwise((*CURVE, 1.01)):
         chosen = [answer for answer in answers if low <= answer.confidence < high]
         if chosen:

@@ -1,9 +1,9 @@
-"""What the embedded model answers alone, with tools, and with tools that say nothing, on questions that it never saw.
+"""Accuracy of the embedded model alone, with tools, and with tools that say nothing, on questions that it never saw.
 
     uv run python -m bench.embedded [--questions 500] [--seed 1] [--benchmark blink]... [--out DIR] [--json FILE]
 
 Generated questions of the purpose "sample", which no training has seen (`hybrid/samples/seeds.py`). A question counts
-as one with a tool when the specialist alone testifies on most of its task. Intervals are 95 %, of the mean over
+as one with a tool when the specialist alone answers on most of its task. Intervals are 95 %, of the mean over
 questions or of the mean of paired differences; no answer counts as a guess would.
 """
 
@@ -23,7 +23,7 @@ from bench._runs import finished
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.cli.run import Bars
 from hybrid.config import ModelSettings, RunConfig, ServiceOptions, ToolOutput
-from hybrid.scoring.score import score_run
+from hybrid.scoring.runs import score_run
 from hybrid.types import Fault
 
 BENCHMARKS: Final = ("blink", "hvsbench", "mvp_bench", "mm_sap", "actiview")
@@ -169,22 +169,22 @@ def main() -> None:
     given = parser().parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = given.out or Path(scratch)
-        found: list[TaskRow] = []
+        rows: list[TaskRow] = []
         calls: Counter[str] = Counter()
         for benchmark in given.benchmark or BENCHMARKS:
             real = ask(benchmark, given, ("mllm", "controller", "specialist", "chance"), "real", folder / benchmark)
             blank = ask(benchmark, given, ("controller",), "blank", folder / f"{benchmark}-blank")
             foreign = ask(benchmark, given, ("controller",), "shuffled", folder / f"{benchmark}-shuffled")
             calls += real.calls
-            found += rows_of(benchmark, real, blank, foreign)
+            rows += rows_of(benchmark, real, blank, foreign)
     columns = ("chance", "alone", "tools", "specialist", "blank", "shuffled", "gain", "over_specialist", "blank_gain")
     print(f"{'':38}{'n':>5}" + "".join(f"{column:>17}" for column in columns))
-    for row in found:
+    for row in rows:
         print(f"{row.name:38}{row.n:>5}" + "".join(f"{getattr(row, column)!s:>17}" for column in columns))
     total = sum(calls.values())
     print(f"calls of tools: {total}, well-formed {calls[WELL_FORMED] / max(1, total):.1%}; {dict(calls)}")
     if given.json:
-        given.json.write_text(json.dumps({"rows": [asdict(row) for row in found], "calls": calls}, indent=1) + "\n")
+        given.json.write_text(json.dumps({"rows": [asdict(row) for row in rows], "calls": calls}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What reading the steps of a run costs: findings, and the sections of a comparison that are made of them.
+"""Measure the cost of reading the steps of a run: findings, and the sections of a comparison that are made of them.
 
     uv run python -m bench.evidence [--questions 20000] [--json FILE]
 
@@ -27,10 +27,10 @@ from hybrid.config import RunConfig, ServiceOptions
 from hybrid.log.attempts import attempt_line
 from hybrid.log.folder import RunFolder
 from hybrid.log.lines import whole_lines
-from hybrid.scoring import evidence, tool_use
 from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, compare
 from hybrid.scoring.findings import heard
-from hybrid.scoring.score import score_run
+from hybrid.scoring.runs import score_run
+from hybrid.scoring.sections import evidence, tool_use
 from hybrid.types import Attempt, Question, Reply
 
 TASKS = {
@@ -44,7 +44,7 @@ EACH = 6
 
 @dataclass(frozen=True)
 class EvidenceRow:
-    """Seconds of processor time: reading and judging all attempts, then both sections from what is kept."""
+    """Seconds of processor time: reading and judging all attempts, then both sections from the result."""
 
     benchmark: str
     questions: int
@@ -76,7 +76,7 @@ def asked(benchmark: str, out: Path) -> RunFolder:
 
 
 def grown(first: RunFolder, out: Path, count: int) -> RunFolder:
-    """A run of so many copied questions with the solvers mllm and controller."""
+    """A run of `count` copied questions with the solvers mllm and controller."""
     folder = RunFolder(out)
     manifest = first.manifest
     identity = {**manifest["identity"], "model": {"model": "bench:copied"}}
@@ -114,13 +114,17 @@ def _first_option(attempt: Attempt) -> Attempt:
 
 
 def measured(benchmark: str, folder: RunFolder) -> EvidenceRow:
-    """What the steps of a run cost."""
+    """Measure the cost of the steps of a run."""
     solvers = score_run(folder, ScoreOptions())
-    found: Comparison = compare(solvers, ComparisonOptions(pairs=(SolverPair("mllm", "controller"),)))
+    comparison: Comparison = compare(solvers, ComparisonOptions(pairs=(SolverPair("mllm", "controller"),)))
     controller = next(one for one in solvers if one.solver == "controller")
     sizes = [len(line) for line in whole_lines(folder.path / "controller" / "attempts.jsonl")]
     times = [time.process_time()]
-    for work in (lambda: heard(controller), lambda: evidence.section(found), lambda: tool_use.section(found)):
+    for work in (
+        lambda: heard(controller),
+        lambda: list(evidence.rows(comparison)),
+        lambda: tool_use.rows(comparison),
+    ):
         if not work():
             raise SystemExit(f"{folder.path}: nothing was heard")
         times.append(time.process_time())
@@ -143,12 +147,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--questions", type=int, action="append", help="size of a run; may be given several times")
     parser.add_argument("--json", type=Path, help="also write the rows as JSON")
-    told = parser.parse_args()
+    options = parser.parse_args()
     smallest: dict[str, float] = {}
     kept = []
     print("benchmark  questions  bytes a trace  heard s  evidence s  tool_use s  s_1000  ratio")
     with tempfile.TemporaryDirectory() as place:
-        for row in rows(told.questions or SIZES, Path(place)):
+        for row in rows(options.questions or SIZES, Path(place)):
             ratio = row.s_1000 / smallest.setdefault(row.benchmark, row.s_1000)
             print(
                 f"{row.benchmark:<9}  {row.questions:>9}  {row.bytes:>13}  {row.heard_s:>7.2f}  {row.evidence_s:>10.2f}"
@@ -156,8 +160,8 @@ def main() -> None:
                 flush=True,
             )
             kept.append({**row.__dict__, "s_1000": row.s_1000, "ratio": ratio})
-    if told.json:
-        told.json.write_text(json.dumps(kept, indent=1) + "\n")
+    if options.json:
+        options.json.write_text(json.dumps(kept, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What noise and spectrum of photographs are: the reference ranges of the weight-free `forensics` backend.
+"""Statistics of noise and spectrum of photographs: reference ranges of the weight-free `forensics` backend.
 
     uv run python -m bench.forensics --data DIR [--json FILE]
 
@@ -27,7 +27,7 @@ TASKS = ("Spatial_Relation", "Relative_Depth")
 
 
 def statistics_of(folder: Path) -> list[dict[str, float]]:
-    """The statistics of each photograph. Raises `SystemExit` where there is none."""
+    """The statistics of each photograph. Raises `SystemExit` if there are none."""
     rows = [
         row
         for task in TASKS

@@ -27,7 +27,7 @@ LEFT_OUT = ("seconds", "run", "wall", "busy", "path", "paths")
 
 
 def hybrid(*words: str, home: Path) -> Any:
-    """What a command prints with `--json`. Raises `SystemExit` with its messages where it ends in a usage error."""
+    """Return the JSON that a command prints. Raises `SystemExit` with its messages if it ends in a usage error."""
     done = subprocess.run(  # noqa: S603 - our own words, no shell
         [sys.executable, "-m", "hybrid", *words, "--json"],
         capture_output=True,
@@ -41,7 +41,7 @@ def hybrid(*words: str, home: Path) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """The same JSON without what a machine decides."""
+    """Remove the values that depend on the machine."""
     if isinstance(value, dict):
         return {
             key: plain(inner)
@@ -77,7 +77,7 @@ def sampled(work: Path, limit: int) -> Iterator[tuple[str, Any]]:
 
 
 def main() -> int:
-    """Write the numbers; with `--against` say which files differ."""
+    """Write the numbers; with `--against` print which files differ."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="the published data; without it only generated questions")
     parser.add_argument("-o", "--out", type=Path, required=True)

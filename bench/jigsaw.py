@@ -42,7 +42,7 @@ def read_items(folder: Path) -> list[Item]:
 
 
 def trimmed(item: Item, px: int) -> Item:
-    """The same puzzle with all candidates cut by `px` on every side."""
+    """Cut all candidates of a puzzle by `px` on every side."""
     name, images, right = item
     return name, [images[0], *(piece[px:-px, px:-px] for piece in images[1:])], right
 

@@ -29,7 +29,7 @@ RIGHT = ((0.6, 0.7), (0.9, 0.95))
 """How often the first and the second solver are right."""
 TRUTHS = (0.0, 0.3, 0.6)
 TASKS = ((0.9, 0.85), (0.6, 0.5), (0.3, 0.4))
-"""The same by task, where the errors are independent within each: what the test of shared mistakes is held against."""
+"""Rates by task, where the errors are independent within each: the reference for the test of shared mistakes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +57,10 @@ def joint(right_a: float, right_b: float, value: float) -> NDArray[np.float64]:
     by_chance = right_a * right_b + (1 - right_a) * (1 - right_b)
     agreed = by_chance + value * (1 - by_chance)
     both = (agreed - 1 + right_a + right_b) / 2
-    found = np.array([both, right_a - both, right_b - both, 1 - right_a - right_b + both])
-    if found.min() < 0:
+    shares = np.array([both, right_a - both, right_b - both, 1 - right_a - right_b + both])
+    if shares.min() < 0:
         raise ValueError(f"no two solvers right in {right_a} and {right_b} have kappa {value}")
-    return found
+    return shares
 
 
 def rows_of(

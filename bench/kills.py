@@ -3,8 +3,8 @@
     uv run python -m bench.kills [--solver mllm] [--questions 1000] [--answered 506] [--repeat 3] [--json FILE]
 
 The server's log tells which replies had been sent when the process was killed, and which requests came for a second
-time when the same command went on. A reply that was on its way at that moment counts as sent, one that the server wrote
-after the kill, to nobody, does not. `kept` is the number of replies sent before the kill that the second command did
+time when the same command went on. A reply in transit at that moment counts as sent, one that the server wrote
+after the kill does not. `kept` is the number of replies sent before the kill that the second command did
 not ask for again; scores of both ways are compared.
 """
 
@@ -29,7 +29,7 @@ GIVE_UP_S = 600.0
 
 @dataclass(frozen=True)
 class Killed:
-    """What one kill cost."""
+    """The cost of one kill."""
 
     solver: str
     answered: int
@@ -42,10 +42,10 @@ class Killed:
     same_scores: bool
 
 
-def kill_at(told: Sequence[str], home: Path, server: ChatServer, answered: int) -> tuple[tuple[Served, ...], float]:
-    """Start a command, kill it when so many replies were sent, and return the replies sent until then, and when."""
+def kill_at(words: Sequence[str], home: Path, server: ChatServer, answered: int) -> tuple[tuple[Served, ...], float]:
+    """Start a command, kill it after `answered` replies, and return the replies sent and the time of the kill."""
     with (home.parent / "log").open("ab") as log:
-        process = subprocess.Popen(told, env=environment(home), stdout=log, stderr=log)  # noqa: S603
+        process = subprocess.Popen(words, env=environment(home), stdout=log, stderr=log)  # noqa: S603
     until = time.monotonic() + GIVE_UP_S
     while server.count() < answered:
         if process.poll() is not None or time.monotonic() > until:
@@ -58,10 +58,10 @@ def kill_at(told: Sequence[str], home: Path, server: ChatServer, answered: int) 
     return tuple(one for one in server.log() if one.ended <= killed), killed
 
 
-def finish(told: Sequence[str], home: Path) -> None:
+def finish(words: Sequence[str], home: Path) -> None:
     """Run a command to its end."""
     with (home.parent / "log").open("ab") as log:
-        subprocess.run(told, env=environment(home), stdout=log, stderr=log, check=True)  # noqa: S603
+        subprocess.run(words, env=environment(home), stdout=log, stderr=log, check=True)  # noqa: S603
 
 
 def requests_of(log: Sequence[Served]) -> set[tuple[int, int]]:
@@ -74,18 +74,18 @@ def measure(solver: str, questions: Path, answered: int, in_flight: int, whole: 
     client = f"hybrid-{solver}"
     with tempfile.TemporaryDirectory() as folder, chat_server(LATENCY_S) as server:
         out = Path(folder)
-        told = command(client, server.url, questions, in_flight, out)
-        before, killed = kill_at(told, out / "home", server, answered)
+        words = command(client, server.url, questions, in_flight, out)
+        before, killed = kill_at(words, out / "home", server, answered)
         attempts = out / "run" / solver / "attempts.jsonl"
         recorded = attempts.read_bytes().count(b',"steps":') if attempts.exists() else 0
-        finish(told, out / "home")
+        finish(words, out / "home")
         again = requests_of(before) & requests_of([one for one in server.log() if one.began > killed])
         same = (out / "run" / solver / "scores.jsonl").read_bytes() == whole
     return Killed(solver, len(before), recorded, len(again), len(before) - len(again), same)
 
 
 def undisturbed(solver: str, questions: Path, in_flight: int) -> bytes:
-    """The scores of a run that nobody kills."""
+    """The scores of a run that is not killed."""
     with tempfile.TemporaryDirectory() as folder, chat_server(0.0) as server:
         out = Path(folder)
         finish(command(f"hybrid-{solver}", server.url, questions, in_flight, out), out / "home")
@@ -102,15 +102,15 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    found = []
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
         questions = write_questions(Path(folder) / "questions", options.questions)
         whole = undisturbed(options.solver, questions, options.in_flight)
         for _ in range(options.repeat):
-            found.append(measure(options.solver, questions, options.answered, options.in_flight, whole))
-            print(found[-1], flush=True)
+            rows.append(measure(options.solver, questions, options.answered, options.in_flight, whole))
+            print(rows[-1], flush=True)
     if options.json:
-        options.json.write_text(json.dumps([asdict(one) for one in found], indent=1) + "\n")
+        options.json.write_text(json.dumps([asdict(one) for one in rows], indent=1) + "\n")
 
 
 if __name__ == "__main__":

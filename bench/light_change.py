@@ -1,4 +1,4 @@
-"""The same picture in another light and through another camera: gain, gamma, colour, shadows, night, blur, noise.
+"""Change the light and the camera of a picture: gain, gamma, colour, shadows, night, blur, noise.
 
 `relit(np.random.default_rng(0), pixels, LIGHTS["extreme"])`. Nothing moves: only what the pixels hold changes.
 """
@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float32]
 LAMPS = 3
 """Lamps of a night picture."""
 NIGHT_GAIN = 0.12
-"""What is left of the daylight at night."""
+"""Share of the daylight that remains at night."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _factor(rng: np.random.Generator, log_most: float) -> float:
 
 
 def _gradient(rng: np.random.Generator, height: int, width: int, most: float) -> Floats:
-    """A linear ramp (H, W) in a random direction, from 1 down to what is left."""
+    """A linear ramp (H, W) in a random direction, from 1 down to the remaining share."""
     angle = rng.uniform(0, 2 * np.pi)
     down, across = np.mgrid[-1 : 1 : height * 1j, -1 : 1 : width * 1j]
     along = (np.cos(angle) * across + np.sin(angle) * down) / (abs(np.cos(angle)) + abs(np.sin(angle)))
@@ -85,7 +85,7 @@ def _gradient(rng: np.random.Generator, height: int, width: int, most: float) ->
 
 
 def _shadows(rng: np.random.Generator, height: int, width: int, count: int) -> Floats:
-    """What is left of the light (H, W) beside things out of view: polygons with edges that are nearly sharp."""
+    """The share of light (H, W) that remains beside things out of view: polygons with edges that are nearly sharp."""
     left = np.ones((height, width), np.float32)
     for _ in range(count):
         corners = np.rint(rng.uniform(-0.3, 1.3, (4, 2)) * (width, height)).astype(np.int32)

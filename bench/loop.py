@@ -162,7 +162,7 @@ def measured(arguments: Sequence[str], home: Path, log: Path) -> Ended:
 
 
 def run_client(client: str, questions: Path, in_flight: int, inspect_python: str) -> tuple[Ended, tuple[Served, ...]]:
-    """One run of a client against a server of its own."""
+    """One run of a client against a fresh server."""
     with tempfile.TemporaryDirectory() as folder, chat_server(LATENCY_S) as server:
         out = Path(folder)
         arguments = command(client, server.url, questions, in_flight, out, inspect_python)
@@ -232,7 +232,7 @@ def main() -> None:
     chosen = options.inspect_python
     able = chosen != sys.executable or importlib.util.find_spec("inspect_ai") is not None
     clients = tuple(options.clients or (client for client in CLIENTS if client != INSPECT or able))
-    found: dict[str, list[LoopRow]] = {client: [] for client in clients}
+    runs: dict[str, list[LoopRow]] = {client: [] for client in clients}
     with tempfile.TemporaryDirectory() as folder:
         many = write_questions(Path(folder) / "many", options.questions)
         few = write_questions(Path(folder) / "few", FEW)
@@ -240,14 +240,14 @@ def main() -> None:
         for _ in range(options.repeat):
             for client in clients:
                 ended = run_client(client, many, options.in_flight, chosen)
-                found[client].append(row(client, options.questions, ended, least[client]))
-                print(table(found[client][-1:]), file=sys.stderr, flush=True)
-    ratios = compared(found)
-    print(table([medians(found[client]) for client in clients]), table(ratios), sep="\n\n")
+                runs[client].append(row(client, options.questions, ended, least[client]))
+                print(table(runs[client][-1:]), file=sys.stderr, flush=True)
+    ratios = compared(runs)
+    print(table([medians(runs[client]) for client in clients]), table(ratios), sep="\n\n")
     if options.json:
-        rows = [asdict(row) for rows in found.values() for row in rows]
-        told = {"runs": rows, "ratios": [asdict(one) for one in ratios]}
-        options.json.write_text(json.dumps(told, indent=1) + "\n")
+        rows = [asdict(row) for rows in runs.values() for row in rows]
+        numbers = {"runs": rows, "ratios": [asdict(one) for one in ratios]}
+        options.json.write_text(json.dumps(numbers, indent=1) + "\n")
 
 
 if __name__ == "__main__":

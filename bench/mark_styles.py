@@ -1,7 +1,7 @@
 """How well our own mark finder reads BLINK's points when they are marked anew at other sizes and colours.
 
     python -m bench.mark_styles --data DIR [--limit 6]       DIR in BLINK's layout; real images of its marked tasks
-    python -m bench.mark_styles --scenes 6                   generated pictures, for whoever has no data
+    python -m bench.mark_styles --scenes 6                   generated pictures, if no data is at hand
 
 First of how many pictures the marks can be redrawn, and on how many of these the finder sees none any more where they
 were taken off. Then for each style of `--setting marks` on how many all letters are read again, each within 1 % of
@@ -28,7 +28,8 @@ from hybrid.benchmarks.blink.marks import LEAST_CONFIDENCE, TakenOff, drawn_agai
 from hybrid.errors import DataError
 from hybrid.images import decode
 from hybrid.marks.drawing import draw_marks
-from hybrid.marks.finding import Marks, PointMark, find_marks
+from hybrid.marks.finding import find_marks
+from hybrid.marks.marks import Marks, PointMark
 from hybrid.samples.backgrounds import BACKGROUNDS, background
 from hybrid.samples.seeds import generator
 from hybrid.stats import wilson

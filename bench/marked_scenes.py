@@ -22,7 +22,7 @@ LABEL_SETS: tuple[tuple[str, ...], ...] = (("A", "B"), ("A", "B", "C", "D"), ("R
 RING_COLORS: tuple[Color, ...] = ("red", "white", "grey")
 FONTS: tuple[Font, ...] = ("strokes", "bold", "pillow", "opencv")
 LEAST_CONTRAST = 40.0
-"""Mean difference in grey levels between a ring's colour and what it is drawn on: with less nobody sees it."""
+"""Least mean difference in grey levels between a ring's colour and its background for the ring to be visible."""
 LEAST_SHOWN = 0.5
 """Part of a box's side that other lines and letters leave free: a side drawn over does not say where it was."""
 Meeting = Literal["crossing", "inside", "collinear"]
@@ -176,8 +176,8 @@ def _overlapping(rng: np.random.Generator, size: tuple[int, int], wanted: Meetin
         sides = (a.x1 - a.x0, a.y1 - a.y0, b.x1 - b.x0, b.y1 - b.y0)
         if min(sides) < LEAST_BOX_PX or meeting(a, b) != wanted:
             continue
-        found = share_of_union(a, b)
-        if abs(found - share) <= SHARE_STEP and OVERLAPS[0] <= found <= OVERLAPS[1]:
+        overlap = share_of_union(a, b)
+        if abs(overlap - share) <= SHARE_STEP and OVERLAPS[0] <= overlap <= OVERLAPS[1]:
             return [a, b] if rng.random() < 0.5 else [b, a]
     return None
 

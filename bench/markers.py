@@ -1,7 +1,7 @@
 """Measure the mark finder on generated scenes, on BLINK's Relative_Depth images and on photographs without marks.
 
     python -m bench.markers --scenes 1000 --seed 200000              letters asked for, as the benchmark's questions do
-    python -m bench.markers --scenes 300 --seed 300000 --unasked     nobody says which letters there are
+    python -m bench.markers --scenes 300 --seed 300000 --unasked     without the letters as arguments
     python -m bench.markers --overlap 400 --seed 400000              two boxes that overlap, by how and by how much
     python -m bench.markers --data DIR                               how often both letters are found on real images
     python -m bench.markers --unmarked DIR                           how often a mark is seen where none is drawn
@@ -34,12 +34,12 @@ from bench.marked_scenes import (
     marked_scene,
     meeting,
     overlapping_scene,
-    share_of_union,
 )
 from hybrid.images import decode
 from hybrid.marks.drawing import MarkStyle
-from hybrid.marks.finding import Marks
+from hybrid.marks.marks import Marks
 from hybrid.marks.marks_json import marks_from
+from hybrid.samples.objects import share_of_union
 from hybrid.samples.seeds import Purpose, generator
 from hybrid.stats import wilson
 from hybrid.types import Box, Point
@@ -200,10 +200,10 @@ def real(folder: Path) -> None:
         raise SystemExit(f"no items in {folder}/Relative_Depth")
     images = [(row["idx"], decode(row["image_1"]["bytes"], row["idx"])) for row in rows]
     started = time.perf_counter()
-    found = [(locate(pixels, MarkersArgs(labels=("A", "B"))), name) for name, pixels in images]
+    findings = [(locate(pixels, MarkersArgs(labels=("A", "B"))), name) for name, pixels in images]
     ms = 1000 * (time.perf_counter() - started) / len(rows)
-    both = sum({mark.label for mark in marks_from(evidence.data).points} == {"A", "B"} for evidence, _ in found)
-    least = sorted((round(evidence.confidence, 2), name) for evidence, name in found)[:5]
+    both = sum({mark.label for mark in marks_from(evidence.data).points} == {"A", "B"} for evidence, _ in findings)
+    least = sorted((round(evidence.confidence, 2), name) for evidence, name in findings)[:5]
     print(f"Relative_Depth: both letters on {both}/{len(rows)} images, {ms:.0f} ms an image; least sure: {least}")
 
 

@@ -1,4 +1,4 @@
-"""Peak memory of a run over its number of questions: flat, if questions stream and what is finished is dropped.
+"""Peak memory of a run over its number of questions: flat, if questions stream and finished ones are dropped.
 
     python -m bench.memory [--client hybrid-mllm]... [--questions 100 --questions 1000 --questions 5000] [--repeat 1]
                            [--json FILE]
@@ -40,15 +40,15 @@ def peak(client: str, questions: Path, count: int) -> Peak:
     """Run a client over all questions. Raises `SystemExit` where it fails."""
     with tempfile.TemporaryDirectory() as folder, chat_server(LATENCY_S) as server:
         out = Path(folder)
-        told = command(client, server.url, questions, IN_FLIGHT, out)
-        return Peak(client, count, measured(told, out / "home", out / "log").memory_mb)
+        words = command(client, server.url, questions, IN_FLIGHT, out)
+        return Peak(client, count, measured(words, out / "home", out / "log").memory_mb)
 
 
-def table(found: Mapping[tuple[str, int], Sequence[Peak]], clients: Sequence[str], counts: Sequence[int]) -> str:
+def table(peaks: Mapping[tuple[str, int], Sequence[Peak]], clients: Sequence[str], counts: Sequence[int]) -> str:
     """Medians as text: a line a client, a column a number of questions."""
     lines = [f"{'peak MB':<20}" + "".join(f"{count:>10,}" for count in counts)]
     for client in clients:
-        medians = (statistics.median(one.peak_mb for one in found[client, count]) for count in counts)
+        medians = (statistics.median(one.peak_mb for one in peaks[client, count]) for count in counts)
         lines.append(f"{client:<20}" + "".join(f"{mb:>10.0f}" for mb in medians))
     return "\n".join(lines)
 

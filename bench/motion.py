@@ -48,7 +48,7 @@ ORBITS_DEG: Mapping[str, tuple[int, int]] = {"orbit-5-15": (5, 15), "orbit-15-30
 HARD = tuple(one.name for one in SETS if one.kind != "planar")
 SIZE = (640, 480)
 SURE = (0.0, 0.6, 0.9)
-"""Confidences from which a direction is counted that is said of a degenerate pair."""
+"""Least confidences at which a direction given for a degenerate pair is counted."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class ViewPair:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a backend said of one pair: whether it is right (None: unsure), and its confidence 0..1.
+    """A backend's answer about one pair: whether it is right (None: unsure), and its confidence 0..1.
 
     `turn_off_deg` is by how much its turn is off, `seconds` what the matching took, `named` the degenerate geometry.
     """
@@ -184,7 +184,7 @@ def around(rng: np.random.Generator) -> Scene:
 
 
 def answer(options: Options, matcher: Matcher, pair: ViewPair) -> Answer:
-    """What the tool says to a pair with the matches of a matcher."""
+    """The tool's answer to a pair with the matches of a matcher."""
     request = Request(pair.images, MotionArgs())
     views = views_of(request)
     found = options.store.match(matcher, views)

@@ -59,14 +59,14 @@ class PathRow:
 
 def scanpaths(rng: np.random.Generator, number: int, lengths: tuple[int, int], decimals: int | None) -> list[Floats]:
     """Random paths on the screen."""
-    found = []
+    paths = []
     for count in rng.integers(lengths[0], lengths[1] + 1, number):
         points = rng.random((count, 3))
         if decimals is not None:
             points = points.round(decimals)
         points[:, 2] = points[:, 2] * 0.5 + 0.05
-        found.append(points * [*SCREEN, 1])
-    return found
+        paths.append(points * [*SCREEN, 1])
+    return paths
 
 
 def pairs_of(questions: int) -> Ints:
@@ -92,8 +92,8 @@ def by_package(paths: list[Floats], pairs: Ints) -> tuple[Floats, float]:
 
 def _timed(work: Callable[[], Floats]) -> tuple[Floats, float]:
     began = time.process_time()
-    found = work()
-    return found, time.process_time() - began
+    similarities = work()
+    return similarities, time.process_time() - began
 
 
 def measure(title: str, lengths: str, options: argparse.Namespace) -> PathRow:

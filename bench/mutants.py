@@ -5,7 +5,7 @@
 
 Works on a copy of the checkout in a temporary folder. Each subject is mutated by mutmut and only its own tests are run.
 What survives is printed as a diff to read with `--show`: some mutants change nothing that anybody can see (a cache, a
-bound that is never reached), the others ask for a test.
+Survivors are printed as a diff with `--show`: some mutants change nothing that can be observed (a cache, a
 """
 
 from __future__ import annotations
@@ -35,9 +35,12 @@ class Subject:
 
 
 SUBJECTS = {
-    "stats": Subject(("hybrid/stats/__init__.py", "hybrid/stats/linearised.py"), ("tests/hybrid/test_stats.py",)),
+    "stats": Subject(
+        tuple(f"hybrid/stats/{name}.py" for name in ("intervals", "contrasts", "planning", "scatter", "linearised")),
+        ("tests/hybrid/test_stats.py",),
+    ),
     "score": Subject(
-        ("hybrid/scoring/score.py", "hybrid/scoring/tally.py"),
+        tuple(f"hybrid/scoring/{name}.py" for name in ("score", "runs", "predicted", "tally")),
         (
             "tests/hybrid/scoring/test_score.py",
             "tests/hybrid/scoring/test_tally.py",
@@ -55,7 +58,7 @@ SUBJECTS = {
     ),
     "gates": Subject(
         ("hybrid/running/permissions.py", "hybrid/tool/image_sets.py"),
-        ("tests/hybrid/running/test_permissions.py", "tests/hybrid/benchmarks/_shared/test_image_sets.py"),
+        ("tests/hybrid/running/test_permissions.py", "tests/hybrid/tool/test_image_sets.py"),
     ),
     "judge": Subject(
         ("hybrid/scoring/judge.py", "hybrid/scoring/readings.py"),
@@ -88,7 +91,7 @@ pytest_add_cli_args_test_selection = {tests}
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of the mutants of a subject."""
+    """The fate of the mutants of a subject."""
 
     subject: str
     mutants: int
@@ -107,7 +110,7 @@ class Outcome:
 def copy_of_checkout(folder: Path) -> None:
     """Put the files that git tracks or could track there, as they are in the working tree."""
     listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],  # noqa: S607 - the git of whoever runs this
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],  # noqa: S607 - the git of the user
         cwd=ROOT,
         capture_output=True,
         check=True,
@@ -133,10 +136,10 @@ def mutate(name: str, subject: Subject, children: int) -> Outcome:
             )
         done = _mutmut(folder, "run", "--max-children", str(children))
         _mutmut(folder, "export-cicd-stats")
-        told = folder / "mutants" / "mutmut-cicd-stats.json"
-        if not told.is_file():
+        statistics = folder / "mutants" / "mutmut-cicd-stats.json"
+        if not statistics.is_file():
             raise SystemExit(f"{name}: mutmut gave no result\n{done[-3000:]}")
-        counts = json.loads(told.read_text())
+        counts = json.loads(statistics.read_text())
         rows = [line.strip().split(": ") for line in _mutmut(folder, "results").splitlines() if ": " in line]
         survived = tuple(_mutmut(folder, "show", mutant) for mutant, state in rows if state == "survived")
     total = int(counts["total"]) - int(counts.get("skipped", 0))
@@ -146,7 +149,7 @@ def mutate(name: str, subject: Subject, children: int) -> Outcome:
 
 
 def _mutmut(folder: Path, *words: str) -> str:
-    """What mutmut prints."""
+    """The output of mutmut."""
     done = subprocess.run(  # noqa: S603 - our own words, no shell
         [sys.executable, "-m", "mutmut", *words], cwd=folder, capture_output=True, text=True, check=False
     )

@@ -80,7 +80,7 @@ class Rendered:
 
 @dataclass(frozen=True)
 class Read:
-    """What was read of a rendered line, in one row, and the tool's confidence 0..1."""
+    """The reading of a rendered line, in one row, and the tool's confidence 0..1."""
 
     made: Rendered
     said: str
@@ -166,19 +166,19 @@ def distance(first: str, second: str) -> int:
 
 
 def measure(items: int, seed: int, backend: LearnedOcr) -> list[Read]:
-    """What the tool reads of `items` rendered lines."""
-    found = []
+    """The tool's readings of `items` rendered lines."""
+    readings = []
     for index in range(items):
         made = render(index, seed)
         (evidence,) = backend.run([Request((made.pixels,), OcrArgs())])
         said = " ".join(str(evidence.data["text"]).split())
-        found.append(Read(made, said, evidence.confidence))
-    return found
+        readings.append(Read(made, said, evidence.confidence))
+    return readings
 
 
-def lines(found: Sequence[Read]) -> list[str]:
+def lines(readings: Sequence[Read]) -> list[str]:
     """Accuracy over all and by face, height and ground, and the bins of the card."""
-    text = [_row("all", found)]
+    text = [_row("all", readings)]
     groups: tuple[Callable[[Read], str], ...] = (
         lambda one: "with text" if one.made.text else "empty",
         lambda one: one.made.face,
@@ -187,24 +187,24 @@ def lines(found: Sequence[Read]) -> list[str]:
     )
     for name in groups:
         parts: dict[str, list[Read]] = defaultdict(list)
-        for one in found:
+        for one in readings:
             parts[name(one)].append(one)
         text += [_row(key, part) for key, part in parts.items()]
     for low, high in zip(EDGES, (*EDGES[1:], 1.01), strict=True):
-        inside = [one.exact for one in found if low <= one.confidence < high]
+        inside = [one.exact for one in readings if low <= one.confidence < high]
         if inside:
             text.append(f"  Bin({low}, {sum(inside)}, {len(inside)}),")
     return text
 
 
-def _row(name: str, found: Sequence[Read]) -> str:
-    exact = sum(one.exact for one in found)
-    letters = sum(one.said.replace(" ", "") == one.made.text.replace(" ", "") for one in found)
-    errors = sum(distance(one.said, one.made.text) for one in found)
-    total = sum(len(one.made.text) for one in found)
+def _row(name: str, readings: Sequence[Read]) -> str:
+    exact = sum(one.exact for one in readings)
+    letters = sum(one.said.replace(" ", "") == one.made.text.replace(" ", "") for one in readings)
+    errors = sum(distance(one.said, one.made.text) for one in readings)
+    total = sum(len(one.made.text) for one in readings)
     rate = f"character error rate {errors / total:.4f}" if total else f"{errors} characters read"
-    share, aside = exact / len(found), letters / len(found)
-    return f"{name:10} exact {exact}/{len(found)} ({share:.3f}), blanks aside {aside:.3f}, {rate}"
+    share, aside = exact / len(readings), letters / len(readings)
+    return f"{name:10} exact {exact}/{len(readings)} ({share:.3f}), blanks aside {aside:.3f}, {rate}"
 
 
 def main() -> None:
@@ -221,11 +221,11 @@ def main() -> None:
     backend = LearnedOcr()
     backend.setup("cpu", options.weights)
     started = time.perf_counter()
-    found = measure(options.items, options.seed, backend)
+    readings = measure(options.items, options.seed, backend)
     each = (time.perf_counter() - started) / max(1, options.items)
     print(f"{backend.version}, {options.items} lines, seed {options.seed}: {each:.2f} s each, rendering included")
-    print("\n".join(lines(found)))
-    for one in [one for one in found if not one.exact][:12]:
+    print("\n".join(lines(readings)))
+    for one in [one for one in readings if not one.exact][:12]:
         print(f"  {one.made.text!r} read {one.said!r}, {one.made.face}, {one.made.height_px} px, {one.confidence:.2f}")
 
 

@@ -1,4 +1,4 @@
-"""What the benches of `correspondence` and `motion` share: sets of pairs, matchers side by side, counts by confidence.
+"""Shared parts of the benches of `correspondence` and `motion`: sets of pairs, matchers, counts by confidence.
 
 Options of `parse`: `--set`, `--pairs`, `--seed`, `--photos`, `--half`, `--fit`, `--backend`, `--weights`, `--device`,
 `--matches`, `--json`. The same seed gives both benches the same pairs, so that kept matches serve both.
@@ -55,7 +55,7 @@ SETS = tuple(PairSet(kind, difficulty) for kind in KINDS for difficulty in DIFFI
 
 
 class Matcher(Protocol):
-    """What finds the matches of two views; `version` tells which network, or none."""
+    """A matcher of two views; `version` names its network, or none."""
 
     name: str
     version: str
@@ -93,8 +93,8 @@ class NetworkMatcher:
 
     def match(self, views: tuple[View, View]) -> Matches:
         """As the backend's three stages."""
-        found: list[Matches] = self._model.predict([self._model.prepare(views)])
-        return found[0]
+        matches: list[Matches] = self._model.predict([self._model.prepare(views)])
+        return matches[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,7 @@ class MatchStore:
     folder: Path | None
 
     def match(self, matcher: Matcher, views: tuple[View, View]) -> Matched:
-        """What was kept, with the seconds of that time, or the matcher's answer."""
+        """The kept matches, with the seconds they took, or those that the matcher finds."""
         digest = hashlib.sha256(matcher.version.encode())
         for view in views:
             digest.update(repr((view.pixels.shape, view.scale_x, view.scale_y)).encode() + view.pixels.tobytes())
@@ -145,7 +145,7 @@ class MatchStore:
 
 @dataclass(frozen=True)
 class Options:
-    """What was asked for on the command line."""
+    """The options given on the command line."""
 
     sets: tuple[str, ...]
     pairs: int
@@ -208,7 +208,7 @@ def side_by_side(
     questions: Callable[[Options, str], Iterable[Question]],
     answer: Callable[[Options, Matcher, Question], Answer],
 ) -> Iterator[tuple[str, Matcher, list[Answer]]]:
-    """What every matcher answers to the questions of each set, which are drawn once for all of them.
+    """Each matcher's answers to the questions of each set, which are drawn once for all of them.
 
     Args:
         options: what was asked for.
@@ -216,12 +216,12 @@ def side_by_side(
         answer: what a matcher says to one.
     """
     for name in options.sets:
-        found: dict[str, list[Answer]] = {matcher.name: [] for matcher in options.matchers}
+        answers: dict[str, list[Answer]] = {matcher.name: [] for matcher in options.matchers}
         for question in questions(options, name):
             for matcher in options.matchers:
-                found[matcher.name].append(answer(options, matcher, question))
+                answers[matcher.name].append(answer(options, matcher, question))
         for matcher in options.matchers:
-            yield name, matcher, found[matcher.name]
+            yield name, matcher, answers[matcher.name]
 
 
 def counted(right: int, n: int) -> str:

@@ -59,7 +59,7 @@ QUESTION = {"width": 1144, "height": 1400}
 FIRST_SCREEN = {"width": 1280, "height": 800}
 SCALE = 1.6
 COLOURS = 256
-"""Chosen for coverage: a small dot of a colour of its own keeps it."""
+"""The palette is chosen for coverage: a small dot with a unique colour keeps it."""
 LONGEST_EDGE_PX = 420
 
 
@@ -95,7 +95,7 @@ def of_recorded(out: Path, work: Path, data: Path) -> None:
 
 
 def hybrid(work: Path, *words: str) -> str:
-    """What a command of ours prints, run in `work`."""
+    """Return the output of one of our commands, run in `work`."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
     command = [sys.executable, "-m", "hybrid", *words]
     done = subprocess.run(command, cwd=work, env=environment, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603 - ours
@@ -127,7 +127,7 @@ def conversations(page: Any, out: Path) -> None:
 
 
 def scene(work: Path, out: Path) -> None:
-    """What two tools draw on the picture of a generated question."""
+    """Draw the findings of two tools on the picture of a generated question."""
     from hybrid.benchmarks.blink import BENCHMARK
     from hybrid.images import ImageStore
     from hybrid.running.data import mount, questions

@@ -27,12 +27,12 @@ Accuracies = Mapping[str, Mapping[str, tuple[float, int]]]
 
 def accuracies() -> Accuracies:
     """The cells of the table."""
-    found: dict[str, dict[str, tuple[float, int]]] = defaultdict(dict)
+    table: dict[str, dict[str, tuple[float, int]]] = defaultdict(dict)
     for cell in published("blink"):
         one = (cell.source, cell.split, cell.kind) == ("Table 1", "test", "model")
         if one and cell.metric != "accuracy_macro" and cell.n:
-            found[cell.metric][cell.who] = (cell.value / 100, int(cell.n))
-    return found
+            table[cell.metric][cell.who] = (cell.value / 100, int(cell.n))
+    return table
 
 
 def weight(cells: Mapping[str, tuple[float, int]]) -> float:

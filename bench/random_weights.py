@@ -31,7 +31,7 @@ MOVED = 0.3
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the checks of a tool say of one random network."""
+    """The outcome of the checks of a tool on one random network."""
 
     tool: str
     seed: int
@@ -66,8 +66,8 @@ def outcome(tool: Tool, seed: int, weights: Path) -> Outcome:
         raise SystemExit(f"{tool.card.name} has no learned backend")
     backend: Any = learned.make()
     backend.setup("cpu", str(weights))
-    found = run_checks(tool, backend)
-    own = [one for one in found if one.series is not None]
+    outcomes = run_checks(tool, backend)
+    own = [one for one in outcomes if one.series is not None]
     return Outcome(tool.card.name, seed, sum(one.wrong is None for one in own), len(own), _least(own))
 
 

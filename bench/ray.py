@@ -118,16 +118,16 @@ def one(cpus: int, questions: int, folder: Path) -> ClusterRow:
 
 
 def in_process(cpus: int, questions: int, home: Path) -> ClusterRow:
-    """One run in a process of its own; the questions are generated once."""
+    """One run in a separate process; the questions are generated once."""
     with tempfile.TemporaryDirectory() as folder:
-        told = [sys.executable, "-m", "bench.ray", "--cpus", str(cpus), "--questions", str(questions)]
+        words = [sys.executable, "-m", "bench.ray", "--cpus", str(cpus), "--questions", str(questions)]
         environment = {
             **os.environ,
             "HYBRID_HOME": str(home),
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_worker_niceness": "0",
         }
-        command = [*told, "--out", str(Path(folder) / "run")]
+        command = [*words, "--out", str(Path(folder) / "run")]
         done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)  # noqa: S603
     return ClusterRow(**json.loads(done.stdout.splitlines()[-1]))
 

@@ -4,8 +4,8 @@
     uv run python -m bench.readme_table --data ../shared/data --by-task    # that of bench/results/by_task.md
 
 DATA holds `blink/` (the official parquet layout) and `blink_outputs/MODEL` (the repository's saved outputs, of which
-the full texts are read by our own parser). A question without a readable answer, an abstention of the specialist or a
-reply of the model that nobody can read, counts as a guess; by task, after the stroke, also as wrong, where that is
+the full texts are read by our own parser). A question without a readable answer, an abstention of the specialist or an
+unreadable reply of the model, counts as a guess; by task, after the stroke, also as wrong, where that is
 another number.
 """
 
@@ -21,7 +21,8 @@ from hybrid.benchmarks.base import Abstain, ScoreOptions, accuracy
 from hybrid.config import RunConfig, ServiceOptions
 from hybrid.display.tables import Column, Table, as_markdown, bounds, signed
 from hybrid.display.tables import accuracy as fraction
-from hybrid.scoring.score import Scored, score_run
+from hybrid.scoring.runs import score_run
+from hybrid.scoring.score import Scored
 from hybrid.stats import contrast, interval
 from hybrid.types import Metric
 
@@ -74,8 +75,8 @@ def as_guess(scored: Scored, task: str | None) -> Metric:
 
 def gain(part: Scored, hybrid: Scored) -> str:
     """The paired difference of the means of the tasks, hybrid minus part, and its interval."""
-    found = contrast(as_guess(part, None), as_guess(hybrid, None))
-    return f"{signed(found.difference)} {bounds(found.interval, decimals=3)}"
+    difference = contrast(as_guess(part, None), as_guess(hybrid, None))
+    return f"{signed(difference.difference)} {bounds(difference.interval, decimals=3)}"
 
 
 def table(measured: Measured) -> Table:

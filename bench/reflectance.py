@@ -56,7 +56,7 @@ def marked(pixels: Pixels) -> Request[ReflectanceArgs]:
 
 @dataclass(frozen=True)
 class Answer:
-    """One item: the right letter, the one said, its confidence, and what makes it hard.
+    """One item: the right letter, the letter given, its confidence, and its difficulties.
 
     `tint` is the larger standard deviation of chromaticity of the picture; `misleads` whether the brightness at the
     points says something else than the truth.
@@ -78,15 +78,15 @@ def answer(index: int, seed: int) -> Answer:
     """Ask the weight-free backend about one generated picture."""
     made, facts = row(TASK, index, seed), facts_of(index, seed)
     pixels = decode(made.images[0], made.idx)
-    (found,) = PaintCues().run([marked(pixels)])
-    said = "C" if found.data["same"] else str(found.data["darker"])
+    (finding,) = PaintCues().run([marked(pixels)])
+    said = "C" if finding.data["same"] else str(finding.data["darker"])
     sent = [albedo * light for albedo, light in zip(facts.albedos, facts.lights, strict=True)]
     misleads = made.answer[1] == "C" or (sent[0] < sent[1]) != (facts.albedos[0] < facts.albedos[1])
-    return Answer(made.answer[1], said, found.confidence, max(spread(pixels) or (0.0,)), misleads)
+    return Answer(made.answer[1], said, finding.confidence, max(spread(pixels) or (0.0,)), misleads)
 
 
 def facts_of(index: int, seed: int, purpose: Purpose = "sample") -> ReflectanceFacts:
-    """What is true of one generated picture. Raises `SystemExit` where the generator gives something else."""
+    """The true answer for one generated picture. Raises `SystemExit` if the generator gives something else."""
     facts = item(TASK, index, seed, purpose).facts
     if not isinstance(facts, ReflectanceFacts):
         raise SystemExit(f"{TASK} item {index} has no reflectances")
@@ -182,8 +182,8 @@ def regress(values: Matrix, sign: Matrix) -> tuple[float, ...]:
         slope = -(columns.T @ (sign / (1 + np.exp(np.clip(margin, -50, 50)))))
         return float(np.logaddexp(0, -margin).sum() + PENALTY * weights @ weights), slope + 2 * PENALTY * weights
 
-    found = minimize(loss, np.zeros(columns.shape[1]), jac=True, method="L-BFGS-B").x / scale
-    return tuple(round(float(weight), 3) for weight in found)
+    fitted = minimize(loss, np.zeros(columns.shape[1]), jac=True, method="L-BFGS-B").x / scale
+    return tuple(round(float(weight), 3) for weight in fitted)
 
 
 def main() -> None:

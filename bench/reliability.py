@@ -2,7 +2,7 @@
 
     uv run python -m bench.reliability [--items 200] [--seed 1000] [--task Jigsaw]...
 
-Runs the specialist on `--data sample` of BLINK and counts its testimonies. The seed is not one that any constant
+Runs the specialist on `--data sample` of BLINK and counts its answers. The seed is not one that any constant
 of a tool was set on. The lines it prints go into the cards, where the arbiter reads them when there is no `--trust`.
 """
 
@@ -22,7 +22,7 @@ EDGES = (0.0, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
 
 def measure(items: int, seed: int, tasks: tuple[str, ...]) -> tuple[CountedAnswer, ...]:
-    """Every testimony of the specialist on `items` generated questions a task."""
+    """Every answer of the specialist on `items` generated questions a task."""
     with tempfile.TemporaryDirectory() as folder:
         config = RunConfig(
             "blink",
@@ -38,10 +38,10 @@ def measure(items: int, seed: int, tasks: tuple[str, ...]) -> tuple[CountedAnswe
         return cases(finished(config))
 
 
-def lines(found: tuple[CountedAnswer, ...]) -> list[str]:
+def lines(counted: tuple[CountedAnswer, ...]) -> list[str]:
     """For each tool its bins, as they stand in a card."""
     counts: dict[Key, dict[float, list[int]]] = defaultdict(lambda: {edge: [0, 0] for edge in EDGES})
-    for case in found:
+    for case in counted:
         edge = max(edge for edge in EDGES if edge <= (case.confidence or 0.0))
         counts[case.key][edge][0] += round(case.score)
         counts[case.key][edge][1] += 1

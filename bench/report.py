@@ -1,4 +1,4 @@
-"""What a report of a large run costs: to write it, and to read it in a browser.
+"""Cost of a report of a large run: to write it, and to read it in a browser.
 
     uv run --group dev python -m bench.report [--questions 20000] [--keep DIR] [--json FILE]
 
@@ -58,20 +58,20 @@ async () => {
 
 def written(bench: Bench, run: Path, site: Path) -> dict[str, float]:
     """Seconds and memory of the command, and what it left."""
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for name in ("first", "again"):
         row = bench.command(name, 0, "report", str(run), "-o", str(site))
-        found |= {f"{name}: seconds": row.wall_s, f"{name}: cpu seconds": row.cpu_s, f"{name}: MB": row.memory_mb}
+        numbers |= {f"{name}: seconds": row.wall_s, f"{name}: cpu seconds": row.cpu_s, f"{name}: MB": row.memory_mb}
     files = [path for path in site.rglob("*") if path.is_file()]
-    return {**found, "site MB": sum(path.stat().st_size for path in files) / 1e6, "files": len(files)}
+    return {**numbers, "site MB": sum(path.stat().st_size for path in files) / 1e6, "files": len(files)}
 
 
 def read(site: Path, questions: int) -> dict[str, float]:
-    """Seconds of what a reader does, in a browser."""
+    """Seconds of a reader's actions in a browser."""
     from playwright.sync_api import sync_playwright
 
     index = (site / "index.html").resolve().as_uri()
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(viewport=WINDOW)  # type: ignore[arg-type]  # a plain dict of its two fields
@@ -83,9 +83,9 @@ def read(site: Path, questions: int) -> dict[str, float]:
             began = time.monotonic()
             page.goto(address, wait_until="commit")
             page.wait_for_selector(seen)
-            found[name] = time.monotonic() - began
+            numbers[name] = time.monotonic() - began
 
-        found |= first_page(browser, index)
+        numbers |= first_page(browser, index)
         timed("list: seconds", f"{index}#/blink/list", f'.count[data-count="{questions}"]')
         page.wait_for_selector(".list a.link")
         task = page.evaluate("document.querySelector('.list .cell.task').textContent")
@@ -95,17 +95,17 @@ def read(site: Path, questions: int) -> dict[str, float]:
         timed("search: seconds", f"{index}#/blink/list?text=Question+1234", filtered)
         timed("no search: seconds", f"{index}#/blink/list", f'.count[data-count="{questions}"]')
         frames = sorted(page.evaluate(SCROLL))
-        found |= {"scroll: frames": len(frames), "scroll: worst ms": frames[-1]}
-        found["scroll: median ms"] = frames[len(frames) // 2]
+        numbers |= {"scroll: frames": len(frames), "scroll: worst ms": frames[-1]}
+        numbers["scroll: median ms"] = frames[len(frames) // 2]
         began = time.monotonic()
         page.locator(".list a.link").last.click()
         page.wait_for_selector("main h1")
         page.wait_for_function("location.hash.includes('/q/') && document.querySelector('main img') !== null")
-        found["question: seconds"] = time.monotonic() - began
+        numbers["question: seconds"] = time.monotonic() - began
         browser.close()
     if wrong:
         raise SystemExit(f"the browser says: {'; '.join(wrong[:5])}")
-    return found
+    return numbers
 
 
 def first_page(browser: Browser, index: str) -> dict[str, float]:
@@ -126,9 +126,9 @@ def first_page(browser: Browser, index: str) -> dict[str, float]:
     return {"first page: kB": weight / 1e3, "first page: ms": median(drawn), "conclusion and chart end at px": lowest}
 
 
-def table(found: Mapping[str, float]) -> str:
+def table(numbers: Mapping[str, float]) -> str:
     """A line a number."""
-    return "\n".join(f"{name:<32}{value:>12,.2f}" for name, value in found.items())
+    return "\n".join(f"{name:<32}{value:>12,.2f}" for name, value in numbers.items())
 
 
 def main() -> None:

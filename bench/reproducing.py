@@ -26,8 +26,9 @@ from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK as BLINK
 from hybrid.benchmarks.mvp_bench import BENCHMARK as MVP
 from hybrid.display.tables import Column, Table, as_markdown
+from hybrid.scoring.predicted import score_predictions
 from hybrid.scoring.published import Published, published
-from hybrid.scoring.score import Scored, score_predictions
+from hybrid.scoring.score import Scored
 
 COMMAND: Final = "uv run python -m bench.reproducing --data ../shared/data -o bench/results"
 Status = Literal["reproduced", "follows", "differs", "contradicted", "unreadable", "absent"]
@@ -53,7 +54,7 @@ CUT = 0.0099
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one printed cell. `ours` is in the unit of the cell; None where nothing was computed."""
+    """The outcome for one printed cell. `ours` is in the unit of the cell; None where nothing was computed."""
 
     benchmark: str
     cell: Published
@@ -75,13 +76,13 @@ Measure = Callable[[Published], Measured | None]
 
 def verdicts(data: Path) -> tuple[Verdict, ...]:
     """One verdict a printed cell, in the order of the published files. Reads the folders of `data` that are there."""
-    found: list[Verdict] = []
+    verdicts_here: list[Verdict] = []
     for name, (derive, absence) in PAPERS.items():
         cells = published(name)
         measure = MEASURES.get(name, _nothing)(data)
         derived = {id(one.cell): one for one in derive(cells)}
-        found += (_verdict(name, cell, measure(cell), derived.get(id(cell)), absence(cell)) for cell in cells)
-    return tuple(found)
+        verdicts_here += (_verdict(name, cell, measure(cell), derived.get(id(cell)), absence(cell)) for cell in cells)
+    return tuple(verdicts_here)
 
 
 def _verdict(
@@ -248,10 +249,10 @@ UNREAD: Final[Mapping[str, str]] = {
         "LLaVA-1.6 13B in Table 9 are not listed, because the text that was read has lost them"
     ),
 }
-"""What the published files lack, and so this page."""
+"""Facts that the published files lack, and so this page."""
 
 
-def page(found: Sequence[Verdict]) -> str:
+def page(verdicts: Sequence[Verdict]) -> str:
     """The page as markdown: a summary, a table for each paper, and every cell that differs."""
     statuses = tuple(MEANING)
     lines = [
@@ -263,10 +264,12 @@ def page(found: Sequence[Verdict]) -> str:
         "",
         *(f"- **{status}**: {meaning}" for status, meaning in MEANING.items()),
         "",
-        as_markdown(_counts("by paper", {TITLES[name]: [v for v in found if v.benchmark == name] for name in PAPERS})),
+        as_markdown(
+            _counts("by paper", {TITLES[name]: [v for v in verdicts if v.benchmark == name] for name in PAPERS})
+        ),
     ]
     for name in PAPERS:
-        mine = [verdict for verdict in found if verdict.benchmark == name]
+        mine = [verdict for verdict in verdicts if verdict.benchmark == name]
         tables = {verdict.cell.source: [v for v in mine if v.cell.source == verdict.cell.source] for verdict in mine}
         reasons = Counter(verdict.why for verdict in mine if verdict.status == "absent")
         lines += [f"## {TITLES[name]}", "", as_markdown(_counts("by table", tables))]
@@ -291,10 +294,10 @@ def _counts(title: str, groups: Mapping[str, Sequence[Verdict]]) -> Table:
     return Table(title, columns, tuple(rows))
 
 
-def _list(found: Sequence[Verdict]) -> Table:
+def _list(verdicts: Sequence[Verdict]) -> Table:
     names = ("table", "split", "who", "metric")
     columns = (*(Column(name, "left") for name in names), Column("printed"), Column("ours"), Column("from", "left"))
-    return Table("", columns, tuple((*_key(verdict), *_values(verdict), verdict.why) for verdict in found))
+    return Table("", columns, tuple((*_key(verdict), *_values(verdict), verdict.why) for verdict in verdicts))
 
 
 def _key(verdict: Verdict) -> tuple[str, ...]:
@@ -309,12 +312,12 @@ def _values(verdict: Verdict) -> tuple[str, str]:
     return f"{verdict.cell.value:.{decimals}f}", ours
 
 
-def sheet(found: Sequence[Verdict]) -> str:
+def sheet(verdicts: Sequence[Verdict]) -> str:
     """Every cell as CSV."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("benchmark", "source", "split", "who", "metric", "printed", "status", "ours", "why"))
-    for verdict in found:
+    for verdict in verdicts:
         writer.writerow(
             (verdict.benchmark, *_key(verdict), _values(verdict)[0], verdict.status, _values(verdict)[1], verdict.why)
         )

@@ -1,4 +1,4 @@
-"""What a command costs that finds nothing to do: `hybrid run` on a finished run of 1,000 questions.
+"""Cost of a command that finds nothing to do: `hybrid run` on a finished run of 1,000 questions.
 
     uv run python -m bench.resume [--questions 1000] [--repeat 5] [--tree DIR] [--json FILE]
 

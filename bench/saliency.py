@@ -31,7 +31,7 @@ from tools.saliency import SaliencyArgs, SaliencyCues
 
 @dataclass(frozen=True)
 class Found:
-    """What the tool finds on `items` pictures: shares, and milliseconds a call."""
+    """Results of the tool on `items` pictures: shares, and milliseconds a call."""
 
     items: int
     ms: float
@@ -43,7 +43,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Counted:
-    """What counting answers of `items` questions: how often its number is a choice, and the right one."""
+    """Results of counting on `items` questions: how often the number is a choice, and the right one."""
 
     items: int
     offered: float
@@ -51,13 +51,13 @@ class Counted:
 
 
 def ask(pixels: Pixels, args: SaliencyArgs) -> Evidence:
-    """What the tool finds."""
+    """The tool's finding."""
     return SaliencyCues().run([Request((pixels,), args)])[0]
 
 
-def ranks_of(found: Evidence) -> list[int]:
+def ranks_of(evidence: Evidence) -> list[int]:
     """The rank of each box in the order given, from boxes labelled by their place."""
-    objects = found.data["objects"]
+    objects = evidence.data["objects"]
     if not isinstance(objects, Sequence) or isinstance(objects, str):
         raise SystemExit("saliency gives no list of objects")
     rows = sorted((int(str(entry["label"])), int(str(entry["rank"]))) for entry in objects if isinstance(entry, dict))
@@ -66,11 +66,11 @@ def ranks_of(found: Evidence) -> list[int]:
 
 def scenes(items: int, seed: int) -> list[Scene]:
     """Scenes with three to six things."""
-    found = []
+    findings = []
     for index in range(items):
         rng = generator("evaluate", seed, index)
-        found.append(pop_out(rng, int(rng.integers(3, 7))))
-    return found
+        findings.append(pop_out(rng, int(rng.integers(3, 7))))
+    return findings
 
 
 def ranked_and_counted(items: int, seed: int) -> Found:

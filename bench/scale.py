@@ -61,7 +61,7 @@ PICTURES = 4
 GROUP = 500
 """Rows of a row group."""
 OPEN_SHARE = 100
-"""One question in so many is open when a run is resumed with some."""
+"""When a run is resumed with open questions, one in this many is open."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class ScaleRow:
 
 
 class Bench:
-    """Runs commands of one checkout in a folder of its own."""
+    """Runs commands of one checkout in a separate folder."""
 
     def __init__(self, tree: Path, folder: Path) -> None:
         self._tree = tree
@@ -128,7 +128,7 @@ def write_data(folder: Path, count: int) -> None:
 
 
 def _copies(rows: Mapping[str, Sequence[Mapping[str, Any]]], count: int) -> Iterator[dict[str, Any]]:
-    """So many rows, each with an index and an image name of its own."""
+    """`count` rows, each with a distinct index and image name."""
     done = number = 0
     for task, share in SHARES.items():
         done += share
@@ -179,7 +179,7 @@ class _Copies:
         self._attempts = {attempt.id: attempt for attempt in folder.attempts("chance")}
 
     def questions(self) -> Iterator[Question]:
-        """Each with an id of its own, that of its row."""
+        """Each with a distinct id, that of its row."""
         return (replace(question, id=name, cluster=f"image-{name}") for name, question in self._each())
 
     def attempts(self) -> Iterator[bytes]:
@@ -209,7 +209,7 @@ def unscored(run: Path) -> None:
 
 
 def apart(work: Callable[..., None], *words: object) -> None:
-    """Do something in a process of its own: the memory of this one would count as that of all that it starts."""
+    """Call a function in a separate process: this one's memory would count as that of all processes it starts."""
     process = multiprocessing.get_context("spawn").Process(target=work, args=words)
     process.start()
     process.join()
@@ -218,7 +218,7 @@ def apart(work: Callable[..., None], *words: object) -> None:
 
 
 def measured(bench: Bench, count: int, tell: Callable[[ScaleRow], None]) -> None:
-    """Every command on runs of so many questions."""
+    """Every command on runs of `count` questions."""
     for path in bench.folder.glob(f"*{count}*"):
         shutil.rmtree(path)
     data = bench.folder / f"data-{count}"

@@ -61,7 +61,7 @@ class SeenPath:
 
 @dataclass(frozen=True)
 class Statistics:
-    """What a set of paths has in common; shares are of saccades, `returning` is of fixations."""
+    """Statistics of a set of paths; shares are of saccades, `returning` is of fixations."""
 
     paths: int
     median_deg: float
@@ -148,12 +148,12 @@ def predicted(pictures: Iterable[Pixels], fixations: int) -> list[SeenPath]:
     return [SeenPath(fixate(salience(pixels), fixations, 0), (pixels.shape[0], pixels.shape[1])) for pixels in pictures]
 
 
-def table(found: dict[str, Statistics]) -> str:
+def table(sets: dict[str, Statistics]) -> str:
     """The statistics of each set beside the published ones."""
-    lines = [f"{'':18}" + "".join(f"{name:>14}" for name in found) + "   people"]
-    lines.append(f"{'paths':18}" + "".join(f"{one.paths:>14}" for one in found.values()))
+    lines = [f"{'':18}" + "".join(f"{name:>14}" for name in sets) + "   people"]
+    lines.append(f"{'paths':18}" + "".join(f"{one.paths:>14}" for one in sets.values()))
     for row in PUBLISHED:
-        values = "".join(f"{getattr(one, row.name):>14.3f}" for one in found.values())
+        values = "".join(f"{getattr(one, row.name):>14.3f}" for one in sets.values())
         lines.append(f"{row.name:18}{values}   {row.value}{f' ({row.source})' if row.source else ''}")
     return "\n".join(lines)
 

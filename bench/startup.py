@@ -154,14 +154,14 @@ def first_request() -> Iterator[tuple[str, threading.Event]]:
 def until_request(case: str, places: Places, out: Path) -> Start:
     """Start a client and end it when its first request has come. Raises `SystemExit` where none comes."""
     with first_request() as (url, came), (out / "log").open("wb") as log:
-        told = command(ASKING[case], url, places.questions, IN_FLIGHT, out)
+        words = command(ASKING[case], url, places.questions, IN_FLIGHT, out)
         began = time.monotonic()
         process = subprocess.Popen(  # noqa: S603 - our own client
-            told, env=environment(places.home), stdout=log, stderr=log, start_new_session=True
+            words, env=environment(places.home), stdout=log, stderr=log, start_new_session=True
         )
         try:
             if not came.wait(PATIENCE_S):
-                raise SystemExit(f"{' '.join(told)} asked nothing:\n{(out / 'log').read_text()[-3000:]}")
+                raise SystemExit(f"{' '.join(words)} asked nothing:\n{(out / 'log').read_text()[-3000:]}")
             return Start(case, time.monotonic() - began, cpu_s(process.pid))
         finally:
             os.killpg(process.pid, signal.SIGKILL)

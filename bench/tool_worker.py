@@ -64,7 +64,7 @@ def children() -> list[int]:
 
 
 async def measure(runner: ToolRunner, ref: ImageRef, calls: int, flight: int) -> Cost:
-    """The cost of a call with so many in flight."""
+    """The cost of a call with `flight` calls in flight."""
     tool: Tool = load("tools", "crop")
     offsets = iter(range(calls))
 

@@ -36,7 +36,7 @@ from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
 from hybrid.stats import wilson
 from hybrid.tool import Tool
-from hybrid.types import ImageRef
+from hybrid.types import Finding, ImageRef
 
 RANDOM = "random"
 USAGE = 2
@@ -45,7 +45,7 @@ USAGE = 2
 
 @dataclass(frozen=True)
 class Options:
-    """What is measured of the tools."""
+    """Parameters of the measurement of the tools."""
 
     tools: tuple[str, ...]
     items: int
@@ -55,17 +55,16 @@ class Options:
     weights: Mapping[str, str]
 
 
-async def ask(service: ToolService, tool: Tool, question: Question) -> bool | None:
-    """Whether the finding is right; None where the tool does not decide or cannot answer."""
+async def ask(service: ToolService, tool: Tool, question: Question) -> Finding | None:
+    """The tool's finding; None if it cannot answer. Raises `NoBackend` without a backend."""
     refs = [ImageRef(f"img:{place}", service.store.put(data, "made")) for place, data in enumerate(question.files, 1)]
     try:
-        found = await service.call(tool, tool.parse(question.args), refs)
+        return await service.call(tool, tool.parse(question.args), refs)
     except NoBackend:
         raise
     except ToolError as error:
         print(f"{tool.card.name}: {error}", file=sys.stderr)
         return None
-    return question.right(found, service.store)
 
 
 async def measure(service: ToolService, name: str, options: Options) -> tuple[str, ...]:
@@ -76,19 +75,23 @@ async def measure(service: ToolService, name: str, options: Options) -> tuple[st
     known = KNOWN[name]
     try:
         # Loading and first use are not the time of a question.
-        await ask(service, tool, known.make(options.items, options.seed))
-        backend = (await service.ready(tool)).card.name
+        first = await ask(service, tool, known.make(options.items, options.seed))
     except (NoBackend, WeightsError) as error:
-        # The last clause says what to do; what was absent is in the lines of the service.
+        # The last clause names the remedy; the lines of the service name the absent part.
         return (name, "-", "-", "-", "-", "-", str(error).rsplit("; ", maxsplit=1)[-1])
     questions = [known.make(index, options.seed) for index in range(options.items)]
     started = time.perf_counter()
-    verdicts = await asyncio.gather(*(ask(service, tool, question) for question in questions))
+    findings = await asyncio.gather(*(ask(service, tool, question) for question in questions))
     each = f"{1000 * (time.perf_counter() - started) / len(questions):.0f} ms"
+    backend = next((finding.backend for finding in (first, *findings) if finding is not None), "-")
     if known.rule is None:
         return (name, backend, "-", "-", "-", each, "not known of a generated picture: time only")
+    verdicts = (
+        None if finding is None else question.right(finding, service.store)
+        for question, finding in zip(questions, findings, strict=True)
+    )
     decided = [verdict for verdict in verdicts if verdict is not None]
-    right = share(len(decided), len(verdicts))
+    right = share(len(decided), len(questions))
     if not decided:
         return (name, backend, right, "-", "-", each, known.rule)
     limits = bounds(wilson(sum(decided), len(decided)))
@@ -100,7 +103,7 @@ async def rows(options: Options) -> list[tuple[str, ...]]:
     found = []
     for name in options.tools:
         with tempfile.TemporaryDirectory() as folder:
-            # A cache of its own: a finding that is already known takes no time.
+            # A separate cache: a finding that is already known takes no time.
             store = ImageStore(Path(folder) / "images")
             choice = ServiceOptions(options.backend, options.weights, options.device)
             service = ToolService(store, FindingCache(Path(folder) / "findings", store), choice)
@@ -133,12 +136,12 @@ def parsed(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--size", default="real", choices=["real", "tiny"], help="of the networks with random weights")
     parser.add_argument("--requests", type=int, default=200, help="at once, for throughput")
     parser.add_argument("--repeats", type=int, default=5, help="timed turns, of which the median is printed")
-    found = parser.parse_args(words)
-    if min(found.items, found.requests, found.repeats) < 1:
+    options = parser.parse_args(words)
+    if min(options.items, options.requests, options.repeats) < 1:
         parser.error("--items, --requests and --repeats must be at least 1")
-    if bad := [pair for pair in found.weights if pair != RANDOM and "=" not in pair]:
+    if bad := [pair for pair in options.weights if pair != RANDOM and "=" not in pair]:
         parser.error(f"--weights {bad[0]}: write TOOL=DIR_OR_ID, or random")
-    return found
+    return options
 
 
 def quiet() -> None:

@@ -1,4 +1,4 @@
-"""What the tools cost a model to read: bytes of JSON schema and tokens, tool by tool and for each benchmark's menu.
+"""Cost of the tools to a model's context: bytes of JSON schema and tokens, by tool and for each benchmark's menu.
 
     python -m bench.tools_offered                        bytes, and tokens estimated as a quarter of them
     python -m bench.tools_offered --encodings DIR        tokens of o200k_base, whose file lies in DIR
@@ -35,7 +35,7 @@ Count = Callable[[str], int]
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What one request holds of some tools: bytes in UTF-8 and tokens, as JSON and as text."""
+    """Size of some tools in one request: bytes in UTF-8 and tokens, as JSON and as text."""
 
     name: str
     tools: int

@@ -79,7 +79,7 @@ class WarpedPair:
 
 @dataclass(frozen=True)
 class Orbit:
-    """A way round the middle of what is seen: turns about the three axes of the camera, and the distance's factor."""
+    """A way round the middle of the scene: turns about the three axes of the camera, and the distance's factor."""
 
     yaw_deg: float
     pitch_deg: float
@@ -112,12 +112,12 @@ def photographs(place: Path) -> list[bytes]:
         for table in ([place] if place.suffix == ".parquet" else sorted(place.rglob("*.parquet")))
         for row in pq.read_table(table, columns=["idx", "image_1"]).to_pylist()
     ]
-    found = [row["image_1"]["bytes"] for row in sorted(rows, key=lambda row: str(row["idx"]))]
+    pictures = [row["image_1"]["bytes"] for row in sorted(rows, key=lambda row: str(row["idx"]))]
     files = sorted(path for path in place.rglob("*") if path.suffix.lower() in (".jpg", ".jpeg", ".png"))
-    found += [path.read_bytes() for path in files]
-    if not found:
+    pictures += [path.read_bytes() for path in files]
+    if not pictures:
         raise HybridError(f"no photographs in {place}")
-    return found
+    return pictures
 
 
 def picture(encoded: Sequence[bytes], number: int, rng: np.random.Generator) -> Pixels:
@@ -328,7 +328,7 @@ def _within(places: Array, size: tuple[int, int]) -> npt.NDArray[np.bool_]:
 
 
 def _on_ground(shown: Pixels, covered: npt.NDArray[np.bool_], pixels: Pixels) -> Pixels:
-    """What is shown, over a blurred ground where nothing is; gaps of a pixel are closed from around them."""
+    """The visible picture, over a blurred ground where nothing is; gaps of a pixel are closed from around them."""
     height, width = covered.shape
     weight = cv2.GaussianBlur(covered.astype(np.float32), (0, 0), 1.0)
     spread = cv2.GaussianBlur(np.where(covered[..., None], shown, 0).astype(np.float32), (0, 0), 1.0)

@@ -1,4 +1,4 @@
-"""A graph that is compiled once, in a thread of its own: importing LangGraph takes seconds in which a model can speak.
+"""A graph compiled once, in a separate thread: importing LangGraph takes seconds in which a model can answer.
 
     graph = Compiled(build)
     graph.begin()                               # as soon as it is likely to be needed
@@ -19,7 +19,7 @@ G = TypeVar("G")
 
 
 class Compiled(Generic[G]):
-    """What `build` makes, once for the process, whoever asks for it in whichever event loop."""
+    """The result of `build`, made once for the process and shared by all callers and event loops."""
 
     def __init__(self, build: Callable[[], G]) -> None:
         self._build = build
@@ -27,7 +27,7 @@ class Compiled(Generic[G]):
         self._lock = threading.Lock()
 
     def begin(self) -> Future[G]:
-        """Start to build, where nobody has; done when it is built. It goes on when whoever waits gives up."""
+        """Start to build unless begun; done when it is built. The build goes on if a waiting caller gives up."""
         with self._lock:
             if self._made is None:
                 self._made = Future()
@@ -39,11 +39,11 @@ class Compiled(Generic[G]):
     def _make(self, made: Future[G]) -> None:
         try:
             made.set_result(self._build())
-        # Whoever waits for it gets what went wrong.
+        # Every waiting caller gets the error.
         except BaseException as error:
             made.set_exception(error)
 
     async def get(self) -> G:
-        """What is built. Raises what building raised."""
+        """The built graph. Raises the error of the build."""
         made = self.begin()
         return made.result() if made.done() else await asyncio.wrap_future(made)

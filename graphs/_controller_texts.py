@@ -1,12 +1,12 @@
-"""What the controller says to a model besides the question itself; hashed into the manifest with the other texts."""
+"""The controller's messages to a model besides the question itself; hashed into the manifest with the other texts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from graphs._image_sizes import image_sizes
 from hybrid.messages import UserMessage
 from hybrid.solving.empty_replies import EMPTY
+from hybrid.solving.image_sizes import image_sizes
 from hybrid.solving.solver import SolverContext
 from hybrid.types import Prompt
 
@@ -46,8 +46,8 @@ TEXTS = ControllerTexts()
 def opening_message(prompt: Prompt, ctx: SolverContext) -> UserMessage:
     """The prompt, then the names and sizes of its images and of the regions of them that tools can be given."""
     images = [*prompt.images, *prompt.derived]
-    told = [TEXTS.images.format(sizes=image_sizes(images, ctx.frame))] if images and ctx.tools_offered else []
-    return ctx.message(prompt, *told)
+    texts = [TEXTS.images.format(sizes=image_sizes(images, ctx.frame))] if images and ctx.tools_offered else []
+    return ctx.message(prompt, *texts)
 
 
 def system_text(ctx: SolverContext) -> str:

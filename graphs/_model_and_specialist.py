@@ -1,6 +1,6 @@
-"""The frame of arbiter and verify: the MLLM proposes, the specialist testifies next to it, then the solver decides.
+"""The frame of arbiter and verify: the MLLM proposes, the specialist answers in parallel, then the solver decides.
 
-The MLLM is asked before the graph is there, and the node `propose` waits for what it says.
+The MLLM is asked before the graph is built, and the node `propose` waits for its reply.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Proposal:
-    """What the MLLM says without tools."""
+    """The MLLM's answer without tools."""
 
     text: str
     confidence: float | None = None
-    """Probability, 0..1, that it claims for this answer; None where it says nothing of it."""
+    """Probability, 0..1, that it claims for this answer; None if it claims none."""
 
 
 @dataclass(frozen=True)
 class DecisionInput:
-    """What the nodes of one ask share; never stored."""
+    """Shared objects of the nodes of one ask; never stored."""
 
     prompt: Prompt
     ctx: SolverContext
     proposal: asyncio.Task[Proposal]
-    """What the MLLM says without tools; under way when the graph is entered."""
+    """The MLLM's answer without tools; pending when the graph is entered."""
 
 
 class State(TypedDict, total=False):
-    """What the nodes have found out."""
+    """Results of the nodes."""
 
     proposal: Proposal
     specialist_answer: SpecialistAnswer | None
@@ -59,7 +59,7 @@ async def propose(state: State, runtime: Runtime[DecisionInput]) -> State:
 
 
 async def hear(state: State, runtime: Runtime[DecisionInput]) -> State:
-    """Ask the specialist; a tool that fails does not testify."""
+    """Ask the specialist; a tool that fails gives no answer."""
     case = runtime.context
     try:
         return {"specialist_answer": await ask_specialists(case.prompt, case.ctx)}
@@ -69,7 +69,7 @@ async def hear(state: State, runtime: Runtime[DecisionInput]) -> State:
 
 
 class ModelAndSpecialist(Solver):
-    """A solver that decides between the MLLM's proposal and the specialist's testimony."""
+    """A solver that decides between the MLLM's proposal and the specialist's answer."""
 
     needs_model = True
     texts = MappingProxyType({"empty": EMPTY})
@@ -114,12 +114,12 @@ class ModelAndSpecialist(Solver):
         return builder.compile()
 
     async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
-        """The MLLM and the specialist asked side by side, then what is decided between them."""
+        """Ask the MLLM and the specialist side by side, then return the decision between them."""
         asked = asyncio.create_task(self.propose(prompt, ctx))
         try:
             final = await (await self.graph.get()).ainvoke({}, context=DecisionInput(prompt, ctx, asked))
         finally:
-            # Where the ask has ended without the proposal, nobody waits for it any more.
+            # If the ask has ended without the proposal, the proposal is no longer needed.
             asked.cancel()
             await asyncio.gather(asked, return_exceptions=True)
         return Reply(final["answer"])

@@ -4,7 +4,7 @@
 
     {"messages": [{"role": "user", "content": "Which point is closer to the camera?"}], "image_paths": ["room.png"]}
 
-The last message is the question, its lines (A) ..., (B) ... are options. The kit that a run builds for a benchmark
+The last message is the question, its lines (A) ..., (B) ... are options. The context that a run builds for a benchmark
 is replaced by a default one: every tool that has a backend here, the default budgets, and the model named in
 `$HYBRID_MODEL` (`embedded`, a small demonstration model, when it is not set).
 """
@@ -122,15 +122,15 @@ async def ask(state: State) -> State:
     try:
         asked = await asyncio.to_thread(question, state, resources.control.service.store)
     except DataError as error:
-        said = AIMessage(f"The question was not asked. {error}")
-        return {"messages": [said], "answer": "", "outcome": Outcome.BROKEN.value, "image_paths": []}
+        message = AIMessage(f"The question was not asked. {error}")
+        return {"messages": [message], "answer": "", "outcome": Outcome.BROKEN.value, "image_paths": []}
     prompt = Prompt((asked.text, *show(asked.images)), asked.kind, asked.choices)
     ctx = await Session(asked, controller.SOLVER, resources).ctx(prompt)
     opening = controller.conversation(prompt, ctx)
     entered: controller.State = {"messages": opening, "turns": 0}
     limit: RunnableConfig = {"recursion_limit": 4 * ctx.meter.limits.turns + 10}
     final = await _controller.ainvoke(entered, limit, context=controller.ControllerInput(prompt, ctx))
-    drawn = [_drawn(said) for said in final["messages"][len(opening) :]]
+    drawn = [_drawn(message) for message in final["messages"][len(opening) :]]
     # Without paths again for the next question of the same thread.
     return {"messages": drawn, "answer": final["answer"], "outcome": final["outcome"], "image_paths": []}
 

@@ -1,13 +1,13 @@
-"""The arbiter: the MLLM proposes, the specialist for the question testifies, an explicit rule decides.
+"""The arbiter: the MLLM proposes, the specialist for the question answers, an explicit rule decides.
 
     hybrid run blink --solver arbiter --model openai:gpt-4o [--trust trust.json] [--setting samples=5]
 
 A LangGraph graph of three nodes; `propose` and `ask_specialists` run side by side. The rule (`decide`):
 
-- Without a testimony that can be read the proposal stands as it is.
-- A proposal that cannot be read never beats a testimony.
-- Two that say the same keep the proposal, whose words they are.
-- Of two independent witnesses who disagree, right with the probabilities p and m, the first is the right one with odds
+- Without a readable answer of the specialist the proposal stands as it is.
+- An unreadable proposal never beats a readable answer of the specialist.
+- If both agree, the proposal is kept in its own words.
+- Of two independent answers that differ, right with the probabilities p and m, the first is the right one with odds
   p (1 - m) : m (1 - p). So the larger probability is followed, and the proposal where both are the same. Answers that
   are graded (a scanpath) are compared by the score that is expected of them, on the same scale.
 
@@ -42,7 +42,7 @@ class Arbiter(ModelAndSpecialist):
     samples_itself = True
 
     async def propose(self, prompt: Prompt, ctx: SolverContext) -> Proposal:
-        """What the MLLM says, and with what share of the votes where it is asked several times."""
+        """The MLLM's answer, and its share of the votes if it is asked several times."""
 
         async def once() -> Reply:
             return Reply((await super(Arbiter, self).propose(prompt, ctx)).text)
@@ -54,18 +54,18 @@ class Arbiter(ModelAndSpecialist):
         self, prompt: Prompt, ctx: SolverContext, proposal: Proposal, specialist_answer: SpecialistAnswer | None
     ) -> str:
         """Apply the rule of the module's docstring and write down why."""
-        found = ruling(prompt, ctx.trust, ctx.prior_accuracy, proposal, specialist_answer)
-        ctx.rule(found.rule, found.reason, found.data)
+        decision = ruling(prompt, ctx.trust, ctx.prior_accuracy, proposal, specialist_answer)
+        ctx.rule(decision.rule, decision.reason, decision.data)
         return (
             ctx.wording.written(specialist_answer.answer)
-            if specialist_answer and found.rule == "adopt"
+            if specialist_answer and decision.rule == "adopt"
             else proposal.text
         )
 
 
 @dataclass(frozen=True)
 class Ruling:
-    """What was decided between two witnesses, and why."""
+    """The decision between two answers, and its reason."""
 
     rule: Literal["adopt", "agree", "keep"]
     """Only `adopt` answers as the specialist does."""
@@ -84,23 +84,26 @@ def ruling(
     """The rule of the module's docstring. Calls no model and no tool."""
     if specialist_answer is None:
         return Ruling("keep", "there is no testimony")
-    said, told = _read(prompt, proposal.text), specialist_answer.letter or _read(prompt, specialist_answer.answer)
+    proposed, answered = (
+        _parsed(prompt, proposal.text),
+        specialist_answer.letter or _parsed(prompt, specialist_answer.answer),
+    )
     specialist = tool_confidence(prompt, trust, prior_accuracy.guess(prompt), specialist_answer)
-    own = trust.model_accuracy(prompt.route, prior_accuracy.usual(prompt))
-    mllm = trust.model(prompt.route, own, proposal.confidence)
+    accuracy = trust.model_accuracy(prompt.route, prior_accuracy.usual(prompt))
+    mllm = trust.model(prompt.route, accuracy, proposal.confidence)
     data: dict[str, Json] = {
         "specialist_answer": specialist_answer.as_json(),
-        "proposal": said,
+        "proposal": proposed,
         "tool": specialist.as_json(),
-        "mllm": {**own.as_json(), **mllm.as_json()},
+        "mllm": {**accuracy.as_json(), **mllm.as_json()},
     }
-    if told is None:
+    if answered is None:
         return Ruling("keep", f"{specialist_answer.tool} gives no readable {prompt.kind.value}", data)
-    if said is None:
+    if proposed is None:
         why = f"the proposal is no readable {prompt.kind.value}; {specialist_answer.tool} gives one"
         return Ruling("adopt", why, data)
-    if said == told:
-        return Ruling("agree", f"both say {said}", data)
+    if proposed == answered:
+        return Ruling("agree", f"both say {proposed}", data)
     better = specialist.worth > mllm.worth or specialist_answer.finding.backend == ORACLE
     above = "above" if better else "not above"
     why = f"{specialist_answer.tool} is worth {specialist.worth:.2f}, {above} the MLLM's {mllm.worth:.2f}"
@@ -110,15 +113,15 @@ def ruling(
 def tool_confidence(
     prompt: Prompt, trust: Trust, guess: float, specialist_answer: SpecialistAnswer
 ) -> AnswerConfidence:
-    """The specialist as a witness: what its card claims, recalibrated where it was measured on this route.
+    """The specialist's confidence: its card's claim, recalibrated if it was measured on this route.
 
-    `guess` is what a guess at this prompt is worth, 0..1.
+    `guess` is the expected score of a guess at this prompt, 0..1.
     """
     corrected = trust.recalibration(specialist_answer.tool, specialist_answer.finding.backend, prompt.route)
     return replace(claimed(specialist_answer, prompt, guess), recalibration=corrected)
 
 
-def _read(prompt: Prompt, text: str) -> Json:
+def _parsed(prompt: Prompt, text: str) -> Json:
     return as_json(parse(text, prompt.kind, prompt.choices).value)
 
 

@@ -6,7 +6,7 @@ A LangGraph graph of two nodes, `model` and `tools`. Every image has a name, mad
 can go to any tool. The calls of one message run side by side; their results come back in the order of the calls. All
 faults are typed and counted, and go back to the model as text: wrong arguments, unknown tools and images, tool errors,
 timeouts, repeated calls, calls beyond the budget. On the last turn the tools are withdrawn and the answer is asked for.
-With an empty menu (`--tools none`) the model is told nothing of tools and answers at once.
+Without tools (`--tools none`) the model gets no instructions about tools and answers at once.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ ASSUMED = (
     "call that the limits allow"
 )
 SAID = f"{TEXTS.instructions}\n{TEXTS.images}"
-"""What every conversation says besides the prompt."""
+"""Text that every conversation holds besides the prompt."""
 UNNAMED = "unknown"
 """The name of a call that cannot be read and has none."""
 MOST_REPEATS = 3
@@ -64,7 +64,7 @@ MOST_REPEATS = 3
 
 @dataclass
 class ControllerInput:
-    """What the nodes of one ask share; never stored. `made` holds the calls made so far, by content."""
+    """Shared objects of the nodes of one ask; never stored. `made` holds the calls made so far, by content."""
 
     prompt: Prompt
     ctx: SolverContext
@@ -83,8 +83,8 @@ class State(TypedDict, total=False):
 
 
 def conversation(prompt: Prompt, ctx: SolverContext) -> list[Message]:
-    """What the model is told before it speaks: the instructions, and the prompt with its images."""
-    # The instructions speak of tools alone: a model that is offered none is asked as the MLLM alone is.
+    """The opening messages to the model: the instructions, and the prompt with its images."""
+    # The instructions are about tools only: a model that is offered none is asked as the MLLM alone is.
     instructions: list[Message] = [SystemMessage(system_text(ctx))] if ctx.tools_offered else []
     return [*instructions, opening_message(prompt, ctx)]
 
@@ -99,20 +99,20 @@ async def model(state: State, runtime: Runtime[ControllerInput]) -> State:
     try:
         reply = await ctx.model([*state["messages"], *asked], () if last else ctx.tools_offered)
     except BudgetSpent as error:
-        # Something may have been said before the budget ended; it is scored, and the budget is noted with it.
+        # Earlier words of the model are scored, and the budget is noted with them.
         ctx.rule("budget", str(error), fault=Fault.BUDGET)
         return {"answer": _last_words(state["messages"]), "outcome": Outcome.BUDGET.value}
-    said: State = {"messages": [*asked, reply], "turns": turn + 1}
+    update: State = {"messages": [*asked, reply], "turns": turn + 1}
     if reply.refusal is not None:
         ctx.rule("refusal", "the provider refused to answer", fault=Fault.REFUSAL)
-        return {**said, "answer": "", "outcome": Outcome.UNPARSED.value}
+        return {**update, "answer": "", "outcome": Outcome.UNPARSED.value}
     if not last and (reply.calls or reply.invalid):
-        return said
-    return {**said, **_end(case, reply, last=last, nudged=nudged)}
+        return update
+    return {**update, **_end(case, reply, last=last, nudged=nudged)}
 
 
 def _end(case: ControllerInput, reply: AssistantMessage, *, last: bool, nudged: bool) -> State:
-    """The model has answered, or was to: an empty reply is asked for once more, then it is what it is."""
+    """The model has answered, or had to: an empty reply is asked for once more, then it counts as it is."""
     text = reply.text.strip()
     if last and case.ctx.tools_offered:
         case.ctx.rule("budget", "the tools were withdrawn for the last turn", fault=Fault.BUDGET)
@@ -191,12 +191,12 @@ def _arguments(
         images, args = split_args(arguments) if tool.card.images[1] else ((), dict(arguments))
     except ToolError as error:
         raise ToolError(str(error), Fault.BAD_ARGUMENTS) from error
-    read = tool.parse(args).model_dump(mode="json", exclude_none=True)
-    return images, ctx.frame.to_pixels(read, ctx.image_registry, images)
+    parsed = tool.parse(args).model_dump(mode="json", exclude_none=True)
+    return images, ctx.frame.to_pixels(parsed, ctx.image_registry, images)
 
 
 def _not_run(ctx: SolverContext, error: ToolError, call: ToolCall | InvalidCall, written: Json) -> ToolMessage:
-    """A call that no tool can take, as it was `written`: it counts like every other, and the model is told."""
+    """A call that no tool can take, as it was `written`: it counts like every other, and the model gets the error."""
     try:
         ctx.meter.take_tool_call()
     except BudgetSpent as spent:
@@ -221,12 +221,12 @@ def _name(call: ToolCall | InvalidCall) -> str:
 def _unreadable(case: ControllerInput, call: InvalidCall) -> ToolMessage:
     """A call whose arguments are not a JSON object, or cannot be used whatever the tool."""
     wrong = call.error[:300]
-    told = f"the arguments must be one valid JSON object{f' ({wrong})' if wrong else ''}"
-    return _not_run(case.ctx, ToolError(told, Fault.BAD_ARGUMENTS), call, call.written)
+    message = f"the arguments must be one valid JSON object{f' ({wrong})' if wrong else ''}"
+    return _not_run(case.ctx, ToolError(message, Fault.BAD_ARGUMENTS), call, call.written)
 
 
 def _last_words(messages: Sequence[Message]) -> str:
-    """The last text of the model that was no tool call; empty when there is none."""
+    """The last text of the model that was no tool call; empty if there is none."""
     spoken = (m.text.strip() for m in reversed(messages) if isinstance(m, AssistantMessage) and not m.calls)
     return next((text for text in spoken if text), "")
 
@@ -245,7 +245,7 @@ async def _routed(state: State) -> str:
 
 
 def build() -> CompiledStateGraph[State, ControllerInput, State, State]:
-    """The compiled graph; it holds no state of its own, so one serves every ask."""
+    """The compiled graph; it holds no state, so one serves every ask."""
     from langgraph.graph import END, START, StateGraph
 
     builder: StateGraph[State, ControllerInput, State, State] = StateGraph(State, context_schema=ControllerInput)
@@ -274,7 +274,7 @@ class Controller(Solver):
         self.graph.begin()
 
     def call_estimate(self, prompt: Prompt, limits: Limits) -> CallEstimate:
-        """From an answer without tools to every turn and tool call used up; the last turn is without the menu."""
+        """From an answer without tools to every turn and tool call used up; the last turn is without tools."""
         if limits.turns < 2 or not limits.tool_calls:
             return certain(CallPath(1, says=SAID))
         low = CallPath(1, 1, says=SAID)

@@ -1,4 +1,4 @@
-"""Verify: the MLLM proposes, the specialist for the question is heard, the MLLM sees the evidence and decides.
+"""Verify: the MLLM proposes, the specialist for the question answers, the MLLM sees the evidence and decides.
 
     hybrid run blink --solver verify --model openai:gpt-4o
 
@@ -10,17 +10,16 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from graphs._image_sizes import image_sizes
 from graphs._model_and_specialist import ModelAndSpecialist, Proposal
 from hybrid.config import Limits
-from hybrid.messages import finding_parts, shortened
+from hybrid.messages import shortened
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.empty_replies import words_of
+from hybrid.solving.evidence import EVIDENCE, evidence
 from hybrid.solving.solver import SolverContext
-from hybrid.types import ImageRef, Prompt
+from hybrid.types import Prompt
 from tools.rules import SpecialistAnswer, has_rule
 
-EVIDENCE = "A specialist tool looked at the image{plural}: {sizes}. What it found:"
 DECIDE = "Before you saw this, your answer was: {proposal}\nDecide anew. The tool can be wrong, and so could you."
 SHARE_WITH_EVIDENCE = 0.5
 """Asks, of 1, in which a specialist with a rule for the question is assumed to find something. With the weight-free
@@ -52,12 +51,8 @@ class Verify(ModelAndSpecialist):
             f"{specialist_answer.tool} says {specialist_answer.answer}",
             {"specialist_answer": specialist_answer.as_json()},
         )
-        images = [image.name for image in prompt.images]
-        sizes = image_sizes(prompt.images, ctx.frame)
-        evidence: list[str | ImageRef] = [EVIDENCE.format(plural="s" if len(images) > 1 else "", sizes=sizes)]
-        shown = finding_parts(specialist_answer.finding, images, ctx.show)
-        evidence += [part if isinstance(part, str) else part.ref for part in shown]
-        message = ctx.message(prompt, *evidence, DECIDE.format(proposal=shortened(proposal.text)))
+        shown = evidence(prompt, ctx, specialist_answer.finding)
+        message = ctx.message(prompt, *shown, DECIDE.format(proposal=shortened(proposal.text)))
         return await words_of(ctx.model, [message], ctx.log)
 
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from hybrid.config import RunConfig, RunKeywords
     from hybrid.interface.findings import RunnableTool
-    from hybrid.scoring.reports import CompareArguments, ComparisonReport, ScoreArguments, ScoreReport
+    from hybrid.scoring.paths import CompareArguments, ScoreArguments
+    from hybrid.scoring.reports import ComparisonReport, ScoreReport
 
 __all__ = ["__version__", "compare", "run", "score", "tool"]
 

@@ -40,8 +40,8 @@ EXPORTS = {
 }
 
 
-NOT_THINGS = ("base", "rules")
-"""Modules between the things that are none: the seams of benchmarks and exports, the rules of the specialist alone."""
+NOT_THINGS = ("base", "card", "rules")
+"""Modules next to the things: seams of benchmarks and exports, benchmark cards, rules of the specialist-only solver."""
 
 
 TESTS = ("test_", "conftest")

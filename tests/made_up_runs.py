@@ -154,8 +154,9 @@ def write_run(
     tool_output: str = "real",
     samples: int = 1,
     model: str = MODEL,
+    show: str | None = None,
 ) -> RunFolder:
-    """A run of these solvers, asked in this order."""
+    """A run of these solvers, asked in this order; `show` is the form of findings, where it is recorded."""
     folder = RunFolder(path)
     with folder.locked():
         folder.write_questions(questions)
@@ -180,6 +181,7 @@ def write_run(
             "tool_output": tool_output,
             "seed": 0,
             **({"samples": samples} if samples > 1 else {}),
+            **({"show": show} if show else {}),
         }
         parts = (QUESTIONS, *map(attempts_of, solvers))
         files: dict[str, Json] = {part: asdict(folder.measure(part).extent) for part in parts}
@@ -188,7 +190,9 @@ def write_run(
     return folder
 
 
-def from_letters(path: Path, said_by: Mapping[str, Mapping[str, str]], tool_output: str = "real") -> RunFolder:
+def from_letters(
+    path: Path, said_by: Mapping[str, Mapping[str, str]], tool_output: str = "real", show: str | None = None
+) -> RunFolder:
     """A run of BLINK with a letter for each answer, by solver and task: `{"mllm": {"Jigsaw": "rwauf"}}`.
 
     `r` is right, `w` wrong, `a` abstained, `u` unreadable, `f` not finished; the question `val_Jigsaw_2` is Jigsaw's
@@ -211,7 +215,8 @@ def from_letters(path: Path, said_by: Mapping[str, Mapping[str, str]], tool_outp
     def asked(letters: Mapping[str, str]) -> Solver:
         return lambda q: replies[letters[q.task][int(q.id.rsplit("_", 1)[1]) - 1]]
 
-    return write_run(path, "blink", questions, {name: asked(own) for name, own in said_by.items()}, tool_output)
+    solvers = {name: asked(own) for name, own in said_by.items()}
+    return write_run(path, "blink", questions, solvers, tool_output, show=show)
 
 
 def answering(scored: Scored, letters: str) -> Scored:

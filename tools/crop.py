@@ -131,13 +131,13 @@ def region(request: Request[CropArgs]) -> tuple[Box, float]:
 
 
 def _drawn(pixels: Pixels, point: PointArg) -> list[Finding]:
-    """What the markers tool finds, for a point that is given by its letter alone."""
+    """The markers tool's findings, for a point that is given only by its letter; else none."""
     if point.x is not None:
         return []
     # Asked here and not through the card's `needs`: those would search every image of every crop. A single letter is
     # not named beforehand, because the nearest drawn letter would then be taken for it; REF is hardly read otherwise.
-    found = locate(pixels, MarkersArgs(labels=("REF",) if point.label == "REF" else (), kind="point"))
-    return [Finding(found.text, found.data, found.confidence, "classical", "")]
+    marks = locate(pixels, MarkersArgs(labels=("REF",) if point.label == "REF" else (), kind="point"))
+    return [Finding(marks.text, marks.data, marks.confidence, "classical", "")]
 
 
 def tiles(size: tuple[int, int], rows: int, columns: int) -> list[Box]:
@@ -164,7 +164,7 @@ def crop_region(request: Request[CropArgs]) -> Evidence:
     """One region, enlarged. Data: `{"crops": [{"name", "box_px", "scale"}]}`, box as [x0, y0, x1, y1]."""
     asked, confidence = region(request)
     pixels, box, scale = cut(request.images[0], asked, request.args.scale)
-    text = f"Image 1, {_said(box)}, at {scale:.2f} times its size: {pixels.shape[1]} x {pixels.shape[0]} px."
+    text = f"Image 1, {_span(box)}, at {scale:.2f} times its size: {pixels.shape[1]} x {pixels.shape[0]} px."
     return Evidence(text, {"crops": [_row("region", box, scale)]}, confidence, (Picture(pixels, box=box, scale=scale),))
 
 
@@ -174,11 +174,11 @@ def crop_quadrants(request: Request[CropArgs]) -> Evidence:
     if min(image.shape[:2]) < 2:
         return crop_region(request)
     boxes = tiles((image.shape[0], image.shape[1]), 2, 2)
-    found = [cut(image, box, request.args.scale) for box in boxes]
+    crops = [cut(image, box, request.args.scale) for box in boxes]
     lines = ["Image 1 in four parts, each enlarged:"]
-    lines += [f"{name}: {_said(box)}, x{scale:.2f}." for name, (_, box, scale) in zip(QUADRANTS, found, strict=True)]
-    rows = [_row(name, box, scale) for name, (_, box, scale) in zip(QUADRANTS, found, strict=True)]
-    pictures = tuple(Picture(pixels, box=box, scale=scale) for pixels, box, scale in found)
+    lines += [f"{name}: {_span(box)}, x{scale:.2f}." for name, (_, box, scale) in zip(QUADRANTS, crops, strict=True)]
+    rows = [_row(name, box, scale) for name, (_, box, scale) in zip(QUADRANTS, crops, strict=True)]
+    pictures = tuple(Picture(pixels, box=box, scale=scale) for pixels, box, scale in crops)
     return Evidence("\n".join(lines), {"crops": rows}, 1.0, pictures)
 
 
@@ -186,14 +186,14 @@ def crop_grid(request: Request[CropArgs], grid: GridArg) -> Evidence:
     """An overlay with numbered tiles, then each tile enlarged. Data as `crop_region`, names "1", "2", ..."""
     image = request.images[0]
     boxes = tiles((image.shape[0], image.shape[1]), grid.rows, grid.columns)
-    found = [cut(image, box, request.args.scale) for box in boxes]
-    rows = [_row(str(number), box, scale) for number, (_, box, scale) in enumerate(found, 1)]
+    crops = [cut(image, box, request.args.scale) for box in boxes]
+    rows = [_row(str(number), box, scale) for number, (_, box, scale) in enumerate(crops, 1)]
     text = (
         f"Image 1 in {grid.rows} rows of {grid.columns} tiles, numbered row by row from the upper left.\n"
-        f"The first picture shows the numbers; tile 1 covers {_said(found[0][1])}.\n"
-        f"Then each tile follows at about {found[0][2]:.2f} times its size."
+        f"The first picture shows the numbers; tile 1 covers {_span(crops[0][1])}.\n"
+        f"Then each tile follows at about {crops[0][2]:.2f} times its size."
     )
-    enlarged = tuple(Picture(pixels, box=box, scale=scale) for pixels, box, scale in found)
+    enlarged = tuple(Picture(pixels, box=box, scale=scale) for pixels, box, scale in crops)
     return Evidence(text, {"crops": rows}, 1.0, (Picture(draw_grid(image, boxes)), *enlarged))
 
 
@@ -262,7 +262,7 @@ def crop_sheet(request: Request[CropArgs]) -> Evidence:
     return Evidence(text, {"sheet": rows}, 1.0, (Picture(sheet, box=whole, scale=scale),))
 
 
-def _said(box: Box) -> str:
+def _span(box: Box) -> str:
     return f"x {box.x0:.0f} to {box.x1:.0f}, y {box.y0:.0f} to {box.y1:.0f} px"
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from hybrid.errors import ToolError
-from hybrid.marks.finding import Marks, remove_marks
+from hybrid.marks.marks import Marks, remove_marks
 from hybrid.marks.marks_json import Label, marks_from
 from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Request, Tool
 from hybrid.types import Box, Fault, Json
@@ -35,9 +35,9 @@ CLEAR_MARGIN = 0.12
 WEIGHT_FREE_CERTAIN = 0.65
 LEARNED_CERTAIN = 0.95
 NOTHING_COMPARED = 0.3
-"""Confidence where fewer than two boxes were found: less than a guess between two."""
+"""Confidence if fewer than two boxes were found: less than a guess between two."""
 LEAST_OVERLAP = 0.2
-"""A thing that fits no box better than this was not what the boxes are about."""
+"""A thing that fits no box better than this is not the thing in the boxes."""
 
 
 class LocalizationArgs(Args):
@@ -50,7 +50,7 @@ class LocalizationArgs(Args):
 
 @dataclass(frozen=True)
 class Candidate:
-    """A box to judge, in pixels; `confidence` 0..1 that it is where it is said to be."""
+    """A box to judge, in pixels; `confidence`, 0..1, that its place is right."""
 
     label: str
     box: Box
@@ -59,7 +59,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Fit:
-    """How each candidate overlaps what was found, 0..1; which is best, None when undecided; confidence in that."""
+    """Each candidate's overlap, 0..1, with the thing found; the best, None when undecided; the confidence in it."""
 
     overlaps: tuple[float, ...]
     best: int | None
@@ -76,22 +76,22 @@ def candidates_of(request: Request[LocalizationArgs]) -> list[Candidate]:
     given = read_boxes("localization", args.boxes, size)
     if len(given) == 1:
         raise ToolError("localization: 1 box to compare; give at least two in pixels, or none", Fault.BAD_ARGUMENTS)
-    found = [
+    candidates = [
         Candidate(arg.label or f"box {number}", box)
         for number, (arg, box) in enumerate(zip(args.boxes, given, strict=True), 1)
     ]
-    if not found:
+    if not candidates:
         drawn = drawn_marks(request).boxes
         labelled = [mark for mark in drawn if mark.label is not None] or drawn
-        found = [
+        candidates = [
             Candidate(mark.label or f"box {number}", mark.box_px, mark.confidence)
             for number, mark in enumerate(labelled, 1)
         ]
-    return found
+    return candidates
 
 
 def drawn_marks(request: Request[LocalizationArgs]) -> Marks:
-    """What the markers tool found on the image; nothing where it was not asked."""
+    """The marks that the markers tool found on the image; none if it was not asked."""
     for finding in request.needs.get("markers", ())[:1]:
         return marks_from(finding.data)
     return Marks((), ())
@@ -117,11 +117,11 @@ class BoxFit(WeightFree[LocalizationArgs]):
         candidates, pixels = candidates_of(request), request.images[0]
         if len(candidates) < 2:
             return not_seen(request, candidates)
-        found = cut_shared(remove_marks(pixels, drawn_marks(request)), [one.box for one in candidates])
-        overlaps = [overlap(one.box, found) if found else 0.0 for one in candidates]
+        thing = cut_shared(remove_marks(pixels, drawn_marks(request)), [one.box for one in candidates])
+        overlaps = [overlap(one.box, thing) if thing else 0.0 for one in candidates]
         fit = judge(overlaps, candidates, WEIGHT_FREE_CERTAIN)
         basis = "colours of what the boxes share; the name is not understood"
-        return report(request, candidates, fit, [] if found is None else [("colour cut", found)], basis)
+        return report(request, candidates, fit, [] if thing is None else [("colour cut", thing)], basis)
 
 
 def cut_shared(pixels: Pixels, boxes: Sequence[Box]) -> Box | None:
@@ -188,10 +188,10 @@ class DetectedFit(WeightFree[LocalizationArgs]):
         candidates = candidates_of(request)
         if len(candidates) < 2:
             return not_seen(request, candidates)
-        found = request.needs.get("detection", ())
-        if not found:
+        findings = request.needs.get("detection", ())
+        if not findings:
             raise ToolError("localization: the detection tool was not asked")
-        seen = seen_from(found[0].data)
+        seen = seen_from(findings[0].data)
         near = [one for one in seen if any(shared_area(one.box, other.box) for other in candidates)]
         # The thing meant is the one that the boxes are about, not the surest of its kind elsewhere.
         thing = max(
@@ -208,7 +208,7 @@ def _named(thing: DetectedThing) -> tuple[str, Box]:
 
 
 def not_seen(request: Request[LocalizationArgs], candidates: Sequence[Candidate]) -> Evidence:
-    """What is said of an image in which fewer than two boxes were found: nothing is compared. Data as `report`."""
+    """Build the evidence of an image with fewer than two boxes, where nothing is compared. Data as `report`."""
     blank = report(request, candidates, Fit((0.0,) * len(candidates), None, NOTHING_COMPARED), [], "")
     text = (
         f"Undecided which box of image 1 fits the {request.args.name[:60]}: {len(candidates)} of the drawn boxes were "
@@ -221,10 +221,10 @@ def report(
     request: Request[LocalizationArgs],
     candidates: Sequence[Candidate],
     fit: Fit,
-    found: Sequence[tuple[str, Box]],
+    things: Sequence[tuple[str, Box]],
     basis: str,
 ) -> Evidence:
-    """What the fit says of the image.
+    """Build the evidence from the fit.
 
     Returns:
         Evidence with data `{"best": label or null, "best_index": int or null, "boxes": [{"label", "box_px",
@@ -234,7 +234,7 @@ def report(
         {"label": one.label, "box_px": corners(one.box), "overlap_0_1": value}
         for one, value in zip(candidates, fit.overlaps, strict=True)
     ]
-    thing = found[0][1] if found else None
+    thing = things[0][1] if things else None
     data: dict[str, Json] = {
         "best": None if fit.best is None else candidates[fit.best].label,
         "best_index": fit.best,
@@ -244,9 +244,9 @@ def report(
     canvas = Overlay(request.images[0])
     for number, one in enumerate(candidates):
         canvas.box(one.box, f"{one.label}: {fit.overlaps[number]:.2f}", PALETTE[1 + number % (len(PALETTE) - 1)])
-    for name, box in found:
+    for name, box in things:
         canvas.box(box, name, PALETTE[0])
-    canvas.legend("overlap of each box with the cyan one (0-1)" if found else "nothing found to compare with")
+    canvas.legend("overlap of each box with the cyan one (0-1)" if things else "nothing found to compare with")
     text = _describe(request.args.name, candidates, fit, basis)
     return Evidence(text, data, fit.confidence, (Picture(canvas.pixels),))
 

@@ -21,7 +21,7 @@ BATCHES: Final = Path(__file__).with_name("batches.toml")
 
 
 def plan() -> list[Batch]:
-    """The batches, seed by seed, so that what is there after a while is of every kind."""
+    """The batches, seed by seed, so that an interrupted run has some of every kind."""
     tables = tomllib.loads(BATCHES.read_text())
     counted = [(name, task, count) for name, tasks in tables.items() for task, count in tasks.items()]
     most = max(count for _, _, count in counted)

@@ -24,7 +24,7 @@ FAR: Final = 0.02
 LIKENESS: Final = 1.6
 NOTED: Final = 0.2
 FOUND: Final = 0.3
-"""What is written about the tokens before, and of a token that was found, next to `EMBEDDING_SPREAD`."""
+"""Scale of notes about earlier tokens and about a found token, next to `EMBEDDING_SPREAD`."""
 EMBEDDING_SPREAD: Final = 0.1
 PERIODS: Final = {1: (2.0, 1.0, 0.5, 0.25), 2: (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625, 0.03)}
 """By the decimals of a number, the periods of the waves in which its token begins."""
@@ -100,7 +100,7 @@ def untrained(words: Any, seed: int) -> Any:
 
 
 def prepare(model: Any, words: Any) -> None:
-    """Give the decoder numbers that it can reckon with, and heads that copy and look up.
+    """Give the decoder numbers that it can compute with, and heads that copy and look up.
 
     Numbers with a point begin as cosines and sines of their value, so that adding a constant is a rotation, and near
     ones are alike. In the first layer three heads look 1, 2 and 3 tokens back and write what they see into channels of
@@ -165,7 +165,7 @@ def _angles(size: int) -> Any:
 
 
 def _look_back(attention: Any, head: int, back: int) -> None:
-    """A head that looks so many tokens back."""
+    """A head that looks a fixed number of tokens back."""
     import torch
 
     angles, rows = _angles(attention.head_dim), _rows(attention, head)

@@ -38,11 +38,11 @@ from training.scenes import SCENES, look
 from training.sight import View
 
 QUESTIONS_OF_A_ROW: Final = 2
-"""At most so many, of the variants (rotations, pictures of a pair), are asked: others are too like."""
+"""Most variants (rotations, pictures of a pair) that are asked: others are too alike."""
 RECOMBINED: Final = 4
-"""Findings that are given to a question in turn, of its own kind."""
+"""Findings of its own kind that are given to a question in turn."""
 ABSENT: Final = 0.25
-"""Share of the questions that are also told that the tool is not available."""
+"""Share of the questions that also get the message that the tool is not available."""
 AS_TEXT: Final = 0.2
 """Share of the conversations with tools that are held in the text protocol."""
 
@@ -68,7 +68,7 @@ class Held:
 
 
 class Teacher:
-    """A `ChatModel` that knows the right answer: calls the tool that fits, and says what its finding speaks for."""
+    """A `ChatModel` that knows the right answer: calls the tool that fits, and answers with its finding."""
 
     name = "teacher"
     provider = "teacher"
@@ -122,7 +122,7 @@ def hold(batch: Batch, folder: Path) -> Iterator[dict[str, Any]]:
 async def _hold_all(
     benchmark: Benchmark, asked: Sequence[Question], service: ToolService
 ) -> tuple[list[Held], list[Held], list[Held]]:
-    """What is said without tools, with them, and with blank ones."""
+    """Conversations without tools, with them, and with blank ones."""
     tools_offered: tuple[Tool, ...] = tuple(load("tools", name) for name in benchmark.card.tools_offered)
     without, helped, blanked = Teacher(), Teacher(), Teacher()
     real, config = Control(service), RunConfig("", model="embedded")
@@ -140,7 +140,7 @@ async def _hold_all(
 
 @dataclass(frozen=True)
 class _Taught:
-    """The asks of one question, each with its right answer told to the teacher first."""
+    """The asks of one question, each with its right answer given to the teacher first."""
 
     benchmark: Benchmark
     question: Question
@@ -188,7 +188,7 @@ def told(held: Held, finding: ToolMessage) -> Iterator[Held]:
 
 
 def renumbered(held: Held, rng: random.Random) -> Held:
-    """The same conversation about other coordinates: numbers in the question and in the call change together."""
+    """The conversation with other coordinates: numbers in the question and in the call change together."""
     if not re.search(FRACTION, held.ask.text) or call_for(held.ask) is None:
         return held
     text = re.sub(FRACTION, lambda _: f"{rng.randint(4, 96) / 100:.2f}", held.ask.text)
@@ -221,7 +221,7 @@ def line(batch: Batch, form: str, held: Held, *, text: bool) -> dict[str, Any]:
 
 def turns(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """Messages as `HuggingFaceChat` hands them to a chat template, with the sha256 of an image in its place."""
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for message in arrange(messages, ModelSettings().keep_images):
         turn: dict[str, Any] = {"role": message.role, "content": message.text}
         parts = parts_of(message)
@@ -237,12 +237,12 @@ def turns(messages: Sequence[Message]) -> list[dict[str, Any]]:
                 {"type": "function", "function": {"name": call.name, "arguments": dict(call.args)}}
                 for call in message.calls
             ]
-        found.append(turn)
-    return found
+        rows.append(turn)
+    return rows
 
 
 def write(batches: Sequence[Batch], folder: Path, workers: int) -> None:
-    """Hold all conversations, each batch in a file of its own; a batch that is there is kept."""
+    """Hold all conversations, each batch in a separate file; an existing batch is kept."""
     folder.mkdir(parents=True, exist_ok=True)
     with ProcessPoolExecutor(workers) as pool:
         list(pool.map(_write, batches, [folder] * len(batches)))

@@ -1,4 +1,4 @@
-"""What is learnt when: drills and lessons in seeing at first, then conversations, in batches of like length.
+"""Order of the lessons: drills and lessons in seeing at first, then conversations, in batches of like length.
 
 for batch in drawn(lessons, steps=2000, tokens=3500, seed=0): ...
 """

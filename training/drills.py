@@ -22,7 +22,7 @@ from training.sight import HUES, SHAPES, Thing, described
 from training.vocabulary import WORDS
 
 ABOUT_SCENES: Final = 0.4
-"""Share of the exercises that ask about what is seen."""
+"""Share of the exercises that ask about listed things."""
 
 
 def drill(rng: random.Random) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def drill(rng: random.Random) -> dict[str, Any]:
 
 
 def _answered(rng: random.Random) -> tuple[str, str, str]:
-    """A question about things that are told at random, what is told, and the answer."""
+    """A question about randomly listed things, their list, and the answer."""
     names = rng.sample([(colour, shape) for colour in HUES for shape in (True, False)], rng.randint(2, 4))
     chosen = [*names, *[rng.choice(names) for _ in range(rng.choice((0, 0, 1, 3)))]]
     placed = sorted((rng.randint(0, 10) / 10, rng.randint(2, 9) / 10, name) for name in chosen)
@@ -115,7 +115,7 @@ def _ordered(rng: random.Random) -> tuple[str, str]:
 
 
 def _unit(rng: random.Random) -> str:
-    """A number or a word, each a token of its own."""
+    """A number or a word, each a single token."""
     return rng.choice(WORDS) if rng.random() < 0.4 else f"{rng.randint(0, 100) / 100:.2f}"
 
 

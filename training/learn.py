@@ -24,7 +24,7 @@ from training.sight import SHAPES
 
 LOG: Final = logging.getLogger(__name__)
 PARTS_WEIGHT: Final = 0.5
-"""Of what parts of pictures read as, against 1 for what is said."""
+"""Weight of the readings of picture parts, against 1 for the texts."""
 SEEN_AT_ONCE: Final = 48
 """Pictures in a step of seeing."""
 KEPT_STEPS: Final = 200
@@ -96,8 +96,8 @@ def _misread(model: Any, features: Any, wanted: Sequence[tuple[int, ...]]) -> An
 
     logits = model.lm_head(model.model.language_model.norm(features))
     targets = torch.tensor(wanted)
-    found = [torch.nn.functional.cross_entropy(logits, column) for column in targets.T]
-    return sum(found) / len(found)
+    losses = [torch.nn.functional.cross_entropy(logits, column) for column in targets.T]
+    return sum(losses) / len(losses)
 
 
 def see(model: Any, lessons: Lessons, pictures: Pictures, schedule: Schedule) -> None:

@@ -27,12 +27,12 @@ UNTOLD: Final = 0.1
 ANSWER_WEIGHT: Final = 3.0
 """Of a token of the last reply, against 1 for one of a call: an answer is a few tokens, a call many."""
 SAID_WEIGHT: Final = 0.6
-"""Of a token of what is seen."""
+"""Weight of a token of a description."""
 ANSWER_TOTAL: Final = 24.0
 CALL_TOTAL: Final = 60.0
 """The most that the tokens of an answer, or of a call, weigh together: a scanpath is long, and hardly to be guessed."""
 NOTHING: Final = "\n"
-"""What a part without a thing reads as."""
+"""The reading of a part without a thing."""
 OF_A_KIND: Final = 60
 """Conversations of a task and a form that the tokenizer is made from."""
 
@@ -45,7 +45,7 @@ class Lesson:
     weights: npt.NDArray[np.float32]
     pictures: tuple[str, ...]
     view: View | None = None
-    """How its one picture is looked at; None where nothing is said of it."""
+    """How its one picture is described; None if it is not described."""
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:
@@ -54,7 +54,7 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 
 
 def tokenizer_of(conversations: Sequence[Mapping[str, Any]], eyes: Eyes) -> Any:
-    """The tokenizer of what is said in conversations, of every kind as much."""
+    """The tokenizer of the texts of conversations, with equal shares of every kind."""
     kinds: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for row in conversations:
         kinds.setdefault((row["benchmark"], row["task"], row["form"]), []).append(row)
@@ -96,7 +96,7 @@ def lesson(row: Mapping[str, Any], words: Any) -> Lesson:
     if view is not None or row.get("given"):
         before, _, answer = row["turns"][-1]["content"].rpartition("\n")
         answered = len(words(answer, add_special_tokens=False)["input_ids"]) + 1 if before else 0
-        # What is given is told at random: nothing in the question says it.
+        # The given text is random: the question does not determine it.
         weights[start + 1 : stop - answered] = 0.0 if row.get("given") else SAID_WEIGHT
         weights[stop - answered : stop] = ANSWER_WEIGHT
     return Lesson(ids, weights, pictures_of(row), view)

@@ -1,4 +1,4 @@
-"""The pictures of conversations: what is said of them, what their parts show, and how the network takes them.
+"""The pictures of conversations: their descriptions, the contents of their parts, and the network's input.
 
 Eyes(folder).told(row)                  a conversation with what is seen before its answer
 Pictures(folder, processor).batch(names)
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Eyes:
-    """What is said of the pictures of a folder, and what their parts read as; each is looked at once."""
+    """Descriptions of the pictures of a folder and readings of their parts; each picture is read once."""
 
     def __init__(self, folder: Path) -> None:
         self._store = ImageStore(folder / "images")
@@ -32,7 +32,7 @@ class Eyes:
         self._parts: dict[str, list[Thing | None]] = {}
 
     def told(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The conversation with what is seen before its answer, where its kind wants that and no tool was called.
+        """The conversation with the description inserted before its answer, if its kind needs it and no tool ran.
 
         A lesson in seeing has no answer of its own: what is seen is all of it.
         """
@@ -61,7 +61,7 @@ class Eyes:
 
 
 def view_of(row: Mapping[str, Any]) -> View | None:
-    """How the picture of a conversation is looked at; None where nothing is said of it."""
+    """How the picture of a conversation is described; None if it is not described."""
     if row["benchmark"] == SCENES:
         return cast("View", row["task"])
     calls = sum(turn["role"] == "assistant" for turn in row["turns"]) > 1

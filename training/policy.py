@@ -1,4 +1,4 @@
-"""What the embedded model is taught: which call a question needs, and what a finding's text means for its choices.
+"""The policy taught to the embedded model: which call a question needs, and how a finding's text maps to its choices.
 
     call_for(ask)                     the one call, or None where no weight-free tool fits
     read(ask, finding's text)         the answer that the text speaks for, or None where it speaks for none
@@ -46,7 +46,7 @@ VIEWS: Final[Mapping[tuple[str, str], View]] = {
     ("hvsbench", "Q6"): "prominence",
     ("hvsbench", "Q7"): "prominence",
 }
-"""Tasks of benchmarks that no weight-free tool helps with: what is seen is said first, the answer follows from it."""
+"""Tasks of benchmarks that no weight-free tool helps with: the model first describes the picture, then answers."""
 
 Corners = tuple[float, float, float, float]
 """x0, y0, x1, y1 as fractions of the image."""
@@ -70,7 +70,7 @@ def call_for(ask: TaughtAsk) -> ToolCall | None:
 
 
 def read(ask: TaughtAsk, text: str) -> str | None:
-    """The answer that a finding's text speaks for, in the form of the format line; None where it speaks for none."""
+    """The answer that a finding's text supports, in the form of the format line; None if it supports none."""
     skill = _skill(ask)
     return None if skill is None else skill.reading(ask, text)
 
@@ -124,12 +124,12 @@ def saliency_of_paths(ask: TaughtAsk) -> ToolCall:
 
 
 def saliency_alone(ask: TaughtAsk) -> ToolCall:
-    """What stands out in the whole image."""
+    """The things that stand out in the whole image."""
     return _tool("saliency", {"image": ask.images[0]})
 
 
 def scanpath(ask: TaughtAsk) -> ToolCall:
-    """As many fixations as the text asks for, and what is searched for."""
+    """As many fixations as the text asks for, and the target."""
     number = re.search(r"each containing (\d+) values", ask.text)
     target = re.search(r"searching for a ([a-z ]+?) in this image", ask.text)
     arguments: dict[str, Json] = {"image": ask.images[0], "fixations": int(number[1]) if number else 6}
@@ -149,8 +149,8 @@ def _ranked(ask: TaughtAsk, boxes: list[tuple[str, Corners]]) -> ToolCall:
 
 
 def _boxes(text: str) -> list[Corners]:
-    found = re.findall(rf"\[({FRACTION}), ({FRACTION}), ({FRACTION}), ({FRACTION})\]", text)
-    return [(float(a), float(b), float(c), float(d)) for a, b, c, d in found]
+    boxes = re.findall(rf"\[({FRACTION}), ({FRACTION}), ({FRACTION}), ({FRACTION})\]", text)
+    return [(float(a), float(b), float(c), float(d)) for a, b, c, d in boxes]
 
 
 def around(x: float, y: float) -> Corners:
@@ -168,8 +168,8 @@ def choice_with(pattern: str) -> Reading:
     """The choice that holds the letter which the pattern finds in the text."""
 
     def reading(ask: TaughtAsk, text: str) -> str | None:
-        found = re.search(pattern, text)
-        return _option(ask, rf"\b{found[1]}\b") if found else None
+        match = re.search(pattern, text)
+        return _option(ask, rf"\b{match[1]}\b") if match else None
 
     return reading
 
@@ -182,32 +182,32 @@ def _option(ask: TaughtAsk, pattern: str) -> str | None:
 
 def later_image(ask: TaughtAsk, text: str) -> str | None:
     """The choice that names the image which continues the first, after its name: a number is no word of a choice."""
-    found = re.search(r"Image (\d) continues", text)
-    if not found:
+    match = re.search(r"Image (\d) continues", text)
+    if not match:
         return None
-    name = f"{ORDINALS[int(found[1]) - 1]} image"
+    name = f"{ORDINALS[int(match[1]) - 1]} image"
     answer = _option(ask, rf"\b{name}\b")
     return None if answer is None else f"The {name}.\n{answer}"
 
 
 def side(ask: TaughtAsk, text: str) -> str | None:
     """The choice that names the side to which the camera moved."""
-    found = re.search(r"camera moved to its (left|right)", text)
-    return _option(ask, rf"^{found[1]}$") if found else None
+    match = re.search(r"camera moved to its (left|right)", text)
+    return _option(ask, rf"^{match[1]}$") if match else None
 
 
 def darker(ask: TaughtAsk, text: str) -> str | None:
     """The darker surface, or that both are alike."""
     if "about equally dark" in text:
         return _option(ask, "same")
-    found = re.search(r"surface at ([A-Z]) is darker", text)
-    return _option(ask, rf"\b{found[1]}\b") if found else None
+    match = re.search(r"surface at ([A-Z]) is darker", text)
+    return _option(ask, rf"\b{match[1]}\b") if match else None
 
 
 def first_of_boxes(ask: TaughtAsk, text: str) -> str | None:
     """The letter of the box that stands out most."""
-    found = re.search(r"box ([A-H]) is the most salient", text)
-    return f"Answer: ({found[1]})" if found and LETTERS.index(found[1]) < len(ask.choices) else None
+    match = re.search(r"box ([A-H]) is the most salient", text)
+    return f"Answer: ({match[1]})" if match and LETTERS.index(match[1]) < len(ask.choices) else None
 
 
 def order_of_boxes(ask: TaughtAsk, text: str) -> str | None:
@@ -218,8 +218,8 @@ def order_of_boxes(ask: TaughtAsk, text: str) -> str | None:
 
 def count(ask: TaughtAsk, text: str) -> str | None:
     """How many objects stand out."""
-    found = re.search(r"(\d+) salient objects?;", text)
-    return f"Answer: {found[1]}" if found else None
+    match = re.search(r"(\d+) salient objects?;", text)
+    return f"Answer: {match[1]}" if match else None
 
 
 def path(ask: TaughtAsk, text: str) -> str | None:
@@ -231,7 +231,7 @@ def path(ask: TaughtAsk, text: str) -> str | None:
 
 
 def by_looking(ask: TaughtAsk, text: str) -> str | None:
-    """None: the text of an enlarged picture speaks for nothing, what is seen in it does."""
+    """None: the text of an enlarged picture supports no answer, only its pixels do."""
     del ask, text
     return None
 
@@ -256,4 +256,4 @@ SKILLS: Final = (
     Skill(r"Predict where a person", scanpath, path),
     Skill(r"(?s)(?:arrow point\?|disc directly at the right of).*Options: ", closer_look, by_looking),
 )
-"""What is taught, by the wording of the generated questions."""
+"""Lessons of the policy, by the wording of the generated questions."""

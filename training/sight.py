@@ -1,4 +1,4 @@
-"""What the embedded model is taught to say of a picture before it answers: coloured things, or the stripes of a flag.
+"""Descriptions that the embedded model writes before it answers: coloured things, or the stripes of a flag.
 
     seen(pixels)                      the things, found by their colour: no file of facts is read
     described(things)                 "1 red cube 1 0.2 0.60, 2 green ball 1 0.4 0.40"
@@ -43,7 +43,7 @@ ROUND: Final = 0.93
 
 
 LEAST_SHOWN: Final = 0.05
-"""Share of a part of a picture from which a thing in it is told."""
+"""Least share of a part of a picture for a thing in it to be named."""
 PANORAMA: Final = 2.0
 """Width over height from which a picture is two pictures side by side."""
 PAINTS: Final = {
@@ -55,12 +55,12 @@ PAINTS: Final = {
     "yellow": (255, 205, 0),
     "orange": (255, 135, 30),
 }
-"""What the colours of flags are nearest to."""
+"""Reference colours of flags."""
 
 View = Literal["ground", "prominence", "flag"]
 """Things on the ground from left to right, flat things from the largest to the smallest, or stripes."""
 SHAPES: Final[Mapping[View, tuple[str, str]]] = {"ground": ("ball", "cube"), "prominence": ("circle", "square")}
-"""What round things are called, and others."""
+"""Names of round things, and of others."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def seen(pixels: Pixels) -> tuple[Thing, ...]:
 
 
 def patches(pixels: Pixels, rows: int, columns: int) -> list[Thing | None]:
-    """What each of rows x columns equal parts shows, row by row: the thing that takes most of it, above `LEAST_SHOWN`.
+    """The thing in each of rows x columns equal parts, row by row: the one that takes most of it, above `LEAST_SHOWN`.
 
     Of two pictures side by side each has half of the columns, and places are those in it, as in what is said.
     """
@@ -129,15 +129,15 @@ def _connected(mask: npt.NDArray[np.uint8], colour: str) -> list[tuple[Thing, np
     count, labels, stats, centres = cv2.connectedComponentsWithStats(
         cv2.morphologyEx(mask, cv2.MORPH_CLOSE, np.ones((3, 3), np.uint8))
     )
-    found = []
+    things = []
     for number in range(1, count):
         area = stats[number, cv2.CC_STAT_AREA] / mask.size
         if area >= LEAST_AREA:
             x, y = centres[number]
             region = labels == number
             thing = Thing(colour, _is_round(region), (x + 0.5) / width, (y + 0.5) / height, float(area))
-            found.append((thing, region))
-    return found
+            things.append((thing, region))
+    return things
 
 
 def _is_round(region: npt.NDArray[np.bool_]) -> bool:
@@ -185,7 +185,7 @@ def _paint(pixel: npt.NDArray[np.uint8]) -> str:
 
 
 def said(view: View, pixels: Pixels) -> str:
-    """What is said of a picture; of two pictures side by side first the left one."""
+    """The description of a picture; of two pictures side by side first the left one."""
     if view == "flag":
         return striped(pixels)
     height, width = pixels.shape[:2]

@@ -21,7 +21,7 @@ CALLS: Final = ("<tool_call>", "</tool_call>")
 """Tokens that are part of the text, as a call is read from it."""
 SIZE: Final = 3600
 SAID: Final = 500
-"""So often every number and every deciding word is said besides, which is enough for a token of its own."""
+"""How often each number and each deciding word is repeated, which is enough to make it a token."""
 
 WORDS: Final = (
     *("red", "green", "blue", "yellow", "purple", "orange", "brown", "white", "black"),

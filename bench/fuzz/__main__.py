@@ -1,4 +1,4 @@
-"""Coverage-guided fuzzing of the code that reads what others wrote.
+"""Coverage-guided fuzzing of the code that reads foreign input.
 
     uv run --with atheris python -m bench.fuzz answers|loaders [--seconds 300]
 
@@ -48,8 +48,8 @@ def main() -> None:
         corpus = shutil.copytree(CORPUS / name, Path(folder) / "corpus")
         flags = [f"-max_total_time={options.seconds}", f"-max_len={LONGEST}", f"-seed={options.seed}", "-timeout=60"]
         flags += ["-rss_limit_mb=4096", f"-artifact_prefix={folder}/"]
-        told = [sys.executable, "-m", "bench.fuzz", "--target", name, str(options.findings), *flags, str(corpus)]
-        done = subprocess.run(told, capture_output=True, text=True, errors="replace", check=False)  # noqa: S603
+        command = [sys.executable, "-m", "bench.fuzz", "--target", name, str(options.findings), *flags, str(corpus)]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)  # noqa: S603
         grown = len(list(corpus.iterdir()))
     found = [line for line in done.stdout.splitlines() if line.startswith(FOUND)]
     ran = DONE.search(done.stderr)
@@ -66,7 +66,7 @@ def fuzz(name: str, folder: Path, flags: list[str]) -> None:
     """The fuzzer itself: `folder` takes the findings, `flags` are libFuzzer's. Does not return."""
     import atheris  # type: ignore[import-untyped]
 
-    # In a process that has imported none of it before: what is imported here tells the fuzzer which way it takes.
+    # In a process that has imported none of it before: the fuzzer instruments the code that is imported here.
     with atheris.instrument_imports(include=list(INSTRUMENTED)):
         target: Target = importlib.import_module(f"bench.fuzz.{name}").target
     seen = set[str]()

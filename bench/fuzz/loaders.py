@@ -68,7 +68,7 @@ def lines(data: bytes) -> None:
 
 
 def image(data: bytes) -> None:
-    """An image file: what is inspected decodes, at the size that was said."""
+    """An image file: an inspected file decodes, at the reported size."""
     found = inspect(data, "here")
     if found.width * found.height > 4_000_000:
         return
@@ -130,8 +130,8 @@ def target(data: bytes) -> None:
     """One file. Raises whatever a reader raises that is no `HybridError`."""
     if not data:
         return
-    read = READERS.get(data[:1]) or NAMED[data[0] % len(NAMED)]
+    reader = READERS.get(data[:1]) or NAMED[data[0] % len(NAMED)]
     try:
-        read(data[1:])
+        reader(data[1:])
     except (HybridError, DataError):
         return

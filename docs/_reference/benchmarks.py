@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from _reference.markdown import Page, block, code, escaped, table
-from hybrid.benchmarks.base import BenchmarkCard, Setting
+from hybrid.benchmarks.card import BenchmarkCard, Setting
 from hybrid.cli.benchmarks import settings_of_every_benchmark
 from hybrid.registry import load, names
 from hybrid.scoring.published import published

@@ -57,7 +57,7 @@ def _sections(parent: click.Context, command: click.Command, name: str, level: i
 
 
 def _arguments(context: click.Context) -> str:
-    """What the arguments take, where that is a list of words."""
+    """The words that the arguments take, if they are a fixed list."""
     found = [one for one in context.command.params if isinstance(one, click.Argument)]
     rows = [
         (code(one.make_metavar(context)), [" | ".join(code(str(word)) for word in one.type.choices)])

@@ -69,7 +69,7 @@ def definitions(entries: Iterable[tuple[str, Sequence[str]]]) -> str:
 
 
 def prose(doc: str) -> str:
-    """A docstring or help text as Markdown: paragraphs, and verbatim those that click is told not to wrap."""
+    """A docstring or help text as Markdown: paragraphs, and verbatim those that click must not wrap."""
     return "\n\n".join(
         _paragraph(part) for part in re.split(r"\n\s*\n", cleandoc(doc).partition("\f")[0]) if part.strip()
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from _reference import benchmarks, commands, exports, metrics, run_files, solvers, surroundings, tools
+from _reference import benchmarks, commands, conclusion, exports, metrics, run_files, solvers, surroundings, tools
 from _reference.markdown import Page
 
 KINDS: tuple[tuple[str, Callable[[], tuple[Page, ...]]], ...] = (
@@ -14,6 +14,7 @@ KINDS: tuple[tuple[str, Callable[[], tuple[Page, ...]]], ...] = (
     ("Tools", tools.pages),
     ("Benchmarks", benchmarks.pages),
     ("Metrics", metrics.pages),
+    ("The conclusion", conclusion.pages),
     ("Solvers", solvers.pages),
     ("Exports", exports.pages),
     ("Files of a run", run_files.pages),

@@ -71,13 +71,13 @@ def _default(field: Any) -> str:
 
 
 def _said(kind: type) -> dict[str, str]:
-    """What stands below each field in the source."""
+    """The docstring below each field in the source."""
     (node,) = ast.parse(inspect.getsource(kind)).body
     assert isinstance(node, ast.ClassDef)  # noqa: S101 - the source of a class
-    found = {}
+    docs = {}
     for field, below in zip(node.body, node.body[1:], strict=False):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(below, ast.Expr):
             value = below.value
             if isinstance(value, ast.Constant) and isinstance(value.value, str):
-                found[field.target.id] = " ".join(value.value.split())
-    return found
+                docs[field.target.id] = " ".join(value.value.split())
+    return docs

@@ -1,4 +1,4 @@
-"""The page of the solvers, from what their files say of them, and the controller's graph as a picture."""
+"""The page of the solvers, from the docstrings of their files, and the controller's graph as a picture."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def pages() -> tuple[Page, ...]:
 
 def _sections() -> Iterator[str]:
     yield OPENING
-    found = {name: load_solver(name) for name in solver_names()}
+    solvers = {name: load_solver(name) for name in solver_names()}
     rows = [
         (f"[{code(name)}](#{name.replace('_', '-')})", solver.role, "yes" if solver.needs_model else "no")
-        for name, solver in found.items()
+        for name, solver in solvers.items()
     ]
     yield table(("solver", "role", "needs a model"), rows)
-    for name in found:
+    for name in solvers:
         yield f"## {code(name)} {{ #{name.replace('_', '-')} }}"
         yield prose(solver_docstring(name))
         if name == "controller":

@@ -10,7 +10,7 @@ from hybrid.models.providers import PROVIDERS
 
 def environment() -> tuple[Page, ...]:
     """Variables of the project, and those that hold the keys and addresses of providers."""
-    own = table(("variable", "what it says"), [(code(one.name), escaped(one.about)) for one in VARIABLES])
+    variables = table(("variable", "what it says"), [(code(one.name), escaped(one.about)) for one in VARIABLES])
     providers = table(
         ("`--model`", "key", "address"),
         [
@@ -22,7 +22,7 @@ def environment() -> tuple[Page, ...]:
 
 An option that is typed wins over a file of `--config`, and that over the environment.
 
-{own}
+{variables}
 
 ## Keys and addresses of models
 
@@ -34,7 +34,7 @@ The first of several that is set is used. Keys are never written: neither to a r
 
 
 def exit_codes() -> tuple[Page, ...]:
-    """What each exit code says."""
+    """The meaning of each exit code."""
     rows = [(code(str(number)), escaped(said)) for number, said in EXIT_CODES.items()]
     text = f"""# Exit codes
 

@@ -52,9 +52,9 @@ def corrections(text: str) -> Iterator[Correction]:
 
 
 def read_corrected(text: str, read: Callable[[str], Parsed[T]], again: Callable[[str], Parsed[T]]) -> Parsed[T]:
-    """What `again` reads behind the last correction that holds an answer; else what `read` makes of the whole text.
+    """Apply `again` behind the last correction that holds an answer; else `read` to the whole text.
 
-    Nothing where an answer was only taken back.
+    No answer if one was only taken back.
     """
     for correction in corrections(text):
         for behind in correction.texts:

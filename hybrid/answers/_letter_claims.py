@@ -29,7 +29,7 @@ _TURN: Final = re.compile(r"[,;]\s(?=(?:but|however|yet|still|though)\b)", re.IG
 
 
 def _after_doubt(reply: LetterReply) -> tuple[str, ...]:
-    """The clauses behind the last one that declines, a turn (`, but`) beginning a clause; none where none declines."""
+    """The clauses behind the last one that declines, a turn (`, but`) beginning a clause; none if none declines."""
     clauses = [clause for sentence in reply.sentences for clause in _TURN.split(sentence)]
     doubts = [place for place, clause in enumerate(clauses) if _DECLINES.search(clause)]
     return tuple(clauses[doubts[-1] + 1 :]) if doubts else ()
@@ -78,7 +78,7 @@ _NEGATION: Final = re.compile(
     r"|n't\b|\bwould\b.{0,80}\sif\b|\b(?:perhaps|maybe)\b|\b(?:let me|i (?:need|have) to|i'd (?:need|have) to)\b",
     re.I,
 )
-# `fits, but it does not match in colour` and `better than A but worse than C` take back what they said of the choice.
+# `fits, but it does not match in colour` and `better than A but worse than C` take back the claim about the choice.
 _TAKEN_AWAY: Final = re.compile(
     r"\bbut\s(?:(?:it|this|that)\s(?:does|is|has|can)(?:\snot\b|n't\b)|(?:worse|less)\b[^,;]{0,40}\bthan\b)",
     re.IGNORECASE,
@@ -107,7 +107,7 @@ def claim(reply: LetterReply, sentence: str) -> str | None:
 
 
 def reluctant_claim(reply: LetterReply) -> str | None:
-    """What is said after the last doubt claims one choice: `It is hard to tell. However, the third image ...`."""
+    """The text after the last doubt claims one choice: `It is hard to tell. However, the third image ...`."""
     behind = _after_doubt(reply)
     concluding = [clause for clause in behind if _CONCLUSION.match(clause)]
     found = {claim(reply, clause) for clause in concluding[-1:] or behind} - {None}

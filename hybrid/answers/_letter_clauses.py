@@ -107,7 +107,7 @@ def _clauses(text: str) -> list[str]:
 
 
 def _bare(reply: LetterReply, clause: str) -> bool:
-    """Whether a clause that names one choice says nothing else."""
+    """Whether a clause that names one choice holds nothing else."""
     rest = re.sub(rf"(?:{NOUN}\s)?{label(reply.letters)}", " ", clause)
     for form, _ in reply.forms:
         rest = re.sub(rf"(?i)(?<!\w){re.escape(form)}(?!\w)", " ", rest)
@@ -122,11 +122,11 @@ _STATED: Final = re.compile(
 
 
 def stated_choice(reply: LetterReply) -> str | None:
-    """The reply is one sentence that says which choice a thing is, as in `The color is blue.`."""
+    """The reply is one sentence that identifies a thing with a choice, as in `The color is blue.`."""
     match = _STATED.fullmatch(reply.text) if len(reply.text) <= TERSE else None
     if match is None or _DENIES.search(match["of"]) or _DOUBTS.search(match["of"]):
         return None
-    # `That is right` agrees with something.
+    # `That is right` agrees with an earlier statement.
     if bare(match["choice"]) in _VERDICT_WORDS and match["of"].casefold() in ("that", "this"):
         return None
     start = reply.choice_at_start(match["choice"])

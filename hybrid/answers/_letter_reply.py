@@ -7,7 +7,7 @@ from typing import Final
 
 from hybrid.answers.base import TRANSLATIONS, answer_part, bare, normalise, plain, sentences
 
-# What option letters are called in the questions of the benchmarks.
+# Names of option letters in the questions of the benchmarks.
 NOUN: Final = r"(?i:option|choice|point|box|picture|image|figure|letter|answer)"
 # Words after a lone "A" that show it is a label and not the article.
 AFTER_A: Final = (

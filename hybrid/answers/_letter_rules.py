@@ -97,7 +97,7 @@ _WRONG: Final = r"(?:wrong|incorrect|false|not|nicht|falsch|no|incorrecta|falsa|
 
 @lru_cache(maxsize=64)
 def _announcement(letters: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What announces a letter, and what behind it offers another (`A or B`, `(A), (B)`, not `A and B is wrong`)."""
+    """Patterns that announce a letter, and that offer another one (`A or B`, `(A), (B)`, not `A and B is wrong`)."""
     token = label(letters)
     adverb = r"(?:(?:most\s)?(?:likely|probably|clearly|therefore|thus|indeed|simply|only|the|now)\s)?"
     between = rf"(?:[^.\n]{{0,60}}?\b{_OR}\b|\s?(?:[,/、]|{_AND}\b|还是|或者?|和))"
@@ -184,13 +184,13 @@ def opening_option(reply: LetterReply) -> str | None:
 
 
 def lone_option(reply: LetterReply) -> str | None:
-    """An option has a line of its own in the prose, and no line gives another letter."""
+    """An option has its own line in the prose, and no line gives another letter."""
     found = set(_single_options(reply)) - {None}
     return found.pop() if len(found) == 1 and found == _line_starts(reply) else None
 
 
 def opening_choice(reply: LetterReply) -> str | None:
-    """The reply begins with the text of a choice as a clause of its own: `No, the cat is ...`, `Yes. It ...`."""
+    """The reply begins with the text of a choice as a complete clause: `No, the cat is ...`, `Yes. It ...`."""
     start = reply.choice_at_start(reply.text[:200])
     if start is None or not re.match(r"[.,;:!](?![0-9])|\n", reply.text[start[1] :]):
         return None

@@ -1,4 +1,4 @@
-"""What a reply says that a tool said, as in `The tool says A, but I see B.`: its own words outweigh that."""
+"""Separate a reply's quotes of tools, as in `The tool says A, but I see B.`, and its own words, which outweigh them."""
 
 import re
 from collections.abc import Callable
@@ -27,9 +27,9 @@ _DISAGREES: Final = re.compile(
 
 
 def read_own(text: str, read: Callable[[str], Parsed[T]]) -> Parsed[T]:
-    """What `read` makes of the reply without what it quotes; of the quote where the reply agrees; else of the whole.
+    """Apply `read` to the reply without its quotes; to the quote if the reply agrees; else to the whole.
 
-    Nothing where the reply only quotes a tool and disagrees.
+    No answer if the reply only quotes a tool and disagrees.
     """
     own = _FRAME.sub("", text)
     if own == text:

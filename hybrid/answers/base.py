@@ -1,4 +1,4 @@
-"""What every answer parser shares: the `Parsed` result, ordered rules, and the normalisation of a reply's text.
+"""Shared parts of the answer parsers: the `Parsed` result, ordered rules, and the normalisation of a reply's text.
 
 `hybrid.answers.parse` is the way in.
 """
@@ -52,7 +52,7 @@ def first_match(rules: Iterable[Callable[[R], T | None]], reply: R) -> Parsed[T]
 _EDGE: Final = "".join(c for c in map(chr, range(0x3001)) if c.isspace()) + "_"
 _QUOTES: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "‚": "'"})
 _TOKENS: Final = re.compile(r"</?s>|<\|[^|<>\n]{1,40}\|>|<(?:bos|eos|pad|unk|end_of_turn)>|\[/?INST\]")
-# What a model thinks before it answers, in tags or in a channel of its own.
+# Reasoning that a model writes before its answer, in tags or in a separate channel.
 _THOUGHT: Final = r"(?:think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|analysis)"
 _THOUGHT_ENDS: Final = re.compile(rf"</{_THOUGHT}>|<\|channel\|>final<\|message\|>", re.IGNORECASE)
 _THOUGHT_BEGINS: Final = re.compile(rf"<{_THOUGHT}>|<\|channel\|>analysis<\|message\|>", re.IGNORECASE)
@@ -143,7 +143,7 @@ _RANK: Final = ("final", "answer")
 
 
 def answer_part(text: str) -> str:
-    """`plain` of the part of a reply that says of itself that it is the answer, else of the whole reply.
+    """`plain` of the part of a reply that is marked as the answer, else of the whole reply.
 
     Such a part ends the reply: JSON with a key for it (`{"reasoning": ..., "final": "B"}`), a tag
     (`<answer>B</answer>`), or LaTeX's box. A call of a tool in JSON is left out.
@@ -167,12 +167,12 @@ def _boxed(said: str) -> str | None:
 
 def _keyed(said: str) -> str | None:
     """The value of the last key for an answer, a final one before any other; a list without its brackets."""
-    found = list(_KEYED.finditer(said)) if said.endswith(("}", "}.")) else []
-    if not found:
+    values = list(_KEYED.finditer(said)) if said.endswith(("}", "}.")) else []
+    if not values:
         return None
-    rank = [next((place for place, word in enumerate(_RANK) if word in m[1].lower()), len(_RANK)) for m in found]
-    best = max(range(len(found)), key=lambda place: (-rank[place], place))
-    return next((value for value in found[best].groups()[1:] if value is not None), "")
+    rank = [next((place for place, word in enumerate(_RANK) if word in m[1].lower()), len(_RANK)) for m in values]
+    best = max(range(len(values)), key=lambda place: (-rank[place], place))
+    return next((value for value in values[best].groups()[1:] if value is not None), "")
 
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。])[\"')\]]{0,2}\s+|(?<=[。])|\n+")
@@ -183,7 +183,7 @@ def sentences(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in _SENTENCE_END.split(text) if part.strip())
 
 
-# `There is no cat in the picture`; of doubts, answers and the picture itself the same words say something else.
+# `There is no cat in the picture`; of doubts, answers and the picture itself the same words mean something else.
 _NO_THING: Final = (
     r"(?!(?:\w+\s)?(?:way|doubt|question|answer|reason|idea|evidence|indication|information|signs?|need|point|use|image|enough|sufficient|many|much|more"
     r"|picture|photo)\b)"
@@ -197,7 +197,7 @@ _ABSENT: Final = re.compile(
 
 
 def denies_existence(text: str) -> bool:
-    """Whether a text is one sentence that says of the picture that something is not in it."""
+    """Whether a text is one sentence stating that something is not in the picture."""
     match = _ABSENT.fullmatch(text)
     return match is not None and re.search(r"\bno\b|\bnot\b|n't\b", match[0]) is not None and " or " not in match[0]
 
@@ -207,7 +207,7 @@ def bare(text: str) -> str:
     return text.strip(string.punctuation + string.whitespace + "。、").casefold()
 
 
-# What a short English option text is called in other languages; only used for whole replies and after a cue.
+# Translations of short English option texts; only used for whole replies and after a cue.
 TRANSLATIONS: Final[dict[str, frozenset[str]]] = {
     "yes": frozenset({"是", "是的", "对", "はい", "예", "네", "sí", "oui", "ja", "sim", "да"}),
     "no": frozenset({"否", "不", "不是", "没有", "いいえ", "아니요", "non", "nein", "não", "нет"}),
@@ -215,7 +215,7 @@ TRANSLATIONS: Final[dict[str, frozenset[str]]] = {
     "right": frozenset({"右", "右边", "右侧", "向右", "오른쪽", "derecha", "droite", "rechts", "direita", "справа"}),
 }
 
-# What a reply announces its answer with, in the languages models fall into: "the answer is", "Answer:",
+# Phrases that announce an answer, in the languages models fall into: "the answer is", "Answer:",
 # "the correct choice would be", "I would choose". A bare "option A" announces nothing: it heads an analysis,
 # as "each option:" does.
 CUE: Final = (

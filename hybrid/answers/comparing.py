@@ -13,7 +13,7 @@ from hybrid.answers.views import ViewPlan
 from hybrid.types import Json, Scanpath
 
 Value = str | int | Scanpath | frozenset[int] | ViewPlan | None
-"""What `hybrid.answers.parse` can find, of any kind."""
+"""A parsed answer of any kind."""
 
 
 def as_json(value: Value) -> Json:

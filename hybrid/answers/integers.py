@@ -112,8 +112,8 @@ _LEFT_OUT: Final = re.compile(
 
 def counted(text: str) -> str:
     """The text without numbers that count nothing, without questions and refusals; of a range nothing is left."""
-    said = "\n".join(s for s in sentences(_ASIDE.sub(" ", text)) if not _LEFT_OUT.search(s))
-    return _RANGE.sub(_SOME, said).strip()
+    text_left = "\n".join(s for s in sentences(_ASIDE.sub(" ", text)) if not _LEFT_OUT.search(s))
+    return _RANGE.sub(_SOME, text_left).strip()
 
 
 def only_number(text: str) -> int | None:
@@ -124,8 +124,8 @@ def only_number(text: str) -> int | None:
 
 def announced(text: str) -> int | None:
     """The last number that is announced as the answer: `Answer: 5`."""
-    found = re.findall(rf"(?:{CUE})[\s:=\"'\-]{{0,6}}({_NUMBER.pattern})", text, re.IGNORECASE)
-    return _value(found[-1]) if found else None
+    numbers = re.findall(rf"(?:{CUE})[\s:=\"'\-]{{0,6}}({_NUMBER.pattern})", text, re.IGNORECASE)
+    return _value(numbers[-1]) if numbers else None
 
 
 _SUM: Final = (
@@ -142,11 +142,11 @@ _TOTAL: Final = re.compile(
 
 
 def total(text: str) -> int | None:
-    """The last number that is said to be the sum: `2 on the left and 3 on the right, so 5 in total`, `2 + 3 = 5`."""
-    found = list(_TOTAL.finditer(text))
-    if not found or (found[-1][3] and any_number(text[found[-1].end() :])):
+    """The last number stated as the sum: `2 on the left and 3 on the right, so 5 in total`, `2 + 3 = 5`."""
+    totals = list(_TOTAL.finditer(text))
+    if not totals or (totals[-1][3] and any_number(text[totals[-1].end() :])):
         return None
-    return _value(found[-1][1] or found[-1][2] or found[-1][3])
+    return _value(totals[-1][1] or totals[-1][2] or totals[-1][3])
 
 
 def any_number(text: str) -> bool:
@@ -161,7 +161,7 @@ def closing_number(text: str) -> int | None:
 
 
 def none_at_all(text: str) -> int | None:
-    """0 where the reply has no number and says that there are none: `None`, `There are no people in the image`."""
+    """0 if the reply has no number and states that there are none: `None`, `There are no people in the image`."""
     if any_number(text):
         return None
     said = bare(text)
@@ -184,13 +184,13 @@ def first_number(text: str) -> int | None:
     """
     if _LIST.fullmatch(bare(text)) or _SOME in f" {text} ":
         return None
-    found = list(_NUMBER.finditer(text))
-    values = [_value(m[0]) for place, m in enumerate(found) if not place or not _OF_THEM.match(text, m.end())]
-    if len(set(values)) <= 1 and not (found and _AND_MORE.match(text, found[-1].end())):
+    numbers = list(_NUMBER.finditer(text))
+    values = [_value(m[0]) for place, m in enumerate(numbers) if not place or not _OF_THEM.match(text, m.end())]
+    if len(set(values)) <= 1 and not (numbers and _AND_MORE.match(text, numbers[-1].end())):
         clauses = [clause for clause in re.split(r"[.:;\n]", text) if len(_NUMBER.findall(clause)) > 1]
         return values[0] if values and not (clauses and len(values) > 1) else None
     first, *rest = values
-    parts = _PARTS.match(text, found[0].end()) is not None and first == sum(value or 0 for value in rest)
+    parts = _PARTS.match(text, numbers[0].end()) is not None and first == sum(value or 0 for value in rest)
     return first if parts else None
 
 

@@ -18,11 +18,11 @@ from hybrid.answers.base import Parsed, first_match, undecided
 from hybrid.types import LETTERS
 
 USUAL_LETTERS = LETTERS[:8]
-"""What replies are searched for at least; with more labels than choices, words and initials would be read as labels."""
+"""Least number of labels searched for; with more labels than choices, words and initials would be read as labels."""
 
 
 def letters_for(choices: int) -> str:
-    """The labels that a reply about so many choices is searched for; all 26 letters are the most there are."""
+    """The labels searched for in a reply about some number of choices; at most all 26 letters."""
     return LETTERS[: max(len(USUAL_LETTERS), choices)]
 
 

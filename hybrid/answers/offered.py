@@ -1,4 +1,4 @@
-"""What a guess draws from: every answer that a prompt's form allows, and how likely it is drawn.
+"""Answers that a guess draws from: every answer that a prompt's form allows, and its probability.
 
     offered(prompt)                     # (("A", 0.5), ("B", 0.5)) for a choice of two
     draw(prompt, random.Random(0))      # one of them

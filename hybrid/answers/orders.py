@@ -22,10 +22,10 @@ _PLACES: Final = {
     **{word: place for place, word in enumerate(("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th"))},
     "last": len(_ORDINALS),
 }
-# What comes between two labels of an order in words is no longer than this.
+# Longest text between two labels of an order in words.
 _GAP_LENGTH: Final = 80
 _OPENING: Final = "([\"'"
-# What may be said of a label before the next: `B (the dog)`, `B is the most salient`, `B comes first`.
+# Descriptions that may follow a label: `B (the dog)`, `B is the most salient`, `B comes first`.
 _GLOSS: Final = (
     r"(?:\s\([^()\n]{2,40}\))?"
     r"(?:\s(?:is|comes|goes|stands out)\b(?:\s(?:the|most|very|clearly|salient|prominent|striking)\b){0,4})?"
@@ -119,8 +119,8 @@ def numbered_lines(reply: OrderReply) -> str | None:
 def announced(reply: OrderReply) -> str | None:
     """The letters that are last announced as the answer: `so the answer is BCA`."""
     cue = rf"(?i:{CUE}|\border\b(?: is| should be|:))[\s:=\"'\-]{{0,6}}(?:only\s)?"
-    found = list(re.finditer(rf"{cue}({reply.block})(?!\s(?:or|vs)\b)", reply.text))
-    return _order(reply, reply.chains.get(found[-1].start(1), found[-1][1])) if found else None
+    blocks = list(re.finditer(rf"{cue}({reply.block})(?!\s(?:or|vs)\b)", reply.text))
+    return _order(reply, reply.chains.get(blocks[-1].start(1), blocks[-1][1])) if blocks else None
 
 
 def with_places(reply: OrderReply) -> str | None:

@@ -1,11 +1,11 @@
-"""How often MLLMs are right where this one was not measured, and what a guess is worth.
+"""Prior accuracy of an MLLM without a measurement, and the expected score of a guess.
 
-    skill = load("hybrid.benchmarks", "blink").card.skill
-    skill.usual(prompt)     # 0.595 for a question of the route Relative_Depth
-    skill.guess(prompt)     # 0.5 for one of two choices
+    prior = load("hybrid.benchmarks", "blink").card.prior_accuracy
+    prior.usual(prompt)     # 0.595 for a question of the route Relative_Depth
+    prior.guess(prompt)     # 0.5 for one of two choices
 
-The accuracies by route are those of a benchmark's card. What needs none of them is here: `chance`, and the skill of an
-MLLM on a route of which no published row speaks.
+The accuracies by route are those of a benchmark's card. This module holds what needs none of them: `chance`, and
+the prior accuracy of an MLLM on a route without a published row.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Final
 from hybrid.types import Kind, Prompt
 
 ABOVE_CHANCE: Final = 0.184
-"""How far between chance and certainty an MLLM stands where no row speaks of the route: (accuracy - chance) / (1 -
+"""An MLLM's place between chance and certainty where no row covers the route: (accuracy - chance) / (1 -
 chance), mean over the fourteen tasks of Fu et al., ECCV 2024, arXiv:2404.12390, with the chance of Table 1 there."""
 OPEN: Final = 0.1
-"""Chance of an answer whose options are not told (a number, parts of an image): near zero, and no smaller than what a
+"""Chance of an answer whose options are not given (a number, parts of an image): near zero, and no smaller than what a
 guess at a small number comes to."""
 
 
@@ -41,7 +41,7 @@ def chance(prompt: Prompt) -> float:
 
 @dataclass(frozen=True)
 class PriorAccuracy:
-    """What published rows say of MLLMs on a benchmark, and of a guess; empty where there are none."""
+    """Published accuracy of MLLMs and of a guess on a benchmark; empty where no rows are published."""
 
     accuracy: Mapping[str, float] = field(default_factory=dict)
     """By route the mean accuracy of MLLMs, 0..1; of a scanpath their mean score."""
@@ -49,13 +49,13 @@ class PriorAccuracy:
     """By route the score, 0..1, that is expected of a guess at a scanpath."""
 
     def guess(self, prompt: Prompt) -> float:
-        """What a guess is worth: probability 0..1 that it is right, of a scanpath its expected score."""
+        """Expected score of a guess: its probability, 0..1, of being right, for a scanpath its expected score."""
         if prompt.kind is Kind.SCANPATH:
             return self.guessed.get(prompt.route, OPEN)
         return chance(prompt)
 
     def usual(self, prompt: Prompt) -> float:
-        """Accuracy, 0..1, that an MLLM is credited with on this prompt without a measurement: of a scanpath its score.
+        """Accuracy, 0..1, assumed for an MLLM on this prompt without a measurement: of a scanpath its score.
 
         The published mean of the route, but for an answer that is right or wrong no less than a guess; without a row
         `ABOVE_CHANCE` between a guess and certainty.

@@ -1,8 +1,8 @@
 """A reply to a scanpath question (HVSBench Q9 and Q12) -> three lists X, Y, T, or None.
 
 Follows Table 7 of the HVSBench paper: lists behind `X =`, in markdown, in JSON, or under headings such as
-`X-coordinates (normalized):` and `Fixation Durations:`. What counts instead of a reply without lists belongs to the
-scorer.
+`X-coordinates (normalized):` and `Fixation Durations:`. The scorer decides how to count a reply
+without lists.
 """
 
 import math
@@ -49,12 +49,12 @@ def _list_at(text: str, start: int) -> str:
 
 def _axis(text: str, axis: str) -> tuple[float, ...] | None:
     """The last list behind a label of `axis`; None where there is none or it holds no number."""
-    found: tuple[float, ...] | None = None
+    values: tuple[float, ...] | None = None
     for label in _LABELS[axis].finditer(text):
         content = _list_at(text, label.end())
         if content.strip(" \t\n,"):
-            found = _values(content)
-    return found or None
+            values = _values(content)
+    return values or None
 
 
 def parse_scanpath(text: str) -> Parsed[Scanpath]:

@@ -62,7 +62,7 @@ def announced(reply: ViewsReply) -> Views | None:
 
 
 def _needed(reply: ViewsReply) -> str:
-    """The reply without the clauses that say what is not needed."""
+    """The reply without the clauses about parts that are not needed."""
     clauses = re.split(r"(?<=[.;!\n])\s?|,\s(?=but|while|whereas|not)|\s(?=and not\b)", reply.text)
     return "\n".join(clause for clause in clauses if not _NOT_NEEDED.search(clause))
 
@@ -139,7 +139,7 @@ def official_views(text: str) -> Parsed[Views]:
 
 
 def parse_continue(text: str) -> Parsed[YesNo]:
-    """Whether more views are wanted, "yes" or "no", as `parse_yes_no` reads `text`; None where it says neither."""
+    """Whether more views are wanted, "yes" or "no", as `parse_yes_no` reads `text`; None if it states neither."""
     return parse_yes_no(text)
 
 

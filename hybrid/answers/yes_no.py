@@ -21,7 +21,7 @@ from hybrid.answers.base import (
 
 YesNo = Literal["yes", "no"]
 _WORDS: Final[tuple[YesNo, YesNo]] = ("yes", "no")
-# "No" before one of these opens a sentence of its own ("No there is a cat"); before a noun it is a determiner.
+# "No" before one of these opens a separate sentence ("No there is a cat"); before a noun it is a determiner.
 _AFTER_NO: Final = r"(?:the|there|this|that|it|he|she|they|these|those|i|we|because|since|as|you)\b"
 _EITHER: Final = re.compile(r"\byes\s?(?:/|or|and)\s?no\b", re.IGNORECASE)
 # Other words for them. At the beginning of a longer reply `Certainly!` and `Right,` may answer nothing.
@@ -60,8 +60,8 @@ def first_clause(text: str) -> YesNo | None:
 def announced(text: str) -> YesNo | None:
     """The word that is last announced as the answer: `So the answer is no`, `I'd say yes`."""
     cue = rf"(?:{CUE}|\bi(?:'d| would) say\b)[\s:=\"'\-]{{0,6}}"
-    found = re.findall(rf"{cue}(yes|no)\b(?!\s(?:longer|more)\b|\s?(?:/|or|and)\s?(?:yes|no)\b)", text, re.IGNORECASE)
-    return _word(found[-1]) if found else None
+    words = re.findall(rf"{cue}(yes|no)\b(?!\s(?:longer|more)\b|\s?(?:/|or|and)\s?(?:yes|no)\b)", text, re.IGNORECASE)
+    return _word(words[-1]) if words else None
 
 
 def opening_word(text: str) -> YesNo | None:
@@ -76,7 +76,7 @@ def closing_word(text: str) -> YesNo | None:
 
 
 def absent(text: str) -> YesNo | None:
-    """The whole reply says that something is not in the picture: `There is no cat in the picture`."""
+    """The whole reply states that something is not in the picture: `There is no cat in the picture`."""
     return "no" if denies_existence(text) else None
 
 

@@ -5,17 +5,16 @@ The package `hybrid/benchmarks/NAME` holds `BENCHMARK = Name()`, an object of a 
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from hybrid.answers.prior_accuracy import PriorAccuracy
+from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.config import Parse
-from hybrid.errors import UsageError, did_you_mean
-from hybrid.images import OUR_JOINT, ImageStore, Joint
+from hybrid.errors import UsageError
+from hybrid.images import ImageStore
 from hybrid.samples.seeds import Purpose
 from hybrid.texts import read_texts
 from hybrid.types import (
@@ -26,7 +25,6 @@ from hybrid.types import (
     Combine,
     Exchange,
     ImageRef,
-    Kind,
     Metric,
     Outcome,
     Prompt,
@@ -39,170 +37,6 @@ Abstain = Literal["chance", "wrong"]
 
 
 @dataclass(frozen=True)
-class ImageSource:
-    """A collection that images of a benchmark come from."""
-
-    name: str
-    """As `hybrid.tool.image_sets` names it."""
-    where: str
-    """The place in the paper that says so."""
-    tasks: tuple[str, ...] = ()
-    """The tasks that take images from it; empty for all."""
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A choice of a benchmark's protocol, made with `--setting NAME=VALUE`."""
-
-    name: str
-    default: str
-    values: tuple[str, ...]
-    """The values it takes; with `pattern` what a person is told of them, such as `1 to 20`."""
-    help: str
-    pattern: str | None = None
-    """A regular expression of the values, where they are too many to list."""
-
-    def check(self, value: str) -> str:
-        """The value. Raises `UsageError` that names the option, the value and those that it takes."""
-        if not (value in self.values if self.pattern is None else re.fullmatch(self.pattern, value)):
-            raise UsageError(f"--setting {self.name}={value}: the values are: {', '.join(self.values)}")
-        return value
-
-
-@dataclass(frozen=True)
-class Baseline:
-    """A row or a study that a benchmark's paper reports, and the command that asks the same here."""
-
-    name: str
-    """As the paper calls it."""
-    where: str
-    """The table or section of the paper."""
-    command: str
-    """From `hybrid` on; DIR, FILE and URL stand for the user's own, and the model for any other."""
-    differs: str = ""
-    """What is another here than in the paper, beyond the model."""
-
-
-@dataclass(frozen=True)
-class MetricCard:
-    """A metric that a scorer prints, or a family of them: how it is reckoned, and by whose definition."""
-
-    name: str
-    """As printed; `<a|b>` stands for one of these words, `<word>` for any word of the data."""
-    formula: str
-    """In plain text, of quantities that it names itself or that `about` explains."""
-    counts: str
-    """What `n` counts."""
-    source: str
-    """The place in the paper, the authors' code, or that it is ours."""
-    about: str = ""
-    values: str = "0 to 1"
-    """The range, and the unit where there is one."""
-
-    def describes(self, name: str) -> bool:
-        """Whether a metric of this name is meant."""
-        parts = re.split(r"<([^>]+)>", self.name)
-        pattern = "".join(f"(?:{_words(part)})" if place % 2 else re.escape(part) for place, part in enumerate(parts))
-        return re.fullmatch(pattern, name) is not None
-
-
-def _words(choice: str) -> str:
-    """The pattern of what stands between angle brackets: the words themselves, or anything."""
-    return "|".join(map(re.escape, choice.split("|"))) if "|" in choice else ".+"
-
-
-@dataclass(frozen=True)
-class BenchmarkCard:
-    """What a user must know of a benchmark before running it."""
-
-    name: str
-    title: str
-    citation: str
-    licence: str
-    image_sources: tuple[ImageSource, ...]
-    hub_id: str | None
-    splits: tuple[str, ...]
-    tasks: Mapping[str, int]
-    """Expected number of questions of the main split, by task; 0 where it is not known."""
-    settings: tuple[Setting, ...] = ()
-    hidden_splits: tuple[str, ...] = ()
-    """Splits whose answers are not public: they run and are never scored."""
-    rotatable: tuple[str, ...] = ()
-    """Tasks whose options are text, so that `--rotate` can move them; not those with letters in the picture."""
-    options_in_text: bool = True
-    """Whether a question's text holds its options; else the dialogue writes them from the choices."""
-    sample_tasks: tuple[str, ...] = ()
-    """Tasks that `--data sample` can generate."""
-    sample_extends: bool = False
-    """Whether generated rows depend on seed, task and number alone, so that a larger sample begins with the smaller."""
-    official_reads: frozenset[Kind] = frozenset(Kind)
-    """Kinds of question whose reply the official parse reads when it ends as our format line asks (`Answer: (B)`).
-
-    An answer to any other kind that was asked for with our line would count as unread, so such a run is not scored
-    by the official parse."""
-    routes_are_tasks: bool = False
-    """Whether the route of every prompt is its question's task: the tasks of a run then tell which rules are asked."""
-    official_settings: Mapping[str, str] = field(default_factory=dict)
-    """Settings that `--protocol official` implies where they are not given: each reads replies on the way to the answer
-    as the papers' code does, which our format line is not written for."""
-    prediction_prefixes: tuple[str, ...] = ()
-    """Of further files with one model's published predictions: `mcq_` where `mcq_NAME.jsonl` goes with `NAME.jsonl`."""
-
-    tools_offered: tuple[str, ...] = ()
-    """The tools that a model is offered where `--tools` names none, the same for every question; empty for all."""
-    headline: tuple[str, ...] = ()
-    """Metrics that the paper leads with, in order: the first that the scores have is what two solvers are tested by."""
-    reported: tuple[str, ...] = ()
-    """What tables show: every metric whose name begins with one of these; empty for all. JSON always has all."""
-    prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
-    """What published rows say of MLLMs and of a guess, by route."""
-    joint: Joint = OUR_JOINT
-    """How `--images concat` joins pictures."""
-    baselines: tuple[Baseline, ...] = ()
-    """What the paper reports, and how it is run here."""
-    metrics: tuple[MetricCard, ...] = ()
-    """Every metric that `summarise` can give; a name that several describe is that of the first."""
-    elsewhere: str = ""
-    """Where the data is had that the hub does not give: an address, and what lies there or must be asked for."""
-    counted_with: Mapping[str, str] = field(default_factory=dict)
-    """Settings with which the questions of the data are as many as `tasks` says, where the defaults ask more often."""
-
-    @property
-    def short_title(self) -> str:
-        """The name by which the benchmark is known: `MVP-Bench` of its title."""
-        return self.title.partition(":")[0].strip()
-
-    def chosen(self, given: Mapping[str, str]) -> dict[str, str]:
-        """The value of every setting: as given, else its default. Raises `UsageError` for an unknown key or value."""
-        known = {setting.name: setting for setting in self.settings}
-        for key in given:
-            if key not in known:
-                hint = did_you_mean(key, known)
-                raise UsageError(f"{self.name} has no setting {key!r}{hint}; there are: {', '.join(known) or 'none'}")
-        return {key: setting.check(given.get(key, setting.default)) for key, setting in known.items()}
-
-    def task_in(self, text: str) -> str | None:
-        """The task whose letters and digits `text` holds: Multi-view_Reasoning for `blink_multi_view_reasoning`.
-
-        None where no task is named, or several are and none is the whole text.
-        """
-        said = _bare(text)
-        same = [task for task in self.tasks if _bare(task) == said]
-        inside = same or [task for task in self.tasks if _bare(task) in said]
-        return inside[0] if len(inside) == 1 else None
-
-    def sources_of(self, tasks: Collection[str]) -> tuple[str, ...]:
-        """The collections that the images of these tasks come from."""
-        return tuple(
-            source.name for source in self.image_sources if not source.tasks or not set(source.tasks).isdisjoint(tasks)
-        )
-
-
-def _bare(text: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", text.casefold())
-
-
-@dataclass(frozen=True)
 class Source:
     """Where questions come from: the folder of the official layout, and the store that takes the images."""
 
@@ -212,7 +46,7 @@ class Source:
     tasks: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     joining: bool = False
-    """Saved predictions are joined to the questions and nobody is asked: every variant that may have been predicted is
+    """Saved predictions are joined to the questions and no model is asked: each variant that may have been predicted is
     streamed, whatever the settings, and images, which need not be there, are not read."""
 
 
@@ -220,8 +54,8 @@ class Source:
 class ScoreOptions:
     """How replies are turned into verdicts; part of a scores file, never of a run.
 
-    `abstain` says what a question without a readable answer is worth, whoever was asked: an abstention, a reply that
-    nobody can read, a spent budget or a tool's fault counts as a guess would on average (`chance`), or as the papers
+    `abstain` gives the worth of a question without a readable answer, for every solver: an abstention, an
+    unreadable reply, a spent budget or a tool's fault counts as a guess would on average (`chance`), or as the papers
     count it (`wrong`). A failed question is neither: it is missing.
     """
 
@@ -230,14 +64,14 @@ class ScoreOptions:
 
 
 AS_PAPERS = ScoreOptions()
-"""Who gives no readable answer is wrong."""
+"""A reply without a readable answer is wrong."""
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """A reply that somebody else recorded.
+    """A reply recorded by others.
 
-    `stored` is the answer their own extraction kept, `text` the model's full text where it was kept.
+    `stored` is the answer that their extraction kept, `text` the model's full text where it was kept.
     """
 
     text: str | None
@@ -267,7 +101,7 @@ class PredictedRow:
 
     @property
     def name(self) -> str:
-        """What the row is called in a message."""
+        """The row's name in messages."""
         if self.id is not None:
             return self.id
         number = self.place if self.place is not None else self.index
@@ -275,7 +109,7 @@ class PredictedRow:
 
 
 class Benchmark(ABC):
-    """What a benchmark offers. Every method is pure except that `questions` fills the image store.
+    """The interface of a benchmark. Every method is pure except that `questions` fills the image store.
 
     What most benchmarks share is the default here: one ask a question, answers that are public, no predictions in a
     layout of its own, an oracle that names the letter of the target.
@@ -284,14 +118,14 @@ class Benchmark(ABC):
     card: BenchmarkCard
 
     looks_below: ClassVar[bool] = False
-    """Whether the data are looked for in every folder below the one that is given, which may be many."""
+    """Whether the data are looked for in every folder below the given one; these may be many."""
 
     def __init__(self, texts: Mapping[str, str] | None = None) -> None:
         self._texts = texts
 
     @property
     def texts_file(self) -> Path:
-        """Where the texts lie that no data carries."""
+        """The file of the texts that no data carries."""
         return Path(__file__).parent / self.card.name / "texts.toml"
 
     @property
@@ -344,7 +178,7 @@ class Benchmark(ABC):
         """
 
     def predictions(self, path: Path) -> tuple[tuple[Question, Prediction], ...] | None:
-        """Predictions that somebody else saved at `path`, with the questions as far as the files tell them.
+        """Predictions saved by others at `path`, with the questions as far as the files give them.
 
         None where this benchmark does not recognise the layout. Raises `DataError` for a broken file.
         """
@@ -360,16 +194,16 @@ class Benchmark(ABC):
         return None
 
     def told(self, row: PredictedRow) -> Question:
-        """The question of a foreign row as far as the row tells it, for scoring without the data.
+        """The question of a foreign row as far as the row gives it, for scoring without the data.
 
         Raises:
             UsageError: the scores need more of a question than a row holds.
-            DataError: the row does not tell enough.
+            DataError: the row does not give enough.
         """
         raise UsageError(f"{row.where}: give the questions of {self.card.name} with --data DIR")
 
     def submission(self, answers: Mapping[str, str | None]) -> str:
-        """What the benchmark's own server takes for a split with hidden answers, from id to our letter.
+        """The file that the benchmark's own server accepts for a split with hidden answers, from id to our letter.
 
         Raises `UsageError` where all answers are public.
         """
@@ -387,12 +221,12 @@ class Benchmark(ABC):
         raise UsageError(f"--data sample: {self.card.name} has no generated questions")
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
-        """One sentence that a perfect tool would say about this prompt: the letter and the text of the right choice."""
+        """A perfect tool's sentence about this prompt: the letter and the text of the right choice."""
         letter = str(question.target).strip("()")
         return f"The evidence favours ({letter}) {prompt.choices[LETTERS.index(letter)]}."
 
     def oracle_answer(self, question: Question, prompt: Prompt) -> str | None:
-        """The right reply to this prompt in the form of its kind's format line; None where there is none to give."""
+        """The right reply to this prompt in the form of its kind's format line; None if there is none."""
         del prompt
         return f"Answer: ({str(question.target).strip('()')})"
 
@@ -415,7 +249,7 @@ async def ask_once(question: Question, ask: Ask) -> tuple[Exchange, ...]:
 
 
 def unanswered(outcome: Outcome, chance: float, options: ScoreOptions) -> float:
-    """What a question without a readable answer is worth: chance when so chosen, else nothing; a failed one nothing."""
+    """The score of a question without a readable answer: chance when so chosen, else nothing; a failed one nothing."""
     return chance if options.abstain == "chance" and not outcome.failed else 0.0
 
 
@@ -425,7 +259,7 @@ def present(scores: Sequence[Score]) -> list[Score]:
 
 
 def metric_of(name: str, cells: Iterable[Cell], how: Combine = "ratio", *, share: bool = True) -> Metric:
-    """The metric that some cells add up to; `n` is their number, `share` as `Metric` has it."""
+    """The metric computed as the sum of some cells; `n` is their number, `share` as `Metric` has it."""
     # Only scoring adds up; a run asks without its numerical libraries.
     from hybrid.stats import combine
 

@@ -30,6 +30,7 @@ COMMANDS = {
     "report": "Write a report as pages for a browser.",
     "view": "Show a run in a browser while it goes on.",
     "export": "Write a run as other tools read it.",
+    "study": "Where the gain from tools comes from.",
     "ablate": "Leave out or add one tool at a time.",
     "calibrate": "Measure how reliable each tool is, out of fold by question.",
     "plan": "Number of questions needed to see a difference.",

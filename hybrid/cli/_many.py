@@ -29,8 +29,8 @@ from hybrid.types import Json
 
 if TYPE_CHECKING:
     from hybrid.config import RunConfig, RunLimits
+    from hybrid.running.cost_estimate import CostEstimate
     from hybrid.running.engine import Opener
-    from hybrid.running.estimate import CostEstimate
     from hybrid.running.many import ManyEstimate
     from hybrid.running.resolve import ResolvedRun
     from hybrid.running.run import RunEnd
@@ -136,7 +136,7 @@ def ask_all(runs: Sequence[PlannedRun], limits: RunLimits, ask: Ask) -> AskedRun
 def _ask(planned: PlannedRun, meter: RunMeter, asked: AskedRuns, place: str, ask: Ask) -> None:
     """One run, to its end."""
     from hybrid.engines import opener_of
-    from hybrid.scoring.score import refuse_hidden
+    from hybrid.scoring.runs import refuse_hidden
 
     run = prepared(planned.config)
     refuse_hidden(run.benchmark, run.mounted.source.split)
@@ -237,7 +237,7 @@ def _planned(
     """
     from hybrid.running.estimate import estimate
     from hybrid.running.many import answers_rest_on
-    from hybrid.scoring.score import refuse_hidden
+    from hybrid.scoring.runs import refuse_hidden
 
     if config.out is not None:
         config = replace(config, out=config.out / variant.name)

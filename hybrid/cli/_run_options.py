@@ -34,7 +34,7 @@ from hybrid.config.pairs import pairs
 from hybrid.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from hybrid.benchmarks.base import Setting
+    from hybrid.benchmarks.card import Setting
     from hybrid.types import Json
 
 LEAVES: Final = leaves(RunConfig)
@@ -176,7 +176,7 @@ def _model_settings(
 
 def common_settings() -> tuple[Setting, ...]:
     """The settings that every benchmark takes, as those of its card are described."""
-    from hybrid.benchmarks.base import Setting
+    from hybrid.benchmarks.card import Setting
 
     return tuple(
         Setting(

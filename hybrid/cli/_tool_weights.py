@@ -26,7 +26,7 @@ from hybrid.display.notes import tell
 from hybrid.errors import UsageError, WeightsError
 
 if TYPE_CHECKING:
-    from hybrid.config import ServiceOptions
+    from hybrid.config import BackendChoice, ServiceOptions
     from hybrid.serving.known_answers import Checked
     from hybrid.tool import Tool
 
@@ -151,37 +151,48 @@ def check(
       hybrid tools check similarity --backend classical
       hybrid tools check my_tool --tool-path my_tools --contract
     """
-    from hybrid.config import BackendChoice, ServiceOptions
+    from hybrid.config import ServiceOptions
     from hybrid.registry import load
-    from hybrid.serving.known_answers import failures, questions, run_checks
-    from hybrid.serving.loader import Loader, refuse_absent
 
-    chosen = {name: weights} if weights else {}
     load("tools", name)  # elsewhere, if it is not ours: one that cannot be imported is not imported here either
     tool: Tool = load("tools", name, here=True)
-    if weights is not None and tool.backend("learned") is None:
-        raise UsageError(f"--weights {weights}: {name} has no learned backend, which would load them")
-    refuse_absent(device)
+    check_learned(tool, weights, device)
     if args_json is not None and not contract:
         raise UsageError("--args is for --contract: known answers have arguments of their own")
-    if contract:
-        return _contract(name, tool, ServiceOptions(backend, chosen, device, unchecked=True), args_json)
-    loader = Loader(BackendChoice(backend, chosen, device, unchecked=True))
+    options = ServiceOptions(backend, {name: weights} if weights else {}, device, unchecked=True)
+    return _contract(name, tool, options, args_json) if contract else _known_answers(name, tool, options)
+
+
+def check_learned(tool: Tool, weights: str | None, device: str) -> None:
+    """Raise `UsageError` where no backend of the tool would load the weights, or the device is not here."""
+    from hybrid.serving.loader import refuse_absent
+
+    if weights is not None and tool.backend("learned") is None:
+        raise UsageError(f"--weights {weights}: {tool.card.name} has no learned backend, which would load them")
+    refuse_absent(device)
+
+
+def _known_answers(name: str, tool: Tool, options: BackendChoice) -> int:
+    """Print a line for each known answer. Returns the exit code."""
+    from hybrid.serving.known_answers import failures, questions, run_checks
+    from hybrid.serving.loader import Loader
+
+    loader = Loader(options)
     if not tool.checks and tool.backend("learned") is None:
         raise UsageError(f"{name} has no network and no images with known answers")
     ready = loader.load(tool)
-    found = run_checks(tool, ready.backend)
-    if not found:
+    checked = run_checks(tool, ready.backend)
+    if not checked:
         raise UsageError(
             f"nothing was checked: {name} has no images with known answers (`checks` of its TOOL); only the tensors "
             f"of its {ready.card.name} backend were compared with its weight files, if it has any"
         )
-    failed = failures(found)
-    wrong = f"{len(failed)} of {questions(found)} wrong"
+    failed = failures(checked)
+    wrong = f"{len(failed)} of {questions(checked)} wrong"
     click.echo(f"{wrong}: {name}, {ready.card.name} backend, version {ready.version}, on {ready.device}")
-    for one in found:
-        verdict = one.wrong or (f"not asked ({one.unasked})" if one.unasked else "right")
-        click.echo(f"{_mark(one):6} {one.name:32} {one.seconds:6.2f} s  {verdict}")
+    for answer in checked:
+        verdict = answer.wrong or (f"not asked ({answer.unasked})" if answer.unasked else "right")
+        click.echo(f"{_mark(answer):6} {answer.name:32} {answer.seconds:6.2f} s  {verdict}")
     for line in failed:
         click.echo(f"failed: {line}")
     return 3 if failed else 0

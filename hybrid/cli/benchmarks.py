@@ -12,7 +12,7 @@ from hybrid.cli._table_options import tables_option
 from hybrid.display.terminal import TEXT, Shape, folded, pasteable
 
 if TYPE_CHECKING:
-    from hybrid.benchmarks.base import BenchmarkCard, Setting
+    from hybrid.benchmarks.card import BenchmarkCard, Setting
 
 
 @click.group("benchmarks")

@@ -24,7 +24,7 @@ from hybrid.display.terminal import TEXT, Shape
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
-    from hybrid.scoring.reports import CompareArguments
+    from hybrid.scoring.paths import CompareArguments
 
 
 @click.command("compare", cls=Grouped, rare=("benchmark", "data", "field", "protocol", "margin"))

@@ -24,8 +24,10 @@ from hybrid.registry import described_by
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.scoring.compare import ComparisonOptions
-from hybrid.scoring.reports import TABLES_RULE, ScoreReport
-from hybrid.scoring.score import Scored, score_run
+from hybrid.scoring.paths import TABLES_RULE
+from hybrid.scoring.reports import ScoreReport
+from hybrid.scoring.runs import score_run
+from hybrid.scoring.score import Scored
 from hybrid.serving.described import Describer
 
 if TYPE_CHECKING:

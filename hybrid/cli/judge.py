@@ -68,7 +68,7 @@ def command(
     from hybrid.log.folder import RunFolder
     from hybrid.models import open_model
     from hybrid.scoring.judge import judge_run
-    from hybrid.scoring.reports import TABLES_RULE, protocol_of
+    from hybrid.scoring.paths import TABLES_RULE, protocol_of
 
     folder = RunFolder.existing(run)
     for name in solvers:

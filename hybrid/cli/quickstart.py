@@ -107,8 +107,8 @@ def _answered(output: ToolOutput, limit: int, folder: Path) -> tuple[Scored, ...
     from hybrid.config import DEFAULT_SOLVERS, ModelSettings, RunConfig, ServiceOptions
     from hybrid.running.engine import here
     from hybrid.running.resolve import prepare
-    from hybrid.scoring.reports import TABLES_RULE, tell_unkept
-    from hybrid.scoring.score import score_run
+    from hybrid.scoring.paths import TABLES_RULE, tell_unkept
+    from hybrid.scoring.runs import score_run
 
     tell(f"{folder}: making ready {BENCHMARK}'s questions, tool output {output} ...")
     config = RunConfig(

@@ -18,7 +18,7 @@ from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
     from hybrid.report.payload import Pages, QuestionPage
-    from hybrid.scoring.reports import CompareArguments
+    from hybrid.scoring.paths import CompareArguments
 
 
 @click.command("report", cls=Grouped, rare=("benchmark", "data", "field", "protocol", "margin"))

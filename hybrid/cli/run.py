@@ -24,6 +24,7 @@ from hybrid.errors import HybridError, UsageError
 from hybrid.secrets import redact
 
 if TYPE_CHECKING:
+    from hybrid.config import RunConfig
     from hybrid.running.engine import Opener
     from hybrid.running.progress import Progress
     from hybrid.running.resolve import ResolvedRun
@@ -99,17 +100,21 @@ def command(**options: Any) -> int:
         from hybrid.cli._many import run_matrix
 
         return run_matrix(variants_of(context), context.command, asked)
+    return _one_run(config_of(options, options_of(context)), options)
+
+
+def _one_run(config: RunConfig, options: Mapping[str, Any]) -> int:
+    """Ask the open questions of one run and print its scores, or with `dry_run` its estimate. Returns the exit code."""
     from hybrid.cli._many import prepared
     from hybrid.engines import opener_of
     from hybrid.repeats import asked_once
     from hybrid.running.signals import Interrupted
 
-    config = config_of(options, options_of(context))
     opener = opener_of(config)
     run = prepared(config, dry=options["dry_run"])
     for label in (*run.opened, *asked_once(run.solvers, config.repeats)):
         tell(f"note: {label}")
-    for why in () if options["dry_run"] else (*run.foreign.left_out.values(), *run.tools.left_out):
+    for why in () if options["dry_run"] else (*run.tools.foreign.left_out.values(), *run.tools.left_out):
         tell(f"note: not offered: {redact(why)}")
     if options["dry_run"]:
         return _dry_run(run, options["tables"], as_json=options["as_json"])
@@ -226,8 +231,8 @@ def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
 def _scored(run: ResolvedRun, options: Mapping[str, Any]) -> tuple[Scored, ...]:
     """The solvers of which anything is finished; none where the answers are hidden."""
     from hybrid.benchmarks.base import ScoreOptions
-    from hybrid.scoring.reports import TABLES_RULE, tell_unkept
-    from hybrid.scoring.score import score_run
+    from hybrid.scoring.paths import TABLES_RULE, tell_unkept
+    from hybrid.scoring.runs import score_run
 
     split = run.mounted.source.split
     if split in run.benchmark.card.hidden_splits:

@@ -25,7 +25,8 @@ from hybrid.errors import UsageError
 from hybrid.secrets import redact
 
 if TYPE_CHECKING:
-    from hybrid.scoring.reports import ScoreArguments, ScoreReport
+    from hybrid.scoring.paths import ScoreArguments
+    from hybrid.scoring.reports import ScoreReport
 
 
 FAILED_SHOWN = 20

@@ -20,14 +20,15 @@ from hybrid.cli._tool_gallery import gallery
 from hybrid.cli._tool_new import new
 from hybrid.cli._tool_path import tool_path_option
 from hybrid.cli._tool_serve import serve
-from hybrid.cli._tool_weights import check, prepare
+from hybrid.cli._tool_weights import check, check_learned, prepare
 from hybrid.display.notes import tell
 from hybrid.display.terminal import NARROW, WIDE_FROM, Shape, folded, opening
 from hybrid.errors import Fault, ToolError, UsageError
 
 if TYPE_CHECKING:
+    from hybrid.config import ServiceOptions
     from hybrid.images import ImageStore
-    from hybrid.serving.service import ToolRunner
+    from hybrid.serving.cache import FindingCache
     from hybrid.tool import Tool
     from hybrid.types import Finding, Json
 
@@ -108,54 +109,51 @@ def run_(
     """
     from hybrid.config import ServiceOptions
     from hybrid.registry import load
-    from hybrid.serving.loader import refuse_absent
-    from hybrid.serving.service import ToolService
 
     arguments = arguments_of(args_json)
     tool: Tool = load("tools", name)
-    if weights is not None and tool.backend("learned") is None:
-        raise UsageError(f"--weights {weights}: {name} has no learned backend, which would load them")
-    refuse_absent(device)
-    kept = open_cache(keeps=not no_cache)
-    store = kept.store
+    check_learned(tool, weights, device)
     chosen = {name: weights} if weights else {}
     options = ServiceOptions(
         backend, chosen, device, unchecked=unchecked, timeout_s=max_seconds, pictures="png", isolated=True
     )
-    service = ToolService(store, kept, options)
+    cached_findings = open_cache(keeps=not no_cache)
     try:
-        finding = asyncio.run(_find(service, tool, arguments, images, store))
+        finding = asyncio.run(_find(cached_findings, options, tool, arguments, images))
     except ToolError as error:
         if error.fault not in (Fault.TOOL_ERROR, Fault.TIMEOUT):
             raise
         click.echo(f"hybrid: {error}", err=True)
         return 3
-    finally:
-        service.close()
-    # What the service has to note is shown when it logs it.
-    for notice in _unasked(tool, finding, unchecked=unchecked):
-        tell(f"note: {notice}")
+    # Notices of the service are shown when it logs them.
+    if unchecked and finding.backend == "learned" and tool.looked_into:
+        tell(f"note: {name}: its weights were not asked for known answers (--unchecked-weights)")
     _print(finding, as_json=as_json)
     if picture is not None:
-        _save(finding, store, picture)
+        _save(finding, cached_findings.store, picture)
     return 0
 
 
 async def _find(
-    service: ToolRunner, tool: Tool, arguments: dict[str, Json], images: tuple[Path, ...], store: ImageStore
+    cached_findings: FindingCache,
+    options: ServiceOptions,
+    tool: Tool,
+    arguments: dict[str, Json],
+    images: tuple[Path, ...],
 ) -> Finding:
+    """The finding of the tool about the images, which are put into the store. Raises as `ToolService.call`."""
     from hybrid.images import read_image_file
+    from hybrid.serving.service import ToolService
     from hybrid.types import ImageRef
 
-    stored = [store.put(read_image_file(path, str(path)), str(path)) for path in images]
-    refs = [ImageRef(f"img:{place}", image) for place, image in enumerate(stored, 1)]
-    return await service.call(tool, tool.parse(arguments), refs)
-
-
-def _unasked(tool: Tool, finding: Finding, *, unchecked: bool) -> list[str]:
-    if not (unchecked and finding.backend == "learned" and tool.looked_into):
-        return []
-    return [f"{tool.card.name}: its weights were not asked for known answers (--unchecked-weights)"]
+    store = cached_findings.store
+    service = ToolService(store, cached_findings, options)
+    try:
+        stored = [store.put(read_image_file(path, str(path)), str(path)) for path in images]
+        refs = [ImageRef(f"img:{place}", image) for place, image in enumerate(stored, 1)]
+        return await service.call(tool, tool.parse(arguments), refs)
+    finally:
+        service.close()
 
 
 def _print(finding: Finding, *, as_json: bool) -> None:

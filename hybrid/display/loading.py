@@ -1,4 +1,4 @@
-"""What is being loaded before anything can be answered, for a person who watches a progress bar.
+"""The models and tools that are loading before the first answer, for progress bars.
 
 with loading("the model hf:DIR"): ...       # where it is loaded
 loads(worker, ("depth", "detection"))       # all that an owner loads now; () when it is done

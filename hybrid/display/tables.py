@@ -20,7 +20,7 @@ from hybrid.stats import Interval
 Align = Literal["left", "right"]
 
 NONE = "-"
-"""What is printed for a number that does not exist."""
+"""Printed for a number that does not exist."""
 
 NOTE_WIDTH = 100
 """Notes are broken at so many characters, or at the width of a wider table."""
@@ -77,7 +77,7 @@ def as_text(table: Table) -> str:
 
 
 def as_narrow(table: Table) -> str:
-    """The same within `NARROW` columns, nothing left out; where it is wider, headings and long names are folded.
+    """Text within `NARROW` columns, nothing left out; where it is wider, headings and long names are folded.
 
     Rows of the same first name stand below that name. Where that is not enough the columns are printed in blocks below
     each other, which begin with the same names: those of the leftmost columns, as far as they leave room. A number is

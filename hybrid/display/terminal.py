@@ -23,7 +23,7 @@ WIDE_FROM = 100
 Shape = Literal["wide", "narrow"]
 
 TEXT = {"wide": "text", "narrow": "narrow"}
-"""What `hybrid.display.tables.RENDERERS` calls text of each shape."""
+"""The name of each shape's form in `hybrid.display.tables.RENDERERS`."""
 
 
 def shape_of(wanted: Literal["wide", "narrow", "auto"]) -> Shape:

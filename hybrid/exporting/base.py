@@ -23,9 +23,10 @@ from hybrid.registry import load
 from hybrid.scoring.compare import compare
 from hybrid.scoring.conclusion import Sentence, conclusion
 from hybrid.scoring.groups import control, role
+from hybrid.scoring.paths import TABLES_RULE, protocol_of
 from hybrid.scoring.predictions.base import letter_of
-from hybrid.scoring.reports import TABLES_RULE, protocol_of
-from hybrid.scoring.score import Scored, chosen, score_run
+from hybrid.scoring.runs import chosen, score_run
+from hybrid.scoring.score import Scored
 from hybrid.types import Kind, Prompt, Question
 
 Images = Literal["attached", "none"]

@@ -10,7 +10,7 @@ from pathlib import Path
 from hybrid.errors import UsageError
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written
 from hybrid.log.files import write_atomic
-from hybrid.scoring.score import write_submission
+from hybrid.scoring.runs import write_submission
 
 
 class Submission(Exporter):

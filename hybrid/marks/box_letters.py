@@ -19,7 +19,7 @@ from hybrid.marks.pairs import likely
 from hybrid.types import Box
 
 UPPER_LEFT = 0.5
-"""What a letter at an outline's upper left corner is worth in scores, where BLINK draws it; half of it `LABEL_PX` away.
+"""Score of a letter at an outline's upper left corner, where BLINK draws it; half of it `LABEL_PX` away.
 
 At another corner it is worth `ANY_CORNER`.
 """
@@ -27,7 +27,7 @@ ANY_CORNER = 0.2
 MOST_OPTIONS = {1: 12, 2: 12, 3: 6, 4: 5, 5: 4}
 """Outlines that are tried for each label, by the number of labels."""
 EXPLAINED = 2.0
-"""What explaining all lines that any choice explains is worth in scores."""
+"""Score of explaining all lines that any choice explains."""
 OTHER_PX = 8
 """Bounds further apart than this are another box."""
 EXPLAINED_STEP = 60.0

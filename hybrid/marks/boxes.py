@@ -1,9 +1,9 @@
 """Find drawn box outlines in red or green: four thin straight lines of one colour that meet and end at the corners.
 
-Of the rows and columns with the strongest lines (`_mark_lines.py`) every two and two are tried; a box is where all four
+Of the rows and columns with the strongest lines (`lines.py`) every two and two are tried; a box is where all four
 sides are covered and end in its corners. Boxes may overlap: a side that another box's line or a letter covers counts as
 little less than a painted one, and a letter in its black box says where an upper left corner is looked for in
-particular. Which of the outlines found are the drawn ones is decided with the letters, in `_mark_box_letters.py`.
+particular. Which of the outlines found are the drawn ones is decided with the letters, in `box_letters.py`.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ LEAST_MEETS = 5
 """Of the eight ends of four sides, those that reach a corner: a ring has straight runs as well, but no corners."""
 LEAST_LETTER = 0.5
 LABEL_PX = 6
-"""How far a letter's black box may lie from the outline it names."""
+"""Largest distance of a letter's black box from the outline it names."""
 LEAST_SHOWN = 0.4
-"""Part of a side that is seen to be painted, for at least `SIDES_SHOWN` sides."""
+"""Least part of a side that is seen to be painted, for at least `SIDES_SHOWN` sides."""
 SIDES_SHOWN = 2
 SAME_PX = 16
 HALF_LINE_PX = 1
-"""From a line's middle to its edge, where that cannot be measured."""
+"""Distance from a line's middle to its edge, where that cannot be measured."""
 MERGED_PX = 9
 """Lines of one colour this near to each other are one band, of which only the outer edges show."""
 
@@ -152,7 +152,7 @@ def _rectangles(strokes: Strokes, color: BoxColor, step: float) -> list[Corners]
 
 
 def _at_letter(strokes: Strokes, color: BoxColor, step: float, letter: LetterReading) -> list[Corners]:
-    """The same with the upper left corner at a letter, where a side may also lie under a line of the other colour."""
+    """Candidates with the upper left corner at a letter, where a side may also lie under a line of the other colour."""
     other = COLORS[1 - COLORS.index(color)]
     rows, columns = (
         sorted({run.row for name in (color, other) for run in strokes.runs(name, turned, step)}) for turned in (0, 1)

@@ -1,14 +1,14 @@
-"""Drawn marks of an image: what they are, how letters and rings are put together, and how marks are removed.
+"""Finds the drawn marks of an image: how rings, outlines and letters are put together.
 
-`find_marks` is what `tools/markers/` runs; other tools read its finding with `marks_from` (`_marks_json.py`) and
-take the paint off with `remove_marks` before they look at pixels.
+`find_marks` is what `tools/markers/` runs; other tools read its finding with `marks_from` (`marks_json.py`) and paint
+the marks over with `remove_marks` (`marks.py`) before they look at pixels.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import cv2
@@ -18,6 +18,7 @@ from hybrid.marks.box_letters import name_outlines
 from hybrid.marks.boxes import LEAST_LETTER, Outline, Strokes, distinct_outlines, find_outlines, measured
 from hybrid.marks.drawing import LABELS
 from hybrid.marks.letters import LetterReading, partial_score, read_labels
+from hybrid.marks.marks import BoxMark, Marks, PointMark
 from hybrid.marks.pairs import (
     CLEAR_LETTER,
     LEAST_RING,
@@ -37,7 +38,7 @@ from hybrid.types import Box
 MarkKind = Literal["point", "box", "any"]
 
 BLINK_LABEL_OFFSET_PX = 16.0
-"""From a ring's outer edge to its letter's centre in BLINK's drawings; used where no letter shows it."""
+"""Distance from a ring's outer edge to its letter's centre in BLINK's drawings; used where no letter shows it."""
 BLINK_LETTER_PX = 11.0
 RING_ALONE = 0.55
 """Score from which a ring without a readable letter is reported."""
@@ -53,44 +54,7 @@ BOX_ALONE = 0.85
 LEAST_LEAD = 0.03
 """Scores by which a box is better than another one for its letter; with less the lines allow both."""
 BOX_SURE = 0.7
-"""Score from which two named boxes are what is drawn, so that no rings are looked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class PointMark:
-    """A ring: centre and radii in pixels, its letter or None; scores and confidence 0..1."""
-
-    label: str | None
-    x: float
-    y: float
-    radius_px: float
-    inner_radius_px: float
-    color: str
-    label_box_px: Box | None
-    ring_score: float
-    letter_score: float
-    confidence: float
-
-
-@dataclass(frozen=True, slots=True)
-class BoxMark:
-    """A drawn box in pixels, x1 and y1 exclusive, its letter or None; scores and confidence 0..1."""
-
-    label: str | None
-    color: str
-    box_px: Box
-    label_box_px: Box | None
-    edge_score: float
-    letter_score: float
-    confidence: float
-
-
-@dataclass(frozen=True, slots=True)
-class Marks:
-    """All marks found in one image, by label."""
-
-    points: tuple[PointMark, ...] = ()
-    boxes: tuple[BoxMark, ...] = ()
+"""Score from which two named boxes are accepted, so that no rings are looked for."""
 
 
 def find_marks(pixels: Pixels, labels: Sequence[str] = (), kind: MarkKind = "any") -> Marks:
@@ -206,15 +170,15 @@ def _together(marks: Sequence[PointMark]) -> list[PointMark]:
     ]
 
 
-def _missing(found: Sequence[str], expected: Sequence[str]) -> tuple[str, ...]:
+def _missing(labels: Sequence[str], expected: Sequence[str]) -> tuple[str, ...]:
     """Labels still to be found; without expectations those before the last one found, and the other one of A and B."""
     if expected:
-        return tuple(label for label in expected if label not in found)
-    letters = [label for label in found if label != "REF"]
+        return tuple(label for label in expected if label not in labels)
+    letters = [label for label in labels if label != "REF"]
     if not letters:
         return ()
     last = max(LABELS.index(max(letters)), 1)
-    return tuple(label for label in LABELS[: last + 1] if label not in found)
+    return tuple(label for label in LABELS[: last + 1] if label not in labels)
 
 
 def _same_style(field: RingField, style: Style, known: Sequence[MarkPair]) -> list[Ring]:
@@ -310,7 +274,7 @@ def _point(
 
 
 def point_confidence(ring_score: float, letter_score: float, alone: bool = False) -> float:
-    """Probability, 0..1, that a mark is where and what it is said to be; set on generated marks.
+    """Probability, 0..1, that a mark's place and label are right; set on generated marks.
 
     `alone`: no other mark of its style was found, though A to D are drawn together; then it must be clear.
     """
@@ -345,61 +309,3 @@ def _box(
     doubt = 1.0 if lead >= LEAST_LEAD else 0.5
     confidence = doubt * min(0.98, outline.score * (0.35 + 0.65 * letter))
     return BoxMark(label, outline.color, outline.box, by, outline.score, letter, confidence)
-
-
-def remove_marks(pixels: Pixels, marks: Marks) -> Pixels:
-    """A copy of an image with rings, letters and outlines painted over from their surroundings (Telea 2004).
-
-    What a ring encloses is kept: that is the point in question.
-    """
-    height, width = pixels.shape[:2]
-    mask = np.zeros((height, width), np.uint8)
-    for point in marks.points:
-        # Chroma is stored at half the resolution in JPEG: colour bleeds two pixels beyond the line.
-        outer, inner = point.radius_px + 2, max(1.0, point.inner_radius_px - 1)
-        rows, columns = np.ogrid[:height, :width]
-        distance = np.hypot(rows - point.y, columns - point.x)
-        mask[(distance <= outer) & (distance >= inner)] = 255
-    for outline in marks.boxes:
-        x0, y0, x1, y1 = (
-            round(v) for v in (outline.box_px.x0, outline.box_px.y0, outline.box_px.x1, outline.box_px.y1)
-        )
-        cv2.rectangle(mask, (x0, y0), (x1 - 1, y1 - 1), (255,), 9)
-    named_boxes = [point.label_box_px for point in marks.points] + [box.label_box_px for box in marks.boxes]
-    for named in named_boxes:
-        if named is not None:
-            x0, y0 = max(0, round(named.x0) - 1), max(0, round(named.y0) - 1)
-            mask[y0 : max(0, round(named.y1) + 1), x0 : max(0, round(named.x1) + 1)] = 255
-    if not mask.any() or mask.all():
-        return pixels.copy()
-    return np.asarray(cv2.inpaint(pixels, mask, 3, cv2.INPAINT_TELEA), np.uint8)
-
-
-def scale_marks(marks: Marks, x: float, y: float) -> Marks:
-    """Marks of a reduced copy in pixels of the original, which is `x` times as wide and `y` times as high."""
-    mean = (x + y) / 2
-
-    def grown(box: Box) -> Box:
-        return Box(box.x0 * x, box.y0 * y, box.x1 * x, box.y1 * y)
-
-    return Marks(
-        tuple(
-            replace(
-                mark,
-                x=(mark.x + 0.5) * x - 0.5,
-                y=(mark.y + 0.5) * y - 0.5,
-                radius_px=mark.radius_px * mean,
-                inner_radius_px=mark.inner_radius_px * mean,
-                label_box_px=grown(mark.label_box_px) if mark.label_box_px is not None else None,
-            )
-            for mark in marks.points
-        ),
-        tuple(
-            replace(
-                mark,
-                box_px=grown(mark.box_px),
-                label_box_px=grown(mark.label_box_px) if mark.label_box_px is not None else None,
-            )
-            for mark in marks.boxes
-        ),
-    )

@@ -27,14 +27,14 @@ BRIGHT = 105
 """Grey level above which a pixel may belong to a letter; the box is below it."""
 HEIGHTS_PX = (6, 40)
 SURROUND_DARK = 0.86
-"""Fraction of the frame around a letter that must be dark: JPEG and a neighbour's ring may cost some."""
+"""Fraction of the frame around a letter that must be dark: JPEG and a neighbour's ring may lighten some."""
 FAR_LIGHT = 0.45
 LEAST_WHITE = 175
 """Grey level that the brightest tenth of a drawn letter reaches: at least 204 on generated scenes, 253 on BLINK's."""
 MOST_BLACK = 22
 """Grey level right beside a drawn letter: at most 10 there; in photographs mostly above 20."""
 LEAST_SHOWN = 0.3
-"""Part of a letter or word from which what the border left of it is read."""
+"""Part of a letter or word that suffices to read it where the border cuts it."""
 SHORTEST_WORD = 1.2
 """Width over height from which letters side by side are a word: "EF" where the border cut the R off."""
 MOST_CANDIDATES = 40
@@ -44,7 +44,7 @@ FRAME = {"letter": (20, 20), "REF": (20, 48)}
 
 @dataclass(frozen=True, slots=True)
 class LetterReading:
-    """What a candidate reads as: correlation 0..1 with the best template of each label, best first.
+    """Correlation 0..1 of a candidate with the best template of each label, best first.
 
     `glyph` bounds the letter, `box` its black box as far as it shows, in pixels of the image.
     """
@@ -126,7 +126,7 @@ def read_labels(grey: Grey) -> list[LetterReading]:
     parts = parts[_surround_light(light, parts, 1) <= (1 - SURROUND_DARK) * 2]
     groups = [(*part[:4], part[2] > 1.5 * part[3]) for part in parts]
     groups += [(*word, True) for word in _words(parts)]
-    found = []
+    readings = []
     for x, y, w, h, is_word in groups:
         box = np.array([[x, y, w, h]], np.int32)
         # A box may end one pixel below its letter, so the second frame may be light along one side.
@@ -134,9 +134,9 @@ def read_labels(grey: Grey) -> list[LetterReading]:
         if h >= HEIGHTS_PX[0] and near <= 1 - SURROUND_DARK and far <= FAR_LIGHT:
             reading = _read(padded, (int(x), int(y), int(w), int(h)), "REF" if is_word else "letter")
             if reading is not None:
-                found.append(reading)
-    found.sort(key=lambda reading: -reading.score)
-    return _without_parts_of_words(found)[:MOST_CANDIDATES]
+                readings.append(reading)
+    readings.sort(key=lambda reading: -reading.score)
+    return _without_parts_of_words(readings)[:MOST_CANDIDATES]
 
 
 def _surround_light(light: npt.NDArray[np.int32], boxes: npt.NDArray[np.int32], by: int) -> npt.NDArray[np.float64]:
@@ -216,7 +216,7 @@ def _fits(patch: Grey, frame: str) -> dict[str, float]:
 
 
 def _cut_fits(patch: Grey, side: str) -> dict[str, float]:
-    """Correlation with the labels as the image's border on one side would cut them; less for what is mostly hidden."""
+    """Correlation with the labels as the image's border on one side would cut them; less for mostly hidden letters."""
     height, width = patch.shape
     best: dict[str, float] = {}
     for label in LABELS:
@@ -266,11 +266,11 @@ def _dark_box(grey: Grey, glyph: Box) -> Box:
     return Box(x0 - left, y0 - above, x1 + right, y1 + below)
 
 
-def _without_parts_of_words(found: Sequence[LetterReading]) -> list[LetterReading]:
-    words = [reading for reading in found if reading.label == "REF" and reading.score > 0.6]
+def _without_parts_of_words(readings: Sequence[LetterReading]) -> list[LetterReading]:
+    words = [reading for reading in readings if reading.label == "REF" and reading.score > 0.6]
     return [
         reading
-        for reading in found
+        for reading in readings
         if reading.label == "REF"
         or not any(
             word.glyph.x0 <= reading.centre[0] < word.glyph.x1 and word.glyph.y0 <= reading.centre[1] < word.glyph.y1

@@ -2,7 +2,7 @@
 
 A line is a ridge of the colour's excess over the other channels, averaged along the line, so that noise averages out
 and a line that JPEG turned grey on its complement still stands out. What another colour's lines and the letters' black
-boxes cover is left out of the average: there nobody knows what was drawn first.
+boxes cover is left out of the average: there the order of drawing is unknown.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ MOST_LINES = 20
 CLEAR_STEP = 160.0
 """Grey levels of a ridge above which a line counts no more: it is a drawn one already."""
 APART_PX = 3
-"""Rows on each side of a line that are the line's own."""
+"""Rows on each side of a line that belong to it."""
 LEAST_PART = 0.2
 """Ridge at a pixel, of the side's median, from which the pixel is painted."""
 LEAST_STEP = 12.0
 """Grey levels of a ridge below which nothing is painted."""
 NEAR_PX = 8
 LARGEST = 1000.0
-"""More than any difference of grey levels."""
+"""Larger than any difference of grey levels."""
 UNSEEN = 0.7
-"""What a pixel that cannot be seen counts as, of a painted one: a side is no less likely for being covered."""
+"""Value of a hidden pixel, as a share of a painted one: a side is no less likely for being covered."""
 LEAST_SEEN_PX = 10
 """Length of a side that must be seen for its colour to say where its edge is."""
 
@@ -84,7 +84,7 @@ class Lines:
         known = np.zeros(excess.shape, bool)
         for step in BESIDE_PX:
             framed = np.pad(mean, ((step, step), (0, 0)), constant_values=-LARGEST)
-            # What is hidden on one side leaves the other one to compare with, as at the picture's border.
+            # Where one neighbour is hidden, the other one is compared with, as at the picture's border.
             beside = np.maximum(framed[: -2 * step], framed[2 * step :])
             there = (mean > -LARGEST) & (beside > -LARGEST)
             self.ridge = np.maximum(self.ridge, np.where(there, mean - beside, 0))
@@ -101,20 +101,20 @@ class Lines:
         )
         weight = np.minimum(self.ridge, CLEAR_STEP) * long
         total = weight.sum(axis=1)
-        found: list[Run] = []
-        while len(found) < MOST_LINES:
+        runs: list[Run] = []
+        while len(runs) < MOST_LINES:
             row = int(total.argmax())
             if total[row] <= 0:
                 break
             taken = weight[row] > 0
-            found.append(Run(row, taken))
+            runs.append(Run(row, taken))
             low, high = max(0, row - APART_PX), row + APART_PX + 1
             left = ((weight[low:high] > 0) & ~_longer(taken)).astype(np.uint8)
             still = cv2.morphologyEx(left, cv2.MORPH_OPEN, np.ones((1, LEAST_SIDE_PX), np.uint8))
             weight[low:high] = np.where(still > 0, weight[low:high], 0)
             weight[row] = 0
             total[low:high] = weight[low:high].sum(axis=1)
-        return sorted(found, key=lambda run: run.row)
+        return sorted(runs, key=lambda run: run.row)
 
     def cover(
         self, rows: Sequence[int], spans: npt.NDArray[np.intp], step: float

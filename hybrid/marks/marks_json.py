@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from hybrid.errors import ToolError
-from hybrid.marks.finding import BoxMark, Marks, PointMark
+from hybrid.marks.marks import BoxMark, Marks, PointMark
 from hybrid.types import Box, Json
 
 Label = Literal["A", "B", "C", "D", "REF"]
@@ -54,8 +54,8 @@ def marks_data(marks: Marks) -> dict[str, Json]:
         points_px=tuple(_Point(**_fields(mark)) for mark in marks.points),
         boxes_px=tuple(_Box(**_fields(mark)) for mark in marks.boxes),
     )
-    found: dict[str, Json] = data.model_dump(mode="json")
-    return found
+    dumped: dict[str, Json] = data.model_dump(mode="json")
+    return dumped
 
 
 def marks_from(data: Mapping[str, Json]) -> Marks:

@@ -39,7 +39,7 @@ ASIDE_PX = 3.0
 """How much further beside its letter one ring of a picture may lie than another: letters differ in width."""
 AWAY_PX = 62
 SAME_LUMA = 45.0
-"""Greatest difference of luma between rings of one colour: thin lines blend with what is beside them."""
+"""Greatest difference of luma between rings of one colour: thin lines blend with their surroundings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def _is_ring(field: RingField, reading: LetterReading) -> bool:
 def likely(reading: LetterReading, expected: Sequence[str]) -> dict[str, float]:
     """Labels that a letter may be and the correlation of each, best first.
 
-    A picture may hold letters that nobody asked for; taken for those that were, they would move a mark. They are
+    A picture may hold unexpected letters; taken for expected ones, they would move a mark. They are
     believed where they are whole and clear, and count a little less.
     """
     value = {
@@ -197,7 +197,7 @@ def _of_style(
 ) -> list[MarkPair]:
     """Pairs of any letter with the best ring where the style says it must be."""
     radii = [r for r in MID_RADII if abs(r - style.mid_radius_px) <= 1]
-    found: list[MarkPair] = []
+    pairs: list[MarkPair] = []
     for reading in readings:
         if _is_ring_of(field, style, reading, radii):
             continue
@@ -208,10 +208,10 @@ def _of_style(
             at = _window(field, reading, max(0.0, style.away_px - slack), style.away_px + slack, side, aside)
             rings = [ring for ring in find_rings(field, at, radii) if abs(ring.luma - style.luma) <= SAME_LUMA]
             if rings:
-                found.extend(
+                pairs.extend(
                     MarkPair(label, score, reading, rings[0]) for label, score in likely(reading, expected).items()
                 )
-    return [pair for pair in found if pair.score >= ACCEPT]
+    return [pair for pair in pairs if pair.score >= ACCEPT]
 
 
 def _is_ring_of(field: RingField, style: Style, reading: LetterReading, radii: Sequence[int]) -> bool:

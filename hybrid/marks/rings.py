@@ -34,7 +34,7 @@ SIDE_PX = 3
 LEAST_VISIBLE = 0.27
 """A ring cut by the border must show this fraction of its circle."""
 ASIDE_COST = 0.035
-"""What a ring's score loses for every pixel that its letter stands aside of its middle."""
+"""Loss of a ring's score for every pixel between its letter and its middle."""
 _MARGIN = MID_RADII[-1] + SIDE_PX + 1
 
 

@@ -17,33 +17,33 @@ from hybrid.scoring.reference import ReferenceLine
 from hybrid.scoring.result import ChartKind, Result, SectionResult
 
 
-def charts_of(found: Comparison, made: SectionResult, marks: Sequence[ReferenceLine] = ()) -> tuple[Chart, ...]:
+def charts_of(comparison: Comparison, made: SectionResult, marks: Sequence[ReferenceLine] = ()) -> tuple[Chart, ...]:
     """The charts of one section; none where it asks for none or has no number to show."""
     section = made.section
     if section.chart is None:
         return ()
     rows = [row for row in made.rows if not section.charted or row.quantity in section.charted]
-    return tuple(_charts(found, section.chart, shown(found, rows), marks))
+    return tuple(_charts(comparison, section.chart, shown(comparison, rows), marks))
 
 
-def shown(found: Comparison, rows: Sequence[Result]) -> list[Result]:
+def shown(comparison: Comparison, rows: Sequence[Result]) -> list[Result]:
     """The rows that have a value and are no details, under the rule of what no answer counts that the runs have."""
-    rules = ("", found.solvers[0].abstain)
+    rules = ("", comparison.solvers[0].abstain)
     return [row for row in rows if not row.detail and row.value is not None and row.none in rules]
 
 
 def _charts(
-    found: Comparison, kind: ChartKind, rows: Sequence[Result], marks: Sequence[ReferenceLine]
+    comparison: Comparison, kind: ChartKind, rows: Sequence[Result], marks: Sequence[ReferenceLine]
 ) -> Iterator[Chart]:
     overall = [row for row in rows if not row.group]
     match kind:
         case "intervals":
-            if whole := headlines(found, overall):
+            if whole := headlines(comparison, overall):
                 yield Chart(kind, "Paired differences, 95 % intervals", whole)
-            if grouped := of_main_pairs(found, rows):
-                yield Chart(kind, f"Paired differences by {found.options.by or 'task'}, 95 % intervals", grouped)
+            if grouped := of_main_pairs(comparison, rows):
+                yield Chart(kind, f"Paired differences by {comparison.grouping}, 95 % intervals", grouped)
         case "bars":
-            whole = headlines(found, overall)
+            whole = headlines(comparison, overall)
             # A number that is no fraction (an error in pixels) has no place on an axis of accuracies.
             fractions = [row for row in rows if (row.group or row in whole) and 0 <= (row.value or 0.0) <= 1]
             if fractions:
@@ -62,17 +62,17 @@ def _charts(
         case "scatter":
             valued = {row.a for row in rows if row.quantity == "value"}
             if dots := tuple(row for row in rows if row.a in valued):
-                yield Chart(kind, f"{found.headline or 'value'} by what it cost", dots)
+                yield Chart(kind, f"{comparison.headline or 'value'} by what it cost", dots)
         case _:
             assert_never(kind)
 
 
-def headlines(found: Comparison, rows: Sequence[Result]) -> tuple[Result, ...]:
+def headlines(comparison: Comparison, rows: Sequence[Result]) -> tuple[Result, ...]:
     """The rows of the headline metric over all questions, and of those that have no metric."""
-    return tuple(row for row in rows if not row.group and row.metric in ("", found.headline))
+    return tuple(row for row in rows if not row.group and row.metric in ("", comparison.headline))
 
 
-def of_main_pairs(found: Comparison, rows: Sequence[Result]) -> tuple[Result, ...]:
+def of_main_pairs(comparison: Comparison, rows: Sequence[Result]) -> tuple[Result, ...]:
     """The rows of single tasks of the pairs that are read first."""
-    pairs = {frozenset(pair) for pair in found.main_pairs}
+    pairs = {frozenset(pair) for pair in comparison.main_pairs}
     return tuple(row for row in rows if row.group and frozenset((row.a, row.b)) in pairs)

@@ -28,8 +28,9 @@ from hybrid.report.pictures import Pictures
 from hybrid.report.questions import QuestionBook
 from hybrid.report.tags import check_tags, read_tags, tag_tables
 from hybrid.scoring.compare import ComparisonOptions, chosen_pairs, compare, unique
-from hybrid.scoring.reports import CompareArguments, by_model, known_group, margin_of, options_for, scored_at
-from hybrid.scoring.score import Scored, refuse_hidden, score_run
+from hybrid.scoring.paths import CompareArguments, by_model, known_group, margin_of, options_for, scored_at
+from hybrid.scoring.runs import refuse_hidden, score_run
+from hybrid.scoring.score import Scored
 from hybrid.types import BrokenQuestion, Question
 from hybrid.version import __version__
 

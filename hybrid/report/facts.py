@@ -1,4 +1,4 @@
-"""What was run: the head of a benchmark's page.
+"""The facts of the runs at the head of a benchmark's page.
 
 facts(solvers)          # Fact("model", "openai:gpt-4o (temperature 0.0)"), ...
 """
@@ -17,7 +17,7 @@ from hybrid.scoring.groups import control, role
 from hybrid.scoring.score import Scored
 
 HASHES = ("weights_sha256", "configuration_sha256")
-"""What tells a model's files apart from others of its name, and tells a reader nothing."""
+"""Keys of a model's settings that identify its files, left out for readers."""
 RUN = "run"
 """The fact that names a run: it is another in each, and says of itself which."""
 
@@ -31,7 +31,7 @@ def card(scored: Scored) -> SolverCard:
 
 
 def facts(solvers: Sequence[Scored]) -> tuple[Fact, ...]:
-    """What was run: data, model, settings, tools, controls, dates, version; what differs between runs says of which."""
+    """Data, model, settings, tools, controls, dates and version; a fact that differs between runs names its run."""
     runs: dict[object, list[Scored]] = {}
     for one in solvers:
         runs.setdefault(one.folder.path.resolve() if one.folder else one.solver, []).append(one)
@@ -53,7 +53,7 @@ def _origin(scored: Scored) -> str:
 
 
 def _told(members: Sequence[Scored]) -> dict[str, str]:
-    """What is known of one run, or of predictions that were scored as they lie on disk."""
+    """The facts of one run, or of predictions that were scored as they lie on disk."""
     first = members[0]
     if first.folder is None:
         origin = " ".join(first.origin.lines()) if first.origin else ""
@@ -67,7 +67,7 @@ def _told(members: Sequence[Scored]) -> dict[str, str]:
 
 
 def run_facts(folder: RunFolder, solvers: Sequence[str] = ()) -> tuple[Fact, ...]:
-    """What the manifest of a run says of it and of these solvers."""
+    """The facts that a run's manifest has on it and on these solvers."""
     manifest = folder.manifest
     identity: Mapping[str, Any] = manifest["identity"]
     told: dict[str, str] = {
@@ -116,7 +116,7 @@ def _backends(known: Mapping[str, Mapping[str, Any]], solvers: Sequence[str]) ->
 
 
 def _asked_when(folder: RunFolder, solvers: Sequence[str]) -> str:
-    """From when to when the first and the last answers were asked for, in UTC; empty where nobody recorded it."""
+    """When the first and the last answers were asked for, in UTC; empty where it was not recorded."""
     times = [time for name in solvers for time in _first_and_last(folder, name)]
     if not times:
         return ""

@@ -71,7 +71,7 @@ HEADERS: Mapping[str, str] = {
 }
 
 Stamp = tuple[tuple[str, int, int], ...]
-"""What a run's answers were like: each file with its size and the time of its last change."""
+"""The state of a run's answers: each file with its size and the time of its last change."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ class LiveSite:
 
 
 def stamp_of(run: RunFolder) -> Stamp:
-    """What tells whether answers have come."""
+    """The state of the run's answers now."""
     found = []
     for path in sorted(run.path.glob(f"*/{ATTEMPTS}")):
         try:
@@ -240,7 +240,7 @@ class PageServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """What a browser opens."""
+        """The address that a browser opens."""
         return f"http://{ADDRESS}:{self.port}/"
 
     @property

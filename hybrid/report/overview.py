@@ -59,54 +59,54 @@ class Commands:
         return shlex.join(("hybrid", command, *self.paths, *self.options, *form))
 
 
-def overview_of(found: Comparison, commands: Commands) -> Overview:
+def overview_of(comparison: Comparison, commands: Commands) -> Overview:
     """The overview of solvers side by side; there is at least one."""
-    made = {one.name: one for one in results(found)}
-    marks = reference_lines(found, made["chance"].rows if "chance" in made else ())
+    made = {one.name: one for one in results(comparison)}
+    marks = reference_lines(comparison, made["chance"].rows if "chance" in made else ())
     sections = [
         OverviewSection(
             one.name.replace("_", "-"),
             one.section.title,
             one.lead,
-            charts_of(found, one, marks),
-            tables_of(found, one),
+            charts_of(comparison, one, marks),
+            tables_of(comparison, one),
             commands.tables,
         )
         for one in made.values()
     ]
     sections += [
         OverviewSection("published", PUBLISHED_TITLE, "", (), tables, commands.published)
-        for tables in _published(found)
+        for tables in _published(comparison)
     ]
-    values = headlines(found, _rows(found, made, VALUES))
+    values = headlines(comparison, _rows(comparison, made, VALUES))
     return Overview(
-        benchmark=found.benchmark.card.name,
-        title=found.benchmark.card.short_title,
-        facts=facts(found.solvers),
+        benchmark=comparison.benchmark.card.name,
+        title=comparison.benchmark.card.short_title,
+        facts=facts(comparison.solvers),
         warnings=(
-            *warnings(found.solvers),
+            *warnings(comparison.solvers),
             *(f"{one.name}: {one.fault}" for one in made.values() if one.fault is not None),
         ),
-        solvers=tuple(map(card, found.solvers)),
-        pairs=tuple((pair.a, pair.b) for pair in found.pairs),
+        solvers=tuple(map(card, comparison.solvers)),
+        pairs=tuple((pair.a, pair.b) for pair in comparison.pairs),
         sections=tuple(sections),
-        conclusion=tuple(sentence.text for sentence in conclusion(found)),
-        front=tuple(_front(found, made, values, marks)),
-        headline=headline_tables(found),
-        by=found.options.by or "task",
+        conclusion=tuple(sentence.text for sentence in conclusion(comparison)),
+        front=tuple(_front(comparison, made, values, marks)),
+        headline=headline_tables(comparison),
+        by=comparison.grouping,
     )
 
 
-def _rows(found: Comparison, made: Mapping[str, SectionResult], name: str) -> list[Result]:
+def _rows(comparison: Comparison, made: Mapping[str, SectionResult], name: str) -> list[Result]:
     """The rows that the chart of a section may show."""
     if name not in made:
         return []
     charted = made[name].section.charted
-    return shown(found, [row for row in made[name].rows if not charted or row.quantity in charted])
+    return shown(comparison, [row for row in made[name].rows if not charted or row.quantity in charted])
 
 
 def _front(
-    found: Comparison,
+    comparison: Comparison,
     made: Mapping[str, SectionResult],
     values: tuple[Result, ...],
     marks: Sequence[ReferenceLine],
@@ -116,10 +116,10 @@ def _front(
         metric = values[0].metric
         lines = _few(mark for mark in marks if mark.task == metric)
         yield Chart("bars", f"{metric}, 95 % intervals", values, tuple(lines))
-    by = found.options.by or "task"
-    if rows := of_main_pairs(found, _rows(found, made, DIFFERENCES)):
+    by = comparison.grouping
+    if rows := of_main_pairs(comparison, _rows(comparison, made, DIFFERENCES)):
         yield Chart("intervals", f"Difference by {by}", rows)
-    elif rows := tuple(row for row in _rows(found, made, TASKS) if row.group):
+    elif rows := tuple(row for row in _rows(comparison, made, TASKS) if row.group):
         yield Chart("bars", f"Accuracy by {by}", rows)
 
 
@@ -133,16 +133,16 @@ def _few(marks: Iterator[ReferenceLine]) -> list[ReferenceLine]:
     return list(kept.values())
 
 
-def _published(found: Comparison) -> Iterator[tuple[Table, ...]]:
+def _published(comparison: Comparison) -> Iterator[tuple[Table, ...]]:
     """The tables of published rows; none for generated questions, and where no paper printed what is measured here."""
-    if any(one.data.generated for one in found.solvers):
+    if any(one.data.generated for one in comparison.solvers):
         return
-    measured = {metric.name for one in found.solvers for metric in one.metrics if found.is_shown(metric.name)}
-    measured |= {score.task for one in found.solvers for score in one.scores}
-    splits = {one.data.split for one in found.solvers}
-    cells = published(found.solvers[0].benchmark)
+    measured = {metric.name for one in comparison.solvers for metric in one.metrics if comparison.is_shown(metric.name)}
+    measured |= {score.task for one in comparison.solvers for score in one.scores}
+    splits = {one.data.split for one in comparison.solvers}
+    cells = published(comparison.solvers[0].benchmark)
     if any(cell.metric in measured and cell.split in splits for cell in cells):
-        yield published_below(found)
+        yield published_below(comparison)
 
 
 def unanswered_overview(folder: RunFolder, open_questions: int) -> Overview:

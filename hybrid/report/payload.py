@@ -105,7 +105,7 @@ class PicturePayload:
     width: int
     height: int
     caption: str
-    """What it is and where it comes from, for people who do not see it: `crop of img:1, box (10, 20, 200, 300)`."""
+    """Kind and origin of the picture, for people who do not see it: `crop of img:1, box (10, 20, 200, 300)`."""
     over: str | None = None
     """The name of the image of the same size that this one is drawn over, for a slider between the two."""
 
@@ -200,7 +200,7 @@ class BenchmarkPages:
 
 @dataclass(frozen=True)
 class Tag:
-    """What a person noted about a question on the error sheet. `note` is free text."""
+    """A person's note about a question on the error sheet. `note` is free text."""
 
     benchmark: str
     question: str

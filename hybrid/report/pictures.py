@@ -24,13 +24,13 @@ SUFFIXES: Mapping[str, str] = {
     "image/bmp": "bmp",
     "image/tiff": "tif",
 }
-"""What a file is called by its media type."""
+"""The suffix of a file by its media type."""
 ABSENT = "the image store does not have it"
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """What a tool drew: the tool's name, and the sizes in pixels of the images that it may have drawn over, by name."""
+    """A tool that drew: its name, and the sizes in pixels of the images that it may have drawn over, by name."""
 
     tool: str
     sizes: Mapping[str, tuple[int, int]]

@@ -70,7 +70,7 @@ class SolverReader:
 
     @cached_property
     def _recorded(self) -> Recorded | None:
-        """What the run holds of this solver; None for predictions that were scored as they lie on disk."""
+        """The solver's attempts in its run; None for predictions that were scored as they lie on disk."""
         return None if self.scored.folder is None else self.scored.folder.recorded(self.scored.recorded)
 
     def _told(self, identity: str) -> tuple[Attempt | None, str]:

@@ -23,7 +23,7 @@ from hybrid.report.payload import Tag
 FORMAT = 1
 COLUMNS = tuple(field.name for field in fields(Tag))
 NO_TAG = "(a note alone)"
-"""What is counted where a person wrote a note and no tag."""
+"""Counted where a person wrote a note and no tag."""
 UNKNOWN_SHOWN = 5
 
 
@@ -105,12 +105,12 @@ def check_tags(tags: Sequence[Tag], known: Mapping[str, tuple[Collection[str], C
                 f"{path}, row {number}: the report of {tag.benchmark} has no solver {tag.solver!r}; "
                 f"it has: {', '.join(solvers)}"
             )
-    strangers = {
+    unknown = {
         tag.question: number for number, tag in enumerate(tags, 1) if tag.question not in known[tag.benchmark][1]
     }
-    if strangers:
-        named = ", ".join(f"{name!r} (row {number})" for name, number in list(strangers.items())[:UNKNOWN_SHOWN])
-        more = f" and {len(strangers) - UNKNOWN_SHOWN} more" if len(strangers) > UNKNOWN_SHOWN else ""
+    if unknown:
+        named = ", ".join(f"{name!r} (row {number})" for name, number in list(unknown.items())[:UNKNOWN_SHOWN])
+        more = f" and {len(unknown) - UNKNOWN_SHOWN} more" if len(unknown) > UNKNOWN_SHOWN else ""
         raise DataError(f"{path}: the report does not have the questions {named}{more}")
 
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hybrid.benchmarks.base import Benchmark, BenchmarkCard, Source
+from hybrid.benchmarks.base import Benchmark, Source
+from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.errors import DataError, UsageError, did_you_mean
 from hybrid.images import ImageStore, home
 from hybrid.log.folder import RunFolder

@@ -1,25 +1,24 @@
-"""What a run would ask, before it asks: `hybrid run ... --dry-run`.
+"""Counts the calls and tokens of a run before it asks: `hybrid run ... --dry-run`.
 
 Every open question is put through its benchmark's own dialogue with made-up replies, so that each prompt is counted as
 it would be sent: text, format line, names and images in the form chosen. Captions are counted on their own: each image
-is described once, whoever asks about it. A solver says how an ask of it can go
-(`Solver.call_estimate`); each of its calls sends the prompt, the tools offered, and all that came back before it.
-Tokens are estimates from published formulas (`models/tokens.py`), low, expected and high; a cost is printed only where
-a price was given.
+is described once for all solvers. A solver estimates the calls of an ask (`Solver.call_estimate`); each call sends the
+prompt, the tools offered, and all that came back before it. Tokens are estimates from published formulas
+(`models/tokens.py`), low, expected and high; a cost is printed only where a price was given.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from hybrid.config import ModelSettings, Price, RunConfig
+from hybrid.config import ModelSettings, RunConfig
 from hybrid.models.images import fit
 from hybrid.models.providers import image_tokens
 from hybrid.models.text_protocol import describe
 from hybrid.models.tokens import text_tokens, tools_tokens
+from hybrid.running.cost_estimate import CostEstimate, SolverEstimate, Spent
 from hybrid.running.replies import REPLIES, read_captions
 from hybrid.running.resolve import ResolvedRun
 from hybrid.running.sight import sight_notes
@@ -27,7 +26,7 @@ from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.captions import CAPTION, captioner_sha256, captions_by
 from hybrid.solving.image_forms import STRIP_PX
 from hybrid.solving.solver import Solver
-from hybrid.types import LETTERS, ImageRef, Json, Kind, Prompt, Question, Reply, StoredImage
+from hybrid.types import LETTERS, ImageRef, Kind, Prompt, Question, Reply, StoredImage
 
 REPLY_TOKENS = 125
 """The published replies of GPT4o and GPT4V to BLINK val hold 104 and 149 on average, by characters / 4. A model that
@@ -40,132 +39,6 @@ FINDING_TOKENS = 114
 """Mean text of 111 findings of seven weight-free tools on generated questions, with the names of their images."""
 PICTURES = 1
 """Pictures of a finding; those 111 had 1.09 on average, each of the size of the image it was made of."""
-
-Level = Literal["low", "expected", "high"]
-
-
-@dataclass(frozen=True)
-class Spent:
-    """Model calls and tokens; `input_tokens` is None where the provider's rule for images is not known."""
-
-    calls: float = 0.0
-    input_tokens: float | None = 0.0
-    output_tokens: float = 0.0
-
-    def __add__(self, other: Spent) -> Spent:
-        known = None
-        if self.input_tokens is not None and other.input_tokens is not None:
-            known = self.input_tokens + other.input_tokens
-        return Spent(self.calls + other.calls, known, self.output_tokens + other.output_tokens)
-
-    def times(self, factor: float) -> Spent:
-        """So many times as much."""
-        known = None if self.input_tokens is None else self.input_tokens * factor
-        return Spent(self.calls * factor, known, self.output_tokens * factor)
-
-
-@dataclass(frozen=True)
-class SolverEstimate:
-    """What one solver still has to ask, at the lowest, as expected, and at the highest."""
-
-    questions: int
-    low: Spent
-    expected: Spent
-    high: Spent
-    price: Price | None
-    assumes: tuple[str, ...] = ()
-
-    @property
-    def levels(self) -> tuple[tuple[Level, Spent], ...]:
-        """The three by name."""
-        return (("low", self.low), ("expected", self.expected), ("high", self.high))
-
-    @property
-    def cost_usd(self) -> Mapping[Level, float] | None:
-        """USD of each; None without a price or where tokens are not known."""
-        found: dict[Level, float] = {}
-        for level, spent in self.levels:
-            if self.price is None or spent.input_tokens is None:
-                return None
-            found[level] = self.price.of(spent.input_tokens, spent.output_tokens)
-        return found
-
-
-@dataclass(frozen=True)
-class CostEstimate:
-    """A run before it is made."""
-
-    folder: str
-    solvers: Mapping[str, SolverEstimate]
-    captions: SolverEstimate | None
-    """What describing images takes, once for all solvers, counted in images; None where none is described."""
-    missing: tuple[str, ...]
-    """What must be there and is not: the run would be refused."""
-    notes: tuple[str, ...]
-
-    def as_json(self) -> dict[str, Json]:
-        """The estimate as one JSON object."""
-        return {
-            "run": self.folder,
-            "solvers": {name: asked_json(asked) for name, asked in self.solvers.items()},
-            **({"captions": _captions_json(self.captions)} if self.captions else {}),
-            "missing": list(self.missing),
-            "notes": list(self.notes),
-        }
-
-    def as_text(self, form: str = "text") -> str:
-        """The estimate as a table, three lines a solver where they differ, and lines below."""
-        from hybrid.display.tables import RENDERERS, Column, Table
-
-        headings = ("questions", "estimate", "model calls", "tokens in", "tokens out", "cost USD")
-        rows = []
-        told = {**self.solvers, **({"(captions)": self.captions} if self.captions else {})}
-        for name, asked in told.items():
-            same = asked.low == asked.expected == asked.high
-            for level, spent in asked.levels[1:2] if same else asked.levels:
-                questions, _, *numbers = estimate_row(asked, level, spent, asked.cost_usd)
-                rows.append((name, questions, "certain" if same else level, *numbers))
-        assumed = [f"{name}: {line}" for name, asked in told.items() for line in asked.assumes]
-        lines = [
-            *(f"missing: {line}" for line in self.missing),
-            *(f"assumed of {line}" for line in assumed),
-            *(f"note: {line}" for line in self.notes),
-        ]
-        columns = (Column("solver", "left"), *(Column(name) for name in headings))
-        return RENDERERS[form](Table(f"{self.folder} (nothing was asked)", columns, tuple(rows), tuple(lines)))
-
-
-def estimate_row(
-    asked: SolverEstimate, level: Level, spent: Spent, cost_usd: Mapping[Level, float] | None
-) -> tuple[str, ...]:
-    """Questions, level, model calls, tokens read and written, and USD, as a table shows them."""
-    from hybrid.display.tables import NONE, tokens
-
-    counts = (spent.calls, spent.input_tokens, spent.output_tokens)
-    numbers = (tokens(None if count is None else round(count)) for count in counts)
-    return (str(asked.questions), level, *numbers, NONE if cost_usd is None else f"{cost_usd[level]:.2f}")
-
-
-def asked_json(asked: SolverEstimate) -> dict[str, Json]:
-    """The estimate of a solver as one JSON object."""
-
-    def by_level(value: Callable[[Spent], float | None]) -> dict[str, Json]:
-        found = {level: value(spent) for level, spent in asked.levels}
-        return {level: None if number is None else round(number) for level, number in found.items()}
-
-    return {
-        "questions": asked.questions,
-        "model_calls": by_level(lambda spent: spent.calls),
-        "input_tokens": by_level(lambda spent: spent.input_tokens),
-        "output_tokens": by_level(lambda spent: spent.output_tokens),
-        "cost_usd": None if asked.cost_usd is None else {level: asked.cost_usd[level] for level, _ in asked.levels},
-        "assumes": list(asked.assumes),
-    }
-
-
-def _captions_json(captions: SolverEstimate) -> dict[str, Json]:
-    told = asked_json(captions)
-    return {"images": told.pop("questions"), **told}
 
 
 async def estimate(run: ResolvedRun) -> CostEstimate:
@@ -181,7 +54,7 @@ async def estimate(run: ResolvedRun) -> CostEstimate:
         asked = [_Open(prompts[question.id], run.resources.context.of(question.id) or "") for question in waiting]
         solvers[name] = _asked(_AskCounter(run, solver, tools_offered), asked)
     captions = _captions(run, prompts)
-    notes = [*_weights(run), *_strangers(run), *sight_notes(run)]
+    notes = [*_weights(run), *_foreign_tools(run), *sight_notes(run)]
     if run.broken:
         notes.append(f"{len(run.broken)} rows of the data cannot be used: {run.broken[0].error}")
     if any(asked.high.calls for asked in solvers.values()) and run.config.model_settings.price is None:
@@ -200,7 +73,7 @@ class _Open:
 
 
 def _captions(run: ResolvedRun, prompts: Mapping[str, tuple[tuple[Prompt, ...], ...]]) -> SolverEstimate | None:
-    """What describing takes: every image of an open question that no earlier command has described.
+    """The estimate for describing every image of an open question that no earlier command has described.
 
     An image that only some dialogues of a question show is not described at the lowest, and for certain at the highest.
     """
@@ -248,7 +121,7 @@ def _image_tokens(model: str, settings: ModelSettings, width: int, height: int) 
 
 async def _dialogues(run: ResolvedRun, question: Question) -> tuple[tuple[Prompt, ...], ...]:
     """The prompts of the question's dialogue for each choice as the reply, once cut short and once drawn out."""
-    found = []
+    dialogues = []
     for place in range(max(1, len(question.choices))):
         for drawn_out in (False, True):
             asked: list[Prompt] = []
@@ -260,8 +133,8 @@ async def _dialogues(run: ResolvedRun, question: Question) -> tuple[tuple[Prompt
                 return Reply(_made_up(prompt, place, drawn_out=drawn_out))
 
             await run.benchmark.dialogue(question.asked(), ask)
-            found.append(tuple(asked))
-    return tuple(found)
+            dialogues.append(tuple(asked))
+    return tuple(dialogues)
 
 
 def _made_up(prompt: Prompt, place: int, *, drawn_out: bool) -> str:
@@ -309,7 +182,7 @@ def _dialogue(counter: _AskCounter, prompts: Sequence[Prompt], beside: str) -> t
 
 
 class _AskCounter:
-    """What an ask of one solver takes in one run."""
+    """Counts the calls and tokens of asks by one solver in one run."""
 
     def __init__(self, run: ResolvedRun, solver: Solver, tools_offered: int) -> None:
         self._config = run.config
@@ -327,7 +200,7 @@ class _AskCounter:
 
     @property
     def assumes(self) -> tuple[str, ...]:
-        """What the solver's outlooks took for granted, each once."""
+        """The assumptions of the solver's estimates, each once."""
         return tuple(self._assumed)
 
     def ask(self, prompt: Prompt, beside: str = "") -> tuple[Spent, Spent, Spent]:
@@ -343,7 +216,7 @@ class _AskCounter:
         return low, usual.times(call_estimate.share) + low.times(1 - call_estimate.share), high
 
     def _call_path(self, prompt: Prompt, beside: str, call_path: CallPath) -> Spent:
-        """One course: the fixed part in every call, and of what comes back between the calls half in the mean call."""
+        """One path: the fixed part in every call, and of what comes back between the calls half in the mean call."""
         if not call_path.calls:
             return Spent()
         if self._model.startswith("replay:"):
@@ -414,19 +287,19 @@ def _tools_tokens(run: ResolvedRun) -> int:
     return tools_tokens(tools)
 
 
-def _strangers(run: ResolvedRun) -> list[str]:
+def _foreign_tools(run: ResolvedRun) -> list[str]:
     """The tools of each MCP server: those offered, and why others are not."""
     offered = {tool.card.name for tool in run.resources.tools_offered}
     notes = []
-    for server in run.foreign.servers:
-        listed = [name for name, tool in run.foreign.tools.items() if tool.server is server]
+    for server in run.tools.foreign.servers:
+        listed = [name for name, tool in run.tools.foreign.tools.items() if tool.server is server]
         there = ", ".join(name for name in listed if name in offered) or "none"
         others = ", ".join(name for name in listed if name not in offered)
         notes.append(
             f"MCP server {server.name} ({server.about}, {server}) "
             f"offers: {there}" + (f"; not offered unless named: {others}" if others else "")
         )
-    return [*notes, *(f"not offered: {why}" for why in run.foreign.left_out.values())]
+    return [*notes, *(f"not offered: {why}" for why in run.tools.foreign.left_out.values())]
 
 
 def _weights(run: ResolvedRun) -> list[str]:

@@ -12,7 +12,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from hybrid.benchmarks.base import Benchmark, BenchmarkCard
+from hybrid.benchmarks.base import Benchmark
+from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.samples.seeds import Purpose
 
 VERSION = 1

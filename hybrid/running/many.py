@@ -18,9 +18,9 @@ from pathlib import Path
 from hybrid.config import RunConfig, concerning, digest
 from hybrid.config.option import Concern
 from hybrid.errors import UsageError
-from hybrid.running.estimate import CostEstimate, Level, SolverEstimate, Spent, asked_json, estimate_row
-from hybrid.running.resolve import NO_TOOL, ResolvedRun
-from hybrid.running.tools_in_use import ToolsInUse, with_needs
+from hybrid.running.cost_estimate import CostEstimate, Level, SolverEstimate, Spent, estimate_row
+from hybrid.running.resolve import ResolvedRun
+from hybrid.running.tools_in_use import NO_TOOL, ToolsInUse, with_needs
 from hybrid.types import Json
 
 FULL = "full"
@@ -178,7 +178,7 @@ class ManyEstimate:
         return {
             **({"ablation": self.ablation} if self.ablation else {}),
             "number_of_runs": len(self.runs),
-            "total": {**asked_json(self.total), "cost_usd": None if cost is None else dict(cost.items())},
+            "total": {**self.total.as_json(), "cost_usd": None if cost is None else dict(cost.items())},
             "runs": {name: run.as_json() for name, run in self.runs.items()},
             "missing": list(self.missing),
             "notes": list(self.notes),

@@ -251,7 +251,7 @@ def _supplied(run: ResolvedRun) -> dict[str, Json]:
 
 def _servers(run: ResolvedRun, before: Mapping[str, Any]) -> dict[str, Json]:
     """The MCP servers of the foreign tools that solvers may call; those of earlier commands hold for their answers."""
-    now = run.foreign.as_json(run.tools.tools)
+    now = run.tools.foreign.as_json(run.tools.tools)
     known: list[Json] = [*before.get("mcp", ())]
     found = [*known, *(server for server in now if server not in known)]
     return {"mcp": found} if found else {}

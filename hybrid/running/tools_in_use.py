@@ -1,130 +1,239 @@
-"""The tools that the solvers of a run may call, and what answers for each: nothing else is imported, hashed or checked.
+"""The tools that a run offers and its solvers may call, and the backend that answers for each.
 
-    in_use = tools_in_use(solvers, "blink", offered, (), config.service, {"Relative_Depth"})
-    in_use.menu                        # what a model is offered
+    choice = choose_tools(config, benchmark.card)
+    in_use = tools_in_use(solvers, "blink", choice, config.service, {"Relative_Depth"})
+    in_use.tools_offered                  # offered to a model
     in_use.metadata("arbiter")            # {"depth": {"backend": "classical:...", "code": "..."}, ...}
 
-A solver calls the menu if it offers that, and what it asks of its own accord (`Solver.asks`); each of these calls what
-it needs. The manifest holds the facts with the solver, so that a tool which a solver does not call may change, come and
-go without making its run another.
+A solver calls the tools offered, if it offers any, and those that it requires (`Solver.required_tools`); each of these
+calls the tools that it needs. No other tool is imported, hashed or checked. The manifest records the tools of each
+solver with the solver, so that a tool may change, come and go without changing the run of a solver that never calls it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 
-from hybrid.config import ServiceOptions
-from hybrid.errors import UsageError
-from hybrid.integrations.mcp.foreign import CODE_DIGITS, NOTHING_FOREIGN, ForeignTools
-from hybrid.registry import load
+from hybrid.benchmarks.card import BenchmarkCard
+from hybrid.config import RunConfig, ServiceOptions
+from hybrid.errors import UsageError, did_you_mean, install_extra
+from hybrid.integrations.mcp.foreign import CODE_DIGITS, NOTHING_FOREIGN, ForeignTool, ForeignTools
+from hybrid.registry import load, names, refuse_unknown
+from hybrid.running import permissions
 from hybrid.serving.sources import code_of
 from hybrid.solving.solver import Solver
 from hybrid.tool import Tool
 from hybrid.types import Json
-from hybrid.weights import ABSENT, backends_in_use
+from hybrid.weights import ABSENT, backends_in_use, names_directory
+
+EVERY_TOOL = "all"
+"""The value of `--tools` for every tool."""
+NO_TOOL = "none"
+"""The value of `--tools` that offers no tool."""
+BENCHMARK_TOOLS = "default"
+"""Stands for the benchmark's own tools in a list of tools."""
+
+
+@dataclass(frozen=True)
+class ToolChoice:
+    """The tools that a configuration offers to a model, by name and in order."""
+
+    tools_offered: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+    """Those that the user named: a tool that was not named and cannot answer is left out without an error."""
+    foreign: ForeignTools = NOTHING_FOREIGN
+    """The tools of other MCP servers, offered or not."""
 
 
 @dataclass(frozen=True)
 class ToolsInUse:
-    """Tools by solver and what answers for them."""
+    """Tools by solver, and the backends that answer for them."""
 
     tools_offered: tuple[Tool, ...]
-    """What a model is offered; empty where no solver offers anything."""
+    """Offered to a model; empty where no solver offers tools."""
     tools: Mapping[str, Tool]
     """Every tool that may be called, by name."""
     backends: Mapping[str, str]
     """By name the backend that answers, in which version and with which weights (`weights.backends_in_use`)."""
     by_solver: Mapping[str, tuple[str, ...]]
     """The names of the tools that each solver may call, sorted."""
-    codes: Mapping[str, str] = field(default_factory=dict)
-    """By name the hash of what a foreign tool is said to be, which stands for its code."""
+    foreign: ForeignTools = NOTHING_FOREIGN
+    """The tools of other MCP servers, called or not."""
     left_out: tuple[str, ...] = ()
-    """Of each tool that would be on the menu and cannot be imported, why."""
+    """The reason for each tool that would be offered and cannot be imported."""
 
     def metadata(self, solver: str) -> dict[str, Json]:
-        """What the manifest says of the tools of a solver."""
+        """The tools of a solver as the manifest has them: by name the backend and the hash of the code."""
         return {
             name: {"backend": self.backends[name], "code": self._code(name)[:CODE_DIGITS]}
             for name in self.by_solver[solver]
         }
 
     def _code(self, name: str) -> str:
-        return self.codes.get(name) or code_of(self.tools[name])
+        """Hash of a tool's code; the description of a foreign tool stands for its code."""
+        foreign = self.foreign.tools.get(name)
+        return code_of(self.tools[name]) if foreign is None else foreign.code
+
+    def unchecked(self, service: ServiceOptions) -> tuple[str, ...]:
+        """The tools whose weights `--unchecked-weights` lets answer without having been asked for known answers."""
+        return permissions.unchecked(tuple(self.tools.values()), self.backends) if service.unchecked else ()
+
+
+def choose_tools(config: RunConfig, card: BenchmarkCard) -> ToolChoice:
+    """The tools that `--tools` and `--mcp` offer to a model. Asks the MCP servers for their tools.
+
+    The default is the benchmark's own tools, which a list may name too, and the foreign tools that take an image.
+
+    Raises:
+        UsageError: no tool has a name of the list, a foreign tool cannot be offered, a server cannot be asked, or no
+            tool loads the weights that were given.
+    """
+    _check_weights(config.service)
+    foreign = _foreign_tools(config)
+    if config.tools == (NO_TOOL,):
+        return ToolChoice(foreign=foreign)
+    if config.tools == (EVERY_TOOL,):
+        return ToolChoice((*names("tools"), *foreign.tools), (), foreign)
+    of_benchmark = card.tools_offered or names("tools")
+    if config.tools in ((), (BENCHMARK_TOOLS,)):
+        with_image = (name for name, tool in foreign.tools.items() if tool.images)
+        return ToolChoice((*of_benchmark, *with_image), (), foreign)
+    named = tuple(name for name in config.tools if name != BENCHMARK_TOOLS)
+    for name in named:
+        if name in foreign.left_out:
+            raise UsageError(f"--tools {name}: {foreign.left_out[name].removeprefix(f'{name}: ')}")
+        if name not in foreign.tools:
+            _refuse_unknown(name, foreign.tools)
+    listed = (each for name in config.tools for each in (of_benchmark if name == BENCHMARK_TOOLS else (name,)))
+    return ToolChoice(tuple(dict.fromkeys(listed)), named, foreign)
+
+
+def _check_weights(service: ServiceOptions) -> None:
+    """Raise `UsageError` for weights that no tool would load."""
+    known = names("tools")
+    for name, where in service.weights.items():
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise UsageError(f"--weights {name}={where}: there is no such tool{hint}; there are: {', '.join(known)}")
+        if service.backend == "classical":
+            raise UsageError(f"--weights {name}={where}: --backend classical loads no weights")
+        if names_directory(where) and not Path(where).expanduser().is_dir():
+            raise UsageError(f"--weights {name}={where}: there is no directory {where}")
+
+
+def _foreign_tools(config: RunConfig) -> ForeignTools:
+    """The tools that the servers of `--mcp` list. Raises `UsageError`."""
+    if not config.mcp:
+        if config.mcp_images:
+            raise UsageError(f"--mcp-image {next(iter(config.mcp_images))}: there is no --mcp")
+        return NOTHING_FOREIGN
+    if config.engine != "local":
+        raise UsageError(
+            f"--mcp: the tools of other servers are asked from this process, not by --engine {config.engine}"
+        )
+    try:
+        import mcp  # noqa: F401 - an extra
+    except ImportError as error:
+        raise UsageError(f"--mcp needs the package mcp: {install_extra('mcp')} ({error})") from error
+    from hybrid.integrations.mcp.client import foreign_tools
+
+    return foreign_tools(config.mcp, config.mcp_images, names("tools"))
+
+
+def _refuse_unknown(name: str, foreign: Mapping[str, ForeignTool]) -> None:
+    """Raise `UsageError` for an unknown tool; where its name begins with a server's, list the tools of that server."""
+    server = next((one.server.name for one in foreign.values() if name.startswith(f"{one.server.name}_")), None)
+    if server is None:
+        try:
+            refuse_unknown("tools", name)
+        except UsageError as error:
+            raise UsageError(f"--tools: {error}") from error
+    elif name not in names("tools"):
+        there = ", ".join(known for known, tool in foreign.items() if tool.server.name == server)
+        raise UsageError(f"--tools {name}: the MCP server {server} has no such tool; it has: {there}")
 
 
 def tools_in_use(
     solvers: Mapping[str, Solver],
     benchmark: str,
-    offered: Iterable[str],
-    named: Collection[str],
+    choice: ToolChoice,
     service: ServiceOptions,
     routes: Collection[str] | None = None,
-    foreign: ForeignTools = NOTHING_FOREIGN,
 ) -> ToolsInUse:
-    """Find out.
+    """Import the tools that the solvers may call, and find the backend that answers for each.
 
     Args:
         solvers: by name.
         benchmark: its name.
-        offered: the names of the tools on the menu, in order.
-        named: those that somebody asked for by name: others that can answer nothing, or cannot be imported, are left
-            out.
+        choice: the tools to offer. One that cannot answer or be imported is left out unless the user named it.
         service: which backends and weights may answer.
-        routes: those that the questions can have, None where they are not known: the rules for others ask nothing.
-        foreign: the tools of other MCP servers, which a menu may name too.
+        routes: those that the questions can have, None where they are not known; rules for others call no tool.
 
     Raises:
-        UsageError: there is no tool of a name, or one that somebody asked for cannot be imported.
-        WeightsError: weights that somebody asked for cannot be used.
+        UsageError: a required or named tool does not exist or cannot be imported.
+        WeightsError: weights that the user gave cannot be used.
     """
-    tools_offered = tuple(offered) if any(solver.offers_tools for solver in solvers.values()) else ()
-    asked = {name: solver.required_tools(benchmark, routes) for name, solver in solvers.items()}
-    strangers = foreign.tools
-    tools: dict[str, Tool] = {name: one.tool for name, one in strangers.items()}
+    offered = choice.tools_offered if any(solver.offers_tools for solver in solvers.values()) else ()
+    required = {name: solver.required_tools(benchmark, routes) for name, solver in solvers.items()}
+    optional = {*offered} - {*choice.named}
+    wanted = (*offered, *sorted(frozenset().union(*required.values())))
+    tools, backends, left_out = _import_tools(wanted, optional, service, choice.foreign)
+    offered = tuple(name for name in offered if name not in optional or backends.get(name, ABSENT) != ABSENT)
+    by_solver = {
+        name: with_needs({*required[name], *(offered if solver.offers_tools else ())}, tools, backends)
+        for name, solver in solvers.items()
+    }
+    called = {name for names_called in by_solver.values() for name in names_called}
+    return ToolsInUse(
+        tuple(tools[name] for name in offered),
+        {name: tool for name, tool in tools.items() if name in called},
+        {name: backend for name, backend in backends.items() if name in called},
+        by_solver,
+        choice.foreign,
+        left_out,
+    )
+
+
+def _import_tools(
+    wanted: Iterable[str], optional: Collection[str], service: ServiceOptions, foreign: ForeignTools
+) -> tuple[dict[str, Tool], dict[str, str], tuple[str, ...]]:
+    """The wanted tools, all that they need and the foreign ones by name; their backends; why optional ones are missing.
+
+    Raises as `tools_in_use`.
+    """
+    tools = {name: one.tool for name, one in foreign.tools.items()}
     backends = foreign.backends
     broken: dict[str, str] = {}
-    waiting = [*tools_offered, *sorted(frozenset().union(*asked.values()))]
+    waiting = list(wanted)
     while waiting:
         if (name := waiting.pop(0)) in tools or name in broken:
             continue
         try:
             tools[name] = load("tools", name)
         except UsageError as error:
-            if name in named or name not in tools_offered:
+            if name not in optional:
                 raise
             broken[name] = str(error)
             continue
         backends |= backends_in_use([tools[name]], service.backend, service.weights)
-        waiting += needs_of(tools[name], backends[name])
-    tools_offered = tuple(name for name in tools_offered if name in named or backends.get(name, ABSENT) != ABSENT)
-    by_solver = {
-        name: with_needs({*asked[name], *(tools_offered if solver.offers_tools else ())}, tools, backends)
-        for name, solver in solvers.items()
-    }
-    called = {name for names in by_solver.values() for name in names}
-    return ToolsInUse(
-        tuple(tools[name] for name in tools_offered),
-        {name: tool for name, tool in tools.items() if name in called},
-        {name: backend for name, backend in backends.items() if name in called},
-        by_solver,
-        {name: one.code for name, one in strangers.items() if name in called},
-        tuple(broken.values()),
-    )
+        waiting += _needed_by(tools[name], backends[name])
+    return tools, backends, tuple(broken.values())
 
 
-def needs_of(tool: Tool, backend: str) -> tuple[str, ...]:
+def _needed_by(tool: Tool, backend: str) -> tuple[str, ...]:
     """The tools that a tool calls when this backend answers for it, by name."""
     card = next((card for card in tool.card.backends if backend.startswith(f"{card.name}:")), None)
     return tuple(need.tool for need in (*tool.card.needs, *(card.needs if card else ())))
 
 
-def with_needs(names: Iterable[str], tools: Mapping[str, Tool], backends: Mapping[str, str]) -> tuple[str, ...]:
-    """The names and, whatever lies between, those of the tools that they need; sorted."""
-    found: set[str] = set()
-    waiting = list(names)
+def with_needs(wanted: Iterable[str], tools: Mapping[str, Tool], backends: Mapping[str, str]) -> tuple[str, ...]:
+    """The wanted tools and all that they need, directly or through another tool: names, sorted."""
+    reached: set[str] = set()
+    waiting = list(wanted)
     while waiting:
-        if (name := waiting.pop()) not in found:
-            found.add(name)
-            waiting += needs_of(tools[name], backends[name])
-    return tuple(sorted(found))
+        if (name := waiting.pop()) not in reached:
+            reached.add(name)
+            waiting += _needed_by(tools[name], backends[name])
+    return tuple(sorted(reached))

@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class DepthFacts:
-    """Where A and B are, how far, and the depth (H, W) of the whole picture; metres along the optical axis."""
+    """The places and distances of A and B, and the depth (H, W) of the whole picture; metres along the optical axis."""
 
     points: tuple[Spot, Spot]
     depths_m: tuple[float, float]
@@ -65,7 +65,7 @@ class MotionFacts:
 
 @dataclass(frozen=True)
 class ReflectanceFacts:
-    """Where A and B are, their albedo (linear luminance, 0..1) and the light on them (1: full sun)."""
+    """The places of A and B, their albedo (linear luminance, 0..1) and the light on them (1: full sun)."""
 
     points: tuple[Spot, Spot]
     albedos: tuple[float, float]
@@ -74,7 +74,7 @@ class ReflectanceFacts:
 
 @dataclass(frozen=True)
 class CountFacts:
-    """What is counted and where each instance is."""
+    """The counted thing and the place of each instance."""
 
     name: Name
     boxes: tuple[Rect, ...]
@@ -82,7 +82,7 @@ class CountFacts:
 
 @dataclass(frozen=True)
 class BoxFacts:
-    """What is named, its tight box (from its visible pixels) and the two boxes drawn."""
+    """The named thing, its tight box (from its visible pixels) and the two boxes drawn."""
 
     name: Name
     tight: Rect
@@ -126,9 +126,9 @@ class Item:
 def until(what: str, make: Callable[[], T | None]) -> T:
     """The first result that is not None of a random construction. Raises `HybridError` after `ATTEMPTS`."""
     for _ in range(ATTEMPTS):
-        found = make()
-        if found is not None:
-            return found
+        item = make()
+        if item is not None:
+            return item
     raise HybridError(f"no {what} could be constructed in {ATTEMPTS} attempts; choose another seed")
 
 

@@ -22,7 +22,7 @@ SHAPES = ("cube", "ball")
 
 @dataclass(frozen=True)
 class Name:
-    """What a question calls an object, such as "red cube"."""
+    """The name of an object in questions, such as "red cube"."""
 
     colour: str
     shape: str
@@ -166,7 +166,7 @@ def arrange(
 
     `sizes_m` is the range of half their height.
     """
-    found: list[Solid] = []
+    solids: list[Solid] = []
     rects = [rectangle(camera, solid) for solid in taken]
     for name in names:
         for _ in range(60):
@@ -175,9 +175,9 @@ def arrange(
             solid = named_solid(rng, name, x, y, float(rng.uniform(*sizes_m)))
             rect = rectangle(camera, solid)
             if fits(camera, rect, rects):
-                found.append(solid)
+                solids.append(solid)
                 rects.append(rect)
                 break
         else:
             return None
-    return tuple(found)
+    return tuple(solids)

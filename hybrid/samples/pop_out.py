@@ -20,7 +20,7 @@ from hybrid.types import Scanpath
 
 WIDTH, HEIGHT = 448, 320
 MOST = len(NAMED_COLOURS)
-"""Most things that stand out: every one has a colour of its own."""
+"""Most things that stand out: each has its own colour."""
 SHAPES = ("square", "circle")
 
 LARGEST_PX, SHRINK, FADE = 42.0, 0.8, 0.1
@@ -36,7 +36,7 @@ JITTER = 0.012
 
 @dataclass(frozen=True)
 class Thing:
-    """A thing that stands out: what it is called and the square around it, in whole pixels."""
+    """A thing that stands out: its name and the square around it, in whole pixels."""
 
     name: Name
     box: Rect
@@ -127,19 +127,19 @@ def _path(rng: np.random.Generator, scene: Scene, visits: list[int]) -> Scanpath
 
 def _arranged(rng: np.random.Generator, halves: list[float]) -> tuple[Rect, ...] | None:
     """Squares of these half sizes wholly inside and apart from each other; None when no room is left."""
-    found: list[Rect] = []
+    rects: list[Rect] = []
     for half in halves:
         for _ in range(80):
             side = 2 * round(half)
             x0 = int(rng.integers(MARGIN_PX, WIDTH - MARGIN_PX - side))
             y0 = int(rng.integers(MARGIN_PX, HEIGHT - MARGIN_PX - side))
             box = (float(x0), float(y0), float(x0 + side), float(y0 + side))
-            if apart(box, found, MARGIN_PX):
-                found.append(box)
+            if apart(box, rects, MARGIN_PX):
+                rects.append(box)
                 break
         else:
             return None
-    return tuple(found)
+    return tuple(rects)
 
 
 def _fill(canvas: npt.NDArray[np.float64], box: Rect, shape: str, colour: tuple[float, float, float]) -> None:

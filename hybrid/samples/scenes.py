@@ -140,7 +140,7 @@ class Wall:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What is there and how it is lit. `sun` points towards the light; light strengths are relative.
+    """The solids and the light of a scene. `sun` points towards the light; light strengths are relative.
 
     `haze_m` is the distance in metres after which 1/e of the light is left and the sky's shines instead.
     """
@@ -181,7 +181,7 @@ class _Hit(NamedTuple):
 
 
 class _Buffers:
-    """What is known per pixel while surfaces are added."""
+    """Buffers per pixel while surfaces are added."""
 
     def __init__(self, camera: Camera) -> None:
         size = (camera.height, camera.width)
@@ -297,15 +297,15 @@ def _block_hit(rays: FloatMap, origin: Vector, block: Block) -> _Hit:
     depth = entry.max(axis=0)
     hit = (depth <= leave.min(axis=0)) & (depth > NEAR_M)
     axis = entry.argmax(axis=0)
-    own = np.stack([np.where(axis == k, -np.sign(local[k]), 0) for k in range(3)])
+    normal = np.stack([np.where(axis == k, -np.sign(local[k]), 0) for k in range(3)])
     at = start[:, None, None] + depth * local
     # Each face reads its own part of the tile; the third coordinate is constant on the face.
-    shift = (axis * 2 + (own.sum(axis=0) > 0)) * 0.61
+    shift = (axis * 2 + (normal.sum(axis=0) > 0)) * 0.61
     u = np.where(axis == 0, at[1], at[0]) + shift
     v = np.where(axis == 2, at[1], -at[2])
     return _Hit(
         np.where(hit, depth, np.inf).astype(np.float32),
-        np.stack([_dot(axis, own.astype(np.float32)) for axis in axes.T]),
+        np.stack([_dot(axis, normal.astype(np.float32)) for axis in axes.T]),
         np.where(hit, u, 0).astype(np.float32),
         np.where(hit, v, 0).astype(np.float32),
     )

@@ -1,4 +1,4 @@
-"""What an ablation comes to: each of its runs against the full menu, and each tool alone against none.
+"""The results of an ablation: each of its runs against the full menu, and each tool alone against none.
 
     report = ablation_at(Path("runs/ablation"))
     print(report)                    # the tables of `hybrid ablate --report runs/ablation`
@@ -25,10 +25,12 @@ from hybrid.repeats import REPEAT
 from hybrid.running.many import FULL, NONE, Variant, ablation
 from hybrid.scoring.compare import ComparisonOptions, SolverPair
 from hybrid.scoring.headline import SECTIONS, headline_tables
+from hybrid.scoring.paths import TableArguments, scored_at
 from hybrid.scoring.rendering import as_csv
-from hybrid.scoring.reports import ComparisonReport, Report, TableArguments, scored_at
+from hybrid.scoring.reports import ComparisonReport, Report
 from hybrid.scoring.result import Result
-from hybrid.scoring.score import Scored, refuse_hidden
+from hybrid.scoring.runs import refuse_hidden
+from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
 from hybrid.types import Json
 
@@ -50,7 +52,7 @@ class AblatedRun:
 
     @property
     def name(self) -> str:
-        """What it is called in tables, and as the solver of a comparison."""
+        """Its name in tables, and as the solver of a comparison."""
         return self.variant.words
 
 
@@ -76,7 +78,7 @@ class AblationReport(Report):
 
     @property
     def failures(self) -> dict[str, str]:
-        """What became of each question that was not answered, or that has no score, by `ID (RUN)`."""
+        """Why each question without an answer or a score has none, by `ID (RUN)`."""
         return {
             f"{score.id} ({run.name})": run.scored.reasons.get(score.id, score.outcome.value)
             for run in self.runs
@@ -113,7 +115,7 @@ class AblationReport(Report):
         return self.against_full.comparison.headline or "headline metric"
 
     def tables(self) -> tuple[Table, ...]:
-        """What is left out against the full menu with the conclusion, then one tool against none."""
+        """Each set of left-out tools against all tools with the conclusion, then one tool against none."""
         found = [table for report in self.comparisons for table in headline_tables(report.comparison)]
         first = replace(found[0], notes=(*self.conclusion(), *found[0].notes))
         return (first, *found[1:])
@@ -184,7 +186,7 @@ class AblationReport(Report):
         ]
 
     def _said_of_missing(self) -> list[str]:
-        """What leaving out all tools changes, then each one."""
+        """The differences of leaving out all tools, then each one."""
         rows = {row.b: row for row in self._differences(self.against_full)}
         without = [
             run for run in self.runs if len(run.variant.tools_offered) == len(self.full.variant.tools_offered) - 1

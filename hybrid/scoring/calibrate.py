@@ -1,4 +1,4 @@
-"""What real cases say of each tool and of the MLLM, by route, out of fold: `hybrid calibrate RUN -o trust.json`.
+"""The measured reliability of each tool and of the MLLM, by route, out of fold: `hybrid calibrate RUN -o trust.json`.
 
 Every specialist answer of a finished run is scored as if it were the reply to the ask in which it was given; of the
 MLLM alone, where the run has it, the scores are counted. For each of them the sum of the scores is kept, and the
@@ -24,7 +24,7 @@ from hybrid.log.codec import to_json
 from hybrid.log.files import write_redacted, writing
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
-from hybrid.scoring.score import refuse_hidden
+from hybrid.scoring.runs import refuse_hidden
 from hybrid.scoring.tally import recorded_of, tally
 from hybrid.solving.answer_confidence import AnswerConfidence, fit
 from hybrid.solving.self_consistency import confidence_in
@@ -90,7 +90,7 @@ def cases(folder: RunFolder) -> tuple[CountedAnswer, ...]:
 
 
 def worth(benchmark: Benchmark, score: Score) -> float | None:
-    """What an answer was worth, 0..1: right or wrong, else the first of the benchmark's leading metrics that it has.
+    """The worth of an answer, 0..1: right or wrong, else the first of the benchmark's leading metrics that it has.
 
     None where it has neither.
     """
@@ -102,7 +102,7 @@ def worth(benchmark: Benchmark, score: Score) -> float | None:
 
 
 def _model_case(benchmark: Benchmark, question: Question, attempt: Attempt, score: Score) -> Iterator[CountedAnswer]:
-    """What the MLLM's own answer was worth, where it could be read."""
+    """The worth of the MLLM's own answer, where it could be read."""
     value = worth(benchmark, score)
     if score.answer is None or value is None:
         return
@@ -201,7 +201,7 @@ def write_trust(folder: RunFolder, out: Path, folds: int) -> tuple[CountedAnswer
 
 
 def measured(manifest: Mapping[str, Any], found: Sequence[CountedAnswer]) -> Measured:
-    """What the cases of a run were measured with, by its manifest.
+    """The model, tools and data that a run's cases were measured with, from its manifest.
 
     Raises:
         UsageError: two solvers of the run were given findings of a tool by different backends or code.
@@ -241,7 +241,7 @@ def _with_needs(tools: Collection[str]) -> frozenset[str]:
 
 
 def measurements(found: Iterable[CountedAnswer]) -> tuple[tuple[Key, Measurement], ...]:
-    """What the cases come to for each witness and route, in the order of their names."""
+    """The measurement of each tool or MLLM on each route, sorted by their names."""
     by_key: dict[Key, list[CountedAnswer]] = defaultdict(list)
     for case in found:
         by_key[case.key].append(case)

@@ -1,4 +1,4 @@
-"""What a guess comes to on given questions, computed and not asked.
+"""The expected score of a guess on given questions, computed without asking.
 
     guesser = Guesser(benchmark, options, draws=16)
     guess = guesser.of(question)                     # every way in which a guess at it can go, with its probability
@@ -93,7 +93,7 @@ class Guess:
 
 @dataclass(frozen=True)
 class Expected:
-    """What a guess comes to by a metric; `error` is the standard error of an estimate, None for an exact value."""
+    """The expected value of a metric for a guess; `error` is its standard error, None for an exact value."""
 
     value: float
     error: float | None = None
@@ -186,7 +186,7 @@ class _Unanswered(Exception):
 
 
 def at_once(work: Coroutine[Any, Any, T]) -> T:
-    """What a coroutine that waits for nothing returns."""
+    """The result of a coroutine that waits for nothing. Raises `RuntimeError` where it waits."""
     try:
         work.send(None)
     except StopIteration as end:
@@ -197,12 +197,12 @@ def at_once(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _scored_by(question: Question) -> object:
-    """What the dialogue's course and the verdict depend on: neither the words of a question nor its pictures do."""
-    told = json.dumps([question.target, question.protocol], sort_keys=True, default=str)
+    """A key of all that dialogue and verdict depend on: not of the words of a question, nor of its pictures."""
+    target = json.dumps([question.target, question.protocol], sort_keys=True, default=str)
     variant = question.id.removeprefix(question.base)
     return (
         *(question.task, question.kind, question.choices, question.route, question.given),
-        *(told, variant, len(question.images)),
+        *(target, variant, len(question.images)),
     )
 
 

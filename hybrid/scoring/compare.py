@@ -18,7 +18,7 @@ from hybrid.benchmarks.base import Benchmark
 from hybrid.errors import UsageError
 from hybrid.registry import load, names
 from hybrid.repeats import number_of, word_of
-from hybrid.scoring.groups import ComparisonGroup, comparison_groups, model_of
+from hybrid.scoring.groups import ComparisonGroup, comparison_groups, form_of, model_of, role
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.pairing import check_same
 from hybrid.scoring.score import Scored
@@ -39,7 +39,7 @@ class SolverPair(NamedTuple):
 
 @dataclass(frozen=True)
 class ComparisonOptions:
-    """What of a comparison is wanted: a group instead of tasks, the pairs tested (None: all), failures or not.
+    """The options of a comparison: a group instead of tasks, the pairs tested (None: all), failures allowed or not.
 
     `margin` is the greatest loss in the headline metric that would not matter, above 0 (section `noninferior`).
     """
@@ -62,8 +62,13 @@ class Comparison:
     @property
     def benchmark(self) -> Benchmark:
         """Of all solvers."""
-        found: Benchmark = load("hybrid.benchmarks", self.solvers[0].benchmark)
-        return found
+        benchmark: Benchmark = load("hybrid.benchmarks", self.solvers[0].benchmark)
+        return benchmark
+
+    @property
+    def grouping(self) -> str:
+        """The word for a group of questions: that of `--by`, else `task`."""
+        return self.options.by or "task"
 
     @cached_property
     def headline(self) -> str | None:
@@ -92,7 +97,7 @@ class Comparison:
         return next(one for one in self.solvers if one.solver == name)
 
     def overlap(self, *solvers: Scored) -> Overlap:
-        """What these solvers share, found once."""
+        """The questions that these solvers share, computed once."""
         key = tuple(one.solver for one in solvers)
         if key not in self._overlaps:
             self._overlaps[key] = Overlap.of(solvers)
@@ -133,12 +138,12 @@ def _all_pairs(solvers: Sequence[Scored]) -> list[SolverPair]:
 
 
 def _told_apart_by(scored: Scored) -> tuple[Path | None, str]:
-    """What the repetitions of a solver share."""
+    """A key that all repetitions of a solver share."""
     return (scored.folder.path if scored.folder else None, word_of(scored.recorded))
 
 
 def _rank(scored: Scored) -> tuple[bool, bool]:
-    """What another is measured against comes first in its pairs: a baseline, and a control before the real run."""
+    """Sorts first in a pair the solver that the other is measured against: baselines, and controls before real runs."""
     real = not any(label.startswith(CONTROL) for label in scored.labels)
     return (word_of(scored.solver.split(" ")[0]) not in names("baselines"), real)
 
@@ -157,12 +162,12 @@ def chosen_pairs(known: Sequence[str], baseline: str | None, words: Sequence[str
         return tuple(SolverPair(baseline, name) for name in known if name != baseline)
     if not words:
         return None
-    found: dict[frozenset[str], SolverPair] = {}
+    pairs: dict[frozenset[str], SolverPair] = {}
     for word in words:
         pair = _pair_of(word, known)
-        if found.setdefault(frozenset(pair), pair) != pair or list(words).count(word) > 1:
+        if pairs.setdefault(frozenset(pair), pair) != pair or list(words).count(word) > 1:
             raise UsageError(f"--pairs {word}: this pair is given twice")
-    return tuple(found.values())
+    return tuple(pairs.values())
 
 
 def _pair_of(word: str, known: Sequence[str]) -> SolverPair:
@@ -176,7 +181,7 @@ def _pair_of(word: str, known: Sequence[str]) -> SolverPair:
 
 
 def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, ...]:
-    """The same solvers under names that differ: `controller [blank]` next to `controller`, else with their origin.
+    """The solvers under distinct names: `controller [blank]` next to `controller`, else with their origin.
 
     A name carries its model where several are compared, the tools offered in its run where they differ
     (`tools_offered.py`), a control that not all share, and any label that another solver of its name lacks, so that it
@@ -185,7 +190,14 @@ def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, .
     """
     several, tools_offered_by = len(set(map(model_of, solvers)) - {None}) > 1, tools_words(solvers)
     own = [
-        "; ".join([*_model_words(one, several=several), *tools_offered, *_label_words(one, solvers)])
+        "; ".join(
+            (
+                *_model_words(one, several=several),
+                *tools_offered,
+                *_label_words(one, solvers),
+                *_form_words(one, solvers),
+            )
+        )
         for one, tools_offered in zip(solvers, tools_offered_by, strict=True)
     ]
     named = [f"{one.solver} [{label}]" if label else one.solver for one, label in zip(solvers, own, strict=True)]
@@ -203,6 +215,18 @@ def _model_words(scored: Scored, *, several: bool) -> list[str]:
     """The model of a solver among those of several models; nothing where that is its name already."""
     model = model_of(scored) if several else None
     return [] if model in (None, "", scored.solver) else [str(model)]
+
+
+FORMS = {"text": "findings as text", "image": "findings as pictures"}
+"""Words for the form in which a model was shown findings, where it was not text and picture."""
+
+
+def _form_words(scored: Scored, solvers: Sequence[Scored]) -> list[str]:
+    """The form of findings of a hybrid solver, where another of its name was shown them in another form."""
+    if role(scored) != "hybrid":
+        return []
+    forms = {form_of(one) for one in solvers if one.solver == scored.solver}
+    return [FORMS[form] for form in (form_of(scored),) if len(forms) > 1 and form in FORMS]
 
 
 def _label_words(scored: Scored, solvers: Sequence[Scored]) -> list[str]:

@@ -37,14 +37,13 @@ from hybrid.scoring.score import Scored
 from hybrid.stats import detectable_difference
 from hybrid.types import Outcome
 
-LEVEL = 0.05
 NAMED = 3
 """So many solvers or tasks are named in a list."""
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """One sentence of a conclusion, and the case that it is of (`docs/conclusion.md`)."""
+    """One sentence of a conclusion, and the case that it is of (`conclusion_cases.py`)."""
 
     id: str
     text: str
@@ -52,9 +51,9 @@ class Sentence:
     """The command that the text ends with."""
 
 
-def conclusion(found: Comparison) -> tuple[Sentence, ...]:
+def conclusion(comparison: Comparison) -> tuple[Sentence, ...]:
     """At most five sentences; at least one where there is a solver."""
-    return tuple(_Conclusion(ConclusionRows(found)).sentences())
+    return tuple(_Conclusion(ConclusionRows(comparison)).sentences())
 
 
 def _said(case: str, **fields: object) -> Sentence:
@@ -119,7 +118,7 @@ class _Conclusion:
         if not lost:
             yield _said("tasks.none", tasks=len(tested), by=by)
             return
-        held = sum(row.p_holm is not None and row.p_holm < LEVEL for row in lost)
+        held = sum(row.holds for row in lost)
         holds = "none of them holds" if not held else f"{held} of them hold{'s' if held == 1 else ''}"
         parts = _listed([f"{clipped(row.group, NAME_WIDTH)} {_signed(row)}" for row in lost])
         yield _said("tasks.lost", count=len(lost), tasks=len(tested), by=by, parts=parts, held=holds)
@@ -201,7 +200,7 @@ class _Conclusion:
                 "ahead.untested", why=next(iter(notes), "no pair of it was chosen, or they share too few questions")
             )
             return
-        shown = [row for row in own if row.p_holm is not None and row.p_holm < LEVEL and (row.low or 0.0) > 0]
+        shown = [row for row in own if row.holds and (row.low or 0.0) > 0]
         shown.sort(key=lambda row: -(row.value or 0.0))
         parts = _listed([f"{clipped(row.a, NAME_WIDTH)} by {size_of(row)} ({ends_of(row)})" for row in shown])
         yield _said("ahead.some" if shown else "ahead.none", tests=_tests(len(tested)), parts=parts)
@@ -304,7 +303,7 @@ def _several(pairs: Sequence[HeadlinePair], words: tuple[str, str]) -> tuple[str
         name = clipped(row.b, NAME_WIDTH)
         if row.p_holm is None or row.low is None:
             kinds["not tested"].append(name)
-        elif row.p_holm < LEVEL and row.excludes_zero:
+        elif row.holds and row.excludes_zero:
             kinds[words[0] if row.low > 0 else words[1]].append(f"{name} {_signed(row)}")
         else:
             kinds["no difference shown for"].append(name)

@@ -1,4 +1,4 @@
-"""The cases of a conclusion: when each sentence is said, and its words. `docs/conclusion.md` prints this table.
+"""The cases of a conclusion: when each sentence is said, and its words; the site prints this table.
 
 `gain`, `specialists` and `content` read one paired difference each, b minus a. It is said to be one only where its 95 %
 interval excludes 0 under both rules of what a question without a readable answer counts; the interval printed is the

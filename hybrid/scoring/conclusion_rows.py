@@ -26,7 +26,7 @@ NAME_WIDTH = 30
 COUNTS: Mapping[Abstain, str] = {"chance": "as a guess", "wrong": "as wrong"}
 
 State = Literal["more", "less", "open", "few", "silent", "failed", "units", "apart", "absent"]
-"""What a paired difference shows, or why there is none; the second part of a case's id."""
+"""The result of a paired difference, or why there is none; the second part of a case's id."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class HeadlinePair:
 
     @property
     def state(self) -> State:
-        """What the difference shows under both rules."""
+        """The result that holds under both rules."""
         if not self.rows:
             return "apart"
         states: tuple[tuple[str, State], ...] = (("failed", "failed"), ("unanswered", "silent"), ("units", "units"))
@@ -123,9 +123,9 @@ def ends_of(row: Result, *, signed: bool = False) -> str:
 class ConclusionRows:
     """The rows of a comparison that conclusions are drawn from."""
 
-    def __init__(self, found: Comparison) -> None:
-        self.found = found
-        self._by_section = {made.name: made.rows for made in results(found, SECTIONS)}
+    def __init__(self, comparison: Comparison) -> None:
+        self.found = comparison
+        self._by_section = {made.name: made.rows for made in results(comparison, SECTIONS)}
 
     def of(self, section: str) -> tuple[Result, ...]:
         """The rows of one section; none where it could not be made."""

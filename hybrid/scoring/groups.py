@@ -22,6 +22,9 @@ REAL = "real"
 ALONE = "mllm"
 """The word of the MLLM alone; its other forms (captions, text only) belong to no group."""
 SPECIALIST = "specialist"
+RESULT_ONLY = "result_only"
+BOTH = "both"
+"""The form of findings with text and pictures."""
 
 
 def word(scored: Scored) -> str:
@@ -79,6 +82,14 @@ class ComparisonGroup:
     """The same hybrid solver, offering the same tools, with blank ones."""
     shuffled: Scored | None = None
     """The same hybrid solver with the tools' findings about other questions."""
+    oracle: Scored | None = None
+    """The same hybrid solver with findings that a perfect tool would make."""
+    result_only: Scored | None = None
+    """The same MLLM with the specialist's finding in its prompt, in one call."""
+    as_text: Scored | None = None
+    """The same hybrid solver shown the text of findings alone."""
+    as_pictures: Scored | None = None
+    """The same hybrid solver shown the pictures of findings alone."""
 
     @property
     def parts(self) -> tuple[Scored, ...]:
@@ -91,7 +102,13 @@ def comparison_groups(solvers: Sequence[Scored]) -> tuple[ComparisonGroup, ...]:
 
     Its own run is looked in first, then the others; first repetitions stand for all.
     """
-    heads = [one for one in solvers if role(one) == "hybrid" and control(one) is None and repetition(one) == 1]
+    heads = [
+        one
+        for one in solvers
+        if role(one) == "hybrid" and control(one) is None and form_of(one) in (None, BOTH) and repetition(one) == 1
+    ]
+    # Next to a solver with a loop it is a setting of that solver's study, and no contestant of its own.
+    heads = [one for one in heads if word(one) != RESULT_ONLY] or heads
     return tuple(_group_of(head, solvers) for head in heads)
 
 
@@ -100,14 +117,24 @@ def _tools_offered(scored: Scored) -> Json:
     return None if scored.folder is None else scored.folder.manifest["identity"].get("tools_offered")
 
 
+def form_of(scored: Scored) -> str | None:
+    """The form in which a model is shown findings (`text`, `image`, `both`); None where nobody recorded it."""
+    found = None if scored.folder is None else scored.folder.manifest["identity"].get("show")
+    return found if isinstance(found, str) else None
+
+
 def _group_of(head: Scored, solvers: Sequence[Scored]) -> ComparisonGroup:
-    def first(kind: Role, name: str, output: str = REAL, *, any_model: bool = False) -> Scored | None:
+    def first(
+        kind: Role, name: str, output: str = REAL, *, any_model: bool = False, form: str | None = None
+    ) -> Scored | None:
+        wanted = form or form_of(head)
         fitting = [
             one
             for one in solvers
             if (role(one), word(one), one.tool_output) == (kind, name, output)
             and repetition(one) == 1
             and (any_model or one.model == head.model)
+            and (kind != "hybrid" or form_of(one) == wanted)
             and (kind != "hybrid" or _tools_offered(one) == _tools_offered(head))
         ]
         return min(fitting, key=lambda one: one.folder is not head.folder, default=None)
@@ -121,4 +148,8 @@ def _group_of(head: Scored, solvers: Sequence[Scored]) -> ComparisonGroup:
         first("specialist", SPECIALIST, any_model=True),
         first("hybrid", word(head), "blank"),
         first("hybrid", word(head), "shuffled"),
+        first("hybrid", word(head), "oracle"),
+        first("hybrid", RESULT_ONLY) if word(head) != RESULT_ONLY else None,
+        first("hybrid", word(head), form="text"),
+        first("hybrid", word(head), form="image"),
     )

@@ -1,4 +1,4 @@
-"""What a person reads first of a comparison: one table of solvers, and one of tasks by solvers.
+"""The headline of a comparison: one table of solvers, and one of tasks by solvers.
 
     headline_tables(compare(solvers))
 
@@ -9,82 +9,84 @@ of `tasks`, counts of `outcomes`.
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from hybrid.display.tables import NONE, RENDERERS, Column, Table, accuracy, as_narrow, bounds, p_value, share, signed
 from hybrid.display.terminal import NARROW, clipped, filled, one_line, pasteable
+from hybrid.log.folder import LOG
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion import Sentence
 from hybrid.scoring.conclusion_rows import turned
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import computed, results
-from hybrid.stats import Interval
+from hybrid.secrets import redact
 from hybrid.types import Outcome
 
 SECTIONS = ("metrics", "differences", "tasks", "outcomes")
 NAME, TASK, HEADING = 36, 28, 24
 """Columns that the name of a solver, of a task, and of a solver above a column may take."""
-LEVEL = 0.05
 SHOWN_WARNINGS = 4
 COST = ("outcomes", "cost")
+MORE = "More: --all, or --only NAME: differences, helped, gain, evidence, chance, ..."
 MARKS = "+ -: the difference holds after adjustment (Holm) over the tasks of all pairs."
 
 
-def headline_tables(found: Comparison) -> tuple[Table, ...]:
+def headline_tables(comparison: Comparison) -> tuple[Table, ...]:
     """The table of solvers, then that of tasks where there are two or more."""
-    rows = {made.name: made.rows for made in results(found, SECTIONS)}
-    baseline = _baselines(found)
+    rows = {made.name: made.rows for made in results(comparison, SECTIONS)}
+    baseline = _baselines(comparison)
     differences = [row for row in rows.get("differences", ()) if row.quantity == "difference" and not row.detail]
-    tasks = _tasks(found, rows.get("tasks", ()), differences, baseline)
-    solvers = _solvers(found, rows, [row for row in differences if not row.group], baseline)
+    tasks = _tasks(comparison, rows.get("tasks", ()), differences, baseline)
+    solvers = _solvers(comparison, rows, [row for row in differences if not row.group], baseline)
     return (solvers, tasks) if len(tasks.rows) > 1 else (solvers,)
 
 
 def warnings(solvers: Sequence[Scored]) -> tuple[str, ...]:
-    """What must be known of every number: labels, what failed or is open, what is wrong with the runs."""
+    """Limits of every number: labels, failed and open questions, damage of the runs."""
     labels: dict[str, list[str]] = {}
     for one in solvers:
         for label in one.labels:
             labels.setdefault(label, []).append(one.solver)
     every = len(solvers)
-    found = [label if len(of) == every else f"{', '.join(of)}: {label}" for label, of in labels.items()]
+    lines = [label if len(of) == every else f"{', '.join(of)}: {label}" for label, of in labels.items()]
     for one in solvers:
         if one.failed:
-            found.append(
+            lines.append(
                 f"{one.solver}: {one.failed} of {len(one.scores)} questions failed; they are missing, not wrong"
             )
         if one.open:
-            found.append(f"{one.solver}: {one.open} questions are not asked yet and left out")
+            lines.append(f"{one.solver}: {one.open} questions are not asked yet and left out")
         if one.reasons:
-            found.append(f"{one.solver}: {len(one.reasons)} answers cannot be scored")
-    return tuple(dict.fromkeys((*found, *(line for one in solvers for line in one.damage))))
+            lines.append(f"{one.solver}: {len(one.reasons)} answers cannot be scored")
+    return tuple(dict.fromkeys((*lines, *(line for one in solvers for line in one.damage))))
 
 
-def as_summary(found: Comparison, sentences: Sequence[Sentence], more: str, form: str) -> str:
+def as_summary(comparison: Comparison, sentences: Sequence[Sentence], more: str, form: str) -> str:
     """Warnings, conclusion, the two tables and what else can be asked; as text within `NARROW` columns."""
     if form not in ("text", "narrow"):
         listed = "" if form == "latex" else "".join(f"- {one_line(each.text)}\n" for each in sentences)
-        return "\n".join(filter(None, (listed, *map(RENDERERS[form], headline_tables(found)))))
-    faults = (f"{made.name} could not be made: {made.fault}" for made in computed(found).values() if made.fault)
-    noted = (*warnings(found.solvers), *faults)
+        return "\n".join(filter(None, (listed, *map(RENDERERS[form], headline_tables(comparison)))))
+    faults = (f"{made.name} could not be made: {made.fault}" for made in computed(comparison).values() if made.fault)
+    noted = (*warnings(comparison.solvers), *faults)
     hidden = [f"and {len(noted) - SHOWN_WARNINGS} more warnings"] if len(noted) > SHOWN_WARNINGS else []
     warned = [f"warning: {clipped(line, NARROW - 9)}" for line in noted[:SHOWN_WARNINGS]] + hidden
-    said = [line for each in sentences for line in _lines(each)]
-    parts = ["\n".join([*warned, *said])]
-    for place, table in enumerate(headline_tables(found)):
+    concluded = [line for each in sentences for line in _lines(each)]
+    parts = ["\n".join([*warned, *concluded])]
+    for place, table in enumerate(headline_tables(comparison)):
         title = "" if place else "\n".join(filled(table.title, NARROW)) + "\n"
         parts.append(title + as_narrow(replace(table, title="")).replace("\n\n" + MARKS, "\n" + MARKS).rstrip("\n"))
-    foot = [line for text in (*_cost(found), more) for line in filled(text, NARROW, 2)]
+    foot = [line for text in (*_cost(comparison), more) for line in filled(text, NARROW, 2)]
     return "\n\n".join(parts) + "\n" + "\n".join(foot) + "\n"
 
 
-def _cost(found: Comparison) -> list[str]:
-    """What the solvers cost, where prices are known."""
-    rows = [row for made in results(found, SECTIONS) for row in made.rows if (made.name, row.quantity) == COST]
-    told = [f"{clipped(row.a, NAME)} {row.value:.4f} USD" for row in rows if row.value]
-    return [f"cost: {', '.join(told)}"] if told else []
+def _cost(comparison: Comparison) -> list[str]:
+    """The cost of each solver, where prices are known."""
+    rows = [row for made in results(comparison, SECTIONS) for row in made.rows if (made.name, row.quantity) == COST]
+    costs = [f"{clipped(row.a, NAME)} {row.value:.4f} USD" for row in rows if row.value]
+    return [f"cost: {', '.join(costs)}"] if costs else []
 
 
 def _lines(sentence: Sentence) -> Iterator[str]:
@@ -94,21 +96,23 @@ def _lines(sentence: Sentence) -> Iterator[str]:
         yield from pasteable(shlex.split(sentence.command), "narrow", "  ").splitlines()
 
 
-def _baselines(found: Comparison) -> Mapping[str, str]:
+def _baselines(comparison: Comparison) -> Mapping[str, str]:
     """By solver the other that it is measured against: as --baseline or --pairs say, else its own model alone."""
     baseline: dict[str, str] = {}
-    if found.options.pairs is None:
-        for group in found.groups:
+    if comparison.options.pairs is None:
+        for group in comparison.groups:
             for one in (group.hybrid, group.blank, group.shuffled, group.specialist):
                 if one is not None and group.alone is not None:
                     baseline.setdefault(one.solver, group.alone.solver)
-        first = next(iter(baseline.values()), found.pairs[0].a if found.pairs else None)
-        paired = {name for pair in found.pairs for name in pair}
-        others = [one.solver for one in found.solvers if one.solver in paired and one.solver not in baseline.values()]
+        first = next(iter(baseline.values()), comparison.pairs[0].a if comparison.pairs else None)
+        paired = {name for pair in comparison.pairs for name in pair}
+        others = [
+            one.solver for one in comparison.solvers if one.solver in paired and one.solver not in baseline.values()
+        ]
         for name in others if first is not None else ():
             baseline.setdefault(name, first)  # type: ignore[arg-type]  # `others` is empty without a first
         return {name: other for name, other in baseline.items() if name != other}
-    for pair in found.options.pairs:
+    for pair in comparison.options.pairs:
         baseline.setdefault(pair.b, pair.a)
     return baseline
 
@@ -124,13 +128,16 @@ def _against(rows: Iterable[Result], baseline: Mapping[str, str]) -> dict[tuple[
 
 
 def _solvers(
-    found: Comparison, rows: Mapping[str, Sequence[Result]], differences: Sequence[Result], baseline: Mapping[str, str]
+    comparison: Comparison,
+    rows: Mapping[str, Sequence[Result]],
+    differences: Sequence[Result],
+    baseline: Mapping[str, str],
 ) -> Table:
-    rule = found.solvers[0].abstain
-    values = {row.a: row for row in rows.get("metrics", ()) if (row.metric, row.none) == (found.headline, rule)}
+    rule = comparison.solvers[0].abstain
+    values = {row.a: row for row in rows.get("metrics", ()) if (row.metric, row.none) == (comparison.headline, rule)}
     answered = {row.a: row for row in rows.get("outcomes", ()) if row.quantity == Outcome.ANSWERED.value}
-    differing = _against([row for row in differences if row.metric == found.headline], baseline)
-    title = f"{found.benchmark.card.name}: {found.headline or 'no metric'}"
+    differing = _against([row for row in differences if row.metric == comparison.headline], baseline)
+    title = f"{comparison.benchmark.card.name}: {comparison.headline or 'no metric'}"
     columns = [Column("solver", "left"), Column("value"), Column("95 %"), Column("answered")]
     cells: list[Callable[[str], tuple[str, ...]]] = [lambda name: _value(values.get(name), answered.get(name))]
     if baseline:
@@ -138,37 +145,33 @@ def _solvers(
         title += f", differences to {clipped(others.pop(), NAME) if len(others) == 1 else 'the model alone'}"
         columns += [Column("diff."), Column("95 %"), Column("p")]
         cells.append(lambda name: _difference(differing.get((name, ""))))
-    names = [one.solver for one in found.solvers]
+    names = [one.solver for one in comparison.solvers]
     lines = [(clipped(name, NAME), *(cell for part in cells for cell in part(name))) for name in names]
     return Table(title, tuple(columns), tuple(lines))
 
 
 def _value(row: Result | None, answered: Result | None) -> tuple[str, str, str]:
     count = NONE if answered is None else share(answered.value, answered.n)
-    return (NONE, NONE, count) if row is None else (_number(row), bounds(_interval(row)), count)
+    return (NONE, NONE, count) if row is None else (_number(row), bounds(row.interval), count)
 
 
 def _number(row: Result) -> str:
     return accuracy(row.value) if row.unit == FRACTION or row.value is None else f"{row.value:.4g}"
 
 
-def _interval(row: Result) -> Interval | None:
-    return None if row.low is None or row.high is None else Interval(row.low, row.high, "")
-
-
 def _difference(row: Result | None) -> tuple[str, str, str]:
     if row is None:
         return (NONE, NONE, NONE)
-    ends = _interval(row)
+    ends = row.interval
     # Three decimals where two would not tell on which side of 0 an end is.
     decimals = 3 if ends is not None and min(abs(ends.low), abs(ends.high)) < 0.005 else 2
     return (signed(row.value), bounds(ends, decimals), p_value(row.p))
 
 
 def _tasks(
-    found: Comparison, accuracies: Sequence[Result], differences: Sequence[Result], baseline: Mapping[str, str]
+    comparison: Comparison, accuracies: Sequence[Result], differences: Sequence[Result], baseline: Mapping[str, str]
 ) -> Table:
-    rule, by = found.solvers[0].abstain, found.options.by or "task"
+    rule, by = comparison.solvers[0].abstain, comparison.grouping
     values = {(row.a, row.group): row for row in accuracies if (row.quantity, row.none) == ("accuracy", rule)}
     differing = _against([row for row in differences if row.group], baseline)
     groups = sorted({row.group for row in values.values()})
@@ -176,7 +179,7 @@ def _tasks(
     lines = []
     for group in groups:
         line = [clipped(group, TASK)]
-        for one in found.solvers:
+        for one in comparison.solvers:
             value, difference = values.get((one.solver, group)), differing.get((one.solver, group))
             mark = _mark(difference)
             marked |= mark != " "
@@ -184,9 +187,9 @@ def _tasks(
         lines.append(tuple(line))
     if not marked:
         lines = [tuple(cell.rstrip() for cell in line) for line in lines]
-    columns = (Column(clipped(by, TASK), "left"), *(Column(clipped(one.solver, HEADING)) for one in found.solvers))
+    columns = (Column(clipped(by, TASK), "left"), *(Column(clipped(one.solver, HEADING)) for one in comparison.solvers))
     return Table(
-        f"{found.benchmark.card.name}: accuracy by {clipped(by, TASK)}",
+        f"{comparison.benchmark.card.name}: accuracy by {clipped(by, TASK)}",
         columns,
         tuple(lines),
         (MARKS,) if marked else (),
@@ -195,6 +198,31 @@ def _tasks(
 
 def _mark(row: Result | None) -> str:
     """+ or - where the difference holds after adjustment over the tasks of all pairs."""
-    if row is None or row.p_holm is None or row.p_holm >= LEVEL or not row.value:
+    if row is None or not row.holds or not row.value:
         return " "
     return "+" if row.value > 0 else "-"
+
+
+def nothing_answered_by(solvers: Sequence[Scored]) -> str | None:
+    """Three lines, that no solver finished a question, why, and what to do; None where one did."""
+    if not solvers or any(not score.outcome.failed for one in solvers for score in one.scores):
+        return None
+    names = ", ".join(dict.fromkeys(one.solver for one in solvers))
+    asked, waiting = sum(len(one.scores) for one in solvers), sum(one.open for one in solvers)
+    lines = [f"Nothing was answered by {names}: {asked} questions failed, {waiting} were not asked."]
+    folders = {one.folder.path: one.folder for one in solvers if one.folder is not None}
+    reasons = Counter(
+        why
+        for one in solvers
+        if one.folder is not None
+        for why in one.folder.recorded(one.recorded).unfinished.values()
+        if why
+    )
+    lines += [f"The reason of {count}: {why}" for why, count in reasons.most_common(1)]
+    if not reasons:
+        logs = [folder.path / LOG for folder in folders.values() if (folder.path / LOG).is_file()]
+        lines += [f"{path} says what happened." for path in logs]
+    commands = [folder.manifest.get("commands", ()) for folder in folders.values()]
+    again = dict.fromkeys(given[-1]["command"] for given in commands if given)
+    lines.append(f"Mend that, then ask again: {'; '.join(again) or 'repeat its `hybrid run`'}")
+    return redact("\n".join(lines) + "\n")

@@ -26,7 +26,7 @@ from hybrid.messages import user_message
 from hybrid.models.base import CallKey, ChatModel, prompt_sha256
 from hybrid.registry import load
 from hybrid.scoring.readings import VERDICTS, ReplyReading, can_be_judged, read_readings, reply_sha256, unread
-from hybrid.scoring.score import chosen
+from hybrid.scoring.runs import chosen
 from hybrid.scoring.tally import tally
 from hybrid.texts import read_texts, text_hash
 from hybrid.types import LETTERS, Attempt, Exchange, Kind, Outcome, Score
@@ -46,7 +46,7 @@ class UnreadReply:
 
 @dataclass(frozen=True)
 class Judged:
-    """What a judge did with one solver's replies. `decided` and `none` count the readings that are on disk now."""
+    """Counts of a judge's work on one solver's replies. `decided` and `none` count the readings that are on disk."""
 
     solver: str
     unparsed: int
@@ -56,7 +56,7 @@ class Judged:
     failed: tuple[str, ...]
 
     def as_json(self) -> dict[str, int | list[str]]:
-        """What `hybrid judge --json` prints of one solver."""
+        """The object of `hybrid judge --json` for one solver."""
         counts = {"unparsed": self.unparsed, "asked": self.asked, "decided": self.decided, "none": self.none}
         return {**counts, "failed": list(self.failed)}
 
@@ -69,7 +69,7 @@ async def judge_run(
     Raises:
         UsageError: an unknown solver, a run of extracted answers, or readings of another judge.
         ModelRefused: the model cannot be asked at all.
-        ServerDown: nobody answers any more; what was read is kept.
+        ServerDown: the server answers no more; readings so far are kept.
     """
     identity = folder.manifest["identity"]
     benchmark: Benchmark = load("hybrid.benchmarks", identity["benchmark"])
@@ -122,7 +122,7 @@ async def _ask_all(model: ChatModel, waiting: Sequence[UnreadReply], path: Path,
             try:
                 await keep(await ask_judge(model, one))
             except (UsageError, ServerDown) as error:
-                # No call of this configuration can succeed, nobody answers, or nothing can be kept.
+                # No call of this configuration can succeed, no server answers, or nothing can be kept.
                 stopped.append(error)
             except Exception as error:
                 kind = "" if isinstance(error, HybridError) else f"{type(error).__name__}: "

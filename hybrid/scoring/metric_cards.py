@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from hybrid.benchmarks.base import MetricCard
+from hybrid.benchmarks.card import MetricCard
 
 FURTHER: Final = (
     MetricCard(

@@ -186,5 +186,5 @@ def _rows(
 
 
 def _counts(row: SharedQuestion) -> bool:
-    """Whether nobody failed the question and it has right and wrong."""
+    """Whether no solver failed the question and all verdicts on it are right or wrong."""
     return not row.first.outcome.failed and all(score.correct is not None for score in row.scores)

@@ -88,7 +88,7 @@ def check_same(name_a: str, a: tuple[Data, Questions], name_b: str, b: tuple[Dat
 
 
 def unlike(a: Question | BrokenQuestion, b: Question | BrokenQuestion, *, strict: bool = False) -> str | None:
-    """What two questions of one id differ in, as far as both sides know it; None where nothing does.
+    """The first difference between two questions of one id, as far as both sides know it; None where there is none.
 
     Predictions may hold no text and no images of their questions: then choices (their number) and target decide.
     Harnesses save a part of the text, so one text may hold the other. `strict` asks for the images of both, because

@@ -20,18 +20,18 @@ Head = tuple[str, str]
 """Metric and split of a column."""
 
 
-def published_below(found: Comparison) -> tuple[Table, ...]:
+def published_below(comparison: Comparison) -> tuple[Table, ...]:
     """The printed cells of the metrics and tasks that were measured, with what limits comparison.
 
     Raises:
         UsageError: the questions were generated, or nothing of this kind is printed anywhere.
     """
-    if any(solver.data.generated for solver in found.solvers):
+    if any(solver.data.generated for solver in comparison.solvers):
         raise UsageError("--published: the questions were generated; no paper printed a number of them")
-    metrics = {metric.name for solver in found.solvers for metric in solver.metrics}
-    measured = {name for name in metrics if found.is_shown(name)}
-    measured |= {score.task for solver in found.solvers for score in solver.scores}
-    splits, name = {solver.data.split for solver in found.solvers}, found.benchmark.card.name
+    metrics = {metric.name for solver in comparison.solvers for metric in solver.metrics}
+    measured = {name for name in metrics if comparison.is_shown(name)}
+    measured |= {score.task for solver in comparison.solvers for score in solver.scores}
+    splits, name = {solver.data.split for solver in comparison.solvers}, comparison.benchmark.card.name
     cells = [cell for cell in published(name) if cell.metric in measured and cell.split in splits]
     if not cells:
         raise UsageError(f"--published: nothing is printed of these metrics of {name}")

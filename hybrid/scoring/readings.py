@@ -1,4 +1,4 @@
-"""What a judge read in replies that our parser could not: `RUN/SOLVER/verdicts.jsonl`, written by `hybrid judge`.
+"""A judge's readings of replies that our parser could not read: `RUN/SOLVER/verdicts.jsonl`, written by `hybrid judge`.
 
     hybrid score RUN --verdicts judge
 

@@ -41,7 +41,7 @@ class ReferenceLine:
     """Whatever limits the comparison, and where it is printed; empty for nothing."""
 
 
-def reference_lines(found: Comparison, chance: Sequence[Result]) -> tuple[ReferenceLine, ...]:
+def reference_lines(comparison: Comparison, chance: Sequence[Result]) -> tuple[ReferenceLine, ...]:
     """Chance by task and by metric, from the rows of section `chance`; then people and what was printed, where it fits.
 
     A printed cell fits where it is of the same split, and of a task or a metric that the comparison has and that is a
@@ -53,13 +53,13 @@ def reference_lines(found: Comparison, chance: Sequence[Result]) -> tuple[Refere
         for row in shares
         if row.value is not None and 0 <= row.value <= 1
     ]
-    lines += _printed(found, {row.group or row.metric: row.n or 0 for row in shares if row.quantity == GUESS})
+    lines += _printed(comparison, {row.group or row.metric: row.n or 0 for row in shares if row.quantity == GUESS})
     return tuple(sorted(lines, key=lambda line: ORDER[line.kind]))
 
 
-def _printed(found: Comparison, sizes: Mapping[str, int]) -> list[ReferenceLine]:
+def _printed(comparison: Comparison, sizes: Mapping[str, int]) -> list[ReferenceLine]:
     """The cells that fit; of equal ones of one task the first, which names the table of each."""
-    first = found.solvers[0]
+    first = comparison.solvers[0]
     if first.data.generated:
         return []
     kept: dict[tuple[str, str, float], tuple[Published, list[str]]] = {}

@@ -19,15 +19,26 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 
-from hybrid.display.tables import NONE, Column, Table, accuracy, bounds, p_value, signed, tokens
+from hybrid.display.tables import (
+    NONE,
+    NOTE_WIDTH,
+    RENDERERS,
+    Column,
+    Table,
+    accuracy,
+    bounds,
+    p_value,
+    signed,
+    tokens,
+)
+from hybrid.display.terminal import NARROW, filled
 from hybrid.scoring.compare import CONTROL, Comparison, shared_labels
 from hybrid.scoring.groups import origin_of
 from hybrid.scoring.result import Result, Section, SectionResult
 from hybrid.scoring.score import Scored
-from hybrid.stats import Interval
 
 KEYS = ("a", "b", "metric", "group")
 """The fields of a row that say what it is of."""
@@ -37,7 +48,7 @@ NAMED = {"interval": "95 %", "p": "p", "p_holm": "p (Holm)"}
 """The headings of what a number may have besides its value."""
 
 
-def tables_of(found: Comparison, made: SectionResult) -> tuple[Table, ...]:
+def tables_of(comparison: Comparison, made: SectionResult) -> tuple[Table, ...]:
     """The tables of a section: one over all questions, one by task, and so on.
 
     A section that could not be made is a table that says why.
@@ -50,19 +61,19 @@ def tables_of(found: Comparison, made: SectionResult) -> tuple[Table, ...]:
     for row in made.rows:
         if not row.detail:
             parts.setdefault(tuple(key for key in KEYS if getattr(row, key)), []).append(row)
-    tables = [_table(found, section, keys, rows) for keys, rows in parts.items()]
+    tables = [_table(comparison, section, keys, rows) for keys, rows in parts.items()]
     return tuple(
         Table(one.title, one.columns, one.rows, (*one.notes, *(section.about.splitlines() if place == 0 else ())))
         for place, one in enumerate(tables)
     )
 
 
-def title_of(found: Comparison, section: Section) -> str:
+def title_of(comparison: Comparison, section: Section) -> str:
     """Benchmark, failures and labels: what must be known of every number below."""
-    failed = [f"{one.solver}: {one.failed} of {len(one.scores)} failed" for one in found.solvers if one.failed]
-    shared = shared_labels(found.solvers)
-    labels = [*shared, *_unnamed_labels(found.solvers, shared)]
-    title = f"{found.solvers[0].benchmark}: {section.name.replace('_', ' ')}"
+    failed = [f"{one.solver}: {one.failed} of {len(one.scores)} failed" for one in comparison.solvers if one.failed]
+    shared = shared_labels(comparison.solvers)
+    labels = [*shared, *_unnamed_labels(comparison.solvers, shared)]
+    title = f"{comparison.solvers[0].benchmark}: {section.name.replace('_', ' ')}"
     return title + (f" ({'; '.join(failed)})" if failed else "") + (f" [{'; '.join(labels)}]" if labels else "")
 
 
@@ -90,25 +101,24 @@ class _Notes:
         return tuple(f"[{number}] {text}" for text, number in self.texts.items())
 
 
-def _table(found: Comparison, section: Section, keys: Sequence[str], rows: Sequence[Result]) -> Table:
+def _table(comparison: Comparison, section: Section, keys: Sequence[str], rows: Sequence[Result]) -> Table:
     """Rows that all are of the same things: of a solver and a metric, of a pair and a task."""
     metrics = {row.metric for row in rows}
     shown = [key for key in keys if key != "metric" or len(metrics) > 1]
-    title = title_of(found, section)
+    title = title_of(comparison, section)
     if "metric" in keys and "metric" not in shown:
         title += f": {metrics.pop()}"
-    by = found.options.by or "task"
     if "group" in keys:
-        title += f", by {by}"
-    names = {"group": by, **section.headings}
+        title += f", by {comparison.grouping}"
+    names = {"group": comparison.grouping, **section.headings}
     heads = [Column(names.get(key, key), "left") for key in shown]
     notes = _Notes({})
-    quantities = _quantities(section, rows, found.solvers[0])
-    filled = len({tuple(getattr(row, key) for key in (*keys, "quantity", "none")) for row in rows})
+    quantities = _quantities(section, rows, comparison.solvers[0])
+    cells = len({tuple(getattr(row, key) for key in (*keys, "quantity", "none")) for row in rows})
     lines_of_things = len({tuple(getattr(row, key) for key in keys) for row in rows})
-    sparse = 2 * filled < lines_of_things * len(quantities)
+    sparse = 2 * cells < lines_of_things * len(quantities)
     if sparse or sum(len(one.columns) for one in quantities) > WIDEST:
-        columns, lines = _long(section, heads, shown, rows, found.solvers[0].abstain, notes)
+        columns, lines = _long(section, heads, shown, rows, comparison.solvers[0].abstain, notes)
     else:
         columns, lines = _wide(heads, keys, shown, rows, quantities, notes)
     return Table(title, tuple(columns), tuple(lines), notes.lines())
@@ -163,8 +173,7 @@ def _extras(rows: Sequence[Result]) -> Iterator[str]:
 
 def _extra(section: Section, row: Result, extra: str) -> str:
     if extra == "interval":
-        ends = None if row.low is None or row.high is None else Interval(row.low, row.high, "")
-        return bounds(ends, 3 if section.signed(row.quantity) else 2)
+        return bounds(row.interval, 3 if section.signed(row.quantity) else 2)
     return p_value(row.p if extra == "p" else row.p_holm)
 
 
@@ -288,3 +297,30 @@ def _cell(value: str | float | None) -> str:
     if isinstance(value, str):
         return neutral(value)
     return str(int(value)) if float(value).is_integer() and abs(value) < 2**53 else repr(float(value))
+
+
+@dataclass(frozen=True)
+class Block:
+    """The tables of one section under its heading."""
+
+    name: str
+    heading: str
+    lead: str
+    tables: tuple[Table, ...]
+
+
+HEADINGS: Mapping[str, Callable[[str], str]] = {
+    "text": lambda heading: f"{heading}\n{'=' * len(heading)}\n",
+    "narrow": lambda heading: "\n".join([*filled(heading, NARROW), "=" * min(len(heading), NARROW), ""]),
+    "markdown": lambda heading: f"## {heading}\n",
+    "latex": lambda heading: f"% {heading}\n",
+}
+"""The heading above the tables of a section, by form."""
+
+
+def pieces(block: Block, form: str) -> Iterator[str]:
+    """Heading, conclusion and tables of one section."""
+    yield HEADINGS[form](block.heading)
+    if block.lead and form in ("text", "narrow", "markdown"):
+        yield "\n".join(filled(block.lead, NARROW if form == "narrow" else NOTE_WIDTH)) + "\n"
+    yield from map(RENDERERS[form], block.tables)

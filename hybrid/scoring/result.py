@@ -13,8 +13,9 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from hybrid.benchmarks.base import Abstain, MetricCard
-from hybrid.stats import EXACT, FEW, SWAPPED, Contrast, contrast, holm, interval
+from hybrid.benchmarks.base import Abstain
+from hybrid.benchmarks.card import MetricCard
+from hybrid.stats import EXACT, FEW, SWAPPED, Contrast, Interval, contrast, holm, interval
 from hybrid.types import Json, Metric
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 FRACTION, OWN_UNIT, QUESTIONS = "fraction", "the metric's own", "questions"
 """The unit of a share; of a metric that is none (pixels, degrees, counts); of a count of questions."""
+
+LEVEL = 0.05
+"""Two-sided error of a test."""
 
 ChartKind = Literal["intervals", "bars", "counts", "stack", "scatter"]
 """How a page draws a section: dots with intervals around 0, bars by task, counts in a grid that open their questions,
@@ -69,6 +73,16 @@ class Result:
         }
 
     @property
+    def interval(self) -> Interval | None:
+        """The interval, its method not kept."""
+        return None if self.low is None or self.high is None else Interval(self.low, self.high, "")
+
+    @property
+    def holds(self) -> bool:
+        """Whether the adjusted p value is below `LEVEL`; False without one."""
+        return self.p_holm is not None and self.p_holm < LEVEL
+
+    @property
     def excludes_zero(self) -> bool:
         """Whether the interval lies on one side of 0; False without an interval."""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
@@ -78,9 +92,9 @@ Rows = Callable[["Comparison"], Iterable[Result]]
 Lead = Callable[["Comparison", Sequence[Result]], str]
 
 
-def no_lead(found: Comparison, rows: Sequence[Result]) -> str:
+def no_lead(comparison: Comparison, rows: Sequence[Result]) -> str:
     """The conclusion of a section that draws none."""
-    del found, rows
+    del comparison, rows
     return ""
 
 
@@ -101,7 +115,7 @@ class Section:
     about: str = ""
     """Whole sentences that explain the table, printed below it; each line is a paragraph."""
     headings: Mapping[str, str] = field(default_factory=dict)
-    """What the columns `a`, `b`, `metric` and `group` hold here, where it is not what they are called."""
+    """Headings of the columns `a`, `b`, `metric` and `group`, where they hold something else than their names say."""
     chart: ChartKind | None = None
     charted: tuple[str, ...] = ()
     """The quantities that the chart shows; all that tables show where it is empty."""
@@ -120,7 +134,7 @@ class Section:
 
 @dataclass(frozen=True)
 class SectionResult:
-    """What one section came to: its rows, or why it could not be made."""
+    """The rows of one section, or why they could not be computed."""
 
     section: Section
     rows: tuple[Result, ...]
@@ -163,7 +177,7 @@ UNTESTED: Mapping[str, str] = {
     "unanswered": "not tested: one of the solvers answered nothing",
     "units": "not tested: the metric does not count the same units for both",
 }
-"""What a row notes by the reason why nothing was tested."""
+"""The note of a row by the reason why nothing was tested."""
 
 
 EXACTLY = (

@@ -7,7 +7,7 @@ protocol and rule (`scores.json` next to them). Where something differs, is miss
 damaged, the replies are scored and both files written again. What a judge read is no part of them.
 
 A folder that cannot be written is scored all the same. Where answers were recorded and are lost, every question without
-an answer counts as failed: which were lost nobody knows.
+an answer counts as failed: it is unknown which were lost.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ OTHER: Mapping[Abstain, Abstain] = {"chance": "wrong", "wrong": "chance"}
 
 @dataclass(frozen=True)
 class Replies:
-    """What one solver said to the questions that it was asked, by question id."""
+    """One solver's attempts at the questions that it was asked, by question id."""
 
     asked: Iterable[Question | BrokenQuestion]
     attempts: Mapping[str, Attempt]
@@ -66,7 +66,7 @@ class Tally:
     """Questions that the solver has not been asked yet."""
     usage: Usage
     wall_s: float | None
-    """Seconds during which at least one question was being asked; None where nobody recorded it."""
+    """Seconds during which at least one question was being asked; None where it was not recorded."""
     damage: tuple[str, ...] = ()
     """A line for each thing that is wrong with the file of the attempts."""
     reasons: Mapping[str, str] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class _Basis:
-    """What scores were made from; `inputs` are the sha256 of what lies in the run, by file."""
+    """The basis of scores; `inputs` are the sha256 of the run's files, by name."""
 
     inputs: Mapping[str, str]
     scorer: str
@@ -133,13 +133,13 @@ def tally(
 
 
 def recorded_of(folder: RunFolder, solver: str, asked: Questions) -> Recorded:
-    """What a solver finished of these questions. Raises `DataError` where it answers others."""
+    """A solver's recorded attempts at these questions. Raises `DataError` where it answers others."""
     recorded = folder.recorded(solver)
-    strangers = [identity for identity in recorded.by_id if identity not in asked.by_id]
-    if strangers:
+    unknown = [identity for identity in recorded.by_id if identity not in asked.by_id]
+    if unknown:
         raise DataError(
-            f"{folder.path / attempts_of(solver)} answers {len(strangers)} questions that are not in "
-            f"{folder.path / QUESTIONS} (the first is {strangers[0]!r}): they are of another run, or questions are lost"
+            f"{folder.path / attempts_of(solver)} answers {len(unknown)} questions that are not in "
+            f"{folder.path / QUESTIONS} (the first is {unknown[0]!r}): they are of another run, or questions are lost"
         )
     return recorded
 
@@ -220,7 +220,7 @@ def where_raised(error: Exception) -> str:
 
 
 def _unasked(question: Question | BrokenQuestion, outcome: Outcome) -> Score:
-    """The score of a question that nobody answered."""
+    """The score of a question without an attempt."""
     return Score(question.id, question.task, 0.0, outcome, groups=question.groups, cluster=question.cluster)
 
 
@@ -290,7 +290,7 @@ def _sha256(path: Path) -> str:
 
 
 def _read(folder: RunFolder, solver: str, basis: _Basis, asked: Questions) -> Tally | None:
-    """What is on disk; None where that is damaged, or was made from something else."""
+    """The tally on disk; None where it is damaged, or has another basis."""
     path = folder.path / solver / SCORES
     try:
         data = path.with_name(SCORES_BASIS).read_bytes()

@@ -1,8 +1,8 @@
-"""What tells runs with different menus apart: `without depth`, `only depth`, `no tools`, `tools depth, crop`.
+"""Words for runs that offer different tools: `without depth`, `only depth`, `no tools`, `tools depth, crop`.
 
-    menu_words([full, without_depth])        # [(), ("without depth",)]
+    tools_words([full, without_depth])        # [(), ("without depth",)]
 
-Only a solver that offers a model the menu differs by it: the MLLM alone is the same in all of these runs.
+Only a solver that offers a model tools differs by them: the MLLM alone is the same in all of these runs.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from hybrid.scoring.groups import is_imported, word
 from hybrid.scoring.score import Scored
 
 FEW = 2
-"""So many missing tools are named as missing; where more are, the menu is named."""
+"""So many missing tools are named as missing; where more are, the tools offered are named."""
 
 
 def tools_words(solvers: Sequence[Scored]) -> list[tuple[str, ...]]:
-    """For each solver what its menu is called among those of the same word; nothing where their menus are one."""
+    """For each solver the words for its tools among those of the same name; none where all offer the same tools."""
     tools_offered_by = [_tools_offered(one) for one in solvers]
-    found: list[tuple[str, ...]] = []
+    words: list[tuple[str, ...]] = []
     for one, tools_offered in zip(solvers, tools_offered_by, strict=True):
         if tools_offered is None:
-            found.append(())
+            words.append(())
             continue
         among = [
             other
             for each, other in zip(solvers, tools_offered_by, strict=True)
             if other is not None and _alike(one, each)
         ]
-        found.append(_called(tools_offered, among))
-    return found
+        words.append(_called(tools_offered, among))
+    return words
 
 
 def _alike(one: Scored, other: Scored) -> bool:
@@ -39,7 +39,7 @@ def _alike(one: Scored, other: Scored) -> bool:
 
 
 def _tools_offered(scored: Scored) -> tuple[str, ...] | None:
-    """The tools that a solver offered; None for one that offers none or whose menu nobody recorded."""
+    """The tools that a solver offered; None for one that offers none or whose tools were not recorded."""
     if scored.folder is None or is_imported(scored) or word(scored) not in solver_names():
         return None
     tools_offered = scored.folder.manifest["identity"].get("tools_offered")
@@ -47,7 +47,7 @@ def _tools_offered(scored: Scored) -> tuple[str, ...] | None:
 
 
 def _called(tools_offered: tuple[str, ...], among: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """What a menu is called among others: nothing where it holds every tool of theirs."""
+    """The words for the tools offered among others; none where every tool of the others is offered."""
     whole = dict.fromkeys(name for other in among for name in other)
     missing = [name for name in whole if name not in tools_offered]
     if not missing:

@@ -37,7 +37,7 @@ def _call(step: Step) -> TracedCall:
 
 
 def _finding(step: Step) -> Finding | None:
-    """What the tool said; None where the call ended in a fault, or the step holds no finding."""
+    """The tool's finding; None where the call ended in a fault, or the step holds no finding."""
     data, confidence = step.data.get("data"), step.data.get("confidence")
     if step.fault is not None or not isinstance(data, Mapping):
         return None

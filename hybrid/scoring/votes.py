@@ -157,5 +157,5 @@ def _alone(
 
 
 def _seen(prompt: Prompt) -> tuple[object, ...]:
-    """What tells the prompts of one dialogue apart, in whatever words they were put."""
+    """A key of a prompt within its dialogue, independent of its wording."""
     return (prompt.kind, prompt.choices, tuple(ref.image.sha256 for ref in prompt.images))

@@ -28,12 +28,14 @@ def unconditional(helped: int, harmed: int, questions: int) -> float:
     _refuse_negative(helped, harmed)
     if helped + harmed > questions:
         raise ValueError(f"discordant counts {helped} and {harmed} of {questions} questions")
-    found, discordant = (helped - harmed) ** 2, helped + harmed
-    if not found:
+    squared, discordant = (helped - harmed) ** 2, helped + harmed
+    if not squared:
         return 1.0
     as_far = np.zeros(questions + 1)
     for differ in range(1, questions + 1):
-        ways = (math.comb(differ, k) for k in range(differ + 1) if (2 * k - differ) ** 2 * discordant >= found * differ)
+        ways = (
+            math.comb(differ, k) for k in range(differ + 1) if (2 * k - differ) ** 2 * discordant >= squared * differ
+        )
         as_far[differ] = math.comb(questions, differ) * (sum(ways) / (1 << differ))
     powers, low, high = np.arange(questions + 1), 0.0, 1.0
     worst = 0.0

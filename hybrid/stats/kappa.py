@@ -34,7 +34,7 @@ _EFFECT_PRIOR = 0.25
 """Clusters' worth of belief that the rows of a cluster are all alike, as for the interval of a metric."""
 
 _ROUNDING = 1e-12
-"""A share this small, next to a question's, is none."""
+"""A share this small, next to a question's, counts as zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def kappa(a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[str],
     cluster it is the large-sample variance of Fleiss, Cohen and Everitt, Psychological Bulletin 72 (1969) 323-327, with
     more that of Yang and Zhou, Statistics in Medicine 33 (2014) 2612-2633; both times m / (m - 1) for m clusters.
 
-    Where few are wrong, that error is far too small, and 0 where nobody shares a mistake and nobody errs alone. The
+    Where few are wrong, that error is far too small, and it is 0 without shared and without single mistakes. The
     interval is therefore that of the table with half a question added to each cell (Haldane, Annals of Human Genetics
     20 (1956) 309-311, does so for odds ratios), its centre and its error alike; a table of k labels gets 2 / k^2 for
     each cell. The questions count by their effective number: divided by the design effect, the ratio of the
@@ -110,7 +110,7 @@ def kappa(a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[str],
     count = int(places.max(initial=0)) + 1
     n, agreed = len(a), int((first == second).sum())
     rows, columns = (np.bincount(side, minlength=count) for side in (first, second))
-    # In whole numbers, so that raters who gave everything one label are told from those who nearly did.
+    # In whole numbers, so that raters with a single label are distinguished from those with nearly one.
     product = int(rows @ columns)
     expected = product / n if n else 0.0
     if product == n * n:
@@ -223,15 +223,15 @@ def _exact(of_a: Floats, of_b: Floats, sizes: Floats, both: int) -> float | None
     from scipy.special import gammaln  # slow to import, and only comparisons need it
 
     def ways(all_of: Floats, some: Floats) -> Floats:
-        found: Floats = gammaln(all_of + 1) - gammaln(some + 1) - gammaln(all_of - some + 1)
-        return found
+        log_ways: Floats = gammaln(all_of + 1) - gammaln(some + 1) - gammaln(all_of - some + 1)
+        return log_ways
 
     chances = np.ones(1)
     least = 0
     for a, b, size in zip(of_a, of_b, sizes, strict=True):
         shared = np.arange(max(0, a + b - size), min(a, b) + 1)
-        own = np.exp(ways(a, shared) + ways(size - a, b - shared) - ways(size, b))
-        chances = np.convolve(chances, own / own.sum())
+        probabilities = np.exp(ways(a, shared) + ways(size - a, b - shared) - ways(size, b))
+        chances = np.convolve(chances, probabilities / probabilities.sum())
         least += int(shared[0])
     if len(chances) == 1:
         return None

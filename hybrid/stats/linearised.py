@@ -1,6 +1,6 @@
-"""A metric as a sum over clusters: what every cluster adds to the distance between its value and the truth.
+"""A metric as a sum over clusters: the contribution of every cluster to the distance between its value and the truth.
 
-Pure functions of cells, whose order does not matter. `stats.py` makes intervals and tests of it.
+Pure functions of cells, whose order does not matter. `hybrid/stats/__init__.py` makes intervals and tests of it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 _ROUNDING = 1e-12
-"""A residual this small next to its numerator is none."""
+"""A residual this small next to its numerator counts as zero."""
 
 _LEAST_FREE = 1e-9
 """Keeps a cluster that is nearly all of its stratum from dividing by zero: its share is nearly zero as well."""
@@ -36,7 +36,7 @@ class Rows:
     numerator: Floats
     denominator: Floats
     single: bool
-    """Every cell is a cluster of its own and worth 0 or 1 of 1."""
+    """Every cell is a separate cluster and worth 0 or 1 of 1."""
 
     @property
     def bounded(self) -> bool:
@@ -142,15 +142,15 @@ class Estimate:
 
     @property
     def unit(self) -> float:
-        """What one effective cluster weighs in the value: 1 / their number, where all strata are alike."""
+        """Weight of one effective cluster in the value: 1 / their number, where all strata are alike."""
         return float((self.weights**2 / self.sizes).sum())
 
     @property
     def freedom(self) -> float:
         """Satterthwaite's degrees of freedom of the variance, for strata that vary alike."""
         parts = self.weights**2 / self.sizes
-        found = float(parts.sum() ** 2 / (parts**2 / np.maximum(self.sizes - 1, 1)).sum())
-        return max(1.0, min(found, self.clusters - 1.0))
+        degrees = float(parts.sum() ** 2 / (parts**2 / np.maximum(self.sizes - 1, 1)).sum())
+        return max(1.0, min(degrees, self.clusters - 1.0))
 
 
 def estimate(rows: Rows, how: Combine) -> Estimate | None:

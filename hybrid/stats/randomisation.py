@@ -18,13 +18,13 @@ from hybrid.stats.linearised import Floats, Rows, paired_rows, value_of
 from hybrid.types import Combine, Metric
 
 ENUMERATED = 16
-"""Up to so many clusters that differ, all 2^16 = 65,536 rearrangements are counted instead of drawn ones."""
+"""Up to this many differing clusters, all 2^16 = 65,536 rearrangements are counted instead of drawn ones."""
 
 _BLOCK = 4_000_000
 """Numbers held at a time: 32 MB."""
 
 _ROUNDING = 1e-9
-"""Differences this near to each other, next to the values, are the same."""
+"""Differences this near to each other, next to the values, count as equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +140,8 @@ class _Swaps:
 
 def _quotient(above: Floats, below: Floats, least: float) -> Floats:
     defined = below > least
-    found: Floats = np.where(defined, above / np.where(defined, below, 1.0), np.nan)
-    return found
+    quotient: Floats = np.where(defined, above / np.where(defined, below, 1.0), np.nan)
+    return quotient
 
 
 def _all_patterns(clusters: int) -> Iterator[Floats]:

@@ -12,7 +12,8 @@ from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.models import ChatModel
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from hybrid.scoring.score import Scored, score_run
+from hybrid.scoring.runs import score_run
+from hybrid.scoring.score import Scored
 from hybrid.types import Outcome
 
 

@@ -44,7 +44,7 @@ def test_there_are_six_cells() -> None:
 )
 def test_where_a_cell_lies(low: float | None, high: float | None, verdict: str) -> None:
     cell = replace(next(cell for cell in bench.cells() if cell.metric == "Relative_Depth"), value=97.58)
-    row = bench.Row(cell, 10, 0, low, low, high, ("depth:learned",))
+    row = bench.TableRow(cell, 10, 0, low, low, high, ("depth:learned",))
     assert row.verdict == verdict
     assert verdict in as_text(bench.table((row,)))
     assert ("Outside of the interval: Relative_Depth." in as_text(bench.table((row,)))) == verdict.startswith("OUTSIDE")

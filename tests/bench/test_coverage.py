@@ -64,7 +64,7 @@ def test_truths_are_those_of_the_draws():
     assert found.rejected is not None
     assert found.rejected < 0.2
     assert by_mcnemar > 0.9
-    abstaining = bench.Pair("", (0.3,), (0.1,), 0.3)
+    abstaining = bench.IntervalPair("", (0.3,), (0.1,), 0.3)
     (plain, _) = bench.of_pairs("t", bench.Design("", (50,)), abstaining, rng, 40)
     # Of the rows that are not abstained on, b gains 0.2; on the others b is right in 0.3 + 0.7 * 0.6, a has chance.
     assert plain.truth == pytest.approx(0.7 * 0.2 + 0.3 * (0.3 + 0.7 * 0.6 - 0.25))

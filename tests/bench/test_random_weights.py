@@ -1,4 +1,4 @@
-"""What `bench/random_weights.py` counts."""
+"""Counts of `bench/random_weights.py`."""
 
 from bench.random_weights import Outcome, table
 

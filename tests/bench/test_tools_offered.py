@@ -1,4 +1,4 @@
-"""What `bench/tools_offered.py` prints: that all tools together stay small, and that menus are smaller."""
+"""Output of `bench/tools_offered.py`: all tools together stay small, and menus are smaller."""
 
 import json
 from pathlib import Path

@@ -30,12 +30,12 @@ from tests.fakes import resources
 HANGS_S = 60
 """No ask of these tests may take longer, whatever the server does."""
 INPUT_TOKENS, OUTPUT_TOKENS = 100, 10
-"""What the server counts for every reply."""
+"""Usage that the server reports for every reply."""
 
 
 @dataclass(frozen=True)
 class Raw:
-    """What the server sends byte for byte; `held` until the test ends, or `cut` off before its announced length."""
+    """The server's reply byte for byte; `held` until the test ends, or `cut` off before its announced length."""
 
     body: bytes
     status: int = 200
@@ -119,7 +119,7 @@ class Adversary:
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02})
 
     def tool_texts(self, request: int = -1) -> list[str]:
-        """What the tool messages of a request say, in order."""
+        """The texts of the tool messages of a request, in order."""
         return [m["content"] for m in self.requests[request]["messages"] if m["role"] == "tool"]
 
 
@@ -183,7 +183,7 @@ class Asker:
         assert usage.output_tokens == OUTPUT_TOKENS * usage.model_calls
 
     def about(self, *pictures: Any, **changes: Any) -> "Asker":
-        """The same with other images, as arrays, and other fields of the question."""
+        """The question with other images, as arrays, and other fields."""
         images = tuple(self.service.store.put_pixels(picture) for picture in pictures)
         question = replace(self.question, images=images, **changes)
         refs = tuple(ImageRef(f"img:{place}", image) for place, image in enumerate(images, 1))

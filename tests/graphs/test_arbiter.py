@@ -47,7 +47,7 @@ async def decided(fakes: Any, reply: Any, found: Any, trust: Trust, prompt: Prom
 
 
 async def reason(fakes: Any, reply: str, found: Any, trust: Trust, prompt: Prompt = JIGSAW) -> str:
-    """What the last rule wrote down for people."""
+    """The reason written down by the last rule."""
     ctx = fakes.context_of(prompt, [reply], [found], trust, prior_accuracy=PRIOR_ACCURACY)
     await SOLVER.ask(prompt, ctx)
     return str([step for step in ctx.log.steps if step.kind == "rule"][-1].text)
@@ -99,7 +99,7 @@ async def test_a_tool_that_is_more_likely_right_is_adopted(fakes: Any) -> None:
     }
 
 
-async def test_a_reader_can_reckon_the_decision_again(fakes: Any) -> None:
+async def test_a_reader_can_compute_the_decision_again(fakes: Any) -> None:
     """The formulas of docs/arbiter.md, from nothing but what the step holds."""
     measured = {
         ("jigsaw", "classical", "Jigsaw"): Measurement(30, 40, Recalibration(-0.3, 0.8)),
@@ -155,7 +155,7 @@ async def test_a_model_that_was_measured_as_better_is_kept(fakes: Any) -> None:
 
 
 @pytest.mark.parametrize("reply", ["", "I cannot help with that.", "(A) or (B), who knows", "(A)/(B)"])
-async def test_an_unreadable_proposal_never_beats_a_testimony(fakes: Any, reply: str) -> None:
+async def test_an_unreadable_proposal_never_beats_the_specialist(fakes: Any, reply: str) -> None:
     for trust in (BELIEVED, DOUBTED):
         text, rule, data = await decided(fakes, reply, finding(1), trust)
         assert (text, rule, data["proposal"]) == ("Answer: (B)", "adopt", None)
@@ -167,7 +167,7 @@ async def test_a_finding_that_does_not_decide_leaves_the_proposal(fakes: Any, fo
     assert (text, rule) == ("It is (B).", "keep")
 
 
-async def test_a_tool_that_fails_does_not_testify(fakes: Any) -> None:
+async def test_a_tool_that_fails_gives_no_answer(fakes: Any) -> None:
     ctx = fakes.context_of(JIGSAW, ["It is (B)."], [ToolError("too small", Fault.TIMEOUT)], BELIEVED)
     assert (await SOLVER.ask(JIGSAW, ctx)).text == "It is (B)."
     rules = [(step.name, step.fault) for step in ctx.log.steps if step.kind == "rule"]
@@ -181,7 +181,7 @@ async def test_a_route_without_a_rule_calls_no_tool(fakes: Any) -> None:
     assert ctx.tool.calls == []
 
 
-async def test_a_choice_that_no_option_names_is_no_testimony(fakes: Any) -> None:
+async def test_a_choice_that_no_option_names_is_no_answer(fakes: Any) -> None:
     text, rule, _ = await decided(fakes, "(B)", finding(3), BELIEVED)
     assert (text, rule) == ("(B)", "keep")
 
@@ -215,7 +215,7 @@ ROUTE = ("jigsaw", "classical", "Jigsaw")
 def ruled(
     reply: str, best: int = 0, confidence: float = 0.9, trust: Trust | None = None, votes: float | None = None
 ) -> Any:
-    """What is ruled between a reply and a testimony for the choice at a place."""
+    """The ruling between a reply and a specialist's choice at a place."""
     specialist_answer = Said(f"Answer: ({'AB'[best]})", "jigsaw", finding(best, confidence), best, None, on_card=True)
     return ruling(JIGSAW, trust or Trust(), PRIOR_ACCURACY, Proposal(reply, votes), specialist_answer)
 
@@ -278,7 +278,7 @@ def test_a_model_of_more_votes_is_kept_no_less(trust: Trust, confidence: float, 
 
 
 @given(TRUSTS, st.floats(0, 1), st.text(max_size=30))
-def test_without_a_testimony_the_models_words_are_not_touched(trust: Trust, votes: float, reply: str) -> None:
+def test_without_a_specialists_answer_the_models_words_are_not_touched(trust: Trust, votes: float, reply: str) -> None:
     assert ruling(JIGSAW, trust, PRIOR_ACCURACY, Proposal(reply, votes), None).rule == "keep"
 
 
@@ -299,8 +299,8 @@ def test_other_letters_for_the_same_choices_change_nothing(
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(-3, 3), st.floats(0, 3))
-def test_both_witnesses_are_reckoned_alike(rate: float, said: float, intercept: float, slope: float) -> None:
-    """What a tool and a model know and say of themselves in the same numbers is worth the same."""
+def test_both_accuracies_are_computed_alike(rate: float, said: float, intercept: float, slope: float) -> None:
+    """A tool and a model with equal accuracy and claims have equal worth."""
     corrected = Recalibration(intercept, slope)
     trust = Trust({ROUTE: Measurement(0, 0, corrected), (*MODEL, "Jigsaw"): Measurement(0, 0, corrected, 0.5)})
     specialist_answer = Said("Answer: (A)", "jigsaw", finding(0, 0.9), 0, None, on_card=True)

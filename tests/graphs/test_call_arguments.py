@@ -80,7 +80,7 @@ def crops(*arguments: Any, name: str = "crop") -> AssistantMessage:
 
 
 def told(model: Any) -> list[str]:
-    """What the results of the calls say, in the last request."""
+    """The results of the calls, in the last request."""
     return [message.text for message in model.calls[-1][0] if message.role == "tool"]
 
 

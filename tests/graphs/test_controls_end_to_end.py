@@ -28,7 +28,8 @@ from hybrid.running.run import execute
 from hybrid.scoring.compare import compare, unique
 from hybrid.scoring.reports import ComparisonReport
 from hybrid.scoring.result import Result
-from hybrid.scoring.score import Scored, score_run
+from hybrid.scoring.runs import score_run
+from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.differences import SECTION
 from hybrid.tool import Tool
 from hybrid.types import Json
@@ -43,7 +44,7 @@ NAMES_A_CHOICE = (
     r"^Image 1: (\w) is nearest",
     r"the camera moved to its (left|right)",
 )
-"""What a perfect tool says, and what jigsaw, depth and motion say where they are sure."""
+"""Findings of a perfect tool, and of jigsaw, depth and motion where they are sure."""
 ORDINALS = {"2": "second", "3": "third"}
 
 
@@ -164,7 +165,7 @@ def test_a_shuffled_finding_speaks_of_another_questions_images(runs: dict[str, R
 
 
 def steps(plan: ResolvedRun) -> list[dict[str, Any]]:
-    """What the attempts keep of every tool call."""
+    """The records of every tool call in the attempts."""
     found = []
     for line in (plan.folder.path / "controller" / "attempts.jsonl").read_text().splitlines():
         attempt = json.loads(line)

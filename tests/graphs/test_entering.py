@@ -32,7 +32,7 @@ def context_of(fakes: Any, replies: list[Any], findings: list[Any]) -> SolverCon
 
 
 def asked(ctx: Any) -> list[Any]:
-    """What the model was asked, call by call."""
+    """The requests to the model, call by call."""
     return list(ctx.model.inner.calls)
 
 

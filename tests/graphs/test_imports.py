@@ -1,4 +1,4 @@
-"""What is not needed is not imported: LangGraph by asking alone, LangChain by a server that speaks OpenAI's API."""
+"""Unneeded packages are not imported: LangGraph by asking alone, LangChain by a server that speaks OpenAI's API."""
 
 import json
 import os

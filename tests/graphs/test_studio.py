@@ -1,6 +1,6 @@
 """`langgraph dev` with the project's langgraph.json, as Studio starts it: questions through its HTTP API.
 
-The model is the embedded one, as for whoever names no other: its weights load in the server.
+The model is the embedded one, the default: its weights load in the server.
 """
 
 import base64
@@ -80,7 +80,7 @@ def studio(servers: Any, puzzle: Puzzle, tmp_path_factory: pytest.TempPathFactor
 
 
 def called(studio: str, path: str, body: Any = None) -> Any:
-    """What the server says to a GET, or to a POST of a body."""
+    """The server's answer to a GET, or to a POST of a body."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(f"{studio}{path}", data, {"content-type": "application/json"})  # noqa: S310
     with urllib.request.urlopen(request, timeout=60) as reply:  # noqa: S310

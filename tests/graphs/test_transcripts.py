@@ -44,11 +44,11 @@ class Case:
     replies: tuple[str, ...]
     """The answers, one for each ask."""
     tool: str | None = None
-    """What it calls before it answers."""
+    """The call before its answer."""
     settings: Mapping[str, str] = field(default_factory=dict)
 
     def queue(self) -> list[AssistantMessage]:
-        """What the model says, call by call."""
+        """The model's replies, call by call."""
         call = ToolCall("call_0_0", self.tool or "", {"images": ["img:1"]})
         calls = (AssistantMessage("", (call,)),) if self.tool else ()
         return [message for reply in self.replies for message in (*calls, AssistantMessage(reply))]
@@ -162,7 +162,7 @@ FORMS: Mapping[Kind, str] = {
 
 
 def reply_to(kind: Kind, sentence: str) -> str:
-    """What the sentence names, in the form asked for."""
+    """The items named in the sentence, in the requested form."""
     found = re.fullmatch(SENTENCES[kind], sentence)
     assert found is not None, sentence
     return FORMS.get(kind, "Answer: {}").format(found["answer"])

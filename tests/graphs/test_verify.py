@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphs.verify import DECIDE, EVIDENCE, SOLVER
+from graphs.verify import DECIDE, SOLVER
 from hybrid.config import Limits
 from hybrid.errors import Outage
 from hybrid.solving.controls import Control
+from hybrid.solving.evidence import EVIDENCE
 from hybrid.types import Fault, Kind, Outcome, Prompt
 
 TOOLS = ("jigsaw",)

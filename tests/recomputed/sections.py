@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from tests.recomputed.pairs import agreement, ceiling, differences, gain, helped, noninferior, questions
 from tests.recomputed.runs import JsonObject, Runs
 from tests.recomputed.solvers import chance, cost, each_metric, models, outcomes, sampling, spread, tasks
+from tests.recomputed.study import decomposition, effects, tool_only
 from tests.recomputed.traces import evidence, tool_use
 
 RECOMPUTED: Mapping[str, Callable[[Runs], Iterable[JsonObject]]] = {
@@ -13,7 +14,7 @@ RECOMPUTED: Mapping[str, Callable[[Runs], Iterable[JsonObject]]] = {
         one.__name__: one
         for one in (
             *(models, differences, tasks, questions, helped, noninferior, gain, ceiling, evidence, tool_use),
-            *(agreement, chance, spread, sampling, cost, outcomes),
+            *(agreement, chance, spread, sampling, cost, outcomes, decomposition, tool_only, effects),
         )
     },
 }

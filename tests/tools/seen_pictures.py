@@ -1,4 +1,4 @@
-"""What reaches a network when a backend is shown a picture, and whether it is what the network should be given.
+"""Inputs of a network when a backend is shown a picture, and checks that they are right.
 
 `run_probes(tool, backend)` asks the tool about a chart of eight colours, of two sizes, and watches every network of the
 backend with forward hooks. The chart's eight colours become eight points (one value a channel) of the input tensor,
@@ -121,7 +121,7 @@ def _shown(tool: Tool, backend: Backend[Any], picture: Pixels, watched: Sequence
 
 
 def _ask(tool: Tool, backend: Backend[Any], check_case: CheckCase) -> str | None:
-    """What a question raises; it matters only where no picture reached the network."""
+    """Errors raised by a question; they matter only where no picture reached the network."""
     try:
         backend.run([Request(check_case.images, tool.args.model_validate(check_case.args))])
     except Exception as error:
@@ -219,7 +219,7 @@ def _images(tensor: Any) -> list[Values]:
 
 
 def wrong_colours(pixels: Values, wants: PictureInput) -> str | None:
-    """What was done to the chart that should not have been; None where its eight colours arrived as they should.
+    """The error in the chart's colours; None where its eight colours arrived as they should.
 
     Args:
         pixels: of an input tensor, (n, C).
@@ -247,7 +247,7 @@ def _points(wants: PictureInput) -> Values:
 
 
 def _alternatives(wants: PictureInput) -> Iterator[tuple[str, PictureInput]]:
-    """What may have been done instead, from one mistake to two, in plain words."""
+    """Explanations by one mistake or two, in plain words."""
     statistics = [("", wants), *((f"with {name}", one) for name, one in _with_statistics(wants))]
     for (said, made), (turned, change) in itertools.product(statistics, _CHANGES.items()):
         words = " and ".join(filter(None, (turned, said)))
@@ -256,7 +256,7 @@ def _alternatives(wants: PictureInput) -> Iterator[tuple[str, PictureInput]]:
 
 
 def _with_statistics(wants: PictureInput) -> Iterator[tuple[str, PictureInput]]:
-    """The same channels with every other mean and standard deviation that is common."""
+    """The channels with every other common mean and standard deviation."""
     weights = np.asarray(wants.weights)
     shares = weights / np.abs(weights).sum(axis=1, keepdims=True)
     for name, (mean, deviation) in STATISTICS.items():

@@ -1,4 +1,4 @@
-"""What every tool owes, over every file of `tools/`: weight-free backends, and learned ones on tiny checkpoints.
+"""The contract of every tool, over every file of `tools/`: weight-free backends, and learned ones on tiny checkpoints.
 
 What that is stands in `hybrid/serving/contract.py`, which `hybrid tools check NAME --contract` asks of tools elsewhere.
 """

@@ -21,17 +21,8 @@ from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Finding, Kind, Prompt
 from tools._shared.args import PointArg, Spot
 from tools._shared.view_matches import Matches, match_views, view_of
-from tools.correspondence import (
-    FAR_PLACE,
-    HIT,
-    PLACED,
-    CandidateArg,
-    CorrespondenceArgs,
-    FeatureMatches,
-    choose,
-    solve,
-    views_of,
-)
+from tools.correspondence import CandidateArg, CorrespondenceArgs, FeatureMatches, solve, views_of
+from tools.correspondence.choice import FAR_PLACE, HIT, PLACED, choose
 from tools.correspondence.point_transfer import Transfer, transfers
 from tools.rules import ask_specialists as run_rule
 
@@ -43,7 +34,7 @@ SCENE = render(
 
 
 def markers(pixels: Pixels) -> Finding:
-    """What the markers tool itself finds."""
+    """The markers tool's finding."""
     tool = load("tools", "markers")
     backend = tool.backend("classical").make()
     found = backend.run([Request((pixels,), tool.args(kind="point"))])[0]

@@ -17,7 +17,7 @@ from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError, WeightsError
 from hybrid.images import decode
 from hybrid.marks.drawing import draw_marks
-from hybrid.marks.finding import remove_marks
+from hybrid.marks.marks import remove_marks
 from hybrid.marks.marks_json import marks_from
 from hybrid.registry import load
 from hybrid.tool import Evidence, Pixels, Request
@@ -50,7 +50,7 @@ def ask(pixels: Pixels, args: DepthArgs = PAIR) -> Evidence:
 
 
 def markers(pixels: Pixels, labels: tuple[str, ...] = ("A", "B")) -> Finding:
-    """What the markers tool itself finds."""
+    """The markers tool's finding."""
     tool = load("tools", "markers")
     card = tool.backend("classical")
     backend = card.make()

@@ -59,7 +59,7 @@ def check_case(tool: str) -> list[tuple[str, CheckCase]]:
 
 
 def missed(tool: str, backend: Any, only: str = "") -> list[str]:
-    """What is wrong with the answers to the questions whose names hold some words."""
+    """Errors in the answers to the questions whose names hold some words."""
     args = load("tools", tool).args
     asked = [one for name, one in check_case(tool) if only in name]
     answers = [one.wrong(backend.run([Request(one.images, args.model_validate(one.args))])[0]) for one in asked]
@@ -127,7 +127,7 @@ def test_a_mask_that_lies_elsewhere_fails(warp: Warp):
 
 
 def signs(number: int, across: float = 0.0, larger: float = 1.0, about_itself: float = 1.0) -> str | None:
-    """What is wrong with the boxes of the signs of a scene, moved by pixels, scaled with the picture, or grown."""
+    """Errors in the boxes of the signs of a scene, moved by pixels, scaled with the picture, or grown."""
     _, scale, drawn = SCENES[number]
     rows = []
     for box in street(scale, drawn)[1]:
@@ -250,7 +250,7 @@ def test_a_finder_of_lines_without_training_finds_no_word(rapid: LearnedOcr, see
 
 
 def seen(tool: str, backend: Any) -> list[str]:
-    """What is wrong with the pictures that reach the networks of a backend; at least one is looked at."""
+    """Errors in the pictures that reach the networks of a backend; at least one is checked."""
     found = run_probes(load("tools", tool), backend)
     assert found
     return [str(one.wrong) for one in found if one.wrong is not None]

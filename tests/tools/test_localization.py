@@ -18,7 +18,7 @@ from tools.localization import TOOL, BoxFit, Candidate, DetectedFit, Localizatio
 
 
 def markers(pixels: np.ndarray) -> Finding:
-    """What the markers tool itself finds."""
+    """The markers tool's finding."""
     tool = load("tools", "markers")
     card = tool.backend("classical")
     backend = card.make()

@@ -16,8 +16,9 @@ from bench.marked_scenes import FONTS, RING_COLORS, background, boxed_scene, mar
 from hybrid.errors import ToolError
 from hybrid.images import decode
 from hybrid.marks.drawing import LABELS, LabelledBox, MarkStyle, draw_marks
-from hybrid.marks.finding import BoxMark, Marks, PointMark, find_marks, remove_marks, scale_marks
+from hybrid.marks.finding import find_marks
 from hybrid.marks.letters import BANK_FONTS, read_labels
+from hybrid.marks.marks import BoxMark, Marks, PointMark, remove_marks, scale_marks
 from hybrid.marks.marks_json import marks_data, marks_from
 from hybrid.marks.rings import color_name
 from hybrid.registry import load

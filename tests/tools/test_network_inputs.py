@@ -1,4 +1,4 @@
-"""What reaches each network: the tensor that the checkpoint's own processor makes of the picture, prompts to scale.
+"""Inputs of each network: the tensor that the checkpoint's own processor makes of the picture, prompts to scale.
 
 Pictures have three channels of their own levels, so that swapped channels, a mean or deviation left out and an inverted
 picture change the tensor by far more than what is allowed.

@@ -1,4 +1,4 @@
-"""What a model is told of the arguments is what a tool takes: calls made from the schema as sent and nothing else.
+"""Schemas sent to a model match the arguments that a tool takes: calls are made from the schema and nothing else.
 
 Bounds are read out of the descriptions, as a model has to. What no schema of one argument says is in `CROSS_FIELD`.
 """
@@ -81,7 +81,7 @@ def objects(node: Mapping[str, Any]) -> st.SearchStrategy[Any]:
 
 
 def values(node: Mapping[str, Any]) -> st.SearchStrategy[Any]:
-    """What fits the schema of one argument."""
+    """Values that fit the schema of one argument."""
     if "enum" in node:
         return st.sampled_from(node["enum"])
     if node["type"] in ("number", "integer"):
@@ -160,7 +160,7 @@ def places(node: Mapping[str, Any], path: tuple[str | int, ...] = ()) -> Iterato
 
 
 def wrong(node: Mapping[str, Any]) -> list[Any]:
-    """What the schema of one argument, with its words, does not allow."""
+    """Values that the schema of one argument, with its words, does not allow."""
     limits, out = bounds(node), [[[{}]]]
     if "enum" in node:
         out.append("something else")

@@ -43,7 +43,7 @@ def ask(pixels: Pixels, args: ReflectanceArgs, markers: Finding | None = None) -
 
 
 def marked(pixels: Pixels) -> Finding:
-    """What the markers tool itself finds."""
+    """The markers tool's finding."""
     tool = load("tools", "markers")
     card = tool.backend("classical")
     found = card.make().run([Request((pixels,), tool.args(labels=("A", "B"), kind="point"))])[0]

@@ -1,4 +1,4 @@
-"""What reaches a network: every mistake with a picture's colours is found and named; scaling and padding are none."""
+"""Checks of inputs: every mistake with a picture's colours is found and named; scaling and padding are none."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -170,7 +170,7 @@ def torch_is_full() -> None:
 
 
 class OutOfMemoryError(RuntimeError):
-    """What torch raises when a GPU is full; known by this name."""
+    """The error that torch raises when a GPU is full; known by this name."""
 
 
 def test_a_pass_that_fails_half_way_does_not_end_the_watch() -> None:

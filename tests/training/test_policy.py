@@ -1,4 +1,4 @@
-"""What is taught: the wording picks a call, numbers are copied, a finding's text decides the answer."""
+"""The policy: the wording picks a call, numbers are copied, a finding's text decides the answer."""
 
 import re
 

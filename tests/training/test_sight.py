@@ -1,4 +1,4 @@
-"""What the embedded model is taught to say of a picture is true of it: held to the facts of the generators."""
+"""Descriptions that the embedded model learns are true of their pictures: held to the facts of the generators."""
 
 import io
 

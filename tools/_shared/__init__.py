@@ -1,1 +1,1 @@
-"""What two or more tools use: arguments, checkpoints, batches, drawing, matching, features."""
+"""Helpers that two or more tools share: arguments, checkpoints, batches, drawing, matching, features."""

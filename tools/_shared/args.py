@@ -1,4 +1,4 @@
-"""Points and boxes as a model writes them, and what a tool makes of them.
+"""Points and boxes as a model writes them, and their resolution to places in the image.
 
 A point is given by its pixels, or by the letter that is drawn beside
 it: `read_points` looks the letter up in what the markers tool found. What is
@@ -15,7 +15,7 @@ from typing import Literal, Self, get_args
 from pydantic import Field, model_validator
 
 from hybrid.errors import ToolError
-from hybrid.marks.finding import PointMark
+from hybrid.marks.marks import PointMark
 from hybrid.marks.marks_json import Label, marks_from
 from hybrid.tool import Args
 from hybrid.tool.args import UNTOLD
@@ -73,7 +73,7 @@ class RegionArg(BoxArg):
 
 @dataclass(frozen=True)
 class Spot:
-    """A point to read, in pixels of the original image; `confidence` 0..1 that it is where it is said to be."""
+    """A point to read, in pixels of the original image; `confidence`, 0..1, that its place is right."""
 
     label: str | None
     x: float
@@ -112,7 +112,7 @@ def read_boxes(tool: str, boxes: Sequence[BoxArg], size: tuple[int, int]) -> lis
     Raises:
         ToolError: a box lies outside of the image.
     """
-    found = []
+    cut = []
     for number, box in enumerate(boxes, 1):
         if box.x0 >= size[1] or box.y0 >= size[0]:
             raise ToolError(
@@ -120,8 +120,8 @@ def read_boxes(tool: str, boxes: Sequence[BoxArg], size: tuple[int, int]) -> lis
                 f"{size[1]} x {size[0]} px",
                 Fault.BAD_ARGUMENTS,
             )
-        found.append(Box(box.x0, box.y0, min(box.x1, float(size[1])), min(box.y1, float(size[0]))))
-    return found
+        cut.append(Box(box.x0, box.y0, min(box.x1, float(size[1])), min(box.y1, float(size[0]))))
+    return cut
 
 
 def _given(tool: str, number: int, point: PointArg, marks: Sequence[PointMark], size: tuple[int, int]) -> Spot:

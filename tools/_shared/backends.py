@@ -1,4 +1,4 @@
-"""What the backends of tools are built on: one loads nothing, the other loads a network once.
+"""Base classes of the tools' backends: one loads nothing, the other loads a network once.
 
 `class Cues(WeightFree[DepthArgs])` writes `answer`; `class Network(Learned[DepthArgs, Prepared, Output, DepthModel])`
 writes the three stages and passes its name, version, loader and default weights to `Learned.__init__`.
@@ -38,12 +38,12 @@ class WeightFree(ABC, Generic[A]):
         del device, weights
 
     def run(self, requests: Sequence[Request[A]]) -> list[Evidence]:
-        """One evidence a request, in order. Raises `ToolError` as `answer`."""
+        """Return one evidence per request, in order. Raises `ToolError` as `answer`."""
         return [self.answer(request) for request in requests]
 
     @abstractmethod
     def answer(self, request: Request[A]) -> Evidence:
-        """The evidence of one request. Raises `ToolError` when it cannot be answered."""
+        """Return the evidence of one request. Raises `ToolError` when it cannot be answered."""
 
 
 class Learned(Stages[A, P, R], Generic[A, P, R, M]):
@@ -63,12 +63,12 @@ class Learned(Stages[A, P, R], Generic[A, P, R, M]):
 
     @property
     def version(self) -> str:
-        """Version of the tool's code, family and content of the checkpoint. Raises `ToolError` before `setup`."""
+        """Version of the tool's code, family and content hash of the checkpoint. Raises `ToolError` before `setup`."""
         return f"{self._code}+{self.model.version}"
 
     @property
     def model(self) -> M:
-        """The network. Raises `ToolError` before `setup`."""
+        """Return the network. Raises `ToolError` before `setup`."""
         if self._model is None:
             raise ToolError(f"{self._tool}: the learned backend was asked before its weights were loaded")
         return self._model
@@ -81,11 +81,11 @@ class Learned(Stages[A, P, R], Generic[A, P, R, M]):
 
     @property
     def networks(self) -> Sequence[Network]:
-        """What `setup` has loaded: checks of weights look into it."""
+        """The networks loaded by `setup`; checks of weights inspect them."""
         return self._networks
 
 
 def check_finite(tool: str, *values: npt.NDArray[np.floating] | float) -> None:
-    """Raises `ToolError`, in the name of `tool`, where what a network returned is not finite."""
+    """Raise `ToolError`, naming `tool`, if the output of a network is not finite."""
     if not all(np.isfinite(one).all() for one in values):
         raise ToolError(f"{tool}: the network returned values that are not finite")

@@ -25,7 +25,7 @@ def by_shape(tensors: Sequence[Any], most: int = MOST_AT_ONCE) -> list[list[int]
 def in_batches(
     tensors: Sequence[Any], run: Callable[[Any, Sequence[int]], Sequence[R]], most: int = MOST_AT_ONCE
 ) -> list[R]:
-    """One result a tensor, in order.
+    """Return one result per tensor, in order.
 
     Args:
         tensors: each (1, ...); those of one shape are run together.
@@ -34,7 +34,7 @@ def in_batches(
     """
     import torch
 
-    found: dict[int, R] = {}
+    results: dict[int, R] = {}
     for members in by_shape(tensors, most):
-        found.update(zip(members, run(torch.cat([tensors[place] for place in members]), members), strict=True))
-    return [found[place] for place in range(len(tensors))]
+        results.update(zip(members, run(torch.cat([tensors[place] for place in members]), members), strict=True))
+    return [results[place] for place in range(len(tensors))]

@@ -1,4 +1,4 @@
-"""Areas of boxes and of what they share: `overlap(Box(0, 0, 2, 2), Box(1, 0, 3, 2))` is a third."""
+"""Areas of boxes and of their intersections: `overlap(Box(0, 0, 2, 2), Box(1, 0, 3, 2))` is a third."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def area(box: Box) -> float:
 
 
 def corners(box: Box | None) -> list[Json] | None:
-    """A box as it stands in `data`: [x0, y0, x1, y1], null for none."""
+    """A box as written in `data`: [x0, y0, x1, y1], or null for none."""
     return None if box is None else [box.x0, box.y0, box.x1, box.y1]

@@ -84,7 +84,7 @@ def load_verified(
 
 
 def find_checkpoint(weights: str, *, download: bool = False) -> Path:
-    """The directory of a checkpoint in transformers' layout. Raises `WeightsError` naming what is absent."""
+    """The directory of a checkpoint in transformers' layout. Raises `WeightsError` naming the absent part."""
     folder = find_weights(weights, download=download)
     if not (folder / "config.json").is_file():
         raise WeightsError(f"weights absent: {weights} has no config.json")
@@ -121,10 +121,10 @@ FLAT_PX = 96
 
 
 def picture_input(processor_class: str, folder: Path, weights: str) -> PictureInput:
-    """What the processor of a checkpoint, read anew from its folder, does to the colours of a picture.
+    """Measure how the processor of a checkpoint, read anew from its folder, maps the colours of a picture.
 
-    It is given a black, a red, a green and a blue picture: whatever is configured (rescaling, mean and standard
-    deviation, channels in another order, grey) is in what it makes of them, and how it resizes or pads is not.
+    It is given a black, a red, a green and a blue picture: its output reflects all that is configured (rescaling, mean
+    and standard deviation, channel order, grey), but not how it resizes or pads.
 
     Raises:
         WeightsError: the processor takes no RGB pictures, or what it makes of them is not finite.
@@ -132,12 +132,12 @@ def picture_input(processor_class: str, folder: Path, weights: str) -> PictureIn
     import numpy as np
     import transformers
 
-    found = getattr(transformers, processor_class).from_pretrained(
+    processor = getattr(transformers, processor_class).from_pretrained(
         folder, local_files_only=True, trust_remote_code=False
     )
-    reader = getattr(found, "image_processor", found)
-    made = [_colour(reader, colour, weights) for colour in PRIMARIES]
-    black, *others = (np.asarray(one, np.float64) for one in made)
+    reader = getattr(processor, "image_processor", processor)
+    answers = [_colour(reader, colour, weights) for colour in PRIMARIES]
+    black, *others = (np.asarray(one, np.float64) for one in answers)
     if not all(np.isfinite(one).all() and one.shape == black.shape for one in (black, *others)):
         raise WeightsError(f"{weights}: its image processor does not give one finite value a channel")
     columns = np.stack([one - black for one in others], axis=1)
@@ -182,7 +182,7 @@ def _load(auto: str, processor: str, folder: Path, weights: str, harmless: Seque
             dtype="float32",
         )
         refuse_unfit(weights, info, harmless)
-        # Left open, a processor with code of its own would be asked for at the terminal.
+        # Left open, a processor with custom code would be asked for at the terminal.
         loader = getattr(transformers, processor)
         return model, loader.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except WeightsError:
@@ -234,9 +234,9 @@ def refuse_unfit(where: str, info: Mapping[str, Any], harmless: Sequence[str] = 
         "unexpected": [key for key in info["unexpected_keys"] if not any(part in key for part in harmless)],
         "unreadable": info.get("error_msgs", ()),
     }
-    found = [f"{len(keys)} {what} ({_first(keys)})" for what, keys in wrong.items() if keys]
-    if found:
-        raise WeightsError(f"{where} does not fit its architecture: tensors {'; '.join(found)}")
+    complaints = [f"{len(keys)} {what} ({_first(keys)})" for what, keys in wrong.items() if keys]
+    if complaints:
+        raise WeightsError(f"{where} does not fit its architecture: tensors {'; '.join(complaints)}")
 
 
 def _first(keys: Iterable[str]) -> str:
@@ -245,5 +245,5 @@ def _first(keys: Iterable[str]) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of what an error says, at most 200 characters; its class where it says nothing."""
+    """The first line of an error's message, at most 200 characters, or the name of its class if it has no message."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:200]

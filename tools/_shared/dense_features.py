@@ -34,7 +34,7 @@ FeatureGrid = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class FeatureMap:
-    """Features (rows, columns, C) of an image of `size` (H, W), of any length; what is read has length one.
+    """Features (rows, columns, C) of an image of `size` (H, W), of any length; those read by `at` have length one.
 
     They are interpolated first and normalised afterwards, as in the evaluation of DIFT (`eval_spair.py` of its authors:
     bilinear upsampling, then `F.normalize`), so that a long feature weighs more between two patches than a short one.

@@ -1,4 +1,4 @@
-"""Reading matches out of EfficientLoFTR as its authors do (Wang et al., CVPR 2024, section 3.3).
+"""Decode the matches of EfficientLoFTR as its authors do (Wang et al., CVPR 2024, section 3.3).
 
 transformers 5.23 has the network, but its own decoding keeps two lists that are not paired (for each cell of image 2
 its cell of image 1, and the other way round), refines windows that do not belong together, and mixes the pairs of a
@@ -33,16 +33,16 @@ def match_pairs(model: Any, pixel_values: torch.Tensor) -> list[PairedPoints]:
     coarse, *residual = model.efficientloftr(pixel_values).feature_maps
     rows, columns = coarse.shape[-2:]
     step = pixel_values.shape[-2] // rows
-    found = []
+    points = []
     for place in range(len(coarse)):
         cells, scores = coarse_matches(coarse[place], config)
         # The windows of all cells are large: one pair at a time, as the network's own code does not decode batches.
-        own = [layer[2 * place : 2 * place + 2] for layer in residual]
-        fine_first, fine_second = model.refinement_layer(coarse[place : place + 1] / config.hidden_size**0.5, own)
+        layers = [layer[2 * place : 2 * place + 2] for layer in residual]
+        fine_first, fine_second = model.refinement_layer(coarse[place : place + 1] / config.hidden_size**0.5, layers)
         first, second = fine_offsets(fine_first[0][cells[:, 0]], fine_second[0][cells[:, 1]], config)
         here, there = (_corner(cells[:, side], columns) * step for side in (0, 1))
-        found.append(PairedPoints(here + first, there + second, scores))
-    return found
+        points.append(PairedPoints(here + first, there + second, scores))
+    return points
 
 
 def coarse_matches(coarse: torch.Tensor, config: Any) -> tuple[torch.Tensor, torch.Tensor]:

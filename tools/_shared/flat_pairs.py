@@ -1,4 +1,4 @@
-"""Pairs of pictures of one flat scene, whose every point is known in both, and what is wrong with their matches.
+"""Pairs of pictures of one flat scene, in which the match of every point is known, and checks of matches against them.
 
 `made = flat_pair(0)`, then `wrong_matches(matches, made)`. They are known answers of tools that match views: a check
 of the answer alone passes matches that are all a few pixels off, or half of them wrong, as robust estimation makes up
@@ -63,7 +63,7 @@ def flat_pair(index: int, seed: int = SEED) -> FlatPair:
 
 
 def wrong_matches(found: object, pair: FlatPair) -> str | None:
-    """What is wrong with `Matches` in pixels of the pictures; None where enough are right, or for anything else."""
+    """Describe the error of `Matches` in pixels of the pictures; None if enough are right, and for any other type."""
     if not isinstance(found, Matches):
         return None
     if len(found) < FEWEST:
@@ -77,7 +77,7 @@ def wrong_matches(found: object, pair: FlatPair) -> str | None:
 
 
 def agreeing(evidence: Evidence) -> str | None:
-    """What is wrong with an evidence of matches between the pictures of a pair: too few of them agree on a mapping."""
+    """Describe the error of a match evidence for a pair, if too few matches agree on one mapping; else None."""
     inliers, matches = number(evidence.data, "inliers"), number(evidence.data, "matches")
     if matches >= FEWEST and inliers >= LEAST_RIGHT * matches:
         return None

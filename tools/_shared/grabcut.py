@@ -22,9 +22,9 @@ def cut(pixels: Pixels, seeds: npt.NDArray[np.uint8]) -> Mask:
         return thing
     # The mixtures start from k-means with random centres.
     cv2.setRNGSeed(0)
-    found = seeds.copy()
+    labels = seeds.copy()
     # A constant region makes a singular mixture: half a grey level of fixed noise is far below any edge.
     noise = np.random.default_rng(0).integers(-1, 2, pixels.shape)
     grainy = np.clip(pixels.astype(np.int16) + noise, 0, 255).astype(np.uint8)
-    cv2.grabCut(grainy, found, (0, 0, 1, 1), np.zeros((1, 65)), np.zeros((1, 65)), ROUNDS, cv2.GC_INIT_WITH_MASK)
-    return np.isin(found, (cv2.GC_FGD, cv2.GC_PR_FGD))
+    cv2.grabCut(grainy, labels, (0, 0, 1, 1), np.zeros((1, 65)), np.zeros((1, 65)), ROUNDS, cv2.GC_INIT_WITH_MASK)
+    return np.isin(labels, (cv2.GC_FGD, cv2.GC_PR_FGD))

@@ -1,6 +1,6 @@
-"""Easy scenes for checks of loaded weights, and what is wrong with an answer about them.
+"""Easy scenes for checks of loaded weights, and checks of an answer about them.
 
-What a check must catch is a sign that is flipped, colours in the wrong order, coordinates that are swapped or a wrong
+A check catches a flipped sign, colours in the wrong order, swapped coordinates or wrong
 normalisation; it measures nothing. Every tool with two sides has checks with both answers, so that a constant answer
 fails, too. `hybrid tools check depth` runs those of one tool, which lie in `tools/depth/checks.py`.
 """
@@ -90,17 +90,17 @@ def box_arg(box: Sequence[float], label: str | None = None) -> dict[str, Json]:
 
 
 def expects(key: str, value: str | int) -> Callable[[Evidence], str | None]:
-    """What says that a field of `data` has another value."""
+    """Return a check that describes the error if a field of `data` has another value."""
 
-    def wrong(found: Evidence) -> str | None:
-        return None if found.data[key] == value else f"{key} is {found.data[key]!r}, expected {value!r}"
+    def wrong(evidence: Evidence) -> str | None:
+        return None if evidence.data[key] == value else f"{key} is {evidence.data[key]!r}, expected {value!r}"
 
     return wrong
 
 
-def rows_of(found: Evidence, key: str) -> list[Mapping[str, Json]]:
+def rows_of(evidence: Evidence, key: str) -> list[Mapping[str, Json]]:
     """The objects in a list of `data`; none where it is no list."""
-    rows = found.data[key]
+    rows = evidence.data[key]
     return [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
 
 

@@ -50,7 +50,7 @@ FEWEST_POINTS = 2
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """What the extractor found in an input of `size` (width, height): points (N, 2), descriptors (N, D)."""
+    """Features extracted from an input of `size` (width, height): points (N, 2), descriptors (N, D)."""
 
     points: torch.Tensor
     descriptors: torch.Tensor
@@ -76,8 +76,8 @@ class LocalFeatures:
             known = ", ".join(DESCRIPTOR_SIZE)
             raise WeightsError(f"{weights}: config.json names the extractor {extractor!r}; known are: {known}")
         self.networks = networks(extractor)
-        own = self.networks.state_dict()
-        derived = {name: own[name] for name in DERIVED if name in own}
+        initial = self.networks.state_dict()
+        derived = {name: initial[name] for name in DERIVED if name in initial}
         put_tensors(self.networks, {**read_tensors(folder, weights), **derived}, weights)
         self.networks.to(device).eval()
         self.version = f"{MODEL_TYPE}@{content_hash(folder)[:12]}"
@@ -86,7 +86,7 @@ class LocalFeatures:
         loaded(Network(f"{weights}: matcher", self.networks["matcher"]))
 
     def prepare(self, pictures: tuple[Pixels, Pixels]) -> tuple[torch.Tensor, torch.Tensor]:
-        """What the extractor takes of each picture (H, W, 3): a tensor (1, 3, h, w) in 0..1."""
+        """The extractor's input for each picture (H, W, 3): a tensor (1, 3, h, w) in 0..1."""
         return _input(pictures[0]), _input(pictures[1])
 
     def match(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
@@ -96,33 +96,35 @@ class LocalFeatures:
     def _match(self, pair: PreparedPair) -> Matches:
         import torch
 
-        found = [self._features(tensor) for tensor in pair.values]
+        features = [self._features(tensor) for tensor in pair.values]
         name = f"{self._extractor}+lightglue"
-        if min(len(one.points) for one in found) < FEWEST_POINTS:
+        if min(len(one.points) for one in features) < FEWEST_POINTS:
             return Matches(np.zeros((0, 2)), np.zeros((0, 2)), np.zeros(0), name)
-        asked = {
+        inputs = {
             f"image{side}": {
                 "keypoints": one.points[None],
                 "descriptors": one.descriptors[None],
                 "image_size": torch.tensor([one.size], dtype=torch.float32, device=self._device),
             }
-            for side, one in enumerate(found)
+            for side, one in enumerate(features)
         }
-        result = self.networks["matcher"](asked)
+        result = self.networks["matcher"](inputs)
         rows = result["matches"][0]
         first, second = (
             _on_picture(one.points[rows[:, side]], one.size, size)
-            for side, (one, size) in enumerate(zip(found, pair.sizes, strict=True))
+            for side, (one, size) in enumerate(zip(features, pair.sizes, strict=True))
         )
         return Matches(first, second, _array(result["scores"][0]), name)
 
     def _features(self, tensor: torch.Tensor) -> Features:
         extractor, values = self.networks["extractor"], tensor.to(self._device)
         if self._extractor == DISK:
-            (found,) = extractor(values, n=MOST_POINTS, pad_if_not_divisible=True)
+            (extracted,) = extractor(values, n=MOST_POINTS, pad_if_not_divisible=True)
         else:
-            (found,) = extractor(values)
-        return Features(found.keypoints.float(), found.descriptors.float(), (values.shape[-1], values.shape[-2]))
+            (extracted,) = extractor(values)
+        return Features(
+            extracted.keypoints.float(), extracted.descriptors.float(), (values.shape[-1], values.shape[-2])
+        )
 
 
 def networks(extractor: str) -> Any:

@@ -76,12 +76,12 @@ class Loftr:
 
     def _match(self, pair: PreparedPair) -> Matches:
         first, second = (values.to(self._device) for values in pair.values)
-        found = self.network({"image0": first, "image1": second})
+        output = self.network({"image0": first, "image1": second})
         points = []
         for name, values, (height, width) in zip(("keypoints0", "keypoints1"), pair.values, pair.sizes, strict=True):
             scale = np.array([width / values.shape[-1], height / values.shape[-2]])
-            points.append(_array(found[name]) * scale - 0.5)
-        return Matches(points[0], points[1], np.clip(_array(found["confidence"]), 0, 1), MODEL_TYPE)
+            points.append(_array(output[name]) * scale - 0.5)
+        return Matches(points[0], points[1], np.clip(_array(output["confidence"]), 0, 1), MODEL_TYPE)
 
 
 def _input(pixels: Pixels) -> torch.Tensor:

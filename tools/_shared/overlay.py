@@ -1,4 +1,4 @@
-"""Draw boxes, masks and points with names over a copy of an image, with a legend that says what is drawn.
+"""Draw boxes, masks and points with names over a copy of an image, with a legend that explains the drawing.
 
 `canvas = Overlay(pixels)`, then `canvas.box(...)`, `canvas.legend("green: ...")`, `canvas.pixels`. Sizes of lines and
 letters follow the image; names are written last, so that no line crosses them, and the legend of a narrow image is
@@ -56,7 +56,7 @@ class Overlay:
 
     @property
     def pixels(self) -> Pixels:
-        """What was drawn so far, with every name and the legend: a new array (H, W, 3)."""
+        """Render the drawing with every name and the legend: a new array (H, W, 3)."""
         rows: list[Row] = []
         out = self._canvas.copy()
         for text, x, y, colour in self._names:
@@ -102,7 +102,7 @@ class Overlay:
             cv2.circle(self._canvas, (round(x), round(y)), radius, ink, cv2.FILLED, cv2.LINE_AA)
 
     def legend(self, text: str) -> None:
-        """Write what is drawn, line by line, into the lower left corner, or the upper one where less is covered."""
+        """Write the legend, line by line, into the lower left corner, or the upper one where less is covered."""
         self._legend = text
 
     @property

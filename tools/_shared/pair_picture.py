@@ -31,7 +31,7 @@ class DrawnPoint:
 
 
 def dot_colours(points: npt.NDArray[np.float64]) -> npt.NDArray[np.uint8]:
-    """RGB colours (N, 3) by the place of points (N, 2) from left to right, blue to red: the same for both pictures."""
+    """RGB colours (N, 3) by the position of points (N, 2) from left to right, blue to red; both pictures use them."""
     if not len(points):
         return np.zeros((0, 3), np.uint8)
     order = np.argsort(np.argsort(points[:, 0], kind="stable"), kind="stable")

@@ -1,4 +1,4 @@
-"""Drawn patterns of equal colours: what tells them apart is their form, at any light, scale and angle.
+"""Drawn patterns with equal colours: only their form distinguishes them, in any light, scale and angle.
 
 `pattern("rings", 160, period=40, angle=0.3)` is a square of 0..1 whose mean and spread are those of every other
 pattern: half of it is dark, half is bright. Known-answer images are made of them (`tools/*/checks.py`).

@@ -18,7 +18,7 @@ Views = tuple[View, View]
 
 @dataclass(frozen=True, eq=False)
 class PreparedPair:
-    """Two views and what a network takes of them, in host memory: its `prepare` says of which shape."""
+    """Two views and the network's input for them, in host memory; its `prepare` documents the shape."""
 
     views: Views
     values: Any
@@ -37,7 +37,7 @@ class PairNetwork(Protocol):
     """Its family and the content of its weights: `efficientloftr@0123456789ab`."""
 
     def prepare(self, pictures: tuple[Pixels, Pixels]) -> Any:
-        """What the network takes of two pictures (H, W, 3)."""
+        """The network's input for two pictures (H, W, 3)."""
         ...
 
     def match(self, pairs: Sequence[PreparedPair]) -> list[Matches]:

@@ -14,7 +14,7 @@ DINO = (
         for registers in ("", "-with-registers")
         for size in ("small", "base", "large", "giant")
     ),
-    # Simeoni et al. 2025 (DINOv3). Its licence allows commercial use under conditions of its own.
+    # Simeoni et al. 2025 (DINOv3). Its own licence allows commercial use under conditions.
     *(
         Provenance(f"facebook/dinov3-{size}-pretrain-lvd1689m", "DINOv3 License", ("LVD-1689M",))
         for size in ("vits16", "vits16plus", "vitb16", "vitl16", "vith16plus", "vit7b16")

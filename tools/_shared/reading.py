@@ -1,4 +1,4 @@
-"""How an image is read: reduced, without its drawn marks, a map at a point of it."""
+"""Preprocess an image: reduce it, remove its drawn marks, read a map at a point of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.errors import ToolError
-from hybrid.marks.finding import remove_marks, scale_marks
+from hybrid.marks.marks import remove_marks, scale_marks
 from hybrid.marks.marks_json import marks_from
 from hybrid.tool import Pixels
 from hybrid.types import Finding
@@ -38,7 +38,7 @@ def unmarked(pixels: Pixels, markers: Sequence[Finding], longest: int) -> Pixels
 
 
 def check_elongation(tool: str, pixels: Pixels, most: float) -> None:
-    """Raises `ToolError`, in the name of `tool`, for an image whose sides are more than `most` : 1."""
+    """Raise `ToolError`, naming `tool`, for an image whose sides are more than `most` : 1."""
     height, width = pixels.shape[:2]
     if max(height, width) > most * min(height, width):
         raise ToolError(f"{tool}: an image of {width} x {height} px is too elongated (at most {most:g} : 1)")

@@ -14,7 +14,7 @@ from dataclasses import replace
 import cv2
 import numpy as np
 
-from hybrid.marks.finding import Marks, PointMark
+from hybrid.marks.marks import Marks, PointMark
 from hybrid.types import Box
 from tools._shared.prepared_pair import Views
 from tools._shared.view_matches import Matches, View, match_views, to_frame

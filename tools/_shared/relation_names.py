@@ -1,4 +1,4 @@
-"""The spatial relations that boxes and depth can tell, by name."""
+"""Names of the spatial relations that boxes and depth can decide."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class TargetHeat:
         self.version = self._checkpoint.version
 
     def prepare(self, pixels: Pixels, words: str) -> SearchInput:
-        """An RGB image (H, W, 3), which the network sees as a square, and what is looked for in it."""
+        """Prepare an RGB image (H, W, 3), which the network sees as a square, and the words to look for."""
         from PIL import Image
 
         inputs = self._checkpoint.processor(images=[Image.fromarray(pixels)], return_tensors="pt")
@@ -70,6 +70,6 @@ class TargetHeat:
 
 
 def probability(tool: str, logits: HeatMap) -> HeatMap:
-    """Probability 0..1 of logits (h, w). Raises `ToolError`, in the name of `tool`: one is not finite."""
+    """Probability 0..1 of logits (h, w). Raises `ToolError`, naming `tool`, if one is not finite."""
     check_finite(tool, logits)
     return np.asarray(1 / (1 + np.exp(-np.clip(logits, -60, 60))), np.float32)

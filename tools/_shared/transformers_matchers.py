@@ -106,10 +106,10 @@ class TransformersMatcher:
 
     def _dense(self, pairs: Sequence[PreparedPair], batch: torch.Tensor, members: Sequence[int]) -> list[Matches]:
         checkpoint = self.checkpoint
-        found = match_pairs(checkpoint.model, batch.to(checkpoint.device))
+        pairings = match_pairs(checkpoint.model, batch.to(checkpoint.device))
         return [
             self._on_pictures(pairs[place], (_array(one.first), _array(one.second)), _array(one.scores), 0.5)
-            for place, one in zip(members, found, strict=True)
+            for place, one in zip(members, pairings, strict=True)
         ]
 
     def _sparse(self, pair: PreparedPair) -> Matches:

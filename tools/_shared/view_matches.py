@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from hybrid.marks.finding import Marks, remove_marks, scale_marks
+from hybrid.marks.marks import Marks, remove_marks, scale_marks
 from hybrid.tool import Pixels
 from tools._shared.reading import shrink
 
@@ -109,10 +109,12 @@ def match_views(first: View, second: View) -> Matches:
     """Matches in pixels of the original pictures; empty where nothing fits."""
     pair = (_grey(first), _grey(second))
     masks = (_mask(first), _mask(second))
-    found = _match(pair, masks, "sift")
-    if len(found) < ENOUGH:
-        found = _joined(found, _match(pair, masks, "orb"))
-    return Matches(first.to_original(found.first), second.to_original(found.second), found.scores, found.matcher)
+    matches = _match(pair, masks, "sift")
+    if len(matches) < ENOUGH:
+        matches = _joined(matches, _match(pair, masks, "orb"))
+    return Matches(
+        first.to_original(matches.first), second.to_original(matches.second), matches.scores, matches.matcher
+    )
 
 
 def _joined(first: Matches, second: Matches) -> Matches:
@@ -157,7 +159,7 @@ def _match(pair: tuple[Grey, Grey], masks: tuple[Grey, Grey], kind: str) -> Matc
         return Matches(np.zeros((0, 2)), np.zeros((0, 2)), np.zeros(0), kind)
     ratio = SIFT_RATIO if kind == "sift" else ORB_RATIO
     near, distances = _two_nearest(descriptors, other_descriptors, kind)
-    # Where even the second nearest is equal, as in a pattern that repeats to the pixel, the nearest says nothing.
+    # Where even the second nearest is equal, as in a pattern that repeats to the pixel, the nearest is no evidence.
     share = np.where(distances[:, 1] < EQUAL[kind], 1.0, distances[:, 0] / np.maximum(distances[:, 1], 1e-9))
     kept = _unique(np.flatnonzero(share < ratio), near, share)
     return Matches(points[kept], other_points[near[kept]], 1 - share[kept], kind)

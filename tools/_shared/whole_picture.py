@@ -26,7 +26,7 @@ def whole_picture(processor: Any, pixels: Pixels, height: int, width: int) -> An
 
 
 def square_side(processor: Any) -> int:
-    """Pixels of the square that a processor gives to its network. Raises `ValueError` where it names none."""
+    """Side, in pixels, of the square that a processor gives to its network. Raises `ValueError` if it names none."""
     size = (getattr(processor, "do_center_crop", False) and processor.crop_size) or processor.size
     side = size.get("height") or size.get("shortest_edge")
     if not side:

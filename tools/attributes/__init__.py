@@ -25,7 +25,7 @@ from tools.attributes.checks import CHECKS
 from tools.attributes.models import Comparison, TextScorer
 
 FITS = 0.5
-"""Score from which a text by itself is said to fit."""
+"""Score from which a single text counts as fitting."""
 MOST_CERTAIN = 0.9
 LISTED = 4
 
@@ -77,7 +77,7 @@ class LearnedAttributes(Learned[AttributesArgs, RegionInput, Comparison, TextSco
         return self.model.predict([one.image for one in prepared], [one.texts for one in prepared])
 
     def finish(self, request: Request[AttributesArgs], prepared: RegionInput, output: Comparison) -> Evidence:
-        """Which text fits best. Raises `ToolError` for values that are not finite."""
+        """Decide which text fits best. Raises `ToolError` for values that are not finite."""
         model, texts, box = self.model, prepared.texts, prepared.box
         scores, cosines = model.scores(output)
         evidence = judge(texts, scores, cosines, compares=model.compares, basis="a network of images and texts")
@@ -94,7 +94,7 @@ class LearnedAttributes(Learned[AttributesArgs, RegionInput, Comparison, TextSco
 def judge(
     texts: Sequence[str], scores: Sequence[float], cosines: Sequence[float], *, compares: bool, basis: str
 ) -> Evidence:
-    """What scores 0..1 and cosines -1..1 of some texts say; `compares`: the scores are shares among the texts.
+    """Build the evidence from scores 0..1 and cosines -1..1; with `compares` the scores are shares among the texts.
 
     Returns:
         Evidence with data `{"scores": [{"text", "score_0_1", "cosine", "fits": bool or null}], "best": int,
@@ -114,9 +114,9 @@ def judge(
 
 
 def confidence(scores: Sequence[float]) -> float:
-    """Probability, 0..1, that the first text fits best (one text: that it fits or does not): by argument.
+    """Probability, 0..1, that the first text fits best (with one text, that its verdict is right): by argument.
 
-    Between texts it is the best score's share of the two best; sigmoid scores are calibrated by their training, but
+    on whole images and captions, so confidence never exceeds `MOST_CERTAIN`.
     on whole images and captions, so nothing above `MOST_CERTAIN` is said.
     """
     ordered = sorted(scores, reverse=True)

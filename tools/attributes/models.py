@@ -61,11 +61,11 @@ class TextScorer:
         """Every image compared with its own texts, in one forward pass for images of one shape."""
         import torch
 
-        loaded, words = self._checkpoint, list(dict.fromkeys(text for own in texts for text in own))
-        read = self._read(words).to(loaded.device)
-        columns = [[words.index(text) for text in own] for own in texts]
+        loaded, words = self._checkpoint, list(dict.fromkeys(text for wanted in texts for text in wanted))
+        read = self._tokenized(words).to(loaded.device)
+        columns = [[words.index(text) for text in wanted] for wanted in texts]
 
-        found: dict[int, Comparison] = {}
+        comparisons: dict[int, Comparison] = {}
         for members in by_shape([image["pixel_values"] for image in images]):
             batch = {name: torch.cat([images[at][name] for at in members]).to(loaded.device) for name in images[0]}
             with torch.inference_mode():
@@ -73,10 +73,10 @@ class TextScorer:
                 cosines = _floats(_unit(outputs.image_embeds) @ _unit(outputs.text_embeds).T)
             logits = _floats(outputs.logits_per_image)
             for row, at in enumerate(members):
-                found[at] = Comparison(logits[row, columns[at]], cosines[row, columns[at]])
-        return [found[place] for place in range(len(images))]
+                comparisons[at] = Comparison(logits[row, columns[at]], cosines[row, columns[at]])
+        return [comparisons[place] for place in range(len(images))]
 
-    def _read(self, texts: Sequence[str]) -> Any:
+    def _tokenized(self, texts: Sequence[str]) -> Any:
         # SigLIP was trained on lower-case texts of a fixed length, CLIP on any.
         return self._checkpoint.processor(
             text=list(texts) if self.compares else [text.lower() for text in texts],
@@ -86,16 +86,16 @@ class TextScorer:
             return_tensors="pt",
         )
 
-    def scores(self, found: Comparison) -> tuple[list[float], list[float]]:
+    def scores(self, comparison: Comparison) -> tuple[list[float], list[float]]:
         """Scores 0..1 of the texts (shares where the family compares) and their cosines -1..1 with the image.
 
         Raises:
             ToolError: a value is not finite.
         """
-        check_finite("attributes", found.logits, found.cosines)
-        shifted = np.exp(found.logits - found.logits.max())
-        shares = shifted / shifted.sum() if self.compares else 1 / (1 + np.exp(-np.clip(found.logits, -60, 60)))
-        return [float(share) for share in shares], [float(np.clip(cosine, -1, 1)) for cosine in found.cosines]
+        check_finite("attributes", comparison.logits, comparison.cosines)
+        shifted = np.exp(comparison.logits - comparison.logits.max())
+        shares = shifted / shifted.sum() if self.compares else 1 / (1 + np.exp(-np.clip(comparison.logits, -60, 60)))
+        return [float(share) for share in shares], [float(np.clip(cosine, -1, 1)) for cosine in comparison.cosines]
 
 
 def _unit(vectors: Any) -> Any:

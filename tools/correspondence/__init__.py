@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from pydantic import Field
 
-from hybrid.marks.finding import Marks
+from hybrid.marks.marks import Marks
 from hybrid.marks.marks_json import Label, marks_from
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Request, Tool
 from hybrid.types import Finding, Json
@@ -30,34 +29,12 @@ from tools._shared.provenance import MATCHERS
 from tools._shared.reflection import match_either_hand
 from tools._shared.view_matches import Matches, View, view_of
 from tools.correspondence.checks import CHECKS
-from tools.correspondence.point_transfer import LOCAL_SHARE, Transfer, descriptor_distances, transfers
+from tools.correspondence.choice import POINT_UNKNOWN, CandidateChoice, choose, distances_px
+from tools.correspondence.point_transfer import descriptor_distances, transfers
+from tools.correspondence.wording import describe, names_of
 from tools.markers import MarkersArgs, locate
 
 REFERENCE: Label = "REF"
-LANDED = 0.02
-"""A transfer hits a candidate within this fraction of image 2's diagonal: by chance under 1 % of the picture does."""
-NEAR = 0.06
-"""A transfer that hits none may still mean the nearest candidate within this fraction of the diagonal."""
-SUPPORTED = 0.7
-"""Share of the matches around the point that a map must explain to overrule how alike the candidates look."""
-LISTED = 4
-
-# Set on warped photographs of the half that is not reported (`bench/warped_pairs.py`): of 456 points by matches of
-# either backend 376 and 384 hits were right of as many, 7 and 9 near misses of as many, 57 of 85 choices by descriptors
-# beside weak matches and 10 of 36 without any.
-SURE_HIT, HIT, MISS, NO_MATCH = 0.98, 0.95, 0.6, 0.3
-POINT_UNKNOWN = 0.1
-"""Confidence where the point of image 1 was not found: less than a guess among four."""
-PLACED = 0.96
-"""Confidence in the place that one homography gives which explains most of the matches around the point."""
-LOCALLY_PLACED = 0.88
-"""Most confidence in the place that an affine map gives: below it, the share of the matches that the map explains."""
-FAR = 40.0
-"""A `Transfer.gap` from which a map is carried on to where no match supports it, as into an empty sky."""
-FAR_PLACE = 0.6
-"""Most confidence in a place beyond `FAR`: right on every flat scene, on those with depth 25 of 49 by a homography."""
-UNSURE_PLACE = 0.5
-"""Confidence in the transferred point below which the words call it unsure."""
 
 
 class CorrespondenceArgs(Args):
@@ -69,20 +46,6 @@ class CorrespondenceArgs(Args):
         max_length=16,
         description="in image 2, else those drawn",
     )
-
-
-@dataclass(frozen=True)
-class CandidateChoice:
-    """The candidate (from 0) or None, what it rests on, the transfer where it rests on one, and the confidence 0..1.
-
-    The confidence is that the candidate is right, or, where there are none to choose from, that the transferred point
-    is within `LANDED` of the true one.
-    """
-
-    best: int | None
-    transfer: Transfer | None
-    method: str
-    confidence: float
 
 
 def reference_of(request: Request[CorrespondenceArgs]) -> Spot | None:
@@ -122,74 +85,6 @@ def views_of(request: Request[CorrespondenceArgs]) -> tuple[View, View]:
     return view_of(request.images[0], kept[0]), view_of(request.images[1], kept[1])
 
 
-def choose(
-    ranked: Sequence[Transfer], likeness: Sequence[float], candidates: Sequence[Spot], diagonal_px: float
-) -> CandidateChoice:
-    """Choose a candidate from transfers (the better first) and descriptor distances, one a candidate.
-
-    The first transfer that hits a candidate decides. Where none does, a well supported one means the nearest candidate
-    or none at all; a weak one is wrong there, and the descriptors at the candidates decide.
-    """
-    if not candidates:
-        first = ranked[0] if ranked else None
-        return CandidateChoice(None, first, first.method if first else "none", place_confidence(first))
-    if len(candidates) == 1:
-        return _only(ranked, candidates[0], diagonal_px)
-    alike = int(np.argmin(likeness)) if np.isfinite(likeness).any() else None
-    hits = [(transfer, nearest) for transfer in ranked for nearest in _hit(transfer, candidates, diagonal_px)]
-    chance = 1 / len(candidates)
-    if hits:
-        transfer, best = hits[0]
-        sure = len(hits) > 1 and hits[1][1] == best and best == alike
-        return CandidateChoice(best, transfer, transfer.method, max(chance, SURE_HIT if sure else HIT))
-    if ranked and ranked[0].support >= SUPPORTED:
-        return _near_miss(ranked[0], candidates, diagonal_px)
-    # The matches around the point mean none of the candidates, and too few of them agree to say that none is right.
-    if alike is None or (not ranked and len(set(likeness)) == 1):
-        return CandidateChoice(None, None, "none", chance)
-    return CandidateChoice(alike, None, "descriptor", max(chance, MISS if ranked else NO_MATCH))
-
-
-def place_confidence(transfer: Transfer | None) -> float:
-    """How sure it is, 0..1, that a transferred point is within `LANDED` of the true one."""
-    if transfer is None:
-        return POINT_UNKNOWN
-    most = FAR_PLACE if transfer.gap >= FAR else 1.0
-    if transfer.method == "homography" and transfer.support >= LOCAL_SHARE:
-        return min(most, PLACED)
-    return min(most, LOCALLY_PLACED, transfer.support)
-
-
-def _near_miss(transfer: Transfer, candidates: Sequence[Spot], diagonal_px: float) -> CandidateChoice:
-    """The nearest candidate of a well supported transfer that hits none, unless it is far off."""
-    distances = distances_px(transfer, candidates)
-    best = int(np.argmin(distances))
-    chance = 1 / len(candidates)
-    if distances[best] > NEAR * diagonal_px:
-        return CandidateChoice(None, transfer, transfer.method, chance)
-    return CandidateChoice(best, transfer, transfer.method, max(chance, MISS))
-
-
-def _only(ranked: Sequence[Transfer], candidate: Spot, diagonal_px: float) -> CandidateChoice:
-    """Whether the one candidate is the point."""
-    hit = next((transfer for transfer in ranked if _hit(transfer, [candidate], diagonal_px)), None)
-    first = hit or (ranked[0] if ranked else None)
-    confidence = 0.5 if hit is None else FAR_PLACE if hit.gap >= FAR else HIT
-    return CandidateChoice(0 if hit else None, first, first.method if first else "none", confidence)
-
-
-def _hit(transfer: Transfer, candidates: Sequence[Spot], diagonal_px: float) -> list[int]:
-    """The candidate that the transferred point hits, or nothing."""
-    distances = distances_px(transfer, candidates)
-    nearest = int(np.argmin(distances))
-    return [nearest] if distances[nearest] <= LANDED * diagonal_px else []
-
-
-def distances_px(transfer: Transfer, candidates: Sequence[Spot]) -> list[float]:
-    """Distance of each candidate to the transferred point, pixels of image 2."""
-    return [float(np.hypot(spot.x - transfer.x, spot.y - transfer.y)) for spot in candidates]
-
-
 def solve(request: Request[CorrespondenceArgs], views: tuple[View, View], matches: Matches) -> Evidence:
     """Transfer the point of one request with the matches of its views (`views_of`).
 
@@ -225,7 +120,8 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[View, View], matche
         "point_px": {"x": point.x, "y": point.y},
         "candidates": rows,
     }
-    text = _describe(choice, candidates, request, matches, confidence)
+    searched = "markers" in request.needs
+    text = describe(choice, candidates, matches, confidence, (height, width), searched=searched)
     return Evidence(text, data, confidence, _pictures(request, point, candidates, choice, matches))
 
 
@@ -262,65 +158,6 @@ def _rows(choice: CandidateChoice, candidates: Sequence[Spot], likeness: Sequenc
     ]
 
 
-def _names(candidates: Sequence[Spot]) -> list[str]:
-    return [spot.label or f"candidate {number}" for number, spot in enumerate(candidates, 1)]
-
-
-BASES = {
-    "homography": "one flat mapping of the whole picture",
-    "local_affine": "the matches nearest to the point",
-    "descriptor": "how alike the surroundings of the points look; no mapping hit a candidate",
-    "none": "nothing: the matches around the point do not agree",
-}
-
-
-def _describe(
-    choice: CandidateChoice,
-    candidates: Sequence[Spot],
-    request: Request[CorrespondenceArgs],
-    matches: Matches,
-    confidence: float,
-) -> str:
-    lines = [_headline(choice, candidates, confidence)]
-    if choice.transfer is not None:
-        lines += _place_lines(choice.transfer, candidates, _size(request, 1), place_confidence(choice.transfer))
-    if not candidates and "markers" in request.needs:
-        lines.append("No points to choose from were found in image 2.")
-    if matches.mirrored:
-        lines.append("Image 2 shows the scene as in a mirror.")
-    inliers = 0 if choice.transfer is None else choice.transfer.inliers
-    lines.append(f"Basis: {BASES[choice.method]}; {len(matches)} matches, {inliers} agree.")
-    return "\n".join(line for line in lines if line)
-
-
-def _headline(choice: CandidateChoice, candidates: Sequence[Spot], confidence: float) -> str:
-    if choice.best is not None:
-        name = _names(candidates)[choice.best]
-        return f"{name} of image 2 is the point of image 1, confidence {confidence:.2f}."
-    if not candidates:
-        return "" if choice.transfer else "Undecided where in image 2 the point of image 1 is."
-    if choice.transfer is not None:
-        return "None of the points of image 2 lies where the point of image 1 goes."
-    return "Undecided which point of image 2 is the point of image 1."
-
-
-def _place_lines(transfer: Transfer, candidates: Sequence[Spot], size: tuple[int, int], sure: float) -> list[str]:
-    """Where the point goes, and how far the candidates nearest to there are from it."""
-    (height, width), (x, y) = size, (transfer.x, transfer.y)
-    inside = "" if 0 <= x < width and 0 <= y < height else ", outside of it"
-    lies = "lies" if sure >= UNSURE_PLACE else "may lie (unsure)"
-    lines = [
-        f"By the matches the point of image 1 {lies} at ({x:.0f}, {y:.0f}) px of image 2 ({width} x {height}){inside}."
-    ]
-    if transfer.gap >= FAR:
-        lines.append("No match near the point supports that.")
-    names, away = _names(candidates), distances_px(transfer, candidates)
-    order = sorted(range(len(candidates)), key=lambda index: away[index])[:LISTED]
-    return lines + (
-        ["Distance from there: " + ", ".join(f"{names[i]} {away[i]:.0f} px" for i in order) + "."] if order else []
-    )
-
-
 def _pictures(
     request: Request[CorrespondenceArgs],
     point: Spot,
@@ -342,7 +179,7 @@ def _pictures(
         DrawnPoint(
             name if away is None else f"{name} {away[number]:.0f} px", spot.x, spot.y, chosen=number == choice.best
         )
-        for number, (name, spot) in enumerate(zip(_names(candidates), candidates, strict=True))
+        for number, (name, spot) in enumerate(zip(names_of(candidates), candidates, strict=True))
     ]
     legend = [dots]
     if transfer is not None:

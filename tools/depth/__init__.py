@@ -63,7 +63,7 @@ class DepthArgs(Args):
 
 @dataclass(frozen=True)
 class Ranking:
-    """Which spot is nearest: its index, None when undecided; against the runner-up: rows apart, confidence 0..1."""
+    """The nearest spot: its index (None if undecided), its row distance to the runner-up, and a confidence 0..1."""
 
     nearest: int | None
     rows_differ: float | None
@@ -118,7 +118,7 @@ def _two_largest(values: Sequence[float]) -> tuple[int, int]:
 
 
 def _discount(confidence: float, first: Spot, second: Spot) -> float:
-    """Confidence in an order of two points that may not be where they are said to be: a misplaced one is a guess."""
+    """Confidence in the order of two points whose places may be wrong: with a misplaced point it is a guess."""
     return 0.5 + (confidence - 0.5) * min(first.confidence, second.confidence)
 
 
@@ -146,7 +146,7 @@ class DepthCues(WeightFree[DepthArgs]):
 
 NO_MAP = "Read from cues at the points: there is no depth map, and what hangs or stands raised misleads them."
 WORDED = {"position": "lies lower in the picture", "contrast": "has more local contrast", "warm": "has warmer colours"}
-"""What a point has that is taken for the nearest, by cue."""
+"""Words for what distinguishes the nearest point, by cue."""
 
 
 def _decisive(ranking: Ranking, cues: Sequence[Mapping[str, float]]) -> str | None:
@@ -160,7 +160,7 @@ def _decisive(ranking: Ranking, cues: Sequence[Mapping[str, float]]) -> str | No
 def _reason(
     ranking: Ranking, cues: Sequence[Mapping[str, float]], spots: Sequence[Spot], height: int
 ) -> tuple[str, ...]:
-    """The line that says what decided; none where nothing was compared."""
+    """The line that names the deciding cue; empty if nothing was compared."""
     if ranking.rows_differ is None:
         return ()
     row = f"rows differ by {ranking.rows_differ:.0f} px"
@@ -204,9 +204,9 @@ class LearnedDepth(Learned[DepthArgs, SpottedImage, DepthValues, DepthModel]):
         """Which point is nearest, and the map. Raises `ToolError` for values that are not finite."""
         return self._evidence(request, prepared.spots, depth_map(output, metric=self.model.metric))
 
-    def _evidence(self, request: Request[DepthArgs], spots: Sequence[Spot], found: DepthMap) -> Evidence:
+    def _evidence(self, request: Request[DepthArgs], spots: Sequence[Spot], depth: DepthMap) -> Evidence:
         size = (request.images[0].shape[0], request.images[0].shape[1])
-        values = [found.at(spot.x, spot.y, size) for spot in spots]
+        values = [depth.at(spot.x, spot.y, size) for spot in spots]
         depths = [value["depth_0_1"] for value in values]
         ranking = rank_by_map(depths, spots)
         order = sorted(range(len(spots)), key=lambda index: -depths[index])
@@ -214,7 +214,7 @@ class LearnedDepth(Learned[DepthArgs, SpottedImage, DepthValues, DepthModel]):
             f"{spot.label or n} {v['depth_m']:.1f} m" for n, (spot, v) in _numbered(spots, values) if "depth_m" in v
         ]
         basis = "Basis: a depth network" + (f"; {', '.join(metres[:LISTED])}" if metres else "") + "."
-        picture = Picture(draw_depth(found.nearness, size, _drawn(spots)))
+        picture = Picture(draw_depth(depth.nearness, size, _drawn(spots)))
         data = {**_data(spots, values, ranking), "cues": {}}
         text = "\n".join((_head(spots, ranking), *_order(spots, order, depths), basis))
         return Evidence(text, data, ranking.confidence, (picture,))
@@ -247,7 +247,7 @@ def _name(spots: Sequence[Spot], index: int) -> str:
 
 
 def _head(spots: Sequence[Spot], ranking: Ranking) -> str:
-    """Which point is nearest, or why none is said to be."""
+    """Names the nearest point, or says why none is chosen."""
     if not spots:
         return "Image 1: no point was given and no mark was found, so nothing is compared."
     if len(spots) == 1:
@@ -288,7 +288,7 @@ PHOTOGRAPHS = (
     *("BDD100K", "Google Landmarks", "ImageNet-22k", "LSUN"),
     *("Objects365", "Open Images", "Places365", "SA-1B", "LVD-142M"),
 )
-"""What both versions of Depth Anything labelled for themselves, and what their encoder DINOv2 had seen."""
+"""Labelled data that both versions of Depth Anything generated themselves, and the data of their encoder DINOv2."""
 
 RENDERED = ("BlendedMVS", "Hypersim", "IRS", "TartanAir", "VKITTI 2")
 MIX_5 = ("ReDWeb", "DIML", "3D Movies", "MegaDepth", "WSVD")

@@ -21,7 +21,7 @@ Step = tuple[Place, Place]
 """A point of a scene where a thing ends, and the unit vector from the thing to what is behind it."""
 
 FLAT_PX = 18
-"""On both sides of a step each side is about equally far for so long."""
+"""Least length, on both sides of a step, over which each side is about equally far."""
 STEPS = 8
 BESIDE_PX, APART_PX = 6.0, 15.0
 """From a step: where a map must have fallen below or risen above the middle of its levels, and where these are read. A
@@ -44,8 +44,8 @@ def _nearer(index: int) -> CheckCase:
     made, facts = _scene(index)
     nearer = made.answer
 
-    def wrong(found: Evidence) -> str | None:
-        values = [number(point, "depth_0_1") for point in rows_of(found, "points")]
+    def wrong(evidence: Evidence) -> str | None:
+        values = [number(point, "depth_0_1") for point in rows_of(evidence, "points")]
         if values[nearer] > values[1 - nearer]:
             return None
         return f"the nearer point has relative depth {values[nearer]:.2f}, the farther one {values[1 - nearer]:.2f}"
@@ -64,8 +64,8 @@ def _edges(index: int, scale: int, beside_px: float) -> CheckCase:
         for away in (-APART_PX * scale, -beside_px, beside_px, APART_PX * scale)
     ]
 
-    def wrong(found: Evidence) -> str | None:
-        read = [number(point, "depth_0_1") for point in rows_of(found, "points")]
+    def wrong(evidence: Evidence) -> str | None:
+        read = [number(point, "depth_0_1") for point in rows_of(evidence, "points")]
         if len(read) != len(places):
             return f"{len(read)} points were read, {len(places)} given"
         values = np.array(read).reshape(-1, 4)
@@ -84,15 +84,15 @@ def _numbered(places: Sequence[Place]) -> list[dict[str, float]]:
 
 def steps(depth_m: npt.NDArray[np.floating]) -> list[Step]:
     """`STEPS` places, spread over a depth map (H, W), where it jumps by at least 1.6 between two flat sides."""
-    found = [((x, y), (side, 0.0)) for y, x, side in _jumps(depth_m)]
-    found += [((x, y), (0.0, side)) for x, y, side in _jumps(depth_m.T)]
-    return [found[place] for place in np.linspace(0, len(found) - 1, STEPS).round().astype(int)]
+    places = [((x, y), (side, 0.0)) for y, x, side in _jumps(depth_m)]
+    places += [((x, y), (0.0, side)) for x, y, side in _jumps(depth_m.T)]
+    return [places[place] for place in np.linspace(0, len(places) - 1, STEPS).round().astype(int)]
 
 
 def _jumps(depth_m: npt.NDArray[np.floating]) -> list[tuple[float, float, float]]:
-    """Row, column between two pixels, and the side (1: to larger columns) where what is behind begins."""
+    """Row, column between two pixels, and the side (1: to larger columns) of the background."""
     rows = range(FLAT_PX, depth_m.shape[0] - FLAT_PX, 8)
-    found = []
+    jumps = []
     for row in rows:
         # Beside the row as well: a point of a corner is no step.
         around = depth_m[row - 6 : row + 7]
@@ -103,8 +103,8 @@ def _jumps(depth_m: npt.NDArray[np.floating]) -> list[tuple[float, float, float]
         for near, far, side in ((first, second, 1.0), (second, first, -1.0)):
             jump = flat[near] & flat[far] & (low[far] > 1.6 * high[near])
             places = np.flatnonzero(jump)
-            found += [(float(row), float(place + FLAT_PX - 0.5), side) for place in places[:1]]
-    return found
+            jumps += [(float(row), float(place + FLAT_PX - 0.5), side) for place in places[:1]]
+    return jumps
 
 
 CHECKS = (

@@ -53,8 +53,8 @@ class CueMaps:
 
     def at(self, x: float, y: float, size: tuple[int, int]) -> dict[str, float]:
         """Each cue at a point of the original image of `size` (H, W); position is exact, not that of a cell."""
-        found = {name: sample(cue, x, y, size) for name, cue in self.cues.items()}
-        return {"position": float(np.clip(y / size[0], 0.0, 1.0))} | found
+        appearance = {name: sample(cue, x, y, size) for name, cue in self.cues.items()}
+        return {"position": float(np.clip(y / size[0], 0.0, 1.0))} | appearance
 
 
 def weights() -> dict[str, float]:

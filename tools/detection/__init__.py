@@ -62,7 +62,7 @@ class LearnedDetection(Learned[DetectionArgs, DetectionInput, DetectionOutput, D
         return self.model.predict(prepared)
 
     def finish(self, request: Request[DetectionArgs], prepared: DetectionInput, output: DetectionOutput) -> Evidence:
-        """What was found. Raises `ToolError` for values that are not finite."""
+        """Return the detections. Raises `ToolError` for values that are not finite."""
         model, pixels = self.model, request.images[0]
         threshold = request.args.threshold or model.family.threshold
         candidates = model.detections(pixels, prepared.names, output, threshold / 2)
@@ -73,7 +73,7 @@ class LearnedDetection(Learned[DetectionArgs, DetectionInput, DetectionOutput, D
 def report(
     pixels: Pixels, names: Sequence[str], candidates: Sequence[Detection], threshold: float, unknown: Sequence[str] = ()
 ) -> Evidence:
-    """What the candidates, best first and down to half the threshold, say of an image (H, W, 3).
+    """Build the evidence of an image (H, W, 3) from candidates, best first and down to half the threshold.
 
     Returns:
         Evidence with data `{"boxes": [{"name", "score_0_1", "box_px": [x0, y0, x1, y1]}], "counts": {name: int},
@@ -108,10 +108,10 @@ def describe(names: Sequence[str], kept: Sequence[Detection], unknown: Sequence[
 def _listed(names: Sequence[str], kept: Sequence[Detection], unknown: Sequence[str], boxes: int) -> str:
     lines = []
     for name in names[:LISTED_NAMES]:
-        found = [one for one in kept if one.name == name]
-        places = "; ".join(f"{_corners(one.box)} ({one.score:.2f})" for one in found[:boxes])
-        more = f"; {len(found) - boxes} more" if boxes and len(found) > boxes else ""
-        lines.append(f"{len(found)} x {name[:40]} in image 1" + (f": {places}{more}" if places else "") + ".")
+        detections = [one for one in kept if one.name == name]
+        places = "; ".join(f"{_corners(one.box)} ({one.score:.2f})" for one in detections[:boxes])
+        more = f"; {len(detections) - boxes} more" if boxes and len(detections) > boxes else ""
+        lines.append(f"{len(detections)} x {name[:40]} in image 1" + (f": {places}{more}" if places else "") + ".")
     rest = [*names[LISTED_NAMES:], *(f"{name} (not among its classes)" for name in unknown)]
     if rest:
         lines.append(f"Also asked for: {', '.join(rest)}"[:160])
@@ -136,7 +136,7 @@ VERSION = "detection-1"
 WEIGHTS = "google/owlv2-base-patch16-ensemble"
 
 ANNOTATED = ("CLIP's image-text pairs", "Objects365", "Visual Genome")
-"""What OWL-ViT was trained on (Minderer et al. 2022, section 4), which labelled OWLv2's images."""
+"""Training data of OWL-ViT (Minderer et al. 2022, section 4), which labelled OWLv2's images."""
 
 PROVENANCES = (
     *(

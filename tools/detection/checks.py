@@ -90,8 +90,8 @@ def _octagon(centre: tuple[float, float], radius: float) -> np.ndarray[tuple[int
 def _signs(scale: float, signs: Sequence[Sign]) -> CheckCase:
     picture, boxes = street(scale, signs)
 
-    def wrong(found: Evidence) -> str | None:
-        seen = [_box(row["box_px"]) for row in rows_of(found, "boxes")]
+    def wrong(evidence: Evidence) -> str | None:
+        seen = [_box(row["box_px"]) for row in rows_of(evidence, "boxes")]
         pairs = [(box, max(seen, key=lambda one: overlap(one, box))) for box in boxes] if seen else []
         pairs = [(box, one) for box, one in pairs if overlap(box, one) >= LEAST_OVERLAP]
         if len(pairs) < LEAST_FOUND * len(boxes):
@@ -121,8 +121,8 @@ def _edges(box: Box) -> tuple[float, float, float, float]:
 def _none() -> CheckCase:
     picture, _ = street(1.0, ())
 
-    def wrong(found: Evidence) -> str | None:
-        seen = rows_of(found, "boxes")
+    def wrong(evidence: Evidence) -> str | None:
+        seen = rows_of(evidence, "boxes")
         return f"{len(seen)} signs were found where there is none" if seen else None
 
     return CheckCase((picture,), {"names": [NAME]}, wrong)

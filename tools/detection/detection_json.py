@@ -42,5 +42,5 @@ def seen_from(data: Mapping[str, Json]) -> list[DetectedThing]:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         raise ToolError(f"detection: the finding's {place} cannot be used: {first['msg']}") from error
-    found = [DetectedThing(one.name, one.score_0_1, Box(*one.box_px)) for one in parsed.boxes]
-    return sorted(found, key=lambda one: -one.score)
+    things = [DetectedThing(one.name, one.score_0_1, Box(*one.box_px)) for one in parsed.boxes]
+    return sorted(things, key=lambda one: -one.score)

@@ -30,7 +30,7 @@ Scores = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Family:
-    """How a model is asked. `pads`: boxes are relative to the square that the image was padded to."""
+    """Properties of a family. `pads`: boxes are relative to the square that the image was padded to."""
 
     kind: Literal["queries", "sentence", "closed"]
     threshold: float
@@ -120,11 +120,11 @@ class Detector:
         """Scores and boxes of every image; one pass for the images of one shape (of one sentence, too, where read)."""
         import torch
 
-        found: dict[int, DetectionOutput] = {}
+        outputs: dict[int, DetectionOutput] = {}
         for members in self._groups(asked):
             with torch.inference_mode():
-                found.update(zip(members, self._pass([asked[place] for place in members]), strict=True))
-        return [found[place] for place in range(len(asked))]
+                outputs.update(zip(members, self._pass([asked[place] for place in members]), strict=True))
+        return [outputs[place] for place in range(len(asked))]
 
     def _groups(self, asked: Sequence[DetectionInput]) -> list[list[int]]:
         """Places of what may share a pass: images of one shape; a sentence is read with its image, so of one, too."""
@@ -137,17 +137,19 @@ class Detector:
             for group in by_shape([asked[place].image["pixel_values"] for place in places], MOST_AT_ONCE)
         ]
 
-    def detections(self, pixels: Pixels, names: Sequence[str], found: DetectionOutput, floor: float) -> list[Detection]:
+    def detections(
+        self, pixels: Pixels, names: Sequence[str], output: DetectionOutput, floor: float
+    ) -> list[Detection]:
         """Everything of these names with a score of at least `floor`, best first; each thing once.
 
         Raises:
             ToolError: a score or a box is not finite.
         """
-        check_finite("detection", found.scores, found.boxes)
-        return gather(names, found.scores, found.boxes, floor, self._frame(pixels))
+        check_finite("detection", output.scores, output.boxes)
+        return gather(names, output.scores, output.boxes, floor, self._frame(pixels))
 
     def _frame(self, pixels: Pixels) -> tuple[float, float, int, int]:
-        """What a box of 0..1 is multiplied with (x, y), and the width and height it is cut at."""
+        """The factors (x, y) that scale a box of 0..1 to pixels, and the width and height at which it is clipped."""
         height, width = pixels.shape[:2]
         side = max(height, width)
         return (side, side, width, height) if self.family.pads else (width, height, width, height)
@@ -157,16 +159,16 @@ class Detector:
 
         loaded = self._checkpoint
         inputs = {name: torch.cat([one.image[name] for one in group]).to(loaded.device) for name in group[0].image}
-        read = {} if self.family.kind == "closed" else self._read(group).to(loaded.device)
+        read = {} if self.family.kind == "closed" else self._tokenized(group).to(loaded.device)
         outputs = loaded.model(**inputs, **read)
         scores, boxes = torch.sigmoid(outputs.logits), _floats(outputs.pred_boxes)
         rows = []
         for place, one in enumerate(group):
-            found = self._of_names(scores[place], one.names, read)
-            rows.append(DetectionOutput(_floats(found), boxes[place]))
+            named = self._scores_of_names(scores[place], one.names, read)
+            rows.append(DetectionOutput(_floats(named), boxes[place]))
         return rows
 
-    def _read(self, group: Sequence[DetectionInput]) -> Any:
+    def _tokenized(self, group: Sequence[DetectionInput]) -> Any:
         """The names as the text model reads them."""
         loaded = self._checkpoint
         if self.family.kind == "sentence":
@@ -184,7 +186,7 @@ class Detector:
             text=queries, padding="max_length", truncation=True, max_length=longest, return_tensors="pt"
         )
 
-    def _of_names(self, every: Any, names: Sequence[str], read: Any) -> Any:
+    def _scores_of_names(self, every: Any, names: Sequence[str], read: Any) -> Any:
         """Scores (Q, names) from what the network gives for one image."""
         import torch
 
@@ -230,7 +232,7 @@ def gather(
     `frame`: pixels that 1 stands for in x and in y, and the width and height at which boxes are cut.
     """
     across, down, width, height = frame
-    found = []
+    detections = []
     for row, (x, y, w, h) in zip(scores, boxes, strict=True):
         best = int(np.argmax(row))
         if row[best] < floor:
@@ -238,8 +240,8 @@ def gather(
         x0, x1 = (float(np.clip(edge * across, 0, width)) for edge in (x - w / 2, x + w / 2))
         y0, y1 = (float(np.clip(edge * down, 0, height)) for edge in (y - h / 2, y + h / 2))
         if x1 - x0 >= 1 and y1 - y0 >= 1:
-            found.append(Detection(names[best], float(row[best]), Box(x0, y0, x1, y1)))
-    return distinct(sorted(found, key=lambda detection: -detection.score))
+            detections.append(Detection(names[best], float(row[best]), Box(x0, y0, x1, y1)))
+    return distinct(sorted(detections, key=lambda detection: -detection.score))
 
 
 def distinct(detections: Sequence[Detection]) -> list[Detection]:

@@ -44,7 +44,7 @@ SAID = (
     ("Exponent of the spectrum", ".2f", "spectrum_slope"),
     ("Power above 0.25 cycles/px", ".1%", "high_share_0_1"),
 )
-"""What the text tells of each image, how, and its name in `data`."""
+"""For each image's statistic: its label in the text, its format, and its name in `data`."""
 UNDECIDED_BETWEEN: Mapping[str, Json] = {"synthetic": None, "photograph": None, "photograph_confidence_0_1": None}
 
 
@@ -92,11 +92,11 @@ def _named(one: NoiseStatistics) -> dict[str, float]:
 def _say(words: str, unit: str, values: Sequence[float], span: tuple[float, float]) -> str:
     """A statistic of each image beside its range, and which of them leave it."""
     low, high = span
-    told = []
+    numbers = []
     for number, value in enumerate(values, 1):
         where = " (below)" if value < low else " (above)" if value > high else ""
-        told.append(f"{number}: {value:{unit}}{where}")
-    return f"{words} [{low:{unit}} to {high:{unit}}], image {', '.join(told)}."
+        numbers.append(f"{number}: {value:{unit}}{where}")
+    return f"{words} [{low:{unit}} to {high:{unit}}], image {', '.join(numbers)}."
 
 
 class LearnedForensics(Learned[ForensicsArgs, Any, Logits, SyntheticDetector]):
@@ -118,19 +118,19 @@ class LearnedForensics(Learned[ForensicsArgs, Any, Logits, SyntheticDetector]):
         return np.split(logits, ends[:-1])
 
     def finish(self, request: Request[ForensicsArgs], prepared: Any, output: Logits) -> Evidence:
-        """Which image is synthetic. Raises `ToolError` for values that are not finite."""
-        found = scores(output)
-        evidence = judge(found, "a network trained to tell them apart")
+        """Decide which image is synthetic. Raises `ToolError` for values that are not finite."""
+        synthetic = scores(output)
+        evidence = judge(synthetic, "a network trained to tell them apart")
         pictures = []
         for number, pixels in enumerate(request.images):
             canvas = Overlay(pixels)
-            canvas.legend(f"score synthetic {found[number]:.2f} (0-1)")
+            canvas.legend(f"score synthetic {synthetic[number]:.2f} (0-1)")
             pictures.append(Picture(canvas.pixels, of=number))
         return Evidence(evidence.text, evidence.data, evidence.confidence, tuple(pictures))
 
 
 def judge(scores: Sequence[float], basis: str) -> Evidence:
-    """What detector scores 0..1 say, one an image.
+    """Build the evidence from detector scores 0..1, one per image.
 
     Returns:
         Evidence with data `{"synthetic": index from 0 or null, "photograph": index from 0 or null,

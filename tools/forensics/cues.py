@@ -17,7 +17,7 @@ import numpy.typing as npt
 from hybrid.tool import Pixels
 
 WINDOW_PX = 512
-"""The middle of the image is read at its own resolution: scaling would change what is measured."""
+"""The middle of the image is read at its own resolution: scaling would change the statistics."""
 LEAST_PX = 32
 
 Spectrum = npt.NDArray[np.float64]
@@ -60,7 +60,7 @@ def measure(pixels: Pixels) -> NoiseStatistics:
 
 
 def residual_picture(pixels: Pixels) -> Pixels:
-    """The residual of an image, grey 128 where there is none, eight times enlarged in contrast; the input's size."""
+    """The residual of an image, grey 128 where it is zero, eight times enlarged in contrast; the input's size."""
     grey = np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), np.uint8)
     residual = grey.astype(np.float64) - cv2.medianBlur(grey, 3).astype(np.float64)
     shown = np.clip(128 + 8 * residual, 0, 255).astype(np.uint8)

@@ -35,7 +35,7 @@ MOST_ELONGATED = 50.0
 
 @dataclass(frozen=True)
 class Plan:
-    """What a configuration asks for: timm's name of the backbone, its input, and the prefix of its tensors."""
+    """The configured architecture: timm's name of the backbone, its input, and the prefix of its tensors."""
 
     architecture: str
     side: int
@@ -85,7 +85,7 @@ def scores(logits: npt.NDArray[np.float64]) -> list[float]:
 
 
 def read_plan(folder: Path, weights: str) -> Plan:
-    """What config.json says. Raises `WeightsError` naming the field that is absent or wrong."""
+    """Parse config.json. Raises `WeightsError` naming the field that is absent or wrong."""
     try:
         config = json.loads((folder / "config.json").read_text("utf-8"))
         if "architecture" in config:

@@ -32,7 +32,7 @@ SeamLine = npt.NDArray[np.float32]
 """One line of pixels along a seam, shape (N, 3), L*a*b* with L* in 0..100."""
 
 SMALLEST_PX = 8
-"""Shortest seam that is compared: below it a correlation of lines says nothing."""
+"""Shortest seam that is compared: below it a correlation of lines is meaningless."""
 LARGEST_TRIM = 0.05
 """A candidate may be cut on each side by this fraction of its own size (and at least by 4 px) and is still placed."""
 DARK = 16
@@ -41,7 +41,7 @@ DARK_FRACTION = 0.98
 MARGIN_SCALE = 0.06
 """Margin at which a unanimous vote removes 63 % of the doubt: set on generated puzzles (`bench/jigsaw.py`)."""
 SPLIT_VOTE = 0.75
-"""What is left of the confidence gain when one of the three costs prefers another candidate."""
+"""Factor on the confidence gain if one of the three costs prefers another candidate."""
 DECIDED = 0.8
 """Confidence from which the vote stands without a second opinion: it is above 0.97 on all 75 val items, cut or not."""
 
@@ -233,9 +233,9 @@ class SecondOpinion(Learned[JigsawArgs, PuzzleInput, list[FeatureGrid], DenseFea
         return PuzzleInput(puzzle, tuple(model.prepare(compose(images[0], piece, at)) for piece, at, _ in asked))
 
     def compute(self, prepared: Sequence[PuzzleInput]) -> list[list[FeatureGrid]]:
-        """The features of every picture of each undecided puzzle; all share passes, whoever asked."""
-        found = iter(self.model.predict([whole for one in prepared for whole in one.wholes]))
-        return [[next(found) for _ in one.wholes] for one in prepared]
+        """The features of every picture of each undecided puzzle; all requests share passes."""
+        features = iter(self.model.predict([whole for one in prepared for whole in one.wholes]))
+        return [[next(features) for _ in one.wholes] for one in prepared]
 
     def finish(self, request: Request[JigsawArgs], prepared: PuzzleInput, output: list[FeatureGrid]) -> Evidence:
         """As `report`, with `"by"`, "seams" or "features", and the `"cosine"` of each candidate, null where not asked.
@@ -248,9 +248,9 @@ class SecondOpinion(Learned[JigsawArgs, PuzzleInput, list[FeatureGrid], DenseFea
         if maps:
             places = [at for _, at, _ in prepared.puzzle.fitted]
             opinion = decide_by_features([affinity(one, at.x, at.y) for one, at in zip(maps, places, strict=True)])
-        found = report(request.images, prepared.puzzle, opinion)
+        evidence = report(request.images, prepared.puzzle, opinion)
         by = "features" if opinion is not None and opinion.best is not None else "seams"
-        return replace(found, data={**found.data, "by": by, "cosine": list(opinion.cosines) if opinion else None})
+        return replace(evidence, data={**evidence.data, "by": by, "cosine": list(opinion.cosines) if opinion else None})
 
 
 def fit_pieces(images: Sequence[Pixels], trim_px: int = 0) -> list[tuple[Pixels, Place, SeamCosts]]:
@@ -278,12 +278,12 @@ def vote(images: Sequence[Pixels], trim_px: int = 0) -> Puzzle:
 
 
 def solve(images: Sequence[Pixels], trim_px: int = 0) -> Evidence:
-    """What the seams alone choose, as evidence: see `report`. Raises `ToolError` as `fit_pieces`."""
+    """Build the evidence from the seams alone, as `report`. Raises `ToolError` as `fit_pieces`."""
     return report(images, vote(images, trim_px))
 
 
 def report(images: Sequence[Pixels], puzzle: Puzzle, opinion: Opinion | None = None) -> Evidence:
-    """What the vote of the seams says, or a second opinion on a vote that is not decided.
+    """Build the evidence from the vote of the seams, or from a second opinion on an undecided vote.
 
     Returns:
         Evidence with data `{"best": int from 0 or null, "candidates": [{"l1_lab", "ncc", "step_ratio"}], "votes": 0..3,

@@ -54,7 +54,7 @@ def _cosine(features: FeatureMap, one: tuple[float, float], two: tuple[float, fl
 
 
 def decide_by_features(cosines: Sequence[float]) -> Opinion:
-    """The candidate of the largest mean cosine, at least two given; its lead says how sure that is."""
+    """The candidate of the largest mean cosine, at least two given; the confidence grows with its lead."""
     ordered = sorted(cosines, reverse=True)
     lead, chance = ordered[0] - ordered[1], 1 / len(cosines)
     if lead < 1e-6:

@@ -16,7 +16,8 @@ import cv2
 import numpy as np
 from pydantic import Field
 
-from hybrid.marks.finding import BoxMark, Marks, PointMark, find_marks, scale_marks
+from hybrid.marks.finding import find_marks
+from hybrid.marks.marks import BoxMark, Marks, PointMark, scale_marks
 from hybrid.marks.marks_json import Label, marks_data
 from hybrid.marks.pairs import CLEAR_LETTER
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Tool
@@ -29,7 +30,7 @@ LONGEST_PX = 1536
 LEAST_PX = 12
 """An image with a shorter side has no room for a ring with its letter, so nothing is looked for."""
 UNSURE = 0.5
-"""Confidence below which a ring or an outline is not drawn or passed on, and not told unless its letter is clear.
+"""Confidence below which a ring or an outline is not drawn or passed on, and not listed unless its letter is clear.
 
 Chance draws rings on every second photograph, without a letter or with one that is not clear; a model or a tool that
 compares points would compare them.
@@ -72,10 +73,10 @@ def locate(pixels: Pixels, args: MarkersArgs) -> Evidence:
         expected mark was found (without expectations: that those found are right; 0 where none was). An image of less
         than 12 px on a side holds no mark.
     """
-    found = find_all(pixels, args)
-    kept = sure(found)
-    overall = confidence(found, args.labels)
-    return Evidence(describe(told(found), args), marks_data(kept), overall, (Picture(overlay(pixels, kept)),))
+    marks = find_all(pixels, args)
+    kept = sure(marks)
+    overall = confidence(marks, args.labels)
+    return Evidence(describe(told(marks), args), marks_data(kept), overall, (Picture(overlay(pixels, kept)),))
 
 
 def find_all(pixels: Pixels, args: MarkersArgs) -> Marks:
@@ -116,7 +117,7 @@ def all_marks(marks: Marks) -> list[PointMark | BoxMark]:
 
 
 def confidence(marks: Marks, labels: Sequence[str]) -> float:
-    """Probability, 0..1, that what was asked for was found: that of the least sure mark, 0 where one is missing."""
+    """Probability, 0..1, that every expected mark was found: that of the least sure mark, 0 if one is missing."""
     named = {mark.label: mark.confidence for mark in all_marks(marks) if mark.label is not None}
     wanted = tuple(labels) or tuple(named)
     return min((named.get(label, 0.0) for label in wanted), default=0.0)
@@ -125,8 +126,8 @@ def confidence(marks: Marks, labels: Sequence[str]) -> float:
 def describe(marks: Marks, args: MarkersArgs) -> str:
     """At most six lines for the model: each mark, its place, and what is unsure or missing."""
     lines = [_say_point(mark) for mark in marks.points] + [_say_box(mark) for mark in marks.boxes]
-    found = {mark.label for mark in all_marks(marks)}
-    missing = [label for label in args.labels if label not in found]
+    named = {mark.label for mark in all_marks(marks)}
+    missing = [label for label in args.labels if label not in named]
     kept = lines[: MOST_LINES - bool(missing)]
     last = [f"Not found in image 1: {', '.join(missing)}."] if missing else []
     while len("\n".join([*kept, *last])) > MOST_CHARACTERS:

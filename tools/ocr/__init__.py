@@ -73,7 +73,7 @@ def _moved(line: TextLine, x: int, y: int) -> TextLine:
 
 
 def report(pixels: Pixels, lines: Sequence[TextLine], basis: str) -> Evidence:
-    """What was read in an image (H, W, 3), lines in reading order.
+    """Build the evidence from the lines of an image (H, W, 3), in reading order.
 
     Returns:
         Evidence with data `{"lines": [{"text", "score_0_1", "box_px": [x0, y0, x1, y1]}], "text": all lines}` and an
@@ -105,13 +105,13 @@ def _describe(lines: Sequence[TextLine], basis: str) -> str:
 
 
 def _listed(lines: Sequence[TextLine], shown: int) -> str:
-    said = [
+    rows = [
         f'{number}. "{line.text[:shown]}" ({line.score:.2f}) at x {line.box.x0:.0f}-{line.box.x1:.0f}, '
         f"y {line.box.y0:.0f}-{line.box.y1:.0f} px"
         for number, line in enumerate(lines[:LISTED], 1)
     ]
     more = f"{len(lines) - LISTED} more: " + " | ".join(line.text for line in lines[LISTED:]) if lines[LISTED:] else ""
-    return "\n".join([*said, *([more[: 2 * shown]] if more else [])])
+    return "\n".join([*rows, *([more[: 2 * shown]] if more else [])])
 
 
 VERSION = "ocr-2"

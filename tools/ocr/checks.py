@@ -29,12 +29,12 @@ def _page(size: tuple[int, int], lines: Sequence[Line], ink: str, height: float)
     canvas = np.full((*size, 3), ground, np.uint8)
     places = [_written(canvas, line, height, letters) for line in lines]
 
-    def wrong(found: Evidence) -> str | None:
-        rows = rows_of(found, "lines")
+    def wrong(evidence: Evidence) -> str | None:
+        rows = rows_of(evidence, "lines")
         for (text, _), place in zip(lines, places, strict=True):
             row = next((one for one in rows if _letters(text) in _letters(str(one["text"]))), None)
             if row is None:
-                return f"{text!r} is not among what it read, {str(found.data['text'])[:60]!r}"
+                return f"{text!r} is not among what it read, {str(evidence.data['text'])[:60]!r}"
             off = np.hypot(*(_middle(row["box_px"]) - place))
             if off > NEAR_PX:
                 return f"the box of {text!r} is {off:.0f} px beside it"

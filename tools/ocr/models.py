@@ -179,13 +179,13 @@ class RapidReader:
         """The lines of an image (H, W, 3), in no order. Raises `ToolError` for one that cannot be read."""
         picture = _reduced(pixels)
         # The package reads arrays as OpenCV does, blue first.
-        found = self._engine(np.ascontiguousarray(picture[:, :, ::-1]), use_det=True)
+        output = self._engine(np.ascontiguousarray(picture[:, :, ::-1]), use_det=True)
         # Where nothing is found the package answers with another class, without texts.
-        if getattr(found, "txts", None) is None or found.boxes is None or found.scores is None:
+        if getattr(output, "txts", None) is None or output.boxes is None or output.scores is None:
             return []
         across, down = pixels.shape[1] / picture.shape[1], pixels.shape[0] / picture.shape[0]
         lines = []
-        for corners, text, score in zip(found.boxes, found.txts, found.scores, strict=True):
+        for corners, text, score in zip(output.boxes, output.txts, output.scores, strict=True):
             box = _scaled(_around(np.asarray(corners, np.float32)), across, down)
             lines.append(TextLine(str(text).strip(), float(score), box))
         return [line for line in lines if line.text]
@@ -212,7 +212,7 @@ class _WatchedSession:
                 after(self, (), None)
 
     def modules(self) -> list[_WatchedSession]:
-        """Itself: what the file holds is not looked into."""
+        """The session itself: the content of the file is not inspected."""
         return [self]
 
     def named_modules(self) -> list[tuple[str, _WatchedSession]]:
@@ -220,35 +220,35 @@ class _WatchedSession:
         return [("", self)]
 
     def named_parameters(self, *, recurse: bool = True) -> list[tuple[str, object]]:
-        """None: they lie in the session."""
+        """Empty: the parameters lie in the session."""
         del recurse
         return []
 
     def register_forward_pre_hook(self, hook: Callable[..., None], *, with_kwargs: bool = False) -> _Handle:
-        """As a torch module, with its arguments by name whatever is asked."""
+        """Register as on a torch module; arguments are always passed by name."""
         del with_kwargs
         return _Handle(self._before, hook)
 
     def register_forward_hook(self, hook: Callable[..., None], *, always_call: bool = False) -> _Handle:
-        """As a torch module, called after a failure, too."""
+        """Register as on a torch module; the hook also runs after a failure."""
         del always_call
         return _Handle(self._after, hook)
 
 
 class _Handle:
-    """Takes a hook away again."""
+    """Removes a hook."""
 
     def __init__(self, hooks: dict[int, Callable[..., None]], hook: Callable[..., None]) -> None:
         self._hooks, self._key = hooks, max(hooks, default=0) + 1
         hooks[self._key] = hook
 
     def remove(self) -> None:
-        """Once or more often."""
+        """Remove the hook; further calls have no effect."""
         self._hooks.pop(self._key, None)
 
 
 Reader = PaddleReader | RapidReader
-"""What reads an image."""
+"""A reader of text lines."""
 
 
 def open_reader(weights: str, device: str) -> Reader:
@@ -287,7 +287,7 @@ def reading_order(lines: list[TextLine]) -> list[TextLine]:
 
 
 def straighten(picture: Pixels, quad: npt.NDArray[np.float32]) -> Pixels | None:
-    """What lies between four corners (4, 2), upper left first and clockwise, as an upright picture.
+    """Rectify the region between four corners (4, 2), given from the upper left clockwise, to an upright picture.
 
     None where a side is shorter than 2 px. Text that runs downwards is turned to run from left to right.
     """

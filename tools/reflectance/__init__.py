@@ -59,13 +59,13 @@ class ReflectanceVerdict:
 
     @property
     def choice(self) -> str:
-        """The likeliest: "first", "second" or "same"."""
+        """The most probable verdict: "first", "second" or "same"."""
         chances = {"first": self.first, "second": self.second, "same": self.same}
         return max(chances, key=lambda name: chances[name])
 
     @property
     def confidence(self) -> float:
-        """Probability of the likeliest."""
+        """Probability of the most probable verdict."""
         return max(self.first, self.second, self.same)
 
 
@@ -137,7 +137,7 @@ def evidence_of(
 
 
 def _discounted(confidence: float, spots: Sequence[Spot]) -> float:
-    """Confidence where a point may not be where it is said to be: a misplaced one leaves a guess among three."""
+    """Confidence if a point may be misplaced: a misplaced one leaves a guess among three."""
     return 1 / 3 + max(0.0, confidence - 1 / 3) * min(spot.confidence for spot in spots)
 
 
@@ -202,7 +202,7 @@ class LearnedAlbedo(Learned[ReflectanceArgs, AlbedoInput, npt.NDArray[np.float32
     def finish(
         self, request: Request[ReflectanceArgs], prepared: AlbedoInput, output: npt.NDArray[np.float32]
     ) -> Evidence:
-        """Which spot is darker by its albedo."""
+        """Decide which spot is darker by its albedo."""
         spots, logs = prepared.spots, np.log(np.maximum(output, 1e-3))
         size = (request.images[0].shape[0], request.images[0].shape[1])
         verdict = None

@@ -1,4 +1,4 @@
-"""Known answers of reflectance: of a dark and a light paint in one light the dark one, whichever comes first.
+"""Known answers of reflectance: of a dark and a light paint in one light the dark one, in either order.
 
 Between narrow stripes an albedo that lies 8 px beside the picture, or at another scale, has them exchanged. The stripes
 are a band on a wall: a picture of nothing but stripes asks whether a tool takes texture for paint, which is another

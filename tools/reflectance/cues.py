@@ -39,12 +39,12 @@ SAME_BRIGHTNESS = 0.25
 SPREAD = 0.07
 """Standard deviation of one paint's chromaticity, in log ratios."""
 CLIPPED = 0.93
-"""Mean linear level from which a channel is taken for overexposed: what is left of the chromaticity counts a tenth."""
+"""Mean linear level from which a channel counts as overexposed: its chromaticity then counts a tenth."""
 QUANTILES = (0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99)
 BINS = np.linspace(-8.0, 0.0, 161)
 """Edges of the bins of log luminance."""
 MOST_SOURCES = 300
-"""A paint is looked for in so many of the largest segments."""
+"""Number of the largest segments in which a paint is looked for."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ class Segments:
         votes[self.area < WHOLE_PX] *= 0.1
         inside = self.brightness[max(0, line - 1) : line + 2, max(0, column - 1) : column + 2].mean()
         gap = (np.log(self.colour @ LUMINANCE) - inside) / SAME_BRIGHTNESS
-        found = np.flatnonzero(votes)
-        return int(found[np.argmax(np.log(votes[found]) - 0.5 * gap[found] ** 2)])
+        candidates = np.flatnonzero(votes)
+        return int(candidates[np.argmax(np.log(votes[candidates]) - 0.5 * gap[candidates] ** 2)])
 
     def _nearest(self, column: int, line: int) -> int:
         rows, columns = np.nonzero(self.labels >= 0)
@@ -141,26 +141,26 @@ def chromaticity(segments: Segments) -> Values:
     return np.stack([logs[:, 0] - logs[:, 1], logs[:, 2] - logs[:, 1]], axis=1)
 
 
-def brightness_of(segments: Segments, of: npt.NDArray[np.int64]) -> Values:
-    """What a point on each of the segments `of` (m) has to be compared by, (m, 1 + quantiles).
+def brightness_of(segments: Segments, ids: npt.NDArray[np.int64]) -> Values:
+    """Features by which a point on each of the segments `ids` (m) is compared, (m, 1 + quantiles).
 
     The log luminance of the segment, then quantiles over all places of its paint. A segment counts by the root of its
     area, and the less the farther its chromaticity lies from the paint's.
     """
     sources = np.argsort(-segments.area, kind="stable")[:MOST_SOURCES]
     chroma = chromaticity(segments)
-    squared = ((chroma[of][:, None, :] - chroma[sources][None, :, :]) ** 2).sum(axis=2)
+    squared = ((chroma[ids][:, None, :] - chroma[sources][None, :, :]) ** 2).sum(axis=2)
     weight = np.exp(-0.5 * np.minimum(squared / SPREAD**2, 50.0))
     weight[:, segments.colour[sources].max(axis=1) > CLIPPED] *= 0.1
     # A segment counts in full for its own paint, added below.
-    weight[sources[None, :] == of[:, None]] = 0.0
+    weight[sources[None, :] == ids[:, None]] = 0.0
     shares = segments.histogram / np.sqrt(segments.area)[:, None]
-    pooled = weight @ shares[sources] + shares[of]
+    pooled = weight @ shares[sources] + shares[ids]
     cumulative = np.cumsum(pooled, axis=1) / pooled.sum(axis=1, keepdims=True)
     middles = (BINS[1:] + BINS[:-1]) / 2
     quantiles = [np.interp(QUANTILES, row, middles) for row in cumulative]
-    own = np.log(segments.colour[of] @ LUMINANCE)
-    return np.hstack([own[:, None], np.array(quantiles)])
+    luminance = np.log(segments.colour[ids] @ LUMINANCE)
+    return np.hstack([luminance[:, None], np.array(quantiles)])
 
 
 def compare(segments: Segments, first: int, second: int) -> PairCues:
@@ -171,9 +171,9 @@ def compare(segments: Segments, first: int, second: int) -> PairCues:
     return PairCues(other - one, np.array([np.log(distance + 0.01), abs(float(other[0] - one[0]))]))
 
 
-def log_reflectance(segments: Segments, of: npt.NDArray[np.int64], weights: Sequence[float]) -> Values:
+def log_reflectance(segments: Segments, ids: npt.NDArray[np.int64], weights: Sequence[float]) -> Values:
     """Log reflectance (m), up to a constant of the picture: the weighted mean of what `brightness_of` gives."""
-    return np.asarray(brightness_of(segments, of) @ np.asarray(weights) / sum(weights), np.float64)
+    return np.asarray(brightness_of(segments, ids) @ np.asarray(weights) / sum(weights), np.float64)
 
 
 def reflectance_map(segments: Segments, weights: Sequence[float]) -> npt.NDArray[np.float32]:

@@ -47,7 +47,7 @@ class IntrinsicModel:
         self._exponent = GAMMA if properties[TARGET]["prediction_space"] == "srgb" else 1.0
         self._device = device
         self.version = f"marigold-iid@{parts.sha256[:12]}"
-        # `load_parts` has said so where the package is absent.
+        # `load_parts` has raised an error if the package is absent.
         diffusers: Any = importlib.import_module("diffusers")
         self._pipeline = diffusers.MarigoldIntrinsicsPipeline(
             unet=parts.unet,
@@ -89,7 +89,7 @@ class IntrinsicModel:
 
 
 def _properties(index: Mapping[str, Any], weights: str) -> dict[str, Any]:
-    """What model_index.json says of the predicted targets. Raises `WeightsError` where albedo is not among them."""
+    """The predicted targets named in model_index.json. Raises `WeightsError` if albedo is not among them."""
     properties = index.get("target_properties") or {}
     names = properties.get("target_names") or []
     if TARGET not in names:

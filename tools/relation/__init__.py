@@ -24,9 +24,9 @@ from tools.detection.detection_json import DetectedThing, ThingName, seen_from
 from tools.relation.box_relations import BY_DEPTH, CERTAIN, holds
 
 UNCLEAR = 0.1
-"""A degree this close to a half does not decide."""
+"""A degree this close to a half is undecided."""
 RIVAL = 0.7
-"""A second thing of a name with this share of the first's score might be the one that was meant."""
+"""A second thing of a name with this share of the first's score might be the one meant."""
 
 
 class RelationArgs(Args):
@@ -53,7 +53,7 @@ class RelationVerdict:
 
 
 def pair_of(args: RelationArgs, seen: Sequence[DetectedThing]) -> tuple[DetectedThing | None, DetectedThing | None]:
-    """The surest subject and the surest reference; two things of one name are the two surest of it."""
+    """The subject and the reference of highest score; two things of one name are the two best of it."""
     subjects = [one for one in seen if one.name == args.subject]
     references = [one for one in seen if one.name == args.reference]
     if args.subject == args.reference:
@@ -82,7 +82,7 @@ def decide(
 def _agreed(
     args: RelationArgs, seen: Sequence[DetectedThing], subject: DetectedThing, reference: DetectedThing, degree: float
 ) -> bool:
-    """Whether every other pair of nearly as sure things says the same."""
+    """Whether every other pair with nearly as high scores gives the same verdict."""
     subjects = [one for one in seen if one.name == args.subject and one.score >= RIVAL * subject.score]
     references = [one for one in seen if one.name == args.reference and one.score >= RIVAL * reference.score]
     degrees = [holds(args.relation, a.box, b.box) for a in subjects for b in references if a != b]
@@ -94,11 +94,13 @@ class BoxRelation(WeightFree[RelationArgs]):
 
     def answer(self, request: Request[RelationArgs]) -> Evidence:
         """The evidence of a request. Raises `ToolError` without a finding of the detection tool."""
-        found = request.needs.get("detection", ())
-        if not found:
+        findings = request.needs.get("detection", ())
+        if not findings:
             raise ToolError("relation: the detection tool was not asked")
         depth = next(iter(request.needs.get("depth", ())), None)
-        verdict = decide(request.args, seen_from(found[0].data), depths_of(depth), depth.confidence if depth else 0.5)
+        verdict = decide(
+            request.args, seen_from(findings[0].data), depths_of(depth), depth.confidence if depth else 0.5
+        )
         return report(request, verdict, "the detection tool")
 
 
@@ -115,7 +117,7 @@ def depths_of(finding: Finding | None) -> tuple[float, float] | None:
 
 
 def report(request: Request[RelationArgs], verdict: RelationVerdict, basis: str) -> Evidence:
-    """What the verdict says of the image.
+    """Build the evidence from the verdict.
 
     Returns:
         Evidence with data `{"holds": bool or null, "degree_0_1": float or null, "subject": {"name", "score_0_1",
@@ -149,14 +151,14 @@ def _describe(args: RelationArgs, verdict: RelationVerdict, basis: str) -> str:
     question = f"the {args.subject[:40]} {args.relation} the {args.reference[:40]}"
     if missing:
         return f"Undecided whether {question}: no {' and no '.join(name[:40] for name in missing)} found in image 1."
-    said = {True: "Yes", False: "No", None: "Undecided"}[verdict.holds]
+    answer = {True: "Yes", False: "No", None: "Undecided"}[verdict.holds]
     degree = "no depth" if verdict.degree is None else f"degree {verdict.degree:.2f} (0 = no, 1 = yes)"
     places = "; ".join(
         f"{one.name[:30]} x {one.box.x0:.0f}-{one.box.x1:.0f}, y {one.box.y0:.0f}-{one.box.y1:.0f} px"
         for one in (verdict.subject, verdict.reference)
         if one is not None
     )
-    return f"{said}: {question} in image 1; {degree}.\n{places}.\nBasis: boxes of {basis}."
+    return f"{answer}: {question} in image 1; {degree}.\n{places}.\nBasis: boxes of {basis}."
 
 
 def _detection_arguments(args: Args) -> Mapping[str, Json] | None:

@@ -1,4 +1,4 @@
-"""Whether a spatial relation holds between two boxes: geometry of the picture plane, and depth for front and behind.
+"""Degree of a spatial relation between two boxes: geometry of the picture plane, and depth for front and behind.
 
 `holds("left of", cat, bed)` is a degree between 0 (no) and 1 (yes). The relations are
 those of VSR (Liu et al. 2023) that boxes can speak of; the edges of each rule are by argument, not fitted.
@@ -19,7 +19,7 @@ Degree = Callable[[Box, Box], float]
 
 
 def holds(relation: RelationName, subject: Box, reference: Box, depths: tuple[float, float] | None = None) -> float:
-    """How far the subject's box is in a relation to the reference's, 0..1; 0.5 says nothing.
+    """Degree, 0..1, to which the subject's box is in a relation to the reference's; 0.5 is undecided.
 
     Args:
         relation: its name.

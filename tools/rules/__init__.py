@@ -1,6 +1,6 @@
-"""What the specialists alone say to a prompt: one rule a route, the rules of each benchmark in a file of its own.
+"""Answers of the specialists alone: one rule per route, the rules of each benchmark in one file.
 
-    testimony = await ask_specialists(prompt, ctx)      # a SpecialistAnswer, or None for an abstention
+    answer = await ask_specialists(prompt, ctx)      # a SpecialistAnswer, or None for an abstention
 
 `ask_specialists` looks up the prompt's route in the `RULES` of the files here, calls the tools of that rule and turns
 their `data` (never their text) into a reply of the prompt's kind. A rule names the tools that it may ask: a run sets up
@@ -31,12 +31,12 @@ __all__ = ["SpecialistAnswer", "ask_specialists", "asks", "claimed", "has_rule",
 @cache
 def rules() -> Mapping[str, Rule]:
     """The rules of all files here, by route. Raises `ValueError` for a route that two files answer differently."""
-    found: dict[str, Rule] = {}
+    by_route: dict[str, Rule] = {}
     for name in names("tools.rules"):
         for route, rule in load("tools.rules", name).items():
-            if found.setdefault(route, rule) is not rule:
+            if by_route.setdefault(route, rule) is not rule:
                 raise ValueError(f"tools/rules/{name}.py: another file has another rule for {route!r}")
-    return found
+    return by_route
 
 
 def has_rule(prompt: Prompt) -> bool:
@@ -50,8 +50,8 @@ def tools_asked(benchmark: str, routes: Collection[str] | None = None) -> frozen
     Those of the rules in the file of its name; of all files where it has none. With `routes` only of the rules for
     these; a route that no rule is for adds nothing.
     """
-    own: Mapping[str, Rule] = load("tools.rules", benchmark) if benchmark in names("tools.rules") else rules()
-    return frozenset(tool for route, rule in own.items() if routes is None or route in routes for tool in rule.tools)
+    asked: Mapping[str, Rule] = load("tools.rules", benchmark) if benchmark in names("tools.rules") else rules()
+    return frozenset(tool for route, rule in asked.items() if routes is None or route in routes for tool in rule.tools)
 
 
 async def ask_specialists(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
@@ -79,10 +79,10 @@ async def ask_specialists(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswe
 
 
 def claimed(specialist_answer: SpecialistAnswer, prompt: Prompt, guess: float) -> AnswerConfidence:
-    """The testimony as a witness before anything real was measured: see `hybrid.solving.trust.claimed_by`.
+    """Confidence of the answer before anything real was measured: see `hybrid.solving.trust.claimed_by`.
 
-    `guess` is what a guess at this prompt is worth, 0..1. An oracle is always right. How sure a tool is of a scanpath
-    says nothing about its score.
+    `guess` is the expected score of a guess at this prompt, 0..1. An oracle is always right. A tool's confidence in a
+    scanpath says nothing about its score.
     """
     if specialist_answer.finding.backend == ORACLE:
         return AnswerConfidence(1.0)
@@ -92,7 +92,7 @@ def claimed(specialist_answer: SpecialistAnswer, prompt: Prompt, guess: float) -
 
 
 class _OracleSpoke(Exception):
-    """A perfect tool was called: what it says needs no rule."""
+    """A perfect tool was called: its answer needs no rule."""
 
     def __init__(self, tool: str, finding: Finding, answer: str) -> None:
         super().__init__(answer)
@@ -102,7 +102,7 @@ class _OracleSpoke(Exception):
 
 
 def _for_rule(rule: Rule, route: str, tool: CallTool) -> CallTool:
-    """A kit's tools as far as a rule names them. An oracle's answer ends the rule: it raises `_OracleSpoke`."""
+    """The context's tools, limited to those of the rule. Raises `_OracleSpoke` with an oracle's answer to end it."""
 
     async def call(name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
         if name not in rule.tools:

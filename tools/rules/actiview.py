@@ -73,7 +73,7 @@ RULES: Mapping[str, Rule] = {"choice": one_of, "continue": goes_on, "view_plan":
 
 @dataclass(frozen=True)
 class WantedParts:
-    """Parts, the tool that chose them, its finding, and the confidence where it is not the finding's own."""
+    """Parts, the tool that chose them, its finding, and the confidence if it differs from the finding's."""
 
     parts: frozenset[int]
     tool: str
@@ -105,16 +105,16 @@ async def _wanted(prompt: Prompt, ctx: SolverContext) -> WantedParts | None:
 
 def _searches(question: str) -> list[tuple[str, dict[str, Json], str]]:
     """Tool, arguments and the key of its boxes, for what a question names."""
-    found: list[tuple[str, dict[str, Json], str]] = []
+    searches: list[tuple[str, dict[str, Json], str]] = []
     if asks_for_text(question):
-        found.append(("ocr", {}, "lines"))
+        searches.append(("ocr", {}, "lines"))
     if things := named_things(question):
-        found.append(("detection", {"names": list(things[:MOST_NAMES])}, "boxes"))
-    return found
+        searches.append(("detection", {"names": list(things[:MOST_NAMES])}, "boxes"))
+    return searches
 
 
 async def _all_seen(prompt: Prompt, ctx: SolverContext) -> tuple[bool, Finding] | None:
-    """Whether every thing that the question names is in the images shown; None where nothing can be looked for."""
+    """Whether every thing that the question names is in the images shown; None if no tool can look for it."""
     question = asked_question(prompt.text)
     missing = set(named_things(question)[:MOST_NAMES]) if question else set()
     if not missing:
@@ -134,21 +134,21 @@ async def _all_seen(prompt: Prompt, ctx: SolverContext) -> tuple[bool, Finding] 
 def _holding(boxes: list[Box], whole: ImageRef, count: int) -> frozenset[int]:
     """The parts, from 1, that hold the middle of a box."""
     columns, rows = GRIDS[count]
-    found = set()
+    parts = set()
     for box in boxes:
         column = int((box.x0 + box.x1) / 2 * columns / whole.image.width)
         row = int((box.y0 + box.y1) / 2 * rows / whole.image.height)
-        found.add(min(column, columns - 1) * rows + min(row, rows - 1) + 1)
-    return frozenset(found)
+        parts.add(min(column, columns - 1) * rows + min(row, rows - 1) + 1)
+    return frozenset(parts)
 
 
 def _shown_parts(prompt: Prompt) -> frozenset[int]:
     """The numbers of the parts whose pictures are shown: each comes after `Part 3 (upper right):`."""
-    found = set()
+    numbers = set()
     for before, part in zip(prompt.parts, prompt.parts[1:], strict=False):
         if isinstance(before, str) and isinstance(part, ImageRef):
-            found |= {int(number) for number in re.findall(r"\bpart (\d+) \([^()]*\):\s*$", before, re.IGNORECASE)}
-    return frozenset(found)
+            numbers |= {int(number) for number in re.findall(r"\bpart (\d+) \([^()]*\):\s*$", before, re.IGNORECASE)}
+    return frozenset(numbers)
 
 
 def _listed(parts: frozenset[int]) -> str:

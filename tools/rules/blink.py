@@ -44,23 +44,23 @@ PHRASES: Final = {phrase: relation for relation, phrases in _WORDED.items() for 
 """How VSR words its relations (Liu et al. 2023), as far as boxes and depth can tell them."""
 
 Reading = Callable[[Finding, Prompt], str | None]
-"""What a finding says, as a pattern that the right choice fits; None where it does not decide."""
+"""Turn a finding into a pattern that matches the right choice; None if it does not decide."""
 
 
 @dataclass(frozen=True)
 class OneCall:
-    """A rule that calls one tool once, on all images, and takes the one choice that fits what it says."""
+    """A rule that calls one tool once, on all images, and takes the one choice that matches its finding."""
 
     tool: str
     reading: Reading
     args: Callable[[Prompt], Mapping[str, Json] | None] = lambda prompt: {}
-    """The tool's arguments; None where the wording of the question does not tell them."""
+    """The tool's arguments; None if the wording of the question does not give them."""
     unread: tuple[str, str] = ("", "")
-    """What the trace says then."""
+    """The note written to the trace for an abstention."""
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The one tool."""
+        """The tool of the rule."""
         return (self.tool,)
 
     async def __call__(self, prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
@@ -74,7 +74,7 @@ class OneCall:
 
 
 def _fitting(prompt: Prompt, tool: str, finding: Finding, pattern: str | None) -> SpecialistAnswer | None:
-    """AskSpecialists for the one choice that the pattern fits; none or several is an abstention."""
+    """The answer with the one choice that the pattern fits; none or several is an abstention."""
     fits = [place for place, choice in enumerate(prompt.choices) if pattern is not None and re.search(pattern, choice)]
     return choose(fits[0], tool, finding, on_card=True) if len(fits) == 1 else None
 
@@ -83,8 +83,8 @@ def letter(key: str = "best") -> Reading:
     """The letter under a key of the finding, as "Point B", "Box B" or "B is closer" name it."""
 
     def reading(finding: Finding, prompt: Prompt) -> str | None:
-        found = finding.data.get(key)
-        return rf"\b{re.escape(found)}\b" if isinstance(found, str) else None
+        label = finding.data.get(key)
+        return rf"\b{re.escape(label)}\b" if isinstance(label, str) else None
 
     return reading
 
@@ -202,22 +202,22 @@ def boxed_thing(text: str) -> str | None:
 
     What LVIS adds in brackets to tell two meanings apart, as in "the tank top (clothing)", is left out.
     """
-    found = re.search(
+    match = re.search(
         r"\b(?:encloses?|locali[sz]es?|surrounds?|fits?|contains?) the (?P<name>[a-z][a-z' -]*?)"
         r"(?: \([a-z -]+\))?(?: (?:more|most|better|best)\b[a-z ]*)?\s*\?",
         text,
         re.IGNORECASE,
     )
-    return found["name"] if found else None
+    return match["name"] if match else None
 
 
 def asked_relation(text: str) -> AskedRelation | None:
     """The relation a yes-no question asks for; None for facing, being part of, or any other wording."""
-    if found := re.search(r"\bdoes the (?P<a>[a-z -]+?) contain the (?P<b>[a-z -]+?)\s*\?", text, re.IGNORECASE):
-        return AskedRelation(found["a"].lower(), "containing", found["b"].lower())
+    if match := re.search(r"\bdoes the (?P<a>[a-z -]+?) contain the (?P<b>[a-z -]+?)\s*\?", text, re.IGNORECASE):
+        return AskedRelation(match["a"].lower(), "containing", match["b"].lower())
     # The longest phrase is tried first: "on top of" before "on".
     for phrase in sorted(PHRASES, key=len, reverse=True):
-        found = re.search(rf"\b(?:is|are) the (?P<a>[a-z -]+?) {phrase} the (?P<b>[a-z -]+?)\s*\?", text, re.IGNORECASE)
-        if found:
-            return AskedRelation(found["a"].lower(), PHRASES[phrase], found["b"].lower())
+        match = re.search(rf"\b(?:is|are) the (?P<a>[a-z -]+?) {phrase} the (?P<b>[a-z -]+?)\s*\?", text, re.IGNORECASE)
+        if match:
+            return AskedRelation(match["a"].lower(), PHRASES[phrase], match["b"].lower())
     return None

@@ -22,9 +22,9 @@ from tools.rules._shared.question_words import ORDINALS
 from tools.rules._shared.specialist_answer import Rule, SpecialistAnswer, asks, choose, say
 
 MOST_BOXES: Final = 26
-"""What the saliency tool ranks in one call."""
+"""Most boxes that the saliency tool ranks in one call."""
 MOST_FIXATIONS: Final = 12
-"""What the scanpath tool predicts in one call."""
+"""Most fixations that the scanpath tool predicts in one call."""
 USUAL_FIXATIONS: Final = 6
 
 COUNT_SURE, RANK_SURE, LONGEST_SURE = 0.35, 0.45, 0.3
@@ -65,8 +65,8 @@ async def order_of_boxes(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer
 @asks("detection", "saliency")
 async def more_salient_name(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
     """Q5: the named thing that stands out most; each is looked for by detection first."""
-    found = await _detected(prompt, ctx, [_bare(choice) for choice in prompt.choices])
-    ranking = None if found is None else await _ranked(prompt, ctx, found)
+    boxes = await _detected(prompt, ctx, [_bare(choice) for choice in prompt.choices])
+    ranking = None if boxes is None else await _ranked(prompt, ctx, boxes)
     return None if ranking is None else choose(ranking.order[0], "saliency", ranking.finding)
 
 
@@ -86,8 +86,8 @@ async def rank_of_name(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer |
     if name is None:
         ctx.rule("no name", "the question names no thing to rank")
         return None
-    found = await _detected(prompt, ctx, [name])
-    return None if found is None else await _rank(prompt, ctx, found[0])
+    boxes = await _detected(prompt, ctx, [name])
+    return None if boxes is None else await _rank(prompt, ctx, boxes[0])
 
 
 @asks("saliency")
@@ -115,7 +115,7 @@ async def longest_fixation(prompt: Prompt, ctx: SolverContext) -> SpecialistAnsw
 
 @asks("scanpath")
 async def scanpath(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
-    """Q9 and Q12: a predicted path of as many fixations as are asked for; Q12 names what is searched for."""
+    """Q9 and Q12: a predicted path of as many fixations as are asked for; Q12 names a target."""
     number = min(prompt.given.fixations or USUAL_FIXATIONS, MOST_FIXATIONS)
     args: dict[str, Json] = {"fixations": max(1, number)}
     if prompt.given.target is not None:
@@ -159,13 +159,13 @@ def rank_in(choice: str) -> int | None:
 
 def ranked_thing(text: str) -> str | None:
     """The thing whose place a question asks for: "Which place has the red car among all objects?" is "red car"."""
-    found = re.search(
+    match = re.search(
         r"\b(?:place|rank|ranking|position)\s+(?:has|of|does|is)\s+(?:the|an?)\s+(?P<name>[a-z][a-z' -]*?)\s+"
         r"(?:among|in|have|take|hold|rank|by)\b",
         text,
         re.IGNORECASE,
     )
-    return found["name"].lower() if found else None
+    return match["name"].lower() if match else None
 
 
 @dataclass(frozen=True)
@@ -177,9 +177,9 @@ class SaliencyRanking:
     finding: Finding
 
     def values(self) -> list[float] | None:
-        """The saliency of each box relative to the most salient one, by place; None where one is not told."""
-        told = [number_of(row, "saliency_0_1") for row in rows_of(self.finding, "objects")]
-        known = [value for value in told if value is not None]
+        """The saliency of each box relative to the most salient one, by place; None if the finding omits one."""
+        saliencies = [number_of(row, "saliency_0_1") for row in rows_of(self.finding, "objects")]
+        known = [value for value in saliencies if value is not None]
         if len(known) != len(self.order):
             return None
         return [known[self.order.index(place)] for place in range(len(known))]

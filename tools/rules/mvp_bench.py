@@ -42,7 +42,7 @@ _GOES_ON: Final = re.compile(
     r"on the (?:[\w-]+ )?(?:screen|monitor|left|right) \w",
     re.IGNORECASE,
 )
-"""How what stands behind a noun still belongs to it: "the man | in black holding a gun"."""
+"""How words behind a noun still belong to it: "the man | in black holding a gun"."""
 
 
 @asks("attributes", "detection")
@@ -75,22 +75,22 @@ def statement_of(question: str) -> tuple[str, str] | None:
     """The statement that a yes-no question asks about, and its denial.
 
     "Is the man sitting on a chair?" gives "the man is sitting on a chair" and "the man is not sitting on a chair". None
-    where it does not start with a form of to be, where it cannot be told how far its subject goes, or where nothing is
-    said of the subject.
+    if the question does not start with a form of to be, if the end of its subject is not clear, or if it says nothing
+    about the subject.
     """
-    found = _ASKED.search(question)
-    if found is None:
+    match = _ASKED.search(question)
+    if match is None:
         return None
-    verb, whole = found["verb"].lower(), " ".join(found["subject"].split())
+    verb, whole = match["verb"].lower(), " ".join(match["subject"].split())
     if whole.lower().startswith("there "):
         rest = whole[len("there ") :]
         return f"there {verb} {rest}", f"there {verb} no {_without_article(rest)}"
     subject = _SUBJECT.match(whole)
     end = subject.end() if subject else _end_of_first(whole)
-    said = "" if end is None else whole[end:].strip()
-    if not said or _GOES_ON.match(said):
+    predicate = "" if end is None else whole[end:].strip()
+    if not predicate or _GOES_ON.match(predicate):
         return None
-    return f"{whole[:end]} {verb} {said}", f"{whole[:end]} {verb} not {said}"
+    return f"{whole[:end]} {verb} {predicate}", f"{whole[:end]} {verb} not {predicate}"
 
 
 def _end_of_first(whole: str) -> int | None:

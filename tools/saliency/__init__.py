@@ -38,15 +38,15 @@ MOST_PARTS = 8
 LISTED = 4
 """How many objects the text describes."""
 MOST_CHARS = 450
-"""Of the text."""
+"""Most characters of the text."""
 FLAT = 0.02
 """Below this spread of grey levels, as a fraction of 255, nothing stands out."""
 CLEAR_RATIO, EQUAL_RATIO = 0.7, 1.0
 """Prominence of the second object over the first: up to the former the order was right in 95 % of the generated
 pictures 0 to 59, at the latter it is a guess."""
 MOST_CERTAIN = 0.6
-"""No confidence exceeds this. Regions that a generated picture makes stand out are ranked better than that, but how
-often people agree on a photograph was never measured, and what is shown is not told apart from a photograph."""
+"""Upper bound of every confidence. Regions that a generated picture makes stand out are ranked better than that, but
+how often people agree on a photograph was never measured, and photographs and generated pictures are not told apart."""
 LONE = 0.55
 """Confidence in a single object, of which there is no second one to compare with."""
 LEGEND = "violet 0, yellow 1: relative saliency\nboxes: rank"
@@ -80,12 +80,12 @@ class Ranked:
     mean: float
 
 
-def rank_boxes(boxes: Sequence[Box], names: Sequence[str], found: Sequence[Region]) -> list[Ranked]:
+def rank_boxes(boxes: Sequence[Box], names: Sequence[str], regions: Sequence[Region]) -> list[Ranked]:
     """Boxes by falling prominence; equal ones keep their order."""
-    order = sorted(range(len(found)), key=lambda place: -found[place].prominence)
-    best = max(found[order[0]].prominence, 1e-9) if order else 1.0
+    order = sorted(range(len(regions)), key=lambda place: -regions[place].prominence)
+    best = max(regions[order[0]].prominence, 1e-9) if order else 1.0
     return [
-        Ranked(rank, names[place], boxes[place], found[place].prominence / best, found[place].mean)
+        Ranked(rank, names[place], boxes[place], regions[place].prominence / best, regions[place].mean)
         for rank, place in enumerate(order, 1)
     ]
 
@@ -102,7 +102,7 @@ def confidence(ranked: Sequence[Ranked]) -> float:
 
 
 def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: SaliencyArgs, basis: str) -> Evidence:
-    """What a map of regions (h, w) in 0..1 says about an image.
+    """Build the evidence of an image from a map of regions (h, w) in 0..1.
 
     Args:
         shown: the image (H, W, 3), for the overlay.
@@ -126,10 +126,10 @@ def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: Salien
         names = [box.label or str(number) for number, box in enumerate(args.boxes, 1)]
         ranked, count = rank_boxes(given, names, [in_box(saliency, box, size) for box in given]), None
     else:
-        found = salient_objects(saliency) if _varied(seen) else []
-        boxes = [_scaled(region.box_0_1, size) for region in found[:MOST_OBJECTS]]
+        regions = salient_objects(saliency) if _varied(seen) else []
+        boxes = [_scaled(region.box_0_1, size) for region in regions[:MOST_OBJECTS]]
         names = [str(number) for number in range(1, len(boxes) + 1)]
-        ranked, count = rank_boxes(boxes, names, found[:MOST_OBJECTS]), len(found)
+        ranked, count = rank_boxes(boxes, names, regions[:MOST_OBJECTS]), len(regions)
     sure = confidence(ranked)
     text = describe(ranked, size, basis, sure, count)
     return Evidence(text, _data(ranked, saliency, size, count), sure, (overlay(shown, saliency, ranked),))
@@ -200,12 +200,12 @@ def describe(ranked: Sequence[Ranked], size: tuple[int, int], basis: str, sure: 
 
 def _order(ranked: Sequence[Ranked], room: int) -> str:
     """All boxes in order; where they take more than `room` characters the first few, and of how many."""
-    told = [f"{item.name} {item.relative:.2f}" for item in ranked]
-    whole = f"Order, with the share of the first's saliency: {', '.join(told)}."
+    words = [f"{item.name} {item.relative:.2f}" for item in ranked]
+    whole = f"Order, with the share of the first's saliency: {', '.join(words)}."
     if len(whole) <= room:
         return whole
     parts = (
-        f"Order, first {shown} of {len(told)}: {', '.join(told[:shown])}." for shown in range(len(told) - 1, 0, -1)
+        f"Order, first {shown} of {len(words)}: {', '.join(words[:shown])}." for shown in range(len(words) - 1, 0, -1)
     )
     return next(part for part in parts if len(part) <= room)
 
@@ -249,7 +249,7 @@ class AttentionSaliency(Learned[SaliencyArgs, tuple[Pixels, PatchInput], Salienc
     def finish(
         self, request: Request[SaliencyArgs], prepared: tuple[Pixels, PatchInput], output: SaliencyMap
     ) -> Evidence:
-        """What the map says. Raises `ToolError` for a box outside of the image or values that are not finite."""
+        """Build the evidence from the map. Raises `ToolError` for a box outside of the image or values not finite."""
         seen, basis = prepared[0], "attention of a network, not trained on people's eyes"
         return evidence_of(request.images[0], seen, _on_grid(seen, contrasted(output)), request.args, basis)
 

@@ -1,8 +1,8 @@
-"""Saliency of whole regions: what is not connected with the border of the image (Zhu, Liang, Wei and Sun, CVPR 2014).
+"""Saliency of whole regions: those not connected with the border of the image (Zhu, Liang, Wei and Sun, CVPR 2014).
 
 `parts = superpixels(pixels)`, then `foreground(parts)` is a map in which a thing of one colour has one value, and
 `over(parts, values)` gives another map the same outlines. Numbers of equations are those of the paper. The weights of
-edges are clipped as in the authors' program; the paper does not tell of it.
+edges are clipped as in the authors' program; the paper does not mention it.
 """
 
 from __future__ import annotations
@@ -167,5 +167,5 @@ def _background(unlike: Matrix, beside: npt.NDArray[np.bool_], border: npt.NDArr
 def _contrast(unlike: Matrix, places: Matrix, background: Vector) -> Vector:
     """Background weighted contrast 0..1 (equation 8)."""
     near = np.exp(-(_distances(places) ** 2) / (2 * PLACE_SIGMA**2))
-    found = (unlike * near) @ background
-    return np.asarray((found - found.min()) / max(float(np.ptp(found)), 1e-9), np.float64)
+    contrast = (unlike * near) @ background
+    return np.asarray((contrast - contrast.min()) / max(float(np.ptp(contrast)), 1e-9), np.float64)

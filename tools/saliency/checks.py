@@ -1,6 +1,6 @@
 """Known answers of saliency: the one thing on a ground draws the eye, whichever of the two is bright or patterned.
 
-Every pair of looks is shown both ways round, once as the thing and once as the ground: who only prefers the brighter,
+Every pair of looks is shown both ways round, once as the thing and once as the ground: a bias to the brighter,
 the redder or the busier is right once of twice. Attention of self-supervised transformers falls on the thing (Caron et
 al. 2021, section 4.2.2; with registers Darcet et al. 2024, figure 1).
 """

@@ -83,8 +83,8 @@ def conspicuity(work: Pixels) -> SaliencyMap:
         kernel = cv2.getGaborKernel((9, 9), 2.2, np.pi * step / 4, 5.0, 1.0, 0.0, cv2.CV_32F)
         response = np.abs(cv2.filter2D(intensity, cv2.CV_32F, np.asarray(kernel - kernel.mean(), np.float32)))
         oriented += promote(_sum(_centre_surround(np.asarray(response, np.float32)), size))
-    found = promote(_sum(_centre_surround(intensity), size)) + promote(_sum(colours, size)) + promote(oriented)
-    return stretch(np.asarray(cv2.GaussianBlur(found, (0, 0), 2), np.float32))
+    combined = promote(_sum(_centre_surround(intensity), size)) + promote(_sum(colours, size)) + promote(oriented)
+    return stretch(np.asarray(cv2.GaussianBlur(combined, (0, 0), 2), np.float32))
 
 
 def promote(values: SaliencyMap) -> SaliencyMap:
@@ -119,13 +119,13 @@ def signature(work: Pixels) -> SaliencyMap:
 
     small = shrink(work, SIGNATURE_PX)
     colours = cv2.cvtColor(small.astype(np.float32) / 255, cv2.COLOR_RGB2LAB)
-    found = np.zeros(small.shape[:2], np.float64)
+    energy = np.zeros(small.shape[:2], np.float64)
     for channel in cv2.split(colours):
         coefficients = dctn(np.asarray(channel, np.float64), norm="ortho")
         # What is zero up to rounding has no sign.
         coefficients[np.abs(coefficients) < 1e-3] = 0
-        found += idctn(np.sign(coefficients), norm="ortho") ** 2
-    return stretch(np.asarray(cv2.GaussianBlur(found, (0, 0), 0.045 * max(found.shape)), np.float32))
+        energy += idctn(np.sign(coefficients), norm="ortho") ** 2
+    return stretch(np.asarray(cv2.GaussianBlur(energy, (0, 0), 0.045 * max(energy.shape)), np.float32))
 
 
 def without_lines(pixels: Pixels, columns: int, rows: int) -> Pixels:

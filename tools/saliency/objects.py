@@ -30,7 +30,7 @@ LEAST_AREA = 0.0006
 LEAST_SHARE = 0.1
 """Least prominence of a thing, as a fraction of the most prominent one's."""
 LEAST_PIECE = 0.2
-"""Smallest piece, as a fraction of what is parted, that is a thing of its own."""
+"""Smallest piece, as a fraction of the parted thing, that is a separate thing."""
 MOST_BOX = 0.7
 """Largest share of the picture that a thing's box takes where a higher threshold makes it smaller: a box of the whole
 picture says nothing."""
@@ -65,9 +65,9 @@ def salient_objects(values: SaliencyMap) -> list[Region]:
         return []
     masks, threshold = _marked(values)
     pieces = [piece for mask in masks for piece in _parted(values, mask, threshold)]
-    found = sorted((_region(piece, values) for piece in pieces), key=lambda region: -region.prominence)
+    regions = sorted((_region(piece, values) for piece in pieces), key=lambda region: -region.prominence)
     kept: list[Region] = []
-    for region in found:
+    for region in regions:
         box = region.box_0_1
         if not any(shared_area(box, other.box_0_1) > WITHIN * area(box) for other in kept):
             kept.append(region)
@@ -126,7 +126,7 @@ def _grown(seeds: list[Mask], mask: Mask) -> list[Mask]:
 
 
 def _connected(marked: npt.NDArray[np.uint8], least: float) -> list[Mask]:
-    """The connected pieces of a mask with at least so many cells."""
+    """The connected pieces of a mask with at least `least` cells."""
     count, labels, facts, _ = cv2.connectedComponentsWithStats(np.ascontiguousarray(marked), connectivity=8)
     return [labels == number for number in range(1, count) if facts[number, cv2.CC_STAT_AREA] >= least]
 

@@ -33,11 +33,11 @@ UNKNOWN_TARGET_CONFIDENCE = 0.1
 FLAT_CONFIDENCE = 0.1
 LONGEST_PX = 1024
 SALIENCY_LEFT = 0.15
-"""What saliency still counts where the target's heat is zero: a search passes salient things that are not it."""
+"""Weight of saliency where the target's heat is zero: a search also passes salient things that are not its target."""
 MOST_CHARS = 450
-"""Of the text."""
+"""Most characters of the text."""
 QUOTED_CHARS = 24
-"""Of a target that the text repeats."""
+"""Most characters of a target that the text repeats."""
 FREE_BASIS = "Basis: contrast, colour and regions that stand out; no recorded eyes."
 LEGEND = "numbers: order; disc area: duration\nviolet 0, yellow 1: relative saliency"
 
@@ -109,10 +109,10 @@ def describe(path: Sequence[Fixation], again: Sequence[Return], size: tuple[int,
         basis,
     ]
     whole = "; ".join(f"{one.number} to {one.to}" for one in again)
-    told = f"Returns to a place: {whole}." if again else "No return to a place."
-    if len("\n".join((*rows, told))) > MOST_CHARS:
-        told = f"Returns: {len(again)}."
-    return "\n".join((*rows[:-1], told, basis))
+    revisits = f"Returns to a place: {whole}." if again else "No return to a place."
+    if len("\n".join((*rows, revisits))) > MOST_CHARS:
+        revisits = f"Returns: {len(again)}."
+    return "\n".join((*rows[:-1], revisits, basis))
 
 
 class FreeViewing(WeightFree[ScanpathArgs]):
@@ -124,10 +124,10 @@ class FreeViewing(WeightFree[ScanpathArgs]):
         values = salience(pixels)
         if args.target is not None:
             basis = f"Where {_quoted(args.target)} is, is not known: this is free viewing, not a search."
-            return self._found(request, values, basis, UNKNOWN_TARGET_CONFIDENCE)
-        return self._found(request, values, FREE_BASIS, FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE)
+            return self._evidence(request, values, basis, UNKNOWN_TARGET_CONFIDENCE)
+        return self._evidence(request, values, FREE_BASIS, FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE)
 
-    def _found(self, request: Request[ScanpathArgs], values: SaliencyMap, basis: str, sure: float) -> Evidence:
+    def _evidence(self, request: Request[ScanpathArgs], values: SaliencyMap, basis: str, sure: float) -> Evidence:
         path = fixate(values, request.args.fixations, request.seed)
         return evidence_of(request.images[0], values, path, basis, sure)
 
@@ -153,8 +153,8 @@ class TargetSearch(Learned[ScanpathArgs, ViewedImage, SaliencyMap | None, Target
 
     def compute(self, prepared: Sequence[ViewedImage]) -> list[SaliencyMap | None]:
         """Logits of the target's place, None for free viewing; one pass for all searches."""
-        found = iter(self.model.predict([one.sought for one in prepared if one.sought is not None]))
-        return [None if one.sought is None else next(found) for one in prepared]
+        heats = iter(self.model.predict([one.sought for one in prepared if one.sought is not None]))
+        return [None if one.sought is None else next(heats) for one in prepared]
 
     def finish(self, request: Request[ScanpathArgs], prepared: ViewedImage, output: SaliencyMap | None) -> Evidence:
         """The path, the same for the same image, arguments and seed. Raises `ToolError` for values not finite."""

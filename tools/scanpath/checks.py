@@ -1,4 +1,4 @@
-"""Known answers of scanpath: of two things the one that is searched for must be looked at first, whichever it is."""
+"""Known answers of scanpath: of two things the one that is searched for must be looked at first, in either role."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tools._shared.known_answers import BALL, CUBE, ball_and_cube, number, rows_
 def _sought(thing: str) -> CheckCase:
     picture, boxes = ball_and_cube()
 
-    def wrong(found: Evidence) -> str | None:
-        for fixation in rows_of(found, "fixations"):
+    def wrong(evidence: Evidence) -> str | None:
+        for fixation in rows_of(evidence, "fixations"):
             x, y = number(fixation, "x_px"), number(fixation, "y_px")
             seen = [name for name, box in boxes.items() if box.x0 <= x < box.x1 and box.y0 <= y < box.y1]
             if seen:

@@ -76,13 +76,13 @@ def fixate(values: SaliencyMap, count: int, seed: int) -> list[Fixation]:
     factor = min(1.0, GRID_PX / max(values.shape))
     size = (max(1, round(values.shape[1] * factor)), max(1, round(values.shape[0] * factor)))
     grid = np.asarray(cv2.resize(values, size, interpolation=cv2.INTER_AREA), np.float64)
-    own = np.clip(grid + _noise(grid.shape, seed), 1e-6, None)
+    viewed = np.clip(grid + _noise(grid.shape, seed), 1e-6, None)
     inhibition, sated = np.zeros_like(grid), np.zeros_like(grid)
     place = ((grid.shape[1] - 1) / 2, (grid.shape[0] - 1) / 2)
     seen: list[tuple[float, float, float]] = []
     for number in range(count):
         if number:
-            place = _winner(own * (1 - inhibition) * np.exp(-sated), place)
+            place = _winner(viewed * (1 - inhibition) * np.exp(-sated), place)
         seen.append((*place, float(grid[int(place[1]), int(place[0])])))
         inhibition = np.maximum(LEAK * inhibition, _disc(grid.shape, place, INHIBITED_DEG))
         sated += SATED * _disc(grid.shape, place, SATED_DEG)
@@ -114,12 +114,12 @@ def returns(path: Sequence[Fixation], size: tuple[int, int]) -> list[Return]:
     """The fixations on an image of `size` (H, W) that come back to within 2 degrees of one before the last one."""
     scale = degrees_per_px(size)
     spots = np.array([(fixation.x * size[1], fixation.y * size[0]) for fixation in path]) * scale
-    found = []
+    repeats = []
     for number in range(2, len(path)):
         away = np.hypot(*(spots[: number - 1] - spots[number]).T)
         if float(away.min()) <= RETURN_DEG:
-            found.append(Return(number + 1, int(away.argmin()) + 1))
-    return found
+            repeats.append(Return(number + 1, int(away.argmin()) + 1))
+    return repeats
 
 
 def degrees_per_px(size: tuple[int, int]) -> float:

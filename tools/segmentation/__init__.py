@@ -36,7 +36,7 @@ CLEAR_CONTRAST = 25.0
 """Contrast in L*a*b* units at which 63 % of the doubt in a weight-free mask is gone; by argument, not measured."""
 WEIGHT_FREE_CERTAIN = 0.6
 CUT_OFF = 0.4
-"""What confidence keeps of a mask whose outline is partly the edge of what was searched; by argument, not measured."""
+"""Confidence factor for a mask whose outline partly follows the edge of the search; by argument, not measured."""
 LEARNED_CERTAIN = 0.9
 
 
@@ -78,13 +78,13 @@ class GrabCut(WeightFree[SegmentationArgs]):
             )
         on, off, box = read_prompt(request)
         pixels = request.images[0]
-        found = cut_out(pixels, box, on, off)
-        clear = 1 - float(np.exp(-contrast(pixels, found.mask) / CLEAR_CONTRAST))
-        sure = WEIGHT_FREE_CERTAIN * clear * (CUT_OFF if found.cut_off else 1.0)
+        cutout = cut_out(pixels, box, on, off)
+        clear = 1 - float(np.exp(-contrast(pixels, cutout.mask) / CLEAR_CONTRAST))
+        sure = WEIGHT_FREE_CERTAIN * clear * (CUT_OFF if cutout.cut_off else 1.0)
         basis = "colour alone (GrabCut)"
-        if found.cut_off:
+        if cutout.cut_off:
             basis += "; it runs along the edge of what was searched, so part of its outline is no edge of a thing"
-        return report(pixels, found.mask, clear, sure, "points" if on else "box", basis)
+        return report(pixels, cutout.mask, clear, sure, "points" if on else "box", basis)
 
 
 class LearnedSegmentation(Learned[SegmentationArgs, Any, MaskOutput, Segmenter]):
@@ -102,7 +102,7 @@ class LearnedSegmentation(Learned[SegmentationArgs, Any, MaskOutput, Segmenter])
         return model.prepare(request.images[0], Prompt(tuple(on), tuple(off), box))
 
     def compute(self, prepared: Sequence[Any]) -> list[MaskOutput]:
-        """What the network gives for each request; images share its passes."""
+        """The network's output for each request; images share its passes."""
         return self.model.predict(prepared)
 
     def finish(self, request: Request[SegmentationArgs], prepared: Any, output: MaskOutput) -> Evidence:
@@ -115,7 +115,7 @@ class LearnedSegmentation(Learned[SegmentationArgs, Any, MaskOutput, Segmenter])
 
 
 def report(pixels: Pixels, mask: Mask, score: float, confidence: float, prompt: str, basis: str) -> Evidence:
-    """What a mask (H, W) says of an image (H, W, 3).
+    """Build the evidence from a mask (H, W) of an image (H, W, 3).
 
     Returns:
         Evidence with data `{"found": bool, "box_px": [x0, y0, x1, y1] or null, "area_px": int, "area_0_1": float,
@@ -150,10 +150,10 @@ def bounds(mask: Mask) -> Box | None:
 
 def outline(mask: Mask) -> list[Json]:
     """The outer line of the largest part as [x, y] in pixels, at most `OUTLINE_POINTS` corners; empty for no mask."""
-    found, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
-    if not found:
+    contours, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
+    if not contours:
         return []
-    largest = max(found, key=cv2.contourArea)
+    largest = max(contours, key=cv2.contourArea)
     tolerance = 0.5
     line = largest
     while len(line) > OUTLINE_POINTS:

@@ -45,14 +45,14 @@ def _shape(scene: int, by: Literal["box", "point"], scale: int = 1) -> CheckCase
         min(height, edges[3] + spare),
     )
 
-    def wrong(found: Evidence) -> str | None:
-        seen = found.data["box_px"]
+    def wrong(evidence: Evidence) -> str | None:
+        seen = evidence.data["box_px"]
         if not isinstance(seen, list):
             return "nothing was found"
         off = [float(str(there)) - here for there, here in zip(seen, edges, strict=True)]
         if max(map(abs, off)) > near:
             return f"an edge of the mask is {max(off, key=abs):.0f} px beside the {thing.name.shape}'s"
-        ratio = number(found.data, "area_px") / whole
+        ratio = number(evidence.data, "area_px") / whole
         return None if abs(ratio - 1) <= AREA_OFF else f"the mask has {ratio:.2f} of the {thing.name.shape}'s area"
 
     middle = ((edges[0] + edges[2]) / 2, (edges[1] + edges[3]) / 2)
@@ -64,8 +64,8 @@ def _named(thing: str) -> CheckCase:
     picture, boxes = ball_and_cube()
     box = boxes[thing]
 
-    def wrong(found: Evidence) -> str | None:
-        outline = found.data["outline_px"]
+    def wrong(evidence: Evidence) -> str | None:
+        outline = evidence.data["outline_px"]
         if not isinstance(outline, list) or not outline:
             return "nothing was found"
         x, y = np.mean(np.array(outline, float), axis=0)

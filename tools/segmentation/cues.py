@@ -59,7 +59,7 @@ Sides = tuple[bool, bool, bool, bool]
 
 @dataclass(frozen=True, eq=False)
 class Cutout:
-    """The mask (H, W) of a thing; `cut_off`: it runs along the edge of what was searched, so its end is not known."""
+    """The mask (H, W) of a thing; `cut_off`: it runs along the edge of the searched area, so its end is not known."""
 
     mask: Mask
     cut_off: bool = False
@@ -128,7 +128,7 @@ class _View:
         self._start = self._things()
 
     def first_search(self) -> Edges:
-        """The box with what starts as the thing, and a little more; else what is near the points."""
+        """The box with the starting pixels of the thing, and a little more; else the surroundings of the points."""
         whole = (0, 0, self.size[1], self.size[0])
         if self._box is not None:
             x0, y0, x1, y1 = _grown(self._box, SLACK, whole)
@@ -185,7 +185,7 @@ class _View:
         return np.isin(parts, np.flatnonzero(areas >= max(1.0, LEAST_SHARE * areas.max())))
 
     def _things(self) -> Mask:
-        """What starts as the thing."""
+        """The pixels from which the mask of the thing starts."""
         if self._on:
             start = _like(self._small, self._on)
             near = np.zeros(self.size, np.uint8)
@@ -256,15 +256,15 @@ def contrast(pixels: Pixels, mask: Mask) -> float:
 
 
 def _like(pixels: Pixels, places: Sequence[tuple[int, int]]) -> Mask:
-    """What is connected to the places through pixels of their colour."""
+    """The pixels connected to the places through pixels of their colour."""
     lab = cv2.cvtColor(cv2.GaussianBlur(pixels, (0, 0), 1.5).astype(np.float32) / 255, cv2.COLOR_RGB2LAB)
-    found = np.zeros(pixels.shape[:2], bool)
+    connected = np.zeros(pixels.shape[:2], bool)
     for x, y in places:
         window = lab[max(0, y - 2) : y + 3, max(0, x - 2) : x + 3].reshape(-1, 3)
         near = np.linalg.norm(lab - np.median(window, axis=0), axis=2) < NEAR_COLOUR
         _, parts = cv2.connectedComponents(near.astype(np.uint8))
-        found |= (parts == parts[y, x]) & near
-    return found
+        connected |= (parts == parts[y, x]) & near
+    return connected
 
 
 def _enlarged(mask: Mask, pixels: Pixels) -> Mask:

@@ -40,7 +40,7 @@ PRESENT = 0.5
 
 @dataclass(frozen=True)
 class Prompt:
-    """What is cut out of an image: points on the thing, points off it and a box, in pixels, or else words."""
+    """A request for a mask: points on the thing, points off it and a box, in pixels, or else words."""
 
     on: tuple[Spot, ...] = ()
     off: tuple[Spot, ...] = ()
@@ -108,7 +108,7 @@ class ByPlace:
         """One pass of the encoder for all images, one of the small decoder for each form of prompt."""
         import torch
 
-        found: dict[int, MaskOutput] = {}
+        outputs: dict[int, MaskOutput] = {}
         for members in by_shape([one.values for one in prepared], MOST_AT_ONCE):
             values = torch.cat([prepared[place].values for place in members]).to(self._checkpoint.device)
             with torch.inference_mode():
@@ -116,11 +116,11 @@ class ByPlace:
                 for rows in _forms([prepared[place] for place in members]):
                     group = [prepared[members[row]] for row in rows]
                     decoded = self._decoded([level[rows] for level in encoded], group)
-                    found.update(zip([members[row] for row in rows], decoded, strict=True))
-        return [found[place] for place in range(len(prepared))]
+                    outputs.update(zip([members[row] for row in rows], decoded, strict=True))
+        return [outputs[place] for place in range(len(prepared))]
 
     def _decoded(self, encoded: Sequence[Any], group: Sequence[PlacedInput]) -> list[MaskOutput]:
-        """The likeliest mask of each image; all prompts are of one form, as padding would change what is found."""
+        """The likeliest mask of each image; all prompts are of one form, as padding would change the masks."""
         import torch
 
         device = self._checkpoint.device
@@ -136,14 +136,14 @@ class ByPlace:
             for row, one in enumerate(group)
         ]
 
-    def mask(self, pixels: Pixels, found: MaskOutput) -> tuple[Mask, float]:
+    def mask(self, pixels: Pixels, output: MaskOutput) -> tuple[Mask, float]:
         """Mask (H, W) of the image (H, W, 3) and its score 0..1. Raises `ToolError` for values that are not finite."""
         import torch
 
-        estimate = np.nan if found.estimate is None else found.estimate
-        check_finite("segmentation", found.logits, estimate)
-        logits = torch.from_numpy(found.logits)[None, None]
-        (masks,) = self._checkpoint.processor.post_process_masks([logits], [found.size])
+        estimate = np.nan if output.estimate is None else output.estimate
+        check_finite("segmentation", output.logits, estimate)
+        logits = torch.from_numpy(output.logits)[None, None]
+        (masks,) = self._checkpoint.processor.post_process_masks([logits], [output.size])
         return _enlarged(np.asarray(masks[0, 0].numpy(), bool), pixels), estimate
 
 
@@ -165,10 +165,10 @@ class ByWords:
         """One pass for all images."""
         return [MaskOutput(logits) for logits in self._model.predict(prepared)]
 
-    def mask(self, pixels: Pixels, found: MaskOutput) -> tuple[Mask, float]:
+    def mask(self, pixels: Pixels, output: MaskOutput) -> tuple[Mask, float]:
         """Mask (H, W) of the image (H, W, 3) and its score 0..1. Raises `ToolError` for values that are not finite."""
         size = (pixels.shape[1], pixels.shape[0])
-        likely = probability("segmentation", found.logits)
+        likely = probability("segmentation", output.logits)
         full = np.asarray(cv2.resize(likely, size, interpolation=cv2.INTER_LINEAR), np.float32)
         mask = full >= PRESENT
         return mask, float(full[mask].mean()) if mask.any() else 0.0

@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import Field
 
 from hybrid.errors import ToolError
-from hybrid.marks.finding import Marks, remove_marks
+from hybrid.marks.marks import Marks, remove_marks
 from hybrid.marks.marks_json import Label, marks_from
 from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
 from hybrid.tool.args import UNTOLD
@@ -70,14 +70,14 @@ def read_spots(request: Request[SemanticArgs]) -> tuple[Spot | None, list[Spot]]
         ToolError: a single candidate is given, or a point that lies outside or whose letter is not drawn.
     """
     first, second = request.images[0].shape, request.images[1].shape
-    found = request.needs.get("markers", ())
+    findings = request.needs.get("markers", ())
     args = request.args
     if len(args.candidates) == 1:
         raise ToolError("semantic_correspondence: 1 candidate; give at least two, or none", Fault.BAD_ARGUMENTS)
     given = (args.point,) if args.point else ()
-    drawn = read_points("semantic_correspondence", given, found[:1], (first[0], first[1]))
+    drawn = read_points("semantic_correspondence", given, findings[:1], (first[0], first[1]))
     named = drawn[:1] if args.point else [spot for spot in drawn if spot.label == REFERENCE]
-    spots = read_points("semantic_correspondence", args.candidates, found[1:2], (second[0], second[1]))
+    spots = read_points("semantic_correspondence", args.candidates, findings[1:2], (second[0], second[1]))
     # Both images are searched for all letters, and a letter that was asked for is easily seen where it is not.
     candidates = [spot for spot in spots if args.candidates or spot.label != REFERENCE]
     return (named[0] if named else None), candidates
@@ -128,9 +128,9 @@ class DenseMatch(Learned[SemanticArgs, SpottedPair, list[FeatureGrid], FeatureMo
         return SpottedPair(reference, tuple(candidates), images)
 
     def compute(self, prepared: Sequence[SpottedPair]) -> list[list[FeatureGrid]]:
-        """The features of the images of each request; images share passes, whoever asked."""
-        found = iter(self.model.predict([image for one in prepared for image in one.images]))
-        return [[next(found) for _ in one.images] for one in prepared]
+        """The features of the images of each request; all requests share passes."""
+        features = iter(self.model.predict([image for one in prepared for image in one.images]))
+        return [[next(features) for _ in one.images] for one in prepared]
 
     def finish(self, request: Request[SemanticArgs], prepared: SpottedPair, output: list[FeatureGrid]) -> Evidence:
         """The candidate most like the reference. Raises `ToolError` for values that are not finite."""
@@ -161,7 +161,7 @@ def _rescaled(features: FeatureMap, pixels: Pixels) -> FeatureMap:
 
 
 def not_seen(seen: SpottedPair) -> Evidence:
-    """What is said where the reference or two candidates were not found: nothing is compared. Data as `report`."""
+    """Build the evidence if the reference or two candidates were not found: nothing is compared. Data as `report`."""
     reference = "no REF" if seen.reference is None else "a reference"
     text = (
         f"Undecided: {reference} in image 1 and {len(seen.candidates)} candidates in image 2 were given or found; a "
@@ -186,7 +186,7 @@ def report(
     match: FeatureMatch,
     similarity: np.ndarray[tuple[int, ...], np.dtype[np.float32]],
 ) -> Evidence:
-    """What a match says.
+    """Build the evidence from a match.
 
     Returns:
         Evidence with data `{"best": label or null, "best_index": int or null, "reference_px": [x, y], "candidates":
@@ -246,7 +246,7 @@ VERSION = "semantic-3"
 WEIGHTS = "facebook/dinov2-base"
 
 STABLE_DIFFUSION = Provenance("stabilityai/stable-diffusion-2-1", "CreativeML Open RAIL++-M", ("LAION-5B",))
-"""What DIFT takes its features from."""
+"""Training data of Stable Diffusion, the source of DIFT's features."""
 
 TOOL = Tool(
     card=Card(

@@ -87,13 +87,13 @@ class DiffusionFeatures:
             latents = (posterior.mean + posterior.std * encoded) * self._vae.config.scaling_factor
             step = torch.tensor(STEP, device=self._device)
             noised = self._scheduler.add_noise(latents, noise, step)
-            found = self._unet(noised, step, encoder_hidden_states=prompt.expand(DRAWS, -1, -1)).sample
-            features = found.mean(dim=0).permute(1, 2, 0).float().cpu().numpy()
+            prediction = self._unet(noised, step, encoder_hidden_states=prompt.expand(DRAWS, -1, -1)).sample
+            features = prediction.mean(dim=0).permute(1, 2, 0).float().cpu().numpy()
         return np.asarray(features, np.float32)
 
 
 FeatureModel = DenseFeatures | DiffusionFeatures
-"""What makes feature maps of images."""
+"""A network that makes feature maps of images."""
 
 
 def feature_model(weights: str, device: str) -> FeatureModel:

@@ -42,7 +42,7 @@ class SimilarityArgs(Args):
 def decide(scores: Sequence[float], ceiling: float) -> tuple[int | None, float]:
     """The place of the highest likeness and the confidence in it; None and a guess when two are equal.
 
-    One alone is closest by itself: nothing is decided and nothing can be sure, which is None and 0.
+    A single image is the closest trivially: nothing is decided, and the result is None and 0.
     """
     if len(scores) == 1:
         return None, 0.0
@@ -135,7 +135,7 @@ class LearnedFeatures(Learned[SimilarityArgs, list[Any], list[Layers], Features]
         return [self.model.prepare(pixels) for pixels in request.images]
 
     def compute(self, prepared: Sequence[list[Any]]) -> list[list[Layers]]:
-        """What the network says of each image; one pass for up to 32 images, whoever asked."""
+        """The network's output for each image; all requests share passes of up to 32 images."""
         rest = iter(self.model.predict([image for images in prepared for image in images]))
         return [[next(rest) for _ in images] for images in prepared]
 

@@ -32,7 +32,7 @@ SCALE_OF: Mapping[str, float] = {"content": 0.6, "layout": 16.0, "style": 1.0}
 
 @dataclass(frozen=True)
 class StatisticsDescription:
-    """What is compared: a colour histogram and directions that sum to 1, grid cells (n, 4) in L*a*b* units, style."""
+    """An image's colour histogram and directions, each summing to 1, grid cells (n, 4) in L*a*b* units, and style."""
 
     colours: Vector
     directions: Vector
@@ -63,8 +63,8 @@ def likeness(first: StatisticsDescription, second: StatisticsDescription) -> dic
         "layout": float(np.linalg.norm(first.cells - second.cells, axis=1).mean()),
         "style": float(np.abs(first.style - second.style).mean()),
     }
-    found = {name: float(np.exp(-distance / SCALE_OF[name])) for name, distance in distances.items()}
-    return {**found, "all": sum(found.values()) / len(found)}
+    likenesses = {name: float(np.exp(-distance / SCALE_OF[name])) for name, distance in distances.items()}
+    return {**likenesses, "all": sum(likenesses.values()) / len(likenesses)}
 
 
 def _style(colours: Vector, strength: Vector) -> Vector:

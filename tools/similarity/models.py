@@ -48,7 +48,7 @@ class FeatureDescription:
 
 @dataclass(frozen=True, eq=False)
 class Layers:
-    """What the network says of an image: the whole (C), the patches (n, C), and those of the style layers."""
+    """The network's output for an image: the whole (C), the patches (n, C), and those of the style layers."""
 
     whole: Array
     patches: Array
@@ -75,7 +75,7 @@ class Features:
         return whole_picture(self._checkpoint.processor, small, self._side, self._side)
 
     def predict(self, images: Sequence[Any]) -> list[Layers]:
-        """What the network says of prepared images; one forward pass for up to 32 of one shape."""
+        """The network's output for prepared images; one forward pass for up to 32 of one shape."""
         return in_batches(images, self._pass)
 
     def _pass(self, batch: Any, _: Sequence[int]) -> list[Layers]:
@@ -121,8 +121,8 @@ def likeness(first: FeatureDescription, second: FeatureDescription) -> dict[str,
         "layout": float((first.patches[:count] * second.patches[:count]).sum(axis=1).mean()),
         "style": float(np.mean([(a * b).sum() for a, b in zip(first.grams, second.grams, strict=True)])),
     }
-    found = {name: min(1.0, max(0.0, value)) for name, value in cosines.items()}
-    return {**found, "all": sum(found.values()) / len(found)}
+    likenesses = {name: min(1.0, max(0.0, value)) for name, value in cosines.items()}
+    return {**likenesses, "all": sum(likenesses.values()) / len(likenesses)}
 
 
 def _host(tensor: Any) -> Array:

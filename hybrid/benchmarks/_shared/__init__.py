@@ -1,1 +1,1 @@
-"""What two or more benchmarks use."""
+"""Helpers that two or more benchmarks share."""

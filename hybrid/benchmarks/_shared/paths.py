@@ -2,8 +2,8 @@
 
     content = read_inside(folder, row.text("image"), row.where)
 
-A data set is somebody else's: a name in it may be absolute, hold `..`, a drive, a URL or a NUL, or be a link out of
-the folder, and a file of it may be a pipe that nobody writes to. Every such name is a `DataError` that says why.
+A data set is not trusted: a name in it may be absolute, hold `..`, a drive, a URL or a NUL, or be a link out of
+the folder, and a file of it may be a pipe without a writer. Every such name is a `DataError` that gives the reason.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def refused(name: str) -> str | None:
-    """Why a name cannot be that of a file in a data set, or None where it can; the disk is not looked at."""
+    """Why a name cannot be that of a file in a data set, or None if it can; the disk is not read."""
     if len(name) > MAX_NAME:
         return f"a name of {len(name):,} characters"
     if any(ord(char) < 32 or 0xD800 <= ord(char) <= 0xDFFF for char in name):
@@ -55,8 +55,8 @@ def located(folder: Path, name: str, below: Sequence[str] = ("",)) -> Path | Non
     """A file that a row names, relative to one of the folders `below`; None where none is there or it is outside."""
     if refused(name) is not None:
         return None
-    found = (inside(folder, folder / base / name) for base in below)
-    return next((path for path in found if path is not None), None)
+    paths = (inside(folder, folder / base / name) for base in below)
+    return next((path for path in paths if path is not None), None)
 
 
 def read_located(folder: Path, name: str, where: str, below: Sequence[str] = ("",)) -> bytes:

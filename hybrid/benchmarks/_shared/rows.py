@@ -1,8 +1,8 @@
 """Rows of tables with checked columns, out of parquet and JSON files: every error names the file, row and column.
 
-What cannot be read costs no more than it must. A page that does not decode costs the cells of its row group, a row that
+Damage costs as little as possible. A page that does not decode costs the cells of its row group, a row that
 cannot be used becomes a `BrokenQuestion`, and so does a file of several that cannot be opened (`lost`): what is missing
-is always named and counted as failed. A row that does not say which task it belongs to is missing from each.
+is always named and counted as failed. A row without a task counts as missing from each task.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ MAX_TEXT = 200_000
 """Characters of one text: far more than any question or answer has."""
 
 _UNREADABLE = (OSError, ValueError, MemoryError, OverflowError, RecursionError)
-"""What damaged tables raise; arrow's own errors are `OSError`, `ValueError`, `MemoryError` or `ArrowException`."""
+"""Exceptions that damaged tables raise; arrow's own are `OSError`, `ValueError`, `MemoryError` or `ArrowException`."""
 
 
 @dataclass(frozen=True)
 class DataRow:
-    """One row; `where` is what an error says about its place, `unread` why a column's cell could not be read."""
+    """One row; `where` names its place in errors, `unread` gives by column why a cell could not be read."""
 
     values: Mapping[str, Any]
     where: str
     unread: Mapping[str, str] = field(default_factory=dict)
 
     def cell(self, column: str) -> Any:
-        """What a cell holds; None where the column is absent or the cell empty. Raises `DataError` if unreadable."""
+        """The content of a cell; None if the column is absent or the cell empty. Raises `DataError` if unreadable."""
         if column in self.unread:
             raise DataError(f"{self.where}, column {column}: cannot be read ({self.unread[column]})")
         return self.values.get(column)
@@ -96,7 +96,7 @@ def checked_text(text: str, where: str) -> str:
 
 
 def lost(task: str, folder: Path, where: str, error: object) -> BrokenQuestion:
-    """What stands for a row or a file that cannot even say its id; `where` begins with the file's path.
+    """The placeholder for a row or a file without a readable id; `where` begins with the file's path.
 
     The id is made of the task and the place, so it is the same at every reading.
     """
@@ -116,7 +116,7 @@ def read_json(folder: Path, path: Path) -> Any:
 
 
 def json_rows(folder: Path, path: Path) -> Iterator[tuple[Mapping[str, Any] | DataError, str]]:
-    """Every line of a file of JSON lines with its place: an object, or what is wrong with the line.
+    """Every line of a file of JSON lines with its place: an object, or the fault of the line.
 
     Raises `DataError` where the file cannot be read at all.
     """
@@ -158,8 +158,8 @@ def opened(folder: Path, path: Path, columns: Sequence[str] = ()) -> Iterator[pq
     with file:
         missing = [column for column in columns if column not in file.schema_arrow.names]
         if missing:
-            found = ", ".join(file.schema_arrow.names)
-            raise DataError(f"{path} lacks the column {', '.join(missing)}; it has: {found}")
+            present = ", ".join(file.schema_arrow.names)
+            raise DataError(f"{path} lacks the column {', '.join(missing)}; it has: {present}")
         if file.metadata.num_rows > MAX_ROWS:
             raise DataError(f"{path} says that it has {file.metadata.num_rows:,} rows; at most {MAX_ROWS:,} are read")
         try:
@@ -259,13 +259,13 @@ def _column(file: pq.ParquetFile, group: int, column: str, count: int) -> list[t
             raise ValueError(f"{len(cells)} values for {count} rows")
     except (pa.ArrowException, *_UNREADABLE) as error:
         return [(None, _reason(error))] * count
-    found: list[tuple[Any, str | None]] = []
+    column_cells: list[tuple[Any, str | None]] = []
     for cell in cells:
         try:
-            found.append((cell.as_py(), None))
+            column_cells.append((cell.as_py(), None))
         except (pa.ArrowException, *_UNREADABLE) as error:
-            found.append((None, _reason(error)))
-    return found
+            column_cells.append((None, _reason(error)))
+    return column_cells
 
 
 def _reason(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""What the writers of generated questions share: checks of what is asked for, and parquet files."""
+"""Helpers for writers of generated questions: checks of their arguments, and parquet files."""
 
 from __future__ import annotations
 

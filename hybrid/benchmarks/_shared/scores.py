@@ -1,4 +1,4 @@
-"""Scores of replies that give one answer, and metrics that are ratios of what scores hold."""
+"""Scores of replies with a single answer, and metrics that are ratios of sums over scores."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def score_reply(
 ) -> Score:
     """Whether a reply gives the answer `right`, read by our parser or by the authors' rule, as the options say.
 
-    No answer is worth what `unanswered` says of `chance`; only a reply without text keeps its outcome then.
+    An abstention scores as `unanswered` defines it from `chance`; only a reply without text keeps its outcome then.
     """
     worth = unanswered(reply.outcome, chance, options)
     if reply.outcome is not Outcome.ANSWERED and not reply.text.strip():
@@ -55,7 +55,7 @@ def score_reply(
 def score_kept(
     question: Question, answer: str | None, *, right: bool, chance: float, options: ScoreOptions, rule: str = "stored"
 ) -> Score:
-    """The score of an answer that somebody's extraction kept; None where it kept none."""
+    """The score of an answer stored by the extraction of others; None if it stored none."""
     if answer is None:
         return score_of(question, unanswered(Outcome.UNPARSED, chance, options), Outcome.UNPARSED)
     return score_of(question, float(right), Outcome.ANSWERED, answer, rule)
@@ -77,8 +77,8 @@ def ratio(
 
 def grouped(scores: Iterable[Score], key: Callable[[Score], str | None]) -> dict[str, list[Score]]:
     """The scores by a name, in the order of the first of each; those without a name belong nowhere."""
-    found: defaultdict[str, list[Score]] = defaultdict(list)
+    groups: defaultdict[str, list[Score]] = defaultdict(list)
     for score in scores:
         if name := key(score):
-            found[name].append(score)
-    return dict(found)
+            groups[name].append(score)
+    return dict(groups)

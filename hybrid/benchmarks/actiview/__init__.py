@@ -34,7 +34,8 @@ from hybrid.benchmarks.actiview.dialogue import Trail, dialogue_of, drive, retra
 from hybrid.benchmarks.actiview.metric_cards import METRICS
 from hybrid.benchmarks.actiview.metrics import hits, hits_as_printed, official_answer, summarise
 from hybrid.benchmarks.actiview.settings import BLIND, LEVELS, SETTINGS, Settings, read_settings
-from hybrid.benchmarks.base import AS_PAPERS, Benchmark, BenchmarkCard, ImageSource, ScoreOptions, Source
+from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source
+from hybrid.benchmarks.card import BenchmarkCard, ImageSource
 from hybrid.errors import DataError
 from hybrid.samples.seeds import Purpose
 from hybrid.types import (
@@ -171,7 +172,7 @@ class ActiView(Benchmark):
         return summarise(scores)
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
-        """What a perfect tool would say: the answer, or which parts hold the clues."""
+        """The statement of a perfect tool: the answer, or which parts hold the clues."""
         if prompt.kind is Kind.CHOICE:
             return super().oracle(replace(question, target=_gold(question)), replace(prompt, choices=question.choices))
         clues, shown = _clues(question), _shown(question, prompt)

@@ -1,8 +1,8 @@
-"""What the ActiView paper reports, and how it is asked here (`hybrid benchmarks show actiview`)."""
+"""Results that the ActiView paper reports, and the commands that repeat them (`hybrid benchmarks show actiview`)."""
 
 from __future__ import annotations
 
-from hybrid.benchmarks.base import Baseline
+from hybrid.benchmarks.card import Baseline
 
 RUN = "hybrid run actiview --data DIR --model openai:gpt-4o --solver mllm --protocol official"
 

@@ -45,9 +45,9 @@ PICTURES = 7
 
 @dataclass(frozen=True)
 class Entry:
-    """A row of data.json with what the other files say of it. Parts are numbered from 1.
+    """A row of data.json joined with the other files. Parts are numbered from 1.
 
-    `fault` says what keeps the row from being asked; `id` and `task` are empty where it does not say its own.
+    `fault` gives the reason why the row cannot be asked; `id` and `task` are empty if it lacks its own.
     """
 
     row: DataRow
@@ -59,7 +59,7 @@ class Entry:
 
 
 def asset_folder(folder: Path) -> Path:
-    """Where the JSON files lie. Raises `DataError` naming what was looked for."""
+    """The folder of the JSON files. Raises `DataError` naming the places searched."""
     for candidate in (folder / "asset", folder):
         if (candidate / DATA).is_file():
             if candidate.name == "asset" and candidate == folder and not any(map(Path.is_dir, folder.iterdir())):
@@ -99,7 +99,7 @@ def entries(source: Source, settings: Settings) -> tuple[Entry, ...]:
 def _entry(
     row: DataRow, clues: tuple[int, ...] | DataError, starts: Mapping[str, int | DataError], seen: set[str]
 ) -> Entry:
-    """A row with what the other files say of it; what is wrong with either is its fault."""
+    """A row joined with the other files; an error in any of them is its fault."""
     identity = task = ""
     faults = [error for error in (clues, *starts.values()) if isinstance(error, DataError)]
     try:
@@ -136,9 +136,10 @@ def question_images(entry: Entry, source: Source, settings: Settings) -> tuple[S
         raise DataError(f"{entry.row.where}, field images: expected {PICTURES} paths, found {names!r:.80}")
     if settings.splits == 4:
         return tuple(
-            source.store.put(_read(source, name, entry.row.where), f"{entry.row.where}, {name}") for name in names[1:]
+            source.store.put(_image_bytes(source, name, entry.row.where), f"{entry.row.where}, {name}")
+            for name in names[1:]
         )
-    original = decode(_read(source, names[0], entry.row.where), f"{entry.row.where}, {names[0]}")
+    original = decode(_image_bytes(source, names[0], entry.row.where), f"{entry.row.where}, {names[0]}")
     columns, rows = GRIDS[settings.splits]
     if original.shape[1] < columns or original.shape[0] < rows:
         size = f"{original.shape[1]} x {original.shape[0]} pixels"
@@ -150,7 +151,7 @@ def question_images(entry: Entry, source: Source, settings: Settings) -> tuple[S
 
 def picture_paths(source: Source, tasks: Sequence[str], settings: Settings) -> tuple[Path, ...]:
     """The picture files behind the questions of `tasks` that are there."""
-    found: dict[Path, None] = {}
+    paths: dict[Path, None] = {}
     for entry in entries(source, settings):
         names = entry.row.values.get("images")
         if entry.task in tasks and isinstance(names, list):
@@ -158,8 +159,8 @@ def picture_paths(source: Source, tasks: Sequence[str], settings: Settings) -> t
             for name in wanted:
                 path = located(source.folder, name, BELOW) if isinstance(name, str) else None
                 if path is not None:
-                    found[path] = None
-    return tuple(found)
+                    paths[path] = None
+    return tuple(paths)
 
 
 def questions_of(entry: Entry, source: Source, settings: Settings) -> Iterator[Question | BrokenQuestion]:
@@ -255,14 +256,14 @@ def _rows(root: Path, path: Path) -> tuple[DataRow, ...]:
 
 
 def _row(values: object, where: str) -> DataRow:
-    """A row; of what is no object no field can be read."""
+    """A row; one that is no object has no readable field."""
     if isinstance(values, dict):
         return DataRow(values, where)
     return DataRow({}, where, {"category": f"the row is no object but {type(values).__name__}"})
 
 
 def _clues(root: Path, path: Path, count: int) -> tuple[tuple[int, ...] | DataError, ...]:
-    """The views with clues of each row, or what is wrong with them. Raises `DataError` for another number of rows."""
+    """The views with clues of each row, or its fault. Raises `DataError` for another number of rows."""
     loaded = read_json(root, path)
     if not isinstance(loaded, list) or len(loaded) != count:
         raise DataError(f"{path}: expected {count} lists of views, one for each row of {DATA}")
@@ -276,15 +277,15 @@ def _views(views: object, where: str) -> tuple[int, ...] | DataError:
 
 
 def _levels(root: Path, path: Path, count: int) -> dict[str, tuple[int | DataError, ...]]:
-    """By level the first view of each row, or what is wrong with it. Raises `DataError` for another number of rows."""
+    """By level the first view of each row, or its fault. Raises `DataError` for another number of rows."""
     loaded = read_json(root, path)
-    found: dict[str, tuple[int | DataError, ...]] = {}
+    by_level: dict[str, tuple[int | DataError, ...]] = {}
     for name in LEVELS.values():
         views = loaded.get(name) if isinstance(loaded, dict) else None
         if not isinstance(views, list) or len(views) != count:
             raise DataError(f"{path}, field {name}: expected {count} first views, one for each row of {DATA}")
-        found[name] = tuple(_level(view, f"{path}, field {name}, row {n}") for n, view in enumerate(views, 1))
-    return found
+        by_level[name] = tuple(_level(view, f"{path}, field {name}, row {n}") for n, view in enumerate(views, 1))
+    return by_level
 
 
 def _level(view: object, where: str) -> int | DataError:
@@ -299,5 +300,5 @@ def _compare(row: DataRow, clues: tuple[int, ...]) -> None:
         log.warning("%s: contains_bbox %s does not give the views %s of %s", row.where, flags, clues, CLUES)
 
 
-def _read(source: Source, name: str, where: str) -> bytes:
+def _image_bytes(source: Source, name: str, where: str) -> bytes:
     return read_located(source.folder, name, f"{where}, field images", BELOW)

@@ -31,7 +31,7 @@ Block = str | StoredImage
 
 @dataclass(frozen=True)
 class Trail:
-    """What a dialogue came to: the parts shown for the answer, how many were zoomed into and shifted to.
+    """The course of a dialogue: the parts shown for the answer, how many were zoomed into and shifted to.
 
     `answers` is how many of the last asks were the question itself.
     """
@@ -58,7 +58,7 @@ async def drive(steps: Steps, ask: Ask) -> tuple[Exchange, ...]:
 
 
 def retrace(steps: Steps, replies: Sequence[Reply]) -> Trail | None:
-    """Where recorded replies lead; None where they are more or fewer than the dialogue asks for."""
+    """The result for recorded replies; None if they are more or fewer than the dialogue asks for."""
     next(steps)
     for number, reply in enumerate(replies, 1):
         prompt, trail = _send(steps, reply)

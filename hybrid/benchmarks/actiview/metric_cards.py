@@ -1,8 +1,8 @@
-"""How ActiView's metrics are reckoned (`hybrid benchmarks show actiview`)."""
+"""Definitions of ActiView's metrics (`hybrid benchmarks show actiview`)."""
 
 from __future__ import annotations
 
-from hybrid.benchmarks.base import MetricCard
+from hybrid.benchmarks.card import MetricCard
 
 RIGHT = "right answers / questions"
 ASKED = "questions; with --setting mode=average each of the five ways of asking is one more"

@@ -26,12 +26,12 @@ def official_answer(text: str, choices: Sequence[str], gold: str) -> str | None:
     the whole must equal the gold option's text (case and outer blanks apart). `gold` is its letter. As that look-up
     finds longer pieces too, "AB" is an A; an empty reply, which it would find at A as well, is no answer here.
     """
-    said = text.split(CUE, 1)[1].strip() if CUE in text else text.strip()
-    head = said.split(".", maxsplit=1)[0]
+    answer = text.split(CUE, 1)[1].strip() if CUE in text else text.strip()
+    head = answer.split(".", maxsplit=1)[0]
     at = INDEX.find(head) if head else -1
     if 0 <= at < len(choices):
         return INDEX[at]
-    return gold if said and said.casefold() == choices[INDEX.index(gold)].strip().casefold() else None
+    return gold if answer and answer.casefold() == choices[INDEX.index(gold)].strip().casefold() else None
 
 
 def hits(shown: Collection[int], clues: Collection[int]) -> int:
@@ -40,7 +40,7 @@ def hits(shown: Collection[int], clues: Collection[int]) -> int:
 
 
 def hits_as_printed(shown: Collection[int], clues: Collection[int]) -> int:
-    """The same with the views shown counted from 0, as behind the shifting columns of the paper's Table 13."""
+    """How many views with clues were shown, with shown views counted from 0 as in the shifting columns of Table 13."""
     return len({number - 1 for number in shown} & set(clues))
 
 
@@ -49,26 +49,28 @@ def summarise(scores: Sequence[Score]) -> tuple[Metric, ...]:
     scores = present(scores)
     modes = tuple(dict.fromkeys(score.groups.get("mode", "") for score in scores))
     name = accuracy_name(scores)
-    found = [_accuracy(f"{name}.all", scores)]
-    found += [_accuracy(f"{name}.type_{kind}", part) for kind, part in _by(scores, lambda s: s.groups.get("type", ""))]
-    found += [_accuracy(f"{name}.{task}", part) for task, part in _by(scores, lambda s: s.task)]
-    found += [_accuracy(f"{name}.{mode}", part) for mode, part in _by(scores, lambda s: s.groups.get("mode", ""))]
+    metrics = [_accuracy(f"{name}.all", scores)]
+    metrics += [
+        _accuracy(f"{name}.type_{kind}", part) for kind, part in _by(scores, lambda s: s.groups.get("type", ""))
+    ]
+    metrics += [_accuracy(f"{name}.{task}", part) for task, part in _by(scores, lambda s: s.task)]
+    metrics += [_accuracy(f"{name}.{mode}", part) for mode, part in _by(scores, lambda s: s.groups.get("mode", ""))]
     if set(AVERAGED) <= set(modes):
         five = [score for score in scores if score.groups.get("mode") in AVERAGED]
         label = name.removeprefix("accuracy")
-        found.append(_accuracy(f"model_avg{label}", five, stratum=lambda s: s.groups["mode"]))
-    found += _recalls(scores)
+        metrics.append(_accuracy(f"model_avg{label}", five, stratum=lambda s: s.groups["mode"]))
+    metrics += _recalls(scores)
     for key in ("views", "zooms", "shifts", "declined"):
         known = [score for score in scores if key in score.values]
         if known:
-            found.append(ratio(f"{key}.mean", known, key, share=key == "declined"))
+            metrics.append(ratio(f"{key}.mean", known, key, share=key == "declined"))
     if scores:
-        found.append(ratio("chance", [score for score in scores if "chance" in score.values], "chance"))
-    return tuple(found)
+        metrics.append(ratio("chance", [score for score in scores if "chance" in score.values], "chance"))
+    return tuple(metrics)
 
 
 def accuracy_name(scores: Sequence[Score]) -> str:
-    """`accuracy`, or a name that says what else was used: the gold answer (any view), the marked views (oracle)."""
+    """`accuracy`, or a name with what else was used: the gold answer (any view), the marked views (oracle)."""
     if any("any_view" in score.values for score in scores):
         return "accuracy_any_view_uses_gold"
     if any("oracle_views" in score.values for score in scores):
@@ -77,17 +79,17 @@ def accuracy_name(scores: Sequence[Score]) -> str:
 
 
 def _recalls(scores: Sequence[Score]) -> list[Metric]:
-    found = []
+    metrics = []
     for mode in ("zoom", "shift", "mixed"):
         known = [
             score for score in scores if score.groups.get("mode", "").split("_")[0] == mode and "hits" in score.values
         ]
         if not known:
             continue
-        found.append(ratio(f"recall_{mode}", known, "hits", "clues"))
+        metrics.append(ratio(f"recall_{mode}", known, "hits", "clues"))
         if mode == "shift":
-            found.append(ratio("recall_shift_paper", known, "hits_as_printed", "clues"))
-    return found
+            metrics.append(ratio("recall_shift_paper", known, "hits_as_printed", "clues"))
+    return metrics
 
 
 def _accuracy(name: str, scores: Sequence[Score], stratum: Callable[[Score], str] | None = None) -> Metric:

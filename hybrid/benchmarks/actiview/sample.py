@@ -145,7 +145,7 @@ def geo_loc(rng: np.random.Generator) -> ClueQuestion:
 
 
 def daily_loc(rng: np.random.Generator) -> ClueQuestion:
-    """What stands here by the sign of one colour; signs of other colours name other places."""
+    """Which thing stands by the sign of one colour; signs of other colours name other places."""
     return _signs(rng, "Which place does the {colour} sign stand for?", ("", ""), PLACES, 3)
 
 
@@ -213,14 +213,14 @@ def item(task: str, index: int, seed: int, purpose: Purpose = "sample") -> ClueQ
 
 def flags(clues: Sequence[Rect]) -> list[int | str]:
     """`contains_bbox` of the four views: how many clues lie wholly in each, "partial" for a cut one alone, or "no"."""
-    found: list[int | str] = []
+    marks: list[int | str] = []
     half_w, half_h = WIDTH // 2, HEIGHT // 2
     for column, row in ((0, 0), (0, 1), (1, 0), (1, 1)):
         x0, y0 = column * half_w, row * half_h
         inside = [x0 <= a and c <= x0 + half_w and y0 <= b and d <= y0 + half_h for a, b, c, d in clues]
         touched = [a < x0 + half_w and c > x0 and b < y0 + half_h and d > y0 for a, b, c, d in clues]
-        found.append(sum(inside) or ("partial" if any(touched) else "no"))
-    return found
+        marks.append(sum(inside) or ("partial" if any(touched) else "no"))
+    return marks
 
 
 def levels(marks: Sequence[int | str]) -> dict[str, int]:

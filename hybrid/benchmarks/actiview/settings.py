@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hybrid.benchmarks.base import Setting
+from hybrid.benchmarks.card import Setting
 from hybrid.errors import UsageError
 
 STARTS = ("R", "E", "M", "H")
@@ -42,7 +42,7 @@ LEVELS: Mapping[str, str] = {"E": "easy", "M": "medium", "H": "hard"}
 """Start to key of shifting_level.json."""
 
 BLIND = ("commonsense", "guess")
-"""The forms without the picture: None may be said instead of a letter, or the likeliest option is to be named."""
+"""The forms without the picture: the reply may be None instead of a letter, or must name the likeliest option."""
 
 AVERAGED = ("zoom", "shift_R", "shift_E", "shift_M", "shift_H")
 """The five columns of "Model AVG" (paper, Table 2)."""

@@ -37,7 +37,7 @@ def places(splits: int) -> str:
 
 
 def part_size(width: int, height: int, splits: int) -> tuple[int, int]:
-    """Width and height of each part in pixels; what is left over at the right and the bottom belongs to no part."""
+    """Width and height of each part in pixels; a remainder at the right and the bottom belongs to no part."""
     columns, rows = GRIDS[splits]
     return max(1, width // columns), max(1, height // rows)
 

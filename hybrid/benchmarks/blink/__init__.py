@@ -19,22 +19,12 @@ from hybrid.answers.letters import parse_letter
 from hybrid.benchmarks._shared.paths import inside
 from hybrid.benchmarks._shared.rows import DataRow, check_one, lost, opened, rows
 from hybrid.benchmarks._shared.scores import score_kept, score_reply
-from hybrid.benchmarks.base import (
-    AS_PAPERS,
-    Benchmark,
-    BenchmarkCard,
-    ImageSource,
-    PredictedRow,
-    Prediction,
-    ScoreOptions,
-    Setting,
-    Source,
-    accuracy,
-)
+from hybrid.benchmarks.base import AS_PAPERS, Benchmark, PredictedRow, Prediction, ScoreOptions, Source, accuracy
 from hybrid.benchmarks.blink.baselines import BASELINES
 from hybrid.benchmarks.blink.metric_cards import METRICS
 from hybrid.benchmarks.blink.outputs import read_outputs, rows_of, splits_of
 from hybrid.benchmarks.blink.prior_accuracy import PRIOR_ACCURACY
+from hybrid.benchmarks.card import BenchmarkCard, ImageSource, Setting
 from hybrid.errors import DataError, UsageError
 from hybrid.images import Joint
 from hybrid.samples.seeds import Purpose
@@ -109,7 +99,7 @@ CARD = BenchmarkCard(
             "disclaimer",
             "on",
             ("on", "off"),
-            "the sentence before Forensic_Detection, Jigsaw and Art_Style that nobody need be named",
+            "the sentence before Forensic_Detection, Jigsaw and Art_Style that no person need be named",
         ),
         Setting(
             "marks",
@@ -204,11 +194,11 @@ class Blink(Benchmark):
             for path in _files(source, task):
                 try:
                     for row in rows(source.folder, path, COLUMNS):
-                        yield self._read(row, task, seen, source, settings)
+                        yield self._question_or_broken(row, task, seen, source, settings)
                 except DataError as error:
                     yield lost(task, source.folder, str(path), error)
 
-    def _read(
+    def _question_or_broken(
         self, row: DataRow, task: str, seen: set[str], source: Source, settings: Mapping[str, str]
     ) -> Question | BrokenQuestion:
         try:
@@ -253,7 +243,7 @@ class Blink(Benchmark):
         recorded = read_outputs(path)
         if recorded is None:
             return None
-        return tuple((_told(row, str(row.task)), Prediction(row.reply, row.stored)) for row in recorded)
+        return tuple((_foreign_question(row, str(row.task)), Prediction(row.reply, row.stored)) for row in recorded)
 
     def recordings(self, path: Path) -> tuple[PredictedRow, ...] | None:
         """A file of the repository's `saved_outputs/MODEL`, its test rows included."""
@@ -262,7 +252,7 @@ class Blink(Benchmark):
     def told(self, row: PredictedRow) -> Question:
         """The question with the choices that its task always has where the row has none.
 
-        A row without our id gets a name that is nobody else's (`Jigsaw_index_17`): its place in the data is not known,
+        A row without our id gets a unique name (`Jigsaw_index_17`): its place in the data is not known,
         so it is never paired with another run's question.
         """
         task = CARD.task_in(row.task or "")
@@ -270,7 +260,7 @@ class Blink(Benchmark):
             raise DataError(f"{row.where}: {row.task or 'the row'!r} names no task of BLINK")
         number = f"index_{row.index}" if row.index is not None else f"doc_{(row.place or 0) - 1}"
         answer = None if row.answer is None else f"({row.answer})"
-        return _told(replace(row, id=row.id or f"{task}_{number}", answer=answer), task)
+        return _foreign_question(replace(row, id=row.id or f"{task}_{number}", answer=answer), task)
 
     def submission(self, answers: Mapping[str, str | None]) -> str:
         """The challenge server's JSON: id to "(A)"; "(Z)" where there is no answer."""
@@ -336,7 +326,7 @@ def _groups(task: str, images: int | None) -> Mapping[str, str]:
     return known if images is None else known | {"images": str(images)}
 
 
-def _told(row: PredictedRow, task: str) -> Question:
+def _foreign_question(row: PredictedRow, task: str) -> Question:
     """The question of a row with its id and its answer in BLINK's own form. Raises `DataError` for any other answer."""
     choices = row.choices or TASKS[task][3]
     if row.answer != HIDDEN and row.answer not in _offered(len(choices)):
@@ -351,8 +341,8 @@ def _question(row: DataRow, identity: str, task: str, source: Source, marks: str
     answer = row.text("answer")
     if answer != HIDDEN and answer not in _offered(len(choices)):
         raise DataError(f"{row.where}, column answer: {answer!r} is none of the {len(choices)} choices")
-    found = (row.stored_image(f"image_{number}", source.store, identity) for number in range(1, 5))
-    images = tuple(image for image in found if image is not None)
+    stored = (row.stored_image(f"image_{number}", source.store, identity) for number in range(1, 5))
+    images = tuple(image for image in stored if image is not None)
     if not images:
         raise DataError(f"{row.where}, column image_1: the question {identity} has no image")
     if marks != "drawn" and task in MARKED_POINTS:

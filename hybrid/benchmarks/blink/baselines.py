@@ -1,8 +1,8 @@
-"""What the BLINK paper reports, and how it is asked here (`hybrid benchmarks show blink`)."""
+"""Results that the BLINK paper reports, and the commands that repeat them (`hybrid benchmarks show blink`)."""
 
 from __future__ import annotations
 
-from hybrid.benchmarks.base import Baseline
+from hybrid.benchmarks.card import Baseline
 
 RUN = "hybrid run blink --data DIR --model openai:gpt-4o"
 PURE = f"{RUN} --solver mllm --protocol official --image-labels off"

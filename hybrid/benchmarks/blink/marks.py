@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 from hybrid.errors import DataError
 from hybrid.images import ImageStore
 from hybrid.marks.drawing import BLINK_STYLE, Color, MarkStyle, draw_marks
-from hybrid.marks.finding import PointMark, find_marks
+from hybrid.marks.finding import find_marks
+from hybrid.marks.marks import PointMark
 from hybrid.tool import Pixels
 from hybrid.types import Point, StoredImage
 
@@ -31,7 +32,7 @@ BLEEDS_PX = 4.0
 
 @dataclass(frozen=True)
 class Restyle:
-    """How marks are to look; None leaves it as it was."""
+    """Style of the marks; None leaves a property as it was."""
 
     radius_px: int | None = None
     """Outer radius of the ring in pixels of the resized picture."""
@@ -41,19 +42,19 @@ class Restyle:
 
 
 def read_restyle(setting: str) -> Restyle:
-    """What a checked value of the setting asks for, such as `radius:10,color:gray`. Raises `DataError` for none."""
-    found = Restyle()
+    """Parse a value of the setting, such as `radius:10,color:gray`. Raises `DataError` for an invalid one."""
+    style = Restyle()
     for key, _, value in (item.partition(":") for item in setting.split(",")):
         match key:
             case "radius":
-                found = replace(found, radius_px=int(value))
+                style = replace(style, radius_px=int(value))
             case "height":
-                found = replace(found, height_px=int(value))
+                style = replace(style, height_px=int(value))
             case "color" if value in COLORS:
-                found = replace(found, color=COLORS[value])
+                style = replace(style, color=COLORS[value])
             case _:
                 raise DataError(f"--setting marks={setting}: {key!r} cannot be read")
-    return found
+    return style
 
 
 def redrawn(
@@ -92,14 +93,14 @@ def marked_anew(pixels: Pixels, labels: Sequence[str], style: Restyle) -> Pixels
 
 def taken_off(pixels: Pixels, labels: Sequence[str]) -> TakenOff:
     """A picture (H, W, 3) without its marks of these letters. Raises `DataError` as `marked_anew` does."""
-    found = find_marks(pixels, tuple(labels), "point")
-    named = {mark.label: mark for mark in found.points if mark.confidence >= LEAST_CONFIDENCE}
+    located = find_marks(pixels, tuple(labels), "point")
+    named = {mark.label: mark for mark in located.points if mark.confidence >= LEAST_CONFIDENCE}
     if missing := [label for label in labels if label not in named]:
         raise DataError(f"--setting marks: no mark {', '.join(missing)} was found to redraw")
     marks = tuple(named[label] for label in labels)
     if hidden := [str(mark.label) for mark in marks if mark.label_box_px is None]:
         raise DataError(f"--setting marks: the letter {', '.join(hidden)} was not found to be taken off")
-    return TakenOff(_painted_over(pixels, found.points), marks)
+    return TakenOff(_painted_over(pixels, located.points), marks)
 
 
 def _painted_over(pixels: Pixels, marks: Sequence[PointMark]) -> Pixels:

@@ -1,8 +1,8 @@
-"""How BLINK's metrics are reckoned (`hybrid benchmarks show blink`)."""
+"""Definitions of BLINK's metrics (`hybrid benchmarks show blink`)."""
 
 from __future__ import annotations
 
-from hybrid.benchmarks.base import MetricCard
+from hybrid.benchmarks.card import MetricCard
 
 METRICS = (
     MetricCard(

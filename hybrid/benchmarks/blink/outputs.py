@@ -22,7 +22,7 @@ def read_outputs(path: Path) -> tuple[PredictedRow, ...] | None:
         DataError: a file is not JSON, a row lacks a field, or an id appears twice or belongs to another task.
     """
     files = sorted(path.glob("*.json")) if path.is_dir() else [path] if path.suffix == ".json" else []
-    found: dict[str, PredictedRow] = {}
+    rows: dict[str, PredictedRow] = {}
     for file in files:
         splits = splits_of(file)
         if "val" not in splits:
@@ -32,10 +32,10 @@ def read_outputs(path: Path) -> tuple[PredictedRow, ...] | None:
                 raise DataError(f"{row.where}: expected idx, answer, full_prediction and prediction")
             if not str(row.id).startswith(f"val_{row.task}_"):
                 raise DataError(f"{row.where}: the id {row.id!r} does not belong to the file's task {row.task}")
-            earlier = found.setdefault(str(row.id), row)
+            earlier = rows.setdefault(str(row.id), row)
             if earlier is not row:
                 raise DataError(f"{row.where}: the id {row.id!r} also stands in {earlier.where}")
-    return tuple(found.values()) or None
+    return tuple(rows.values()) or None
 
 
 def splits_of(file: Path) -> Mapping[str, list[Any]]:

@@ -84,7 +84,7 @@ def letter(task: str, index: int, seed: int, purpose: Purpose = "sample") -> int
     """Number of the right choice of row `index` (from 0), for a purpose (`seeds.py`).
 
     The rows are cut into blocks of as many rows as the task has choices; each block holds every letter once, in an
-    order of its own. Raises `UsageError` as `item` does.
+    independent order. Raises `UsageError` as `item` does.
     """
     check_item(task, TASKS, index, seed)
     block, place = divmod(index, TASKS[task].choices)

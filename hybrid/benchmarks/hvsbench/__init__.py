@@ -26,17 +26,8 @@ from hybrid.answers.scanpaths import parse_scanpath
 from hybrid.benchmarks._shared.paths import inside
 from hybrid.benchmarks._shared.rows import DataRow, lost
 from hybrid.benchmarks._shared.scores import score_of
-from hybrid.benchmarks.base import (
-    AS_PAPERS,
-    Benchmark,
-    BenchmarkCard,
-    ImageSource,
-    ScoreOptions,
-    Setting,
-    Source,
-    unanswered,
-)
-from hybrid.benchmarks.hvsbench.baselines import BASELINES
+from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, unanswered
+from hybrid.benchmarks.hvsbench.card import CARD
 from hybrid.benchmarks.hvsbench.data import (
     Subject,
     count,
@@ -50,7 +41,6 @@ from hybrid.benchmarks.hvsbench.data import (
     subjects,
     types_present,
 )
-from hybrid.benchmarks.hvsbench.metric_cards import METRICS
 from hybrid.benchmarks.hvsbench.metrics import (
     CROP,
     FALLBACK_COUNT,
@@ -62,8 +52,7 @@ from hybrid.benchmarks.hvsbench.metrics import (
     screen_of,
     summarise,
 )
-from hybrid.benchmarks.hvsbench.prior_accuracy import PRIOR_ACCURACY
-from hybrid.benchmarks.hvsbench.question_text import BOX_FORMS, KINDS, given, options
+from hybrid.benchmarks.hvsbench.question_text import KINDS, given, options
 from hybrid.errors import DataError
 from hybrid.samples.seeds import Purpose
 from hybrid.types import (
@@ -87,78 +76,6 @@ CHANCE_COUNT: Final = 0.1909
 
 HINTS: Final = {"prominence": "salient", "subitizing": "salient", "prioritizing": "ranking"}
 """Which text of `texts.toml` belongs to a field (appendix E); the two fields of scanpaths share `fixation`."""
-
-CARD = BenchmarkCard(
-    name="hvsbench",
-    title="HVSBench: Do Multimodal Large Language Models See Like Humans?",
-    citation="Lin et al., 2024, arXiv:2412.09603",
-    licence="other (see the hub page; the images keep the licences of their sources)",
-    image_sources=(
-        ImageSource("SIFR", "appendix A, Prominence, Subitizing, Prioritizing", tuple(f"Q{n}" for n in range(1, 8))),
-        ImageSource("SIS10K", "appendix A, Subitizing", ("Q2",)),
-        ImageSource("COCO-FreeView", "appendix A, Free-Viewing", ("Q8", "Q9", "Q10")),
-        ImageSource("COCO-Search18", "appendix A, Searching", ("Q11", "Q12", "Q13")),
-    ),
-    hub_id="garrying/HVSBench",
-    splits=("test",),
-    # Q9 and Q12 are 1,083 rows together; no source says how they divide, so the card expects no number.
-    tasks={
-        "Q1": 819,
-        "Q2": 1886,
-        "Q3": 866,
-        "Q4": 800,
-        "Q5": 124,
-        "Q6": 818,
-        "Q7": 182,
-        "Q8": 808,
-        "Q9": 0,
-        "Q10": 870,
-        "Q11": 185,
-        "Q12": 0,
-        "Q13": 216,
-    },
-    settings=(
-        Setting(
-            "hints",
-            "off",
-            ("off", "on"),
-            "a paragraph of background before the question, by field (Table 6), in our own words",
-        ),
-        Setting(
-            "screen",
-            "512x320",
-            ("WIDTHxHEIGHT",),
-            "the pixels on which scanpaths are compared; direction depends on their shape",
-            r"[1-9]\d{0,4}x[1-9]\d{0,4}",
-        ),
-        Setting(
-            "crop_truth",
-            "off",
-            ("off", "on"),
-            "cut human scanpaths to six fixations too; the paper cuts predictions only",
-        ),
-        Setting(
-            "boxes", "xyxy", BOX_FORMS, "what the four numbers of a box in a question mean; tools read it, no MLLM does"
-        ),
-    ),
-    # In the other types boxes or scanpaths of `Given` follow the order of the options, which a rotation would change.
-    rotatable=("Q5", "Q6", "Q7"),
-    routes_are_tasks=True,
-    # Where people look and what stands out; searching and comparing boxes need the things themselves.
-    tools_offered=(
-        "crop",
-        "detection",
-        "saliency",
-        "scanpath",
-        "segmentation",
-    ),
-    headline=("overall_accuracy", "m_dir.q9", "m_dir.q12"),
-    reported=("overall_accuracy", "accuracy.", "mae", "rmse", "m_dir.", "m_pos."),
-    sample_tasks=tuple(f"Q{number}" for number in range(1, 14)),
-    prior_accuracy=PRIOR_ACCURACY,
-    baselines=BASELINES,
-    metrics=METRICS,
-)
 
 
 class HVSBench(Benchmark):
@@ -194,11 +111,11 @@ class HVSBench(Benchmark):
             for path in found:
                 try:
                     for row in rows(source.folder, path, task, images=not source.joining):
-                        yield self._read(row, task, seen, source, settings, pool)
+                        yield self._question_or_broken(row, task, seen, source, settings, pool)
                 except DataError as error:
                     yield lost(task, source.folder, str(path), error)
 
-    def _read(
+    def _question_or_broken(
         self,
         row: DataRow,
         task: str,
@@ -246,7 +163,7 @@ class HVSBench(Benchmark):
         return replace(verdict, correct=float(answer == str(question.target)), answer=answer, rule=parsed.rule)
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
-        """A stored answer is scored as a reply that says just that: the authors published none."""
+        """A stored answer is scored as a reply that consists of it: the authors published none."""
         prompt = Prompt((question.text,), question.kind, question.choices)
         return self.score(question, (Exchange(prompt, Reply(stored)),), options)
 
@@ -308,7 +225,7 @@ def _question(
         raise DataError(f"{row.where}, column question: empty")
     try:
         choices = options(text) if KINDS[task] in (Kind.CHOICE, Kind.ORDER) else ()
-        # Boxes may stand in the text as fractions of the image; nobody asks for them where predictions are joined.
+        # Boxes may stand in the text as fractions of the image; joined predictions do not need their pixels.
         size = [(image.width, image.height) for image in images]
         facts = given(task, text, size[0], settings["boxes"]) if size else Given()
     except DataError as error:
@@ -391,7 +308,7 @@ def _score_scanpath(question: Question, reply: Reply, verdict: Score, options: S
 
 
 def _chance(question: Question) -> float:
-    """What a random answer scores on average."""
+    """The expected score of a random answer."""
     if question.kind is Kind.INTEGER:
         return CHANCE_COUNT
     number = len(question.choices)

@@ -1,8 +1,8 @@
-"""What the HVSBench paper reports, and how it is asked here (`hybrid benchmarks show hvsbench`)."""
+"""Results that the HVSBench paper reports, and the commands that repeat them (`hybrid benchmarks show hvsbench`)."""
 
 from __future__ import annotations
 
-from hybrid.benchmarks.base import Baseline
+from hybrid.benchmarks.card import Baseline
 
 RUN = "hybrid run hvsbench --data DIR --model openai:gpt-4o --solver mllm"
 BESIDE = (

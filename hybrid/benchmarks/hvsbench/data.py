@@ -1,4 +1,4 @@
-"""HVSBench's parquet files: rows of one question type at a time, and what their `answer` column says.
+"""HVSBench's parquet files: rows of one question type at a time, and parsers of their `answer` column.
 
 The files are large because images are embedded: the small columns are read first, an image only for a row that is used.
 How the column writes an order or a scanpath is not documented, so several ways are read and anything else is an error.
@@ -50,7 +50,7 @@ def types_present(folder: Path, paths: Sequence[Path]) -> tuple[str, ...]:
 
     Raises `DataError` where there is none: as `rows` does for the first file that cannot be read, or naming a row.
     """
-    found: set[str] = set()
+    types: set[str] = set()
     stray: list[DataRow] = []
 
     def read(path: Path) -> None:
@@ -58,22 +58,22 @@ def types_present(folder: Path, paths: Sequence[Path]) -> tuple[str, ...]:
             if (said := type_of(row)) is None:
                 stray.append(row)
             else:
-                found.add(said)
+                types.add(said)
 
     for path in paths:
         with suppress(DataError):
             read(path)
-    if not found and stray:
+    if not types and stray:
         raise DataError(_no_type(stray[0]))
-    if not found:
+    if not types:
         check_one(paths, read)
-    return tuple(sorted(found, key=lambda name: int(name[1:])))
+    return tuple(sorted(types, key=lambda name: int(name[1:])))
 
 
 def type_of(row: DataRow) -> str | None:
-    """A row's question type, Q1 to Q13; None where it says none."""
-    said = row.values.get("question_type")
-    return said if isinstance(said, str) and said in KINDS else None
+    """A row's question type, Q1 to Q13; None if it has none."""
+    question_type = row.values.get("question_type")
+    return question_type if isinstance(question_type, str) and question_type in KINDS else None
 
 
 def identity_of(row: DataRow, task: str, seen: set[str]) -> str:
@@ -95,10 +95,10 @@ def identity_of(row: DataRow, task: str, seen: set[str]) -> str:
 
 def _no_type(row: DataRow) -> str:
     try:
-        said = row.cell("question_type")
+        question_type = row.cell("question_type")
     except DataError as error:
         return str(error)
-    return f"{row.where}, column question_type: {said!r:.60} is none of Q1 to Q13"
+    return f"{row.where}, column question_type: {question_type!r:.60} is none of Q1 to Q13"
 
 
 def rows(folder: Path, path: Path, question_type: str | None = None, *, images: bool = True) -> Iterator[DataRow]:
@@ -186,15 +186,15 @@ def subjects(folder: Path, paths: Sequence[Path], question_type: str) -> Mapping
     all. Rows whose answer cannot be read are left out here and broken when they are asked.
     """
     groups: dict[tuple[str, str], list[str]] = {}
-    found: dict[tuple[str, str], dict[Scanpath, None]] = {}
+    by_image: dict[tuple[str, str], dict[Scanpath, None]] = {}
     for row in _readable(folder, paths, question_type):
         try:
             key, own = (image_key(row), _without_numbers(row)), human_paths(row.text("answer"))
         except DataError:
             continue
         groups.setdefault(key, []).append(row.where)
-        found.setdefault(key, {}).update(dict.fromkeys(own))
-    return {where: Subject(key[0], tuple(found[key])) for key, places in groups.items() for where in places}
+        by_image.setdefault(key, {}).update(dict.fromkeys(own))
+    return {where: Subject(key[0], tuple(by_image[key])) for key, places in groups.items() for where in places}
 
 
 def _readable(folder: Path, paths: Sequence[Path], question_type: str) -> Iterator[DataRow]:
@@ -215,7 +215,7 @@ def of_another_image(pool: Mapping[str, Subject], where: str, seed: str) -> Scan
 
 
 def image_key(row: DataRow) -> str:
-    """What tells a row's image from others: the path that the data names, else the row's own place."""
+    """The key of a row's image: the path that the data names, else the row's own place."""
     named = row.values.get("real_image_path")
     return named if isinstance(named, str) and named else row.where
 

@@ -1,8 +1,8 @@
-"""How HVSBench's metrics are reckoned (`hybrid benchmarks show hvsbench`)."""
+"""Definitions of HVSBench's metrics (`hybrid benchmarks show hvsbench`)."""
 
 from __future__ import annotations
 
-from hybrid.benchmarks.base import MetricCard
+from hybrid.benchmarks.card import MetricCard
 
 PATHS = "scanpaths asked for"
 HAT = "the code of the scanpath model HAT (common/metrics.py), which the paper follows"

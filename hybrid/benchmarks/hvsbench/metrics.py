@@ -1,4 +1,4 @@
-"""HVSBench's numbers: scanpaths against human ones, and what verdicts add up to.
+"""HVSBench's metrics: similarity of scanpaths to human ones, and aggregates of verdicts.
 
     compare(path, human_paths, Rules())      # {"m_shape": ..., "m_dir": ..., "m_len": ..., "m_pos": ...}
 
@@ -53,7 +53,7 @@ CROP: Final = 6
 
 @dataclass(frozen=True)
 class Rules:
-    """What the similarity of two scanpaths depends on apart from the paths."""
+    """Parameters of the similarity of two scanpaths."""
 
     screen: tuple[int, int] = (512, 320)
     """Width and height in pixels; the images of COCO-Search18 and COCO-FreeView as HAT reads them."""
@@ -81,20 +81,20 @@ def compare(path: Scanpath, humans: Sequence[Scanpath], rules: Rules) -> dict[st
 
 @lru_cache(maxsize=2048)  # the same for every solver, and most of the time that scoring takes
 def references(humans: tuple[Scanpath, ...], other: Scanpath | None, rules: Rules) -> Mapping[str, float]:
-    """What `compare` gives for people and for a random guess, as `m_dir_human`, `m_dir_random` and so on.
+    """Results of `compare` for people and for a random guess, as `m_dir_human`, `m_dir_random` and so on.
 
     Human: each subject's path against those of the others, then the mean over subjects (leave one out); needs two
     paths. Random: `other`, a human path of another image.
     """
     pairs = [(a, b) for a in range(len(humans)) for b in range(len(humans)) if a != b]
-    found: dict[str, float] = {}
+    similarities: dict[str, float] = {}
     if pairs:
         paths = [make(human, rules) for make in (_predicted, _true) for human in humans]
         means = multimatch(paths, [(a, len(humans) + b) for a, b in pairs], rules.screen).mean(axis=0)
-        found |= {f"{name}_human": float(mean) for name, mean in zip(DIMENSIONS, means, strict=False)}
+        similarities |= {f"{name}_human": float(mean) for name, mean in zip(DIMENSIONS, means, strict=False)}
     if other is not None:
-        found |= {f"{name}_random": value for name, value in compare(other, humans, rules).items()}
-    return found
+        similarities |= {f"{name}_random": value for name, value in compare(other, humans, rules).items()}
+    return similarities
 
 
 def _predicted(path: Scanpath, rules: Rules) -> NDArray[np.float64]:
@@ -144,10 +144,10 @@ def _scanpath_metrics(task: str, scores: Sequence[Score]) -> list[Metric]:
         for who in ("human", "random"):
             key = f"{name}_{who}"
             if known := [score for score in scores if key in score.values]:
-                found = ratio(f"{key}.{task.lower()}", known, key)
-                metrics.append(found)
-                if found.value is not None and len(known) == len(scores):
-                    means[who] = found.value
+                metric = ratio(f"{key}.{task.lower()}", known, key)
+                metrics.append(metric)
+                if metric.value is not None and len(known) == len(scores):
+                    means[who] = metric.value
         metrics.extend(_rescaled(name, task, scores, means))
     return metrics
 

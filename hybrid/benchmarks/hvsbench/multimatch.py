@@ -43,7 +43,7 @@ _TIED: Final = np.array([bits.bit_count() > 1 for bits in range(8)])
 _CHUNK_CELLS: Final = 1 << 17
 """Pairs of saccades that are worked on together: what fits a processor's cache."""
 _BATCH_CELLS: Final = 1 << 14
-"""What the calls of one more batch cost, in pairs of saccades that could be padding instead."""
+"""Cost of the calls of one more batch, in pairs of saccades that could be padding instead."""
 _TIES_TOGETHER: Final = 16
 """Alignments that one call of SciPy finds: its time has a part for each call and one with their square."""
 
@@ -87,11 +87,11 @@ def multimatch(paths: Sequence[Floats], pairs: ArrayLike, screen: tuple[float, f
         raise DataError(f"screen {screen}: width and height must be above 0")
     saccades = _saccades(paths)
     first, second = _sides(pairs, len(paths))
-    found = np.empty((len(DIMENSIONS), len(first)))
+    medians = np.empty((len(DIMENSIONS), len(first)))
     for batch in _batches(saccades.counts[first], saccades.counts[second]):
-        found[:, batch] = _compare(saccades, first[batch], second[batch])
+        medians[:, batch] = _compare(saccades, first[batch], second[batch])
     diagonal = math.sqrt(screen[0] ** 2 + screen[1] ** 2)
-    similarities: Floats = 1 - found.T / [2 * diagonal, math.pi, diagonal, diagonal, 1.0]
+    similarities: Floats = 1 - medians.T / [2 * diagonal, math.pi, diagonal, diagonal, 1.0]
     return similarities
 
 
@@ -135,7 +135,7 @@ def _batches(rows: Ints, columns: Ints) -> Iterator[Ints]:
     order = np.lexsort((columns, rows))
     shapes = np.stack([rows[order], columns[order]])
     changes = np.flatnonzero(np.diff(shapes, axis=1).any(axis=0)) + 1
-    # Each run of pairs of one shape joins the batch before it where the padding costs less than a batch of its own.
+    # Each run of pairs of one shape joins the batch before it where the padding costs less than a separate batch.
     batches: list[tuple[int, int, int, int]] = []
     for begin, end in pairwise([0, *changes.tolist(), len(order)]):
         high, wide = shapes[:, begin].tolist() if end > begin else (0, 0)
@@ -279,8 +279,8 @@ def _differences(saccades: _Saccades, starts: tuple[Ints, Ints], apart: Floats, 
     pairs = path.shape[1]
     rows, columns = np.divmod(path, apart.shape[1])
     a, b = starts[0] + rows, starts[1] + columns
-    found = np.empty((len(DIMENSIONS), *path.shape))
-    shape, turn, length, position, duration = found
+    differences = np.empty((len(DIMENSIONS), *path.shape))
+    shape, turn, length, position, duration = differences
     apart.reshape(-1).take(path * pairs + np.arange(pairs), out=shape, mode="clip")
 
     def between(values: Floats) -> Floats:
@@ -294,7 +294,7 @@ def _differences(saccades: _Saccades, starts: tuple[Ints, Ints], apart: Floats, 
     one, other = saccades.duration.take(a), saccades.duration.take(b)
     longer = np.maximum(one, other)
     duration[...] = np.abs(one - other) / np.where(longer > 0, longer, 1.0)
-    return found
+    return differences
 
 
 def _median(values: Floats, counts: Ints) -> Floats:

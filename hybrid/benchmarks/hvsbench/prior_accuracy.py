@@ -21,6 +21,6 @@ PRIOR_ACCURACY: Final = PriorAccuracy(
     },
     guessed={"Q9": 0.6079, "Q12": 0.5425},
 )
-"""Mean of the MLLMs of the column that speaks of a type: accuracy of its field, of scanpaths (Q9, Q12) M-Dir.
+"""Mean of the MLLMs in the column for a type: accuracy of its field, of scanpaths (Q9, Q12) M-Dir.
 
 A guess at a scanpath is one of a person on another image: "Random guess" of the same table."""

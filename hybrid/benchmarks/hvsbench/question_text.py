@@ -1,4 +1,4 @@
-"""What the text of an HVSBench question says: its options, and boxes, scanpaths, search target and number of fixations.
+"""Parse the text of an HVSBench question: options, boxes, scanpaths, search target and number of fixations.
 
     options("Which is more salient? [A] the dog [B] the car")    # ("the dog", "the car")
 
@@ -15,7 +15,7 @@ from hybrid.errors import DataError
 from hybrid.types import LETTERS, Box, Given, Kind, Scanpath
 
 BOX_FORMS: Final = ("xyxy", "xywh")
-"""Two corners, or a corner and the size: the paper does not say which, so it is a setting."""
+"""Two corners, or a corner and the size: the paper leaves it open, so it is a setting."""
 
 KINDS: Final[Mapping[str, Kind]] = {
     **{f"Q{number}": Kind.CHOICE for number in (1, 4, 5, 6, 7, 8, 10, 11, 13)},
@@ -51,13 +51,13 @@ def options(text: str) -> tuple[str, ...]:
     Raises:
         DataError: fewer than two options behind labels A, B, ..., or two that read the same.
     """
-    found = tuple(_one_line(segment) for segment in _segments(text, cut_last=True))
-    if len(found) < 2:
+    choices = tuple(_one_line(segment) for segment in _segments(text, cut_last=True))
+    if len(choices) < 2:
         raise DataError("no options behind labels such as [A] and [B]")
-    known = [option for option in found if option]
+    known = [option for option in choices if option]
     if len(set(known)) != len(known):
-        raise DataError(f"two options read the same: {', '.join(found)!r:.120}")
-    return found
+        raise DataError(f"two options read the same: {', '.join(choices)!r:.120}")
+    return choices
 
 
 def given(task: str, text: str, size: tuple[int, int], box_form: str) -> Given:
@@ -102,19 +102,19 @@ def points(text: str) -> tuple[tuple[float, float, float | None], ...]:
 
 
 def _segments(text: str, *, cut_last: bool) -> tuple[str, ...]:
-    """What stands behind each label, for the way of labelling that finds most of A, B, C, ... in order."""
+    """The text behind each label, for the labelling that finds most of A, B, C, ... in order."""
     best: list[tuple[int, int]] = []
     for form in _LABELS:
-        found: list[tuple[int, int]] = []
+        spans: list[tuple[int, int]] = []
         place = 0
         for letter in LETTERS:
             match = re.compile(form.format(letter=letter)).search(text, place)
             if match is None:
                 break
-            found.append(match.span())
+            spans.append(match.span())
             place = match.end()
-        if len(found) > len(best):
-            best = found
+        if len(spans) > len(best):
+            best = spans
     if len(best) < 2:
         return ()
     starts = [end for _, end in best]
@@ -152,12 +152,12 @@ def _candidates(task: str, text: str) -> Iterator[Scanpath]:
         yield from written
 
 
-def _as_path(found: tuple[tuple[float, float, float | None], ...]) -> tuple[Scanpath, ...]:
-    if not found:
+def _as_path(points: tuple[tuple[float, float, float | None], ...]) -> tuple[Scanpath, ...]:
+    if not points:
         return ()
-    times = tuple(t for _, _, t in found if t is not None)
-    kept = times if len(times) == len(found) else ()
-    return (Scanpath(tuple(x for x, _, _ in found), tuple(y for _, y, _ in found), kept),)
+    times = tuple(t for _, _, t in points if t is not None)
+    kept = times if len(times) == len(points) else ()
+    return (Scanpath(tuple(x for x, _, _ in points), tuple(y for _, y, _ in points), kept),)
 
 
 def _numbers(inside: str) -> tuple[float, ...]:

@@ -244,7 +244,7 @@ def _pair(rng: np.random.Generator, answer: int) -> tuple[Scene, tuple[int, int]
 
 
 def _with_target(rng: np.random.Generator) -> tuple[Scene, int]:
-    """A scene and the rank of what is searched for: never the most salient thing."""
+    """A scene and the rank of the searched thing: never the most salient one."""
     scene = pop_out(rng, 5)
     return scene, int(rng.integers(1, 5))
 

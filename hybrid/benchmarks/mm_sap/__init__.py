@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import cast
 
 from hybrid.benchmarks._shared.scores import score_of
-from hybrid.benchmarks.base import AS_PAPERS, Benchmark, BenchmarkCard, ImageSource, ScoreOptions, Source, show
+from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, show
+from hybrid.benchmarks.card import BenchmarkCard, ImageSource
 from hybrid.benchmarks.mm_sap.baselines import BASELINES
 from hybrid.benchmarks.mm_sap.columns import SETS
 from hybrid.benchmarks.mm_sap.data import SETTINGS, files, questions_of, read_settings, sets_of

@@ -1,8 +1,8 @@
-"""What the MM-SAP paper reports, and how it is asked here (`hybrid benchmarks show mm_sap`)."""
+"""Results that the MM-SAP paper reports, and the commands that repeat them (`hybrid benchmarks show mm_sap`)."""
 
 from __future__ import annotations
 
-from hybrid.benchmarks.base import Baseline
+from hybrid.benchmarks.card import Baseline
 
 RUN = "hybrid run mm_sap --data DIR --model openai:gpt-4o --solver mllm --protocol official"
 

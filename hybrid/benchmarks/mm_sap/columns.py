@@ -1,4 +1,4 @@
-"""Which columns of an MM-SAP table hold what, found when the data is mounted.
+"""Resolve the columns of an MM-SAP table when the data is mounted.
 
 No stored copy of the data set's schema was at hand, so the columns are looked for under the names that such tables use;
 what cannot be found is an error that lists the columns there are and those that were needed. Nothing is guessed: an
@@ -42,7 +42,7 @@ SETS: Mapping[str, tuple[str, int]] = {
     "KnowVisQA": ("know", 350),
     "BeyondVisQA": ("beyond", 400),
 }
-"""Set -> what its file or column says of it, and its number of questions (paper, section 3.2)."""
+"""Set -> its name in a file or column, and its number of questions (paper, section 3.2)."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Columns:
     refusal: str | None
     set: str | None
     origin: int | None
-    """What a numeric answer counts from: 0, 1, or None where answers are no numbers."""
+    """Base of numeric answers: 0, 1, or None if answers are not numbers."""
 
     @property
     def read(self) -> tuple[str, ...]:
@@ -162,10 +162,10 @@ def refusal_of(row: DataRow, columns: Columns, options: Sequence[str]) -> int:
         place = option_number(row.cell(columns.refusal), columns, options)
         if place is not None:
             return place
-    found = [place for place, option in enumerate(options) if plain(option) == REFUSAL]
-    if len(found) != 1:
-        raise DataError(f"{row.where}, options: {len(found)} of them are the refusal sentence, found {options!r:.160}")
-    return found[0]
+    places = [place for place, option in enumerate(options) if plain(option) == REFUSAL]
+    if len(places) != 1:
+        raise DataError(f"{row.where}, options: {len(places)} of them are the refusal sentence, found {options!r:.160}")
+    return places[0]
 
 
 def option_number(value: object, columns: Columns, options: Sequence[str]) -> int | None:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from hybrid.benchmarks._shared.paths import inside, read_located
 from hybrid.benchmarks._shared.rows import DataRow, check_one, lost, opened, read_group, rows
-from hybrid.benchmarks.base import Setting, Source
+from hybrid.benchmarks.base import Source
+from hybrid.benchmarks.card import Setting
 from hybrid.benchmarks.mm_sap.columns import (
     SETS,
     Columns,
@@ -69,10 +70,10 @@ def read_settings(chosen: Mapping[str, str]) -> Settings:
 
 def paths(folder: Path) -> tuple[Path, ...]:
     """The parquet files under a folder, those among them that cannot be used too. Raises `DataError` for none."""
-    found = tuple(sorted(folder.rglob("*.parquet")))
-    if not found:
+    files = tuple(sorted(folder.rglob("*.parquet")))
+    if not files:
         raise DataError(f"{folder} holds no MM-SAP data: expected parquet files of BasicVisQA, KnowVisQA, BeyondVisQA")
-    return found
+    return files
 
 
 def files(folder: Path) -> tuple[Path, ...]:
@@ -100,8 +101,8 @@ def sets_of(folder: Path) -> tuple[str, ...]:
     unread: set[str | None] = set()
 
     def check(path: Path) -> None:
-        found = table(folder, path)
-        present.update(_sets(folder, found))
+        mapped = table(folder, path)
+        present.update(_sets(folder, mapped))
 
     for path in paths(folder):
         try:
@@ -113,15 +114,15 @@ def sets_of(folder: Path) -> tuple[str, ...]:
     return tuple(name for name in SETS if name in present | unread)
 
 
-def _sets(folder: Path, found: Table) -> Iterator[str]:
+def _sets(folder: Path, mapped: Table) -> Iterator[str]:
     """The sets that the rows of a table say. Raises `DataError` where a row says none and no row before it did."""
-    for number, row in enumerate(rows(folder, found.path, found.columns.read)):
+    for number, row in enumerate(rows(folder, mapped.path, mapped.columns.read)):
         try:
-            yield set_of(found.path, folder, row, found.columns)
+            yield set_of(mapped.path, folder, row, mapped.columns)
         except DataError:
             if not number:
                 raise
-        if found.columns.set is None:
+        if mapped.columns.set is None:
             return
 
 
@@ -134,9 +135,9 @@ def questions_of(source: Source, settings: Settings) -> Iterator[Question | Brok
     counts = dict.fromkeys(SETS, 0)
     for path in paths(source.folder):
         try:
-            found = table(source.folder, path)
-            for row in rows(source.folder, path, found.columns.read):
-                yield from _read(row, found, counts, source, settings)
+            mapped = table(source.folder, path)
+            for row in rows(source.folder, path, mapped.columns.read):
+                yield from _questions(row, mapped, counts, source, settings)
         except DataError as error:
             for name in _named(path, source):
                 yield lost(name, source.folder, str(path), error)
@@ -148,11 +149,11 @@ def _named(path: Path, source: Source) -> tuple[str, ...]:
     return source.tasks if name is None else (name,) if name in source.tasks else ()
 
 
-def _read(
-    row: DataRow, found: Table, counts: dict[str, int], source: Source, settings: Settings
+def _questions(
+    row: DataRow, mapped: Table, counts: dict[str, int], source: Source, settings: Settings
 ) -> Iterator[Question | BrokenQuestion]:
     try:
-        name = set_of(found.path, source.folder, row, found.columns)
+        name = set_of(mapped.path, source.folder, row, mapped.columns)
     except DataError as error:
         for task in source.tasks:
             yield lost(task, source.folder, row.where, error)
@@ -161,7 +162,7 @@ def _read(
     if name in source.tasks:
         identity = f"{SETS[name][0]}_{counts[name]:04d}"
         try:
-            yield from _variants(identity, name, row, found.columns, source, settings)
+            yield from _variants(identity, name, row, mapped.columns, source, settings)
         except DataError as error:
             yield BrokenQuestion(identity, name, str(error))
 

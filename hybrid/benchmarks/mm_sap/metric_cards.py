@@ -1,8 +1,8 @@
-"""How MM-SAP's metrics are reckoned (`hybrid benchmarks show mm_sap`)."""
+"""Definitions of MM-SAP's metrics (`hybrid benchmarks show mm_sap`)."""
 
 from __future__ import annotations
 
-from hybrid.benchmarks.base import MetricCard
+from hybrid.benchmarks.card import MetricCard
 
 QUESTIONS = "questions; each order of the options (--setting shuffles) is one more"
 KK = "sum of [p = c] / |q|"
@@ -75,7 +75,7 @@ METRICS = (
         "sum of [p is not r] / |q|",
         "questions of the set",
         "paper, section 4.4, equation 6; Table 2",
-        "A reply that nobody can read counts as answered, and wrong.",
+        "An unreadable reply counts as answered, and wrong.",
     ),
     MetricCard(
         "refusal_rate.<BasicVisQA|KnowVisQA|BeyondVisQA>",

@@ -38,16 +38,16 @@ def official_place(text: str, choices: Sequence[str]) -> int | None:
 
     The paper does not print its rule; "B", "B.", "(B) ..." and "B: ..." count, and so does the refusal sentence itself.
     """
-    said = text.strip()
-    match = re.match(r"\(?([A-Z])(?:[).:,]|\s*$)", said)
+    answer = text.strip()
+    match = re.match(r"\(?([A-Z])(?:[).:,]|\s*$)", answer)
     if match and match[1] in LETTERS[: len(choices)]:
         return LETTERS.index(match[1])
-    same = [place for place, choice in enumerate(choices) if said and plain(choice) == plain(said)]
+    same = [place for place, choice in enumerate(choices) if answer and plain(choice) == plain(answer)]
     return same[0] if len(same) == 1 else None
 
 
 def values_of(name: str, correct: int | None, refusal: int, first: int | None, second_right: bool | None) -> Values:
-    """What one answered question adds to the sums.
+    """Terms that one answered question adds to the sums.
 
     Args:
         name: the set.
@@ -64,7 +64,7 @@ def values_of(name: str, correct: int | None, refusal: int, first: int | None, s
 
 
 def values_at_chance(name: str, options: int) -> Values:
-    """What a uniform random choice adds on average: the worth of an abstention."""
+    """Expected terms of a uniform random choice: the worth of an abstention."""
     each = 1 / options
     unknown = {"BasicVisQA": 0.0, "KnowVisQA": 1 - 1 / (options - 1), "BeyondVisQA": 1.0}[name]
     kk = 0.0 if name == "BeyondVisQA" else each
@@ -72,7 +72,7 @@ def values_at_chance(name: str, options: int) -> Values:
 
 
 def values_of_nothing() -> Values:
-    """What an ask without any answer adds, and a question that was never asked: neither right nor a refusal."""
+    """Terms of an ask without any answer, and of a question that was never asked: neither right nor a refusal."""
     return _record(0.0, 0.0, 0.0, 0.0)
 
 
@@ -95,17 +95,17 @@ def summarise(scores: Sequence[Score]) -> tuple[Metric, ...]:
     """The scores in total, by set and by type of question, the refusals, and mean and spread over the shuffles."""
     counted = [score if score.values else replace(score, values=values_of_nothing()) for score in present(scores)]
     by_set = grouped(counted, lambda score: score.task)
-    found = [ratio(f"score_{key}.total", counted, key) for key in ("sa", "kk", "ku")]
+    metrics = [ratio(f"score_{key}.total", counted, key) for key in ("sa", "kk", "ku")]
     for name in (name for name in SETS if name in by_set):
-        found += [ratio(f"score_{key}.{name}", by_set[name], key) for key in _columns(name)]
+        metrics += [ratio(f"score_{key}.{name}", by_set[name], key) for key in _columns(name)]
     for kind, part in grouped(counted, lambda score: score.groups.get("type", "")).items():
-        found += [ratio(f"score_{key}_by_type.{kind}", part, key) for key in ("sa", "kk", "ku")]
+        metrics += [ratio(f"score_{key}_by_type.{kind}", part, key) for key in ("sa", "kk", "ku")]
     for name in (name for name in SETS if name in by_set):
-        found += _answers(name, by_set[name])
+        metrics += _answers(name, by_set[name])
     if know := by_set.get("KnowVisQA"):
-        found.append(ratio("unknown_knowns_rate", know, "knew", "refused"))
-        found.append(ratio("unknown_knowns_rate_eq8", know, "knew"))
-    return (*found, *_spread(counted))
+        metrics.append(ratio("unknown_knowns_rate", know, "knew", "refused"))
+        metrics.append(ratio("unknown_knowns_rate_eq8", know, "knew"))
+    return (*metrics, *_spread(counted))
 
 
 def _columns(name: str) -> tuple[str, ...]:
@@ -113,14 +113,14 @@ def _columns(name: str) -> tuple[str, ...]:
 
 
 def _answers(name: str, scores: Sequence[Score]) -> list[Metric]:
-    found = [ratio(f"answer_rate.{name}", scores, "answered"), ratio(f"refusal_rate.{name}", scores, "refused")]
+    metrics = [ratio(f"answer_rate.{name}", scores, "answered"), ratio(f"refusal_rate.{name}", scores, "refused")]
     if name != "BeyondVisQA":
-        found.append(ratio(f"answer_accuracy.{name}", scores, "kk", "answered"))
+        metrics.append(ratio(f"answer_accuracy.{name}", scores, "kk", "answered"))
     if name == "BasicVisQA":
-        found.append(ratio("false_refusals", scores, "refused"))
+        metrics.append(ratio("false_refusals", scores, "refused"))
     if name == "BeyondVisQA":
-        found.append(ratio("missed_refusals", scores, "answered"))
-    return found
+        metrics.append(ratio("missed_refusals", scores, "answered"))
+    return metrics
 
 
 def _spread(scores: Sequence[Score]) -> Iterable[Metric]:

@@ -1,4 +1,4 @@
-"""Generated questions for MM-SAP: what a picture shows, what it takes knowledge to say, and what it cannot tell.
+"""Generated questions for MM-SAP: visible facts, facts that take knowledge, and facts that the picture cannot show.
 
 One parquet file a set, with the columns question, options, answer, image and type. BasicVisQA counts, names colours and
 places things in rendered scenes; KnowVisQA shows flags; BeyondVisQA asks for what no picture of such a scene tells, so

@@ -20,18 +20,8 @@ from hybrid.answers.yes_no import parse_yes_no
 from hybrid.benchmarks._shared.paths import inside
 from hybrid.benchmarks._shared.rows import lost
 from hybrid.benchmarks._shared.scores import score_kept, score_reply
-from hybrid.benchmarks.base import (
-    AS_PAPERS,
-    Benchmark,
-    BenchmarkCard,
-    ImageSource,
-    PredictedRow,
-    Prediction,
-    ScoreOptions,
-    Setting,
-    Source,
-    show,
-)
+from hybrid.benchmarks.base import AS_PAPERS, Benchmark, PredictedRow, Prediction, ScoreOptions, Source, show
+from hybrid.benchmarks.card import BenchmarkCard, ImageSource, Setting
 from hybrid.benchmarks.mvp_bench.baselines import BASELINES
 from hybrid.benchmarks.mvp_bench.data import (
     ROTATIONS,
@@ -121,18 +111,18 @@ class MvpBench(Benchmark):
         """The question files, and the images of the chosen tasks that are there."""
         root = _root(source)
         images = {row.image for row in _rows(source).rows}
-        found = (image_file(root, image) for image in sorted(images))
+        paths = (image_file(root, image) for image in sorted(images))
         names = [SINGLE_RUN, *([ROTATIONS] if _setting(source, "mcq") != "vanilla" else [])]
         tables = (root / name for name in names)
-        return (*(path for path in tables if inside(root, path)), *(path for path in found if path is not None))
+        return (*(path for path in tables if inside(root, path)), *(path for path in paths if path is not None))
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
         """The rows of the chosen tasks, those of one pair together; a whole folder of images must not be missing.
 
         A line that is no question comes last, as a broken one of each task that it may be of.
         """
-        found = _rows(source)
-        rows = found.rows
+        table = _rows(source)
+        rows = table.rows
         pictures = Pictures(_root(source), source.store)
         if not source.joining:
             for folder in sorted({row.image.split("/")[0] for row in rows}):
@@ -145,7 +135,7 @@ class MvpBench(Benchmark):
                 yield _question(row, images, keys[row.id], before)
             except DataError as error:
                 yield BrokenQuestion(row.id, row.task, str(error), _groups(row, keys[row.id]), f"pair{row.pair}")
-        for line in found.bad:
+        for line in table.bad:
             for task in source.tasks if line.task is None else {line.task} & set(source.tasks):
                 yield lost(task, source.folder, line.where, line.error)
 
@@ -180,9 +170,9 @@ class MvpBench(Benchmark):
         Raises:
             UsageError: the question has no answer, because the predictions were read without the data.
         """
-        found, right = _official(question, stored), _right(question)
+        answer, right = _official(question, stored), _right(question)
         return score_kept(
-            question, found, right=found == right, chance=_chance(question), options=options, rule="official"
+            question, answer, right=answer == right, chance=_chance(question), options=options, rule="official"
         )
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
@@ -198,7 +188,7 @@ class MvpBench(Benchmark):
         recorded = read_outputs(path)
         if recorded is None:
             return None
-        return tuple((_told(row), Prediction(row.reply, row.reply)) for row in recorded)
+        return tuple((_foreign_question(row), Prediction(row.reply, row.reply)) for row in recorded)
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
         """The right word, or the letter and the text of the right option."""
@@ -334,7 +324,7 @@ def _right(question: Question) -> str:
     return str(question.target)
 
 
-def _told(row: PredictedRow) -> Question:
+def _foreign_question(row: PredictedRow) -> Question:
     """The question of a recorded reply as far as its own row tells it: no answer, no level."""
     kind, task = Kind.CHOICE if row.choices else Kind.YES_NO, str(row.task)
     return Question(str(row.id), task, (), row.text or "", kind, row.choices, route=task)

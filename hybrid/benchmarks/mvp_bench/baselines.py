@@ -1,8 +1,8 @@
-"""What the MVP-Bench paper reports, and how it is asked here (`hybrid benchmarks show mvp_bench`)."""
+"""Results that the MVP-Bench paper reports, and the commands that repeat them (`hybrid benchmarks show mvp_bench`)."""
 
 from __future__ import annotations
 
-from hybrid.benchmarks.base import Baseline
+from hybrid.benchmarks.card import Baseline
 
 RUN = "hybrid run mvp_bench --data DIR --model openai:gpt-4o --solver mllm --protocol official --image-labels off"
 

@@ -115,7 +115,7 @@ def question_file(folder: Path, path: Path, types: Mapping[str, Task] | None) ->
 
     Raises `DataError` where the file cannot be read, or none of its lines is a question.
     """
-    found: dict[str, PairRow] = {}
+    rows: dict[str, PairRow] = {}
     bad: list[BadLine] = []
     for values, where in json_rows(folder, path):
         try:
@@ -123,14 +123,14 @@ def question_file(folder: Path, path: Path, types: Mapping[str, Task] | None) ->
         except DataError as error:
             bad.append(BadLine(where, str(error), _task_of(values, types)))
             continue
-        if row.id in found:
-            twice = f"{where}, field question_id: {row.id} also stands in {found[row.id].where}"
+        if row.id in rows:
+            twice = f"{where}, field question_id: {row.id} also stands in {rows[row.id].where}"
             bad.append(BadLine(where, twice, row.task))
         else:
-            found[row.id] = row
-    if bad and not found:
+            rows[row.id] = row
+    if bad and not rows:
         raise DataError(bad[0].error)
-    return QuestionFile(tuple(found.values()), tuple(bad))
+    return QuestionFile(tuple(rows.values()), tuple(bad))
 
 
 def _row(values: Mapping[str, Any] | DataError, where: str, types: Mapping[str, Task] | None) -> PairRow:
@@ -171,8 +171,8 @@ class Line:
     def row(self, types: Mapping[str, Task] | None) -> PairRow:
         """The row; without `types` the file is that of the rotations, whose `type` is the same on every row."""
         image, level = self.text("image"), self.text("level")
-        found = variant(self.values.get("question_id"))
-        if found is None or (found[1] > 0) != (types is None):
+        official = variant(self.values.get("question_id"))
+        if official is None or (official[1] > 0) != (types is None):
             raise DataError(
                 f"{self.where}, field question_id: {self.values.get('question_id')!r:.60} is no id of this file"
             )
@@ -184,9 +184,9 @@ class Line:
         if level not in ("low", "high"):
             raise DataError(f"{self.where}, field level: expected low or high, found {level!r:.40}")
         task = self._task(types, place[1])
-        rotation, count = (0, 0) if types is not None else self._index(found[1])
+        rotation, count = (0, 0) if types is not None else self._index(official[1])
         text, answer = self.text("question"), self.text("answer")
-        return PairRow(found[0], place[0], task, level, image, text, answer, rotation, count, self.where)
+        return PairRow(official[0], place[0], task, level, image, text, answer, rotation, count, self.where)
 
     def _task(self, types: Mapping[str, Task] | None, picture: str) -> Task:
         if types is None:

@@ -23,7 +23,7 @@ BELOW = ("Images", "")
 
 
 def image_file(root: Path, image: str) -> Path | None:
-    """The file of an official image path, under `Images` or next to the questions; None where there is none inside."""
+    """The file of an official image path, under `Images` or next to the questions; None if neither holds it."""
     return next((path for base in BELOW if inside(root, path := root / base / image)), None)
 
 
@@ -36,7 +36,7 @@ class Pictures:
         self._known: dict[str, tuple[StoredImage, ...] | DataError] = {}
 
     def require(self, folder: str) -> None:
-        """Raise `DataError` that says where to ask when the data has no such folder at all."""
+        """Raise `DataError` with the address to ask if the data has no such folder at all."""
         if not any((base / folder).is_dir() for base in (self._root / "Images", self._root)):
             raise DataError(f"{self._root} has no folder Images/{folder}. {GATED}")
 
@@ -44,15 +44,15 @@ class Pictures:
         """One picture, or a pair picture and its halves. Raises `DataError` for one that is missing or broken."""
         if row.image not in self._known:
             try:
-                self._known[row.image] = self._read(row)
+                self._known[row.image] = self._read_images(row)
             except DataError as error:
                 self._known[row.image] = error
-        found = self._known[row.image]
-        if isinstance(found, DataError):
-            raise found
-        return found
+        images = self._known[row.image]
+        if isinstance(images, DataError):
+            raise images
+        return images
 
-    def _read(self, row: PairRow) -> tuple[StoredImage, ...]:
+    def _read_images(self, row: PairRow) -> tuple[StoredImage, ...]:
         path = image_file(self._root, row.image)
         if path is None:
             raise DataError(f"{row.where}, field image: {row.image} is not under {self._root / 'Images'}")

@@ -1,8 +1,8 @@
-"""How MVP-Bench's metrics are reckoned (`hybrid benchmarks show mvp_bench`)."""
+"""Definitions of MVP-Bench's metrics (`hybrid benchmarks show mvp_bench`)."""
 
 from __future__ import annotations
 
-from hybrid.benchmarks.base import MetricCard
+from hybrid.benchmarks.card import MetricCard
 
 EVALUATE = "the authors' evaluate.py"
 EVALUATE_MCQ = "the authors' evaluate_mcq.py"

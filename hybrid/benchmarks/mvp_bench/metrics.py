@@ -1,7 +1,7 @@
 """MVP-Bench's metrics (section 5 of the paper, filters as in the released `evaluate.py` and `evaluate_mcq.py`).
 
-Every metric is a share of units that are right as a whole; what a unit
-is worth is the product of its rows, so that an abstention scored at chance counts as the guess it stands for.
+Every metric is a share of units that are right as a whole; the score of a unit
+is the product of its rows, so that an abstention scored at chance counts as the guess it stands for.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def summarise(scores: Sequence[Score]) -> tuple[Metric, ...]:
     - `pAcc.{B1 ... S2}`: `qAcc` over the pairs of one category (Table 5).
     """
     asked = [score for score in scores if score.task == "yes_no" and score.correct is not None]
-    # The rotations of `--rotate` have metrics of their own.
+    # The rotations of `--rotate` have separate metrics.
     choice = [s for s in scores if s.task in ("cross", "single") and s.correct is not None and not ROTATED.search(s.id)]
-    found = (*_yes_no(asked), *_multiple_choice(choice), *_categories(asked))
-    return tuple(metric for metric in found if metric.n)
+    metrics = (*_yes_no(asked), *_multiple_choice(choice), *_categories(asked))
+    return tuple(metric for metric in metrics if metric.n)
 
 
 def _yes_no(asked: Sequence[Score]) -> Iterator[Metric]:
@@ -96,7 +96,7 @@ def _where(scores: Iterable[Score], chosen: Chosen) -> list[Score]:
 
 
 def _key(score: Score, *names: str) -> str | None:
-    """What a row is grouped by; None for a row whose data was broken, which belongs nowhere."""
+    """The group of a row; None for a row whose data was broken, which belongs nowhere."""
     if any(name not in score.groups for name in names):
         return None
     return "/".join(score.groups[name] for name in names)

@@ -39,13 +39,13 @@ def read_outputs(path: Path) -> tuple[PredictedRow, ...] | None:
         raise DataError(
             f"{path} holds predictions of {len(models)} models ({', '.join(sorted(models))}): give one file"
         )
-    found: dict[str, PredictedRow] = {}
+    rows: dict[str, PredictedRow] = {}
     for file in files:
         for output in _outputs(file):
-            known = found.setdefault(str(output.id), output)
+            known = rows.setdefault(str(output.id), output)
             if known.reply != output.reply:
                 raise DataError(f"{output.where}: question {output.id} has another reply in {known.where}")
-    return tuple(sorted(found.values(), key=_order))
+    return tuple(sorted(rows.values(), key=_order))
 
 
 def _order(row: PredictedRow) -> tuple[int, str]:
@@ -62,8 +62,8 @@ def _is_ours(file: Path) -> bool:
 def _outputs(file: Path) -> Iterator[PredictedRow]:
     for values, where in json_lines(file):
         line = Line(values, where)
-        found = variant(values.get("question_id"))
-        if found is None:
+        official = variant(values.get("question_id"))
+        if official is None:
             raise DataError(f"{where}, field question_id: {values.get('question_id')!r} is no MVP-Bench id")
         image, prompt = line.text("image"), line.text("prompt")
         place, choices = image_of(image), read_options(prompt)
@@ -73,4 +73,4 @@ def _outputs(file: Path) -> Iterator[PredictedRow]:
         if text is not None and not isinstance(text, str):
             raise DataError(f"{where}, field output: expected text, found {type(text).__name__}")
         task = "cross" if place[1] == "concat" else "single" if choices else "yes_no"
-        yield PredictedRow(where, text or "", id=found[0], task=task, text=prompt, choices=choices)
+        yield PredictedRow(where, text or "", id=official[0], task=task, text=prompt, choices=choices)

@@ -18,16 +18,16 @@ def read_options(text: str) -> tuple[str, ...]:
 
     The block that starts last counts, because one published question lists its options twice.
     """
-    found: list[str] = []
+    options: list[str] = []
     for line in text.splitlines():
         match = _OPTION.fullmatch(line.strip())
         if match is None:
             continue
         if match[1] == "A":
-            found = []
-        if match[1] == LETTERS[len(found) : len(found) + 1]:
-            found.append(match[2])
-    return tuple(found)
+            options = []
+        if match[1] == LETTERS[len(options) : len(options) + 1]:
+            options.append(match[2])
+    return tuple(options)
 
 
 def yes_no_rule(text: str) -> str | None:

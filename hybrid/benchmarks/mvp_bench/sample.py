@@ -134,11 +134,11 @@ def _statements(made: ImagePair) -> Iterator[tuple[str, str, tuple[bool, bool]]]
 def _wrong_lists(rng: np.random.Generator, made: ImagePair) -> tuple[str, ...]:
     """Three more lists that are true of neither picture, all different."""
     taken = {described(names) for names in made.names}
-    found: list[str] = []
-    while len(found) < OPTIONS - 2:
-        text = until("wrong list", lambda: _wrong(rng, made.names[1], taken | set(found)))
-        found.append(text)
-    return tuple(found)
+    lists: list[str] = []
+    while len(lists) < OPTIONS - 2:
+        text = until("wrong list", lambda: _wrong(rng, made.names[1], taken | set(lists)))
+        lists.append(text)
+    return tuple(lists)
 
 
 def _wrong(rng: np.random.Generator, names: tuple[Name, ...], taken: set[str]) -> str | None:

@@ -84,7 +84,7 @@ def _photograph(ground: Scene, things: Sequence[_Thing], camera: Camera, rng: np
 
 
 def _scenes(rng: np.random.Generator, camera: Camera, edit: Edit) -> tuple[list[_Thing], list[_Thing]] | None:
-    """Two lists of things from left to right, or None where they do not fit or cannot be told apart."""
+    """Two lists of things from left to right, or None if they do not fit or cannot be distinguished."""
     names = random_names(rng, 3)
     solids = arrange(rng, camera, names, sizes_m=(0.22, 0.34))
     if solids is None:
@@ -93,8 +93,8 @@ def _scenes(rng: np.random.Generator, camera: Camera, edit: Edit) -> tuple[list[
     after = _edited(rng, camera, before, edit)
     if after is None:
         return None
-    found = (_from_left(camera, before), _from_left(camera, after))
-    return found if all(_is_clear(camera, things) for things in found) else None
+    orders = (_from_left(camera, before), _from_left(camera, after))
+    return orders if all(_is_clear(camera, things) for things in orders) else None
 
 
 def _edited(rng: np.random.Generator, camera: Camera, things: list[_Thing], edit: Edit) -> list[_Thing] | None:

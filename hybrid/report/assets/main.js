@@ -109,7 +109,7 @@ function settle(route, made, first) {
   report.afterRender = null;
 }
 
-/** New data: shown at once where nobody is reading closely; else what is returned shows them. */
+/** New data: shown at once unless a question is open; else the returned function shows them. */
 async function refresh() {
   const route = report.route(location.hash);
   report.tags.start();

@@ -1,4 +1,4 @@
-"""What a reader of somebody else's predictions returns, and what became of its rows."""
+"""The rows that a reader of foreign predictions returns, and how they were joined to questions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Recognised:
 class Origin:
     """Where imported predictions come from, and what of them has no counterpart.
 
-    `missing` are the data's questions (without variants) that nobody predicted, `extra` the predictions that the data
+    `missing` are the data's questions (without variants) without a prediction, `extra` the predictions that the data
     has no question for.
     """
 
@@ -36,15 +36,15 @@ class Origin:
     notes: tuple[str, ...] = ()
 
     def lines(self) -> tuple[str, ...]:
-        """What a person is told."""
-        found = [f"format: {self.format}", *self.notes]
+        """The lines printed about them."""
+        lines = [f"format: {self.format}", *self.notes]
         if self.missing:
-            found.append(
+            lines.append(
                 f"missing: {len(self.missing)} questions of the data have no prediction: {first(self.missing)}"
             )
         if self.extra:
-            found.append(f"extra: {len(self.extra)} predictions have no question in the data: {first(self.extra)}")
-        return tuple(found)
+            lines.append(f"extra: {len(self.extra)} predictions have no question in the data: {first(self.extra)}")
+        return tuple(lines)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from hybrid.benchmarks.base import Benchmark, BenchmarkCard, PredictedRow, Prediction
+from hybrid.benchmarks.base import Benchmark, PredictedRow, Prediction
+from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.errors import DataError
 from hybrid.scoring.predictions.base import Joined, Origin, Recognised, first, letter_of
 from hybrid.types import Question, base_id
@@ -106,7 +107,7 @@ class _Table:
 
 
 def missing_from(questions: Mapping[str, Question], predicted: Mapping[str, object]) -> tuple[str, ...]:
-    """The questions that nobody predicted in any variant."""
+    """The questions without a prediction in any variant."""
     answered = {base_id(name) for name in predicted}
     return tuple(dict.fromkeys(q.base for q in questions.values() if q.base not in answered))
 

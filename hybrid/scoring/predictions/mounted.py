@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hybrid.benchmarks.base import Benchmark, BenchmarkCard, Prediction
+from hybrid.benchmarks.base import Benchmark, Prediction
+from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore, home
 from hybrid.running.data import mount, questions
@@ -42,7 +43,7 @@ def join_predictions(path: Path, benchmark: Benchmark, data: str | None, more: S
     `more` are further files of the same model, of the benchmark's own layout.
 
     Raises:
-        UsageError: nobody knows the layout, or it needs `data`.
+        UsageError: the layout is unknown, or it needs `data`.
         DataError: a row that cannot be used, contradicts the data or another file of the model, or none that fits it.
     """
     for one in (path, *more):
@@ -75,7 +76,7 @@ def join_predictions(path: Path, benchmark: Benchmark, data: str | None, more: S
 
 
 def _recorded(paths: Sequence[Path], benchmark: Benchmark) -> tuple[tuple[Question, Prediction], ...] | None:
-    """What the files of one model hold in the benchmark's own layout; None where one of them has another."""
+    """The questions and predictions in one model's files of the benchmark's own layout; None for any other layout."""
     found: dict[str, tuple[Question, Prediction]] = {}
     for path in paths:
         pairs = benchmark.predictions(path)

@@ -25,7 +25,7 @@ ROTATED_FROM = 1_000_000
 """The rotations of its circular data sets have the index of their question plus a multiple of this."""
 
 FAILED = "Failed to obtain answer via API."
-"""What VLMEvalKit writes instead of a reply when the provider did not answer."""
+"""The text that VLMEvalKit writes where the provider did not reply."""
 
 Cells = Mapping[str, str]
 
@@ -48,7 +48,9 @@ def read(path: Path) -> Recognised | None:
     rows = tuple(_row(cells, where) for cells, where in _records(sheet, lines))
     _check(rows)
     failed = sum(row.reply.strip() == FAILED for row in rows)
-    notes = (f'{failed} replies are "{FAILED}": nobody answered, and they count as wrong',) if failed else ()
+    notes = (
+        (f'{failed} replies are "{FAILED}": the provider did not answer, and they count as wrong',) if failed else ()
+    )
     return Recognised(f"VLMEvalKit sheet ({sheet.suffix.lower()[1:]}, {len(rows)} rows)", rows, notes)
 
 

@@ -17,9 +17,9 @@ from hybrid.scoring.result import Section, SectionResult
 _COMPUTED: WeakKeyDictionary[Comparison, dict[str, SectionResult]] = WeakKeyDictionary()
 
 
-def computed(found: Comparison) -> dict[str, SectionResult]:
+def computed(comparison: Comparison) -> dict[str, SectionResult]:
     """By name the sections that were computed for a comparison so far."""
-    return _COMPUTED.setdefault(found, {})
+    return _COMPUTED.setdefault(comparison, {})
 
 
 def sections() -> tuple[Section, ...]:
@@ -28,27 +28,27 @@ def sections() -> tuple[Section, ...]:
     return tuple(sorted(found, key=lambda section: (section.order, section.name)))
 
 
-def results(found: Comparison, only: Collection[str] | None = None) -> tuple[SectionResult, ...]:
+def results(comparison: Comparison, only: Collection[str] | None = None) -> tuple[SectionResult, ...]:
     """The sections (all, or those named) that have a row or a fault, each computed once for a comparison.
 
     A section that cannot be made costs no other: its result says why.
     """
     asked = [section for section in sections() if only is None or section.name in only]
-    made = [_made(section, found) for section in asked]
+    made = [_made(section, comparison) for section in asked]
     return tuple(one for one in made if one.rows or one.fault)
 
 
-def _made(section: Section, found: Comparison) -> SectionResult:
-    made = computed(found)
+def _made(section: Section, comparison: Comparison) -> SectionResult:
+    made = computed(comparison)
     if section.name not in made:
-        made[section.name] = _result_of(section, found)
+        made[section.name] = _result_of(section, comparison)
     return made[section.name]
 
 
-def _result_of(section: Section, found: Comparison) -> SectionResult:
+def _result_of(section: Section, comparison: Comparison) -> SectionResult:
     try:
-        rows = tuple(section.rows(found))
-        return SectionResult(section, rows, section.lead(found, rows) if rows else "")
+        rows = tuple(section.rows(comparison))
+        return SectionResult(section, rows, section.lead(comparison, rows) if rows else "")
     # A trace that was cut off or edited raises what reading raises: JSON and pydantic ValueError, the disk OSError.
     except (HybridError, OSError, ValueError) as error:
         return SectionResult(section, (), fault=" ".join(str(error).split()) or type(error).__name__)

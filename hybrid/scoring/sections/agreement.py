@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hybrid.benchmarks.base import MetricCard
+from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison, SolverPair
 from hybrid.scoring.overlap import FAILED_SHARE, SharedQuestion
 from hybrid.scoring.result import QUESTIONS, UNTESTED, Result, Section, adjusted
@@ -22,18 +22,18 @@ NAME = "agreement"
 RATIO = "both wrong / expected within tasks"
 
 
-def rows(found: Comparison) -> list[Result]:
+def rows(comparison: Comparison) -> list[Result]:
     """Counts, ratio and kappa of each pair on the questions that both have and neither failed."""
-    return adjusted([row for pair in found.pairs for row in _of_pair(found, pair)], lambda row: row.section)
+    return adjusted([row for pair in comparison.pairs for row in _of_pair(comparison, pair)], lambda row: row.section)
 
 
-def _of_pair(found: Comparison, pair: SolverPair) -> Iterator[Result]:
-    a, b = found.named(pair.a), found.named(pair.b)
-    shared = found.overlap(a, b)
+def _of_pair(comparison: Comparison, pair: SolverPair) -> Iterator[Result]:
+    a, b = comparison.named(pair.a), comparison.named(pair.b)
+    shared = comparison.overlap(a, b)
     kept = shared.kept
     if not kept:
         return
-    withheld = shared.failed_share > (1.0 if found.options.allow_failed else FAILED_SHARE)
+    withheld = shared.failed_share > (1.0 if comparison.options.allow_failed else FAILED_SHARE)
     note = UNTESTED["failed"] if withheld else ""
     right_a, right_b = ([row.right[place] for row in kept] for place in (0, 1))
     units = [row.first.unit for row in kept]

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hybrid.benchmarks.base import MetricCard
+from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.overlap import FAILED_SHARE, Overlap, SharedQuestion
@@ -26,18 +26,18 @@ NAME = "ceiling"
 HYBRID, ALONE, SPECIALIST = 0, 1, 2
 
 
-def rows(found: Comparison) -> Iterator[Result]:
+def rows(comparison: Comparison) -> Iterator[Result]:
     """Counts and the share of the way for each hybrid solver that has both parts, over all and within each task."""
-    for group in found.groups:
+    for group in comparison.groups:
         if group.alone is not None and group.specialist is not None:
-            whole = found.overlap(group.hybrid, group.alone, group.specialist)
-            for name, shared in {"": whole, **whole.by_group(found.options.by)}.items():
+            whole = comparison.overlap(group.hybrid, group.alone, group.specialist)
+            for name, shared in {"": whole, **whole.by_group(comparison.options.by)}.items():
                 if shared.kept:
-                    yield from _of_group(found, group, name, shared, whole)
+                    yield from _of_group(comparison, group, name, shared, whole)
 
 
 def _of_group(
-    found: Comparison, group: ComparisonGroup, name: str, shared: Overlap, whole: Overlap
+    comparison: Comparison, group: ComparisonGroup, name: str, shared: Overlap, whole: Overlap
 ) -> Iterator[Result]:
     kept = shared.kept
     right = [sum(row.right[place] for row in kept) for place in (HYBRID, ALONE, SPECIALIST)]
@@ -61,7 +61,7 @@ def _of_group(
     for quantity, members in ids.items():
         yield replace(counted(quantity, len(members)), detail=quantity == "neither")
     reached = _reached(kept, better)
-    allowed = 1.0 if found.options.allow_failed else FAILED_SHARE
+    allowed = 1.0 if comparison.options.allow_failed else FAILED_SHARE
     withheld = max(shared.failed_share, whole.failed_share) > allowed
     ends = interval(reached) if reached.value is not None and not withheld else None
     yield replace(

@@ -1,4 +1,4 @@
-"""What a guess, and always the most frequent answer, are worth on these questions: exact where it can be computed.
+"""The expected score of a guess and of always the most frequent answer: exact where it can be computed.
 
 The constant answer is chosen by the key of the very questions that it is scored on, task by task: without the key one
 answer cannot do better, so it is an upper bound of a constant guess and no solver.
@@ -10,7 +10,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hybrid.benchmarks.base import Benchmark, MetricCard, ScoreOptions, accuracy
+from hybrid.benchmarks.base import Benchmark, ScoreOptions, accuracy
+from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.chance_baseline import End, Expected, Guess, Guesser, expected_score, metrics_of_a_guess
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.result import FRACTION, Result, Section, unit_of
@@ -25,19 +26,19 @@ ALL_DRAWN, FEWEST_DRAWS, MOST_DRAWS = 6000, 4, 64
 """Draws for each question that cannot be listed: so many over all questions, within these two."""
 
 
-def rows(found: Comparison) -> Iterator[Result]:
+def rows(comparison: Comparison) -> Iterator[Result]:
     """The guess by metric and by task, the constant answer by task, and every solver's value above the guess.
 
     A failed question is in the solver's guess no more than in its own value.
     """
-    questions = _questions(found.solvers)
+    questions = _questions(comparison.solvers)
     draws = max(FEWEST_DRAWS, min(MOST_DRAWS, ALL_DRAWN // max(1, len(questions))))
-    guesser = Guesser(found.benchmark, ScoreOptions(abstain=found.solvers[0].abstain), draws)
-    given_up = _given_up(found.solvers)
+    guesser = Guesser(comparison.benchmark, ScoreOptions(abstain=comparison.solvers[0].abstain), draws)
+    given_up = _given_up(comparison.solvers)
     guesses = {name: given_up.get(name) or guesser.of(question) for name, question in questions.items()}
-    guessing = _Guessing(found.benchmark, questions, guesses)
-    yield from _by_task(found, guessing)
-    yield from _by_metric(found, guessing)
+    guessing = _Guessing(comparison.benchmark, questions, guesses)
+    yield from _by_task(comparison, guessing)
+    yield from _by_metric(comparison, guessing)
 
 
 def _questions(solvers: Sequence[Scored]) -> dict[str, Question]:
@@ -121,12 +122,12 @@ def _above_row(solver: str, metric: Metric, guess: Expected | None, unit: str, g
     return Result(NAME, ABOVE, unit, metric.value - worth, solver, "", name, group, metric.n, low, high)
 
 
-def _by_task(found: Comparison, guessing: _Guessing) -> Iterator[Result]:
+def _by_task(comparison: Comparison, guessing: _Guessing) -> Iterator[Result]:
     parts: dict[str, dict[str, list[Score]]] = {}
-    for one in found.solvers:
+    for one in comparison.solvers:
         for score in one.scores:
             if score.id in guessing.guesses and not score.outcome.failed:
-                parts.setdefault(group_of(score, found.options.by), {}).setdefault(one.solver, []).append(score)
+                parts.setdefault(group_of(score, comparison.options.by), {}).setdefault(one.solver, []).append(score)
     for name, solvers in sorted(parts.items()):
         asked = list(dict.fromkeys(score.id for scores in solvers.values() for score in scores))
         guess = guessing.task(asked)
@@ -142,14 +143,16 @@ def _by_task(found: Comparison, guessing: _Guessing) -> Iterator[Result]:
                 yield row
 
 
-def _by_metric(found: Comparison, guessing: _Guessing) -> Iterator[Result]:
-    card = found.benchmark.card
-    measured = {one.solver: {metric.name: metric for metric in one.metrics if metric.cells} for one in found.solvers}
+def _by_metric(comparison: Comparison, guessing: _Guessing) -> Iterator[Result]:
+    card = comparison.benchmark.card
+    measured = {
+        one.solver: {metric.name: metric for metric in one.metrics if metric.cells} for one in comparison.solvers
+    }
     names = dict.fromkeys([*card.headline, *(name for known in measured.values() for name in known)])
-    wanted = [name for name in names if found.is_shown(name) or name in card.headline]
+    wanted = [name for name in names if comparison.is_shown(name) or name in card.headline]
     known: dict[tuple[tuple[str, bool], ...], dict[str, Expected]] = {}
     guessed: dict[str, dict[str, Expected]] = {}
-    for one in found.solvers:
+    for one in comparison.solvers:
         # Most solvers of a comparison were asked the same.
         same = tuple(sorted((score.id, score.outcome.failed) for score in one.scores))
         if same not in known:
@@ -169,15 +172,15 @@ def _by_metric(found: Comparison, guessing: _Guessing) -> Iterator[Result]:
             yield from (row for row, _ in above)
 
 
-def lead(found: Comparison, made: Sequence[Result]) -> str:
+def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     """Which solvers are above a guess by the headline metric, and which are not shown to be."""
-    own = [row for row in made if row.quantity == ABOVE and not row.group and row.metric == found.headline]
-    guess = next((r.value for r in made if (r.quantity, r.metric, r.group) == (GUESS, found.headline, "")), None)
+    own = [row for row in made if row.quantity == ABOVE and not row.group and row.metric == comparison.headline]
+    guess = next((r.value for r in made if (r.quantity, r.metric, r.group) == (GUESS, comparison.headline, "")), None)
     if guess is None or not own:
         return ""
     above = [row.a for row in own if row.low is not None and row.low > 0]
     others = [row.a for row in own if row.a not in above]
-    said = [f"A guess comes to {guess:.3f} by {found.headline}"]
+    said = [f"A guess comes to {guess:.3f} by {comparison.headline}"]
     if above:
         said.append(f"above it: {', '.join(above)}")
     if others:

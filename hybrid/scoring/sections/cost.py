@@ -1,10 +1,10 @@
-"""What an answer costs and how right it is: the solvers whose cost is recorded, in one unit that all of them know."""
+"""Accuracy by cost: the solvers whose cost is recorded, in one unit that all of them have."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from hybrid.benchmarks.base import MetricCard
+from hybrid.benchmarks.card import MetricCard
 from hybrid.display.tables import accuracy
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.result import Result, Section, unit_of, with_interval
@@ -32,11 +32,11 @@ COSTS: tuple[tuple[str, str, Callable[[Usage], float | None]], ...] = (
 """In the order in which they are preferred. A solver that calls no model costs no dollar and no token."""
 
 
-def rows(found: Comparison) -> Iterator[Result]:
+def rows(comparison: Comparison) -> Iterator[Result]:
     """For each solver the headline metric and its cost per question, in the first unit known of all and not 0."""
     known: list[tuple[Scored, Metric, Usage, int]] = []
-    for one in found.solvers:
-        metric = next((m for m in one.metrics if m.name == found.headline and m.value is not None), None)
+    for one in comparison.solvers:
+        metric = next((m for m in one.metrics if m.name == comparison.headline and m.value is not None), None)
         asked = sum(score.outcome not in (Outcome.OUTAGE, Outcome.BROKEN) for score in one.scores)
         if metric is not None and one.usage is not None and asked:
             known.append((one, metric, one.usage, asked))
@@ -51,9 +51,9 @@ def rows(found: Comparison) -> Iterator[Result]:
         return
 
 
-def lead(found: Comparison, made: Sequence[Result]) -> str:
+def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     """The cheapest and the most expensive solver."""
-    del found
+    del comparison
     spent = [row for row in made if row.quantity != "value"]
     low, high = (choose(spent, key=lambda row: row.value or 0.0) for choose in (min, max))
     if low.a == high.a:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from hybrid.benchmarks.base import MetricCard, accuracy
+from hybrid.benchmarks.base import accuracy
+from hybrid.benchmarks.card import MetricCard
 from hybrid.display.tables import accuracy as printed
 from hybrid.scoring.compare import Comparison, SolverPair
 from hybrid.scoring.overlap import Overlap, SharedQuestion
@@ -34,9 +35,9 @@ NAMED = 4
 """So many differences are named at most; the chart has all."""
 
 
-def rows(found: Comparison) -> list[Result]:
+def rows(comparison: Comparison) -> list[Result]:
     """Difference, both values and the counts of questions of every pair, by metric and within each task."""
-    made = [row for pair in found.pairs for row in _of_pair(found, pair)]
+    made = [row for pair in comparison.pairs for row in _of_pair(comparison, pair)]
     heads = _headlines(made)
     return adjusted(made, lambda row: (row.none, "tasks" if row.group else (row.a, row.b, row.metric) in heads))
 
@@ -46,33 +47,33 @@ def _headlines(made: Sequence[Result]) -> frozenset[tuple[str, str, str]]:
     return frozenset((row.a, row.b, row.metric) for row in made if row.quantity == "helped" and not row.group)
 
 
-def _of_pair(found: Comparison, pair: SolverPair) -> Iterator[Result]:
-    rule = found.solvers[0].abstain
-    shared = found.overlap(found.named(pair.a), found.named(pair.b))
+def _of_pair(comparison: Comparison, pair: SolverPair) -> Iterator[Result]:
+    rule = comparison.solvers[0].abstain
+    shared = comparison.overlap(comparison.named(pair.a), comparison.named(pair.b))
     metrics = shared.metrics(rule)
-    head = next((name for name in found.benchmark.card.headline if name in metrics), None)
-    shown = [name for name in metrics if found.is_shown(name) or name == head]
-    behind = _behind(shared, found)
+    head = next((name for name in comparison.benchmark.card.headline if name in metrics), None)
+    shown = [name for name in metrics if comparison.is_shown(name) or name == head]
+    behind = _behind(shared, comparison)
     for name in sorted(shown, key=lambda name: name != head):
         part = shared.at(behind.get(name, range(len(shared.rows[rule]))))
-        yield from _compared(found, shared, part, (metrics[name][0], metrics[name][1]), "", counted=name == head)
+        yield from _compared(comparison, shared, part, (metrics[name][0], metrics[name][1]), "", counted=name == head)
     if head is not None:
-        yield from _otherwise_counted(found, shared, head)
-    for group, places in shared.places_by_group(found.options.by).items():
+        yield from _otherwise_counted(comparison, shared, head)
+    for group, places in shared.places_by_group(comparison.options.by).items():
         part = shared.at(places)
         judged = [row for row in part.rows[rule] if all(score.correct is not None for score in row.scores)]
         both = tuple(accuracy("accuracy", [row.scores[side] for row in judged]) for side in (0, 1))
         if both[0].n:
-            yield from _compared(found, shared, part, (both[0], both[1]), group, counted=True)
+            yield from _compared(comparison, shared, part, (both[0], both[1]), group, counted=True)
 
 
-def _behind(shared: Overlap, found: Comparison) -> Mapping[str, Sequence[int]]:
+def _behind(shared: Overlap, comparison: Comparison) -> Mapping[str, Sequence[int]]:
     """Places of the questions behind each metric: those of the tasks that have the metric when they are alone.
 
     A metric that needs several tasks at once is not in it.
     """
     tasks: dict[str, list[int]] = {}
-    all_rows = shared.rows[found.solvers[0].abstain]
+    all_rows = shared.rows[comparison.solvers[0].abstain]
     for place, row in enumerate(all_rows):
         tasks.setdefault(row.first.task, []).append(place)
     behind: dict[str, list[int]] = {}
@@ -84,14 +85,14 @@ def _behind(shared: Overlap, found: Comparison) -> Mapping[str, Sequence[int]]:
 
 
 def _compared(
-    found: Comparison, shared: Overlap, part: Overlap, metrics: tuple[Metric, Metric], group: str, *, counted: bool
+    comparison: Comparison, shared: Overlap, part: Overlap, metrics: tuple[Metric, Metric], group: str, *, counted: bool
 ) -> Iterator[Result]:
     """The rows of one pair by one metric; `part` are the questions behind it, `shared` all that the two share."""
-    rule = found.solvers[0].abstain
+    rule = comparison.solvers[0].abstain
     names = (part.solvers[0].solver, part.solvers[1].solver)
-    unit = FRACTION if group else unit_of(_own_metrics(found, names, metrics[0].name))
+    unit = FRACTION if group else unit_of(_own_metrics(comparison, names, metrics[0].name))
     bare = Result(NAME, "difference", unit, None, *names, metrics[0].name, group, metrics[0].n, none=rule)
-    untested = part.untested(metrics, allow_failed=found.options.allow_failed, whole=shared)
+    untested = part.untested(metrics, allow_failed=comparison.options.allow_failed, whole=shared)
     measured = paired_contrast(*metrics, untested)
     yield with_contrast(bare, measured, untested)
     yield replace(bare, quantity="value a", value=measured.value_a)
@@ -103,26 +104,26 @@ def _compared(
             yield replace(bare, quantity=name, unit=QUESTIONS, value=float(len(ids)), n=n, none="", ids=named)
 
 
-def _otherwise_counted(found: Comparison, shared: Overlap, head: str) -> Iterator[Result]:
+def _otherwise_counted(comparison: Comparison, shared: Overlap, head: str) -> Iterator[Result]:
     """The headline difference under the other rule of what no answer counts; none where every question is answered."""
-    rule = OTHER[found.solvers[0].abstain]
+    rule = OTHER[comparison.solvers[0].abstain]
     unread = (score.answer is None for row in shared.rows[rule] for score in row.scores if not score.outcome.failed)
     both = shared.metrics(rule).get(head) if any(unread) else None
     if both is None:
         return
     names = (shared.solvers[0].solver, shared.solvers[1].solver)
-    unit = unit_of(_own_metrics(found, names, head))
+    unit = unit_of(_own_metrics(comparison, names, head))
     row = Result(NAME, "difference", unit, None, *names, head, n=both[0].n, none=rule, detail=True)
-    untested = shared.untested(both, allow_failed=found.options.allow_failed, whole=shared)
+    untested = shared.untested(both, allow_failed=comparison.options.allow_failed, whole=shared)
     yield with_contrast(row, paired_contrast(both[0], both[1], untested), untested)
 
 
-def _own_metrics(found: Comparison, names: tuple[str, str], metric: str) -> list[Metric]:
-    return [one for name in names for one in found.named(name).metrics if one.name == metric]
+def _own_metrics(comparison: Comparison, names: tuple[str, str], metric: str) -> list[Metric]:
+    return [one for name in names for one in comparison.named(name).metrics if one.name == metric]
 
 
 def _counts(shared: Sequence[SharedQuestion], lost: frozenset[str]) -> dict[str, tuple[str, ...]]:
-    """What became of the questions that both have, by name the ids."""
+    """The ids of the shared questions by outcome: answered by both, helped, harmed, without an answer."""
     ids: dict[str, list[str]] = {name: [] for name in ("both answered", "helped", "harmed", "none a", "none b")}
     for row in shared:
         a, b = row.scores
@@ -140,9 +141,9 @@ def _counts(shared: Sequence[SharedQuestion], lost: frozenset[str]) -> dict[str,
     return {**{name: tuple(found) for name, found in ids.items()}, "failed": tuple(sorted(lost))}
 
 
-def lead(found: Comparison, made: Sequence[Result]) -> str:
+def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     """Which pairs differ by the headline metric after adjustment, and of how many tests."""
-    del found
+    del comparison
     counted = _headlines(made)
     heads = [row for row in made if row.quantity == "difference" and (row.a, row.b, row.metric) in counted]
     heads = [row for row in heads if not row.group and not row.detail]

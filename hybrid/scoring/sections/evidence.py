@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple
 
-from hybrid.benchmarks.base import MetricCard, accuracy
+from hybrid.benchmarks.base import accuracy
+from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.findings import Heard, Verdict, heard
 from hybrid.scoring.result import FRACTION, QUESTIONS, Result, Section, with_interval
@@ -162,11 +163,11 @@ def evidence_use(hybrid: Scored, alone: Scored, by: str | None) -> EvidenceUse:
     return EvidenceUse(tuple(answered), {why: tuple(ids) for why, ids in left.items()})
 
 
-def rows(found: Comparison) -> Iterator[Result]:
+def rows(comparison: Comparison) -> Iterator[Result]:
     """Every class with its ids and every rate, over all and by group, for each hybrid solver with an MLLM alone."""
-    for group in found.groups:
+    for group in comparison.groups:
         if group.alone is not None:
-            use = evidence_use(group.hybrid, group.alone, found.options.by)
+            use = evidence_use(group.hybrid, group.alone, comparison.options.by)
             row = Result(NAME, "", QUESTIONS, None, group.alone.solver, group.hybrid.solver)
             yield from _part(row, use.answered)
             for name in sorted({one.group for one in use.answered}):
@@ -202,9 +203,9 @@ def _part(row: Result, answered: Sequence[AnsweredQuestion]) -> Iterator[Result]
             yield replace(with_interval(row, metric), quantity=f"{rated} rate", unit=FRACTION, n=len(inside))
 
 
-def lead(found: Comparison, made: Sequence[Result]) -> str:
+def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     """How often each hybrid solver took a right finding and fell for a wrong one."""
-    del found
+    del comparison
     said = []
     for row in made:
         if row.quantity == "adoption rate" and not row.group:

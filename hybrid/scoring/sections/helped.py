@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hybrid.benchmarks.base import MetricCard
+from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison, SolverPair
 from hybrid.scoring.result import QUESTIONS, Result, Section
 from hybrid.types import Score
@@ -16,23 +16,23 @@ NAMED = 4
 
 
 def verdict(score: Score) -> str:
-    """What an answered question came to; a question without a readable answer is neither right nor wrong."""
+    """The outcome of an answered question; a question without a readable answer is neither right nor wrong."""
     if score.answer is None:
         return "no answer"
     return "right" if score.correct == 1 else "wrong" if score.correct == 0 else "partly right"
 
 
-def rows(found: Comparison) -> Iterator[Result]:
+def rows(comparison: Comparison) -> Iterator[Result]:
     """For every pair, the main ones first, the number of questions for each two verdicts that occur."""
-    others = [pair for pair in found.pairs if pair not in found.main_pairs]
-    for pair in (*found.main_pairs, *others):
-        yield from _of_pair(found, pair)
+    others = [pair for pair in comparison.pairs if pair not in comparison.main_pairs]
+    for pair in (*comparison.main_pairs, *others):
+        yield from _of_pair(comparison, pair)
 
 
-def _of_pair(found: Comparison, pair: SolverPair) -> Iterator[Result]:
-    shared = found.overlap(found.named(pair.a), found.named(pair.b))
+def _of_pair(comparison: Comparison, pair: SolverPair) -> Iterator[Result]:
+    shared = comparison.overlap(comparison.named(pair.a), comparison.named(pair.b))
     ids: dict[tuple[str, str], list[str]] = {}
-    for row in shared.rows[found.solvers[0].abstain]:
+    for row in shared.rows[comparison.solvers[0].abstain]:
         if not row.first.outcome.failed and all(score.correct is not None for score in row.scores):
             a, b = map(verdict, row.scores)
             ids.setdefault((a, b), []).append(row.first.id)
@@ -44,13 +44,13 @@ def _of_pair(found: Comparison, pair: SolverPair) -> Iterator[Result]:
                 yield Result(NAME, name, QUESTIONS, float(len(members)), *pair, n=n, ids=tuple(members))
 
 
-def lead(found: Comparison, made: Sequence[Result]) -> str:
+def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     """Helped and harmed of the main pairs."""
     count = {(row.a, row.b, row.quantity): round(row.value or 0) for row in made}
     known = {(row.a, row.b) for row in made}
     said = [
         f"{pair.a} -> {pair.b}: {count.get((*pair, HELPED), 0)} helped, {count.get((*pair, HARMED), 0)} harmed"
-        for pair in found.main_pairs
+        for pair in comparison.main_pairs
         if tuple(pair) in known
     ]
     return f"Of the questions that both answered, {'; '.join(said[:NAMED])}." if said else ""

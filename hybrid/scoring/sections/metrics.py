@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hybrid.benchmarks.base import Abstain, MetricCard
+from hybrid.benchmarks.base import Abstain
+from hybrid.benchmarks.card import MetricCard
 from hybrid.display.tables import accuracy
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.overlap import RULES
@@ -17,28 +18,28 @@ OTHER: dict[Abstain, Abstain] = {"chance": "wrong", "wrong": "chance"}
 COUNTS = {"chance": "as a guess would on average", "wrong": "as wrong"}
 
 
-def rows(found: Comparison) -> Iterator[Result]:
+def rows(comparison: Comparison) -> Iterator[Result]:
     """A row for each solver, rule and metric; those that the benchmark's card does not report are details."""
-    for solver in found.solvers:
+    for solver in comparison.solvers:
         for rule in RULES:
             for metric in solver.counted[rule].metrics:
                 row = Result(NAME, "value", unit_of((metric,)), None, solver.solver, metric=metric.name, none=rule)
-                row = replace(with_interval(row, metric), detail=not _is_shown(metric.name, found))
+                row = replace(with_interval(row, metric), detail=not _is_shown(metric.name, comparison))
                 yield replace(row, low=None, high=None) if solver.answered_nothing else row
 
 
-def _is_shown(name: str, found: Comparison) -> bool:
+def _is_shown(name: str, comparison: Comparison) -> bool:
     """Whether tables have the metric: what the card reports, and the headline with failed questions as wrong."""
     if name.startswith(WITH_FAILED):
-        return name.removeprefix(WITH_FAILED) in (found.benchmark.card.headline or ("",))
-    return not name.startswith(JUDGED) and found.is_shown(name)
+        return name.removeprefix(WITH_FAILED) in (comparison.benchmark.card.headline or ("",))
+    return not name.startswith(JUDGED) and comparison.is_shown(name)
 
 
-def lead(found: Comparison, made: Sequence[Result]) -> str:
+def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     """The highest value of the headline metric under either rule of what no answer counts."""
-    rule = found.solvers[0].abstain
+    rule = comparison.solvers[0].abstain
     first, second = (
-        [row for row in made if (row.metric, row.none) == (found.headline, each) and row.value is not None]
+        [row for row in made if (row.metric, row.none) == (comparison.headline, each) and row.value is not None]
         for each in (rule, OTHER[rule])
     )
     if not first:
@@ -53,7 +54,7 @@ def lead(found: Comparison, made: Sequence[Result]) -> str:
         names = f"{' and '.join(others)} {'have' if len(others) > 1 else 'has'}"
         otherwise = f"counted {COUNTS[OTHER[rule]]}, {names} the highest, {accuracy(other.value)}."
     said = f"{opening} A question without a readable answer counts {COUNTS[rule]}; {otherwise}"
-    return said if len(first) == 1 or _asked_alike(found) else f"{said} {NOT_ALIKE}"
+    return said if len(first) == 1 or _asked_alike(comparison) else f"{said} {NOT_ALIKE}"
 
 
 NOT_ALIKE = "Not all solvers answered the same questions: pairs are compared over those that both answered."
@@ -65,9 +66,9 @@ def _highest(made: Sequence[Result]) -> tuple[tuple[str, ...], Result]:
     return tuple(row.a for row in best), best[0]
 
 
-def _asked_alike(found: Comparison) -> bool:
+def _asked_alike(comparison: Comparison) -> bool:
     """Whether all solvers answered the same questions, those that failed left out."""
-    answered = [{score.id for score in one.scores if not score.outcome.failed} for one in found.solvers]
+    answered = [{score.id for score in one.scores if not score.outcome.failed} for one in comparison.solvers]
     return all(one == answered[0] for one in answered)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hybrid.benchmarks.base import MetricCard, accuracy
+from hybrid.benchmarks.base import accuracy
+from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.groups import model_of
 from hybrid.scoring.result import FRACTION, Result, Section, unit_of
@@ -13,19 +14,19 @@ from hybrid.scoring.score import group_of
 NAME = "models"
 
 
-def rows(found: Comparison) -> Iterator[Result]:
+def rows(comparison: Comparison) -> Iterator[Result]:
     """A row for each solver that asks a model and each task, the headline metric first; none for a single model.
 
     The quantity is the task, so that a table has a line for each solver and a column for each task.
     """
-    asking = [one for one in found.solvers if model_of(one) is not None]
+    asking = [one for one in comparison.solvers if model_of(one) is not None]
     if len({model_of(one) for one in asking}) < 2:
         return
-    by, rule = found.options.by, found.solvers[0].abstain
+    by, rule = comparison.options.by, comparison.solvers[0].abstain
     groups = sorted({group_of(score, by) for one in asking for score in one.scores if score.correct is not None})
     for one in asking:
         for metric in one.metrics:
-            if metric.name == found.headline:
+            if metric.name == comparison.headline:
                 value = metric.value
                 yield Result(NAME, metric.name, unit_of((metric,)), value, one.solver, n=metric.n, none=rule)
         for group in groups:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hybrid.benchmarks.base import MetricCard
+from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.result import FRACTION, UNTESTED, Result, Section
 from hybrid.scoring.score import Scored
@@ -18,24 +18,24 @@ from hybrid.stats import noninferiority
 NAME = "noninferior"
 
 
-def rows(found: Comparison) -> Iterator[Result]:
+def rows(comparison: Comparison) -> Iterator[Result]:
     """Difference, margin and one-sided p for each hybrid solver and each of its parts; the note has the verdict.
 
     Raises `UsageError` for a margin that is not above 0.
     """
-    for group in found.groups:
+    for group in comparison.groups:
         for part in group.parts:
-            yield from _against(found, part, group.hybrid)
+            yield from _against(comparison, part, group.hybrid)
 
 
-def _against(found: Comparison, part: Scored, hybrid: Scored) -> Iterator[Result]:
-    shared, rule, margin = found.overlap(part, hybrid), hybrid.abstain, found.options.margin
+def _against(comparison: Comparison, part: Scored, hybrid: Scored) -> Iterator[Result]:
+    shared, rule, margin = comparison.overlap(part, hybrid), hybrid.abstain, comparison.options.margin
     metrics = shared.headline(rule)
     if metrics is None:
         return
     a, b = metrics
     row = Result(NAME, "difference", FRACTION, None, part.solver, hybrid.solver, a.name, n=a.n)
-    untested = shared.untested(metrics, allow_failed=found.options.allow_failed, whole=shared)
+    untested = shared.untested(metrics, allow_failed=comparison.options.allow_failed, whole=shared)
     one_sided = None
     if untested is None:
         tested = noninferiority(a, b, margin)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hybrid.benchmarks.base import MetricCard
+from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.result import QUESTIONS, Result, Section
 from hybrid.scoring.score import Scored
@@ -16,9 +16,9 @@ NAME = "outcomes"
 OPEN = "open"
 
 
-def rows(found: Comparison) -> Iterator[Result]:
+def rows(comparison: Comparison) -> Iterator[Result]:
     """Counts of every outcome, calls, tokens, seconds and cost of each solver; what was not recorded has no value."""
-    for solver in found.solvers:
+    for solver in comparison.solvers:
         yield from _of_solver(solver)
 
 
@@ -48,12 +48,12 @@ def _of_solver(solver: Scored) -> Iterator[Result]:
         yield replace(row, quantity=name, unit=unit, value=value)
 
 
-def lead(found: Comparison, made: Sequence[Result]) -> str:
+def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     """How many questions ended without an answer, and how many failed."""
     del made
-    everything = sum(len(one.scores) for one in found.solvers)
-    none = sum(score.answer is None and not score.outcome.failed for one in found.solvers for score in one.scores)
-    failed, waiting = sum(one.failed for one in found.solvers), sum(one.open for one in found.solvers)
+    everything = sum(len(one.scores) for one in comparison.solvers)
+    none = sum(score.answer is None and not score.outcome.failed for one in comparison.solvers for score in one.scores)
+    failed, waiting = sum(one.failed for one in comparison.solvers), sum(one.open for one in comparison.solvers)
     parts = [f"Of {everything} answers asked for, {none} could not be read or were none, and {failed} failed"]
     if waiting:
         parts.append(f"{waiting} are still to be asked for")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hybrid.benchmarks.base import MetricCard
+from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.result import QUESTIONS, Result, Section
 from hybrid.scoring.score import Scored
@@ -12,11 +12,15 @@ from hybrid.scoring.score import Scored
 NAME = "questions"
 
 
-def rows(found: Comparison) -> Iterator[Result]:
+def rows(comparison: Comparison) -> Iterator[Result]:
     """Counts for each pair; the note says which settings differ."""
-    for pair in found.pairs:
-        a, b = found.named(pair.a), found.named(pair.b)
-        shared, of_a, of_b = found.overlap(a, b), {score.id for score in a.scores}, {score.id for score in b.scores}
+    for pair in comparison.pairs:
+        a, b = comparison.named(pair.a), comparison.named(pair.b)
+        shared, of_a, of_b = (
+            comparison.overlap(a, b),
+            {score.id for score in a.scores},
+            {score.id for score in b.scores},
+        )
         counts = {
             "shared": len(of_a & of_b),
             "only a": len(of_a - of_b),
@@ -29,7 +33,7 @@ def rows(found: Comparison) -> Iterator[Result]:
 
 
 def _settings(a: Scored, b: Scored) -> str:
-    """What was set differently. Predictions know no settings."""
+    """The settings that differ. Predictions have none."""
     before, after = a.data.settings, b.data.settings
     if not (before and after):
         return ""

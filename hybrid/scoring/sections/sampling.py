@@ -16,7 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from hybrid.benchmarks.base import Benchmark, MetricCard, accuracy
+from hybrid.benchmarks.base import Benchmark, accuracy
+from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.result import FRACTION, Result, Section, with_interval
 from hybrid.scoring.score import Scored, group_of
@@ -31,12 +32,12 @@ SHARES = ((0.0, 0.5), (0.5, 0.75), (0.75, UNANIMOUS), (UNANIMOUS, 1.0))
 """Bins of the winner's share: above the first, up to and with the second; the last are unanimous."""
 
 
-def rows(found: Comparison) -> Iterator[Result]:
+def rows(comparison: Comparison) -> Iterator[Result]:
     """Vote, single sample and best of all by the headline metric and by task, of each solver whose replies voted."""
-    for solver in found.solvers:
+    for solver in comparison.solvers:
         if questions := voted_questions(solver):
-            yield from _headline(found.benchmark, solver, questions)
-            yield from _by_task(found, solver, questions)
+            yield from _headline(comparison.benchmark, solver, questions)
+            yield from _by_task(comparison, solver, questions)
             yield from _totals(solver, questions)
             yield from _by_share(solver, questions)
 
@@ -74,11 +75,11 @@ def _worth(score: Score) -> float:
     return score.correct or 0.0
 
 
-def _by_task(found: Comparison, solver: Scored, questions: Sequence[VotedQuestion]) -> Iterator[Result]:
+def _by_task(comparison: Comparison, solver: Scored, questions: Sequence[VotedQuestion]) -> Iterator[Result]:
     groups: dict[str, list[VotedQuestion]] = {}
     for one in questions:
         if one.vote.correct is not None:
-            groups.setdefault(group_of(one.vote, found.options.by), []).append(one)
+            groups.setdefault(group_of(one.vote, comparison.options.by), []).append(one)
     for name, members in sorted(groups.items()):
         single = [one.single for one in members if one.single is not None]
         best = [one.best for one in members if one.best is not None]
@@ -128,9 +129,9 @@ def _bin(low: float, high: float) -> str:
     return f"above {low:.0%}" + (", not all" if high == UNANIMOUS else f" to {high:.0%}")
 
 
-def lead(found: Comparison, made: Sequence[Result]) -> str:
+def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     """The vote next to a single sample by the headline metric."""
-    del found
+    del comparison
     votes = {row.a: row for row in made if row.quantity == VOTE and not row.group}
     singles = {row.a: row for row in made if row.quantity == SINGLE and not row.group}
     said = [

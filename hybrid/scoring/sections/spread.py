@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from hybrid.benchmarks.base import MetricCard, accuracy
+from hybrid.benchmarks.base import accuracy
+from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.groups import repetition, word
 from hybrid.scoring.result import FRACTION, Result, Section
@@ -23,10 +24,10 @@ NAME = "spread"
 ACCURACY = "accuracy"
 
 
-def rows(found: Comparison) -> Iterator[Result]:
+def rows(comparison: Comparison) -> Iterator[Result]:
     """The headline metric and the accuracy of each task (or group) over the repetitions of each repeated solver."""
-    for members in repeated_solvers(found.solvers):
-        yield from _of_solver(found, members)
+    for members in repeated_solvers(comparison.solvers):
+        yield from _of_solver(comparison, members)
 
 
 def repeated_solvers(solvers: Sequence[Scored]) -> tuple[tuple[Scored, ...], ...]:
@@ -48,20 +49,20 @@ def _aligned(members: Sequence[Scored]) -> tuple[tuple[Score, ...], ...]:
     )
 
 
-def _of_solver(found: Comparison, members: Sequence[Scored]) -> Iterator[Result]:
+def _of_solver(comparison: Comparison, members: Sequence[Scored]) -> Iterator[Result]:
     aligned, names = _aligned(members), [one.solver for one in members]
     tables = [
-        {metric.name: metric for metric in summary(found.benchmark, members[0].questions, scores) if metric.cells}
+        {metric.name: metric for metric in summary(comparison.benchmark, members[0].questions, scores) if metric.cells}
         for scores in aligned
     ]
-    head = next((name for name in found.benchmark.card.headline if all(name in table for table in tables)), None)
+    head = next((name for name in comparison.benchmark.card.headline if all(name in table for table in tables)), None)
     row = Result(NAME, "", FRACTION, None, names[0])
     if head is not None:
         own = replace(row, metric=head, n=tables[0][head].n)
         yield from _varying(own, names, [table[head].value for table in tables], aligned)
     groups: dict[str, list[int]] = {}
     for place, score in enumerate(aligned[0]):
-        groups.setdefault(group_of(score, found.options.by), []).append(place)
+        groups.setdefault(group_of(score, comparison.options.by), []).append(place)
     for name, places in sorted(groups.items()):
         parts = [[scores[place] for place in places] for scores in aligned]
         metrics = [accuracy(ACCURACY, part) for part in parts]
@@ -91,9 +92,9 @@ def _varying(
     yield replace(row, quantity="share of changed verdicts", value=share, n=len(judged) or row.n, ids=changed)
 
 
-def lead(found: Comparison, made: Sequence[Result]) -> str:
+def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     """The standard deviation of the headline metric of each solver."""
-    del found
+    del comparison
     deviations = [row for row in made if row.quantity.startswith("standard deviation") and not row.group]
     said = [f"{row.a} varies by {row.value:.3f} (standard deviation of {row.metric})" for row in deviations]
     return f"Asked again, {'; '.join(said)}." if said else ""

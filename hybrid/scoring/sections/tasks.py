@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hybrid.benchmarks.base import MetricCard, accuracy
+from hybrid.benchmarks.base import accuracy
+from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.overlap import RULES
 from hybrid.scoring.result import FRACTION, QUESTIONS, Result, Section, with_interval
@@ -14,10 +15,10 @@ from hybrid.scoring.score import Scored, group_of, nothing_answered
 NAME = "tasks"
 
 
-def rows(found: Comparison) -> Iterator[Result]:
+def rows(comparison: Comparison) -> Iterator[Result]:
     """Accuracy of each task under both rules, and how many questions have no readable answer."""
-    for solver in found.solvers:
-        yield from _of_solver(solver, found.options.by)
+    for solver in comparison.solvers:
+        yield from _of_solver(solver, comparison.options.by)
 
 
 def _of_solver(solver: Scored, by: str | None) -> Iterator[Result]:
@@ -35,12 +36,12 @@ def _of_solver(solver: Scored, by: str | None) -> Iterator[Result]:
                 yield Result(NAME, "none", QUESTIONS, float(none), solver.solver, group=group, n=row.n)
 
 
-def lead(found: Comparison, made: Sequence[Result]) -> str:
+def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     """On how many tasks each hybrid solver is above and below its parts."""
-    rule, by = found.solvers[0].abstain, found.options.by or "task"
+    rule, by = comparison.solvers[0].abstain, comparison.grouping
     value = {(row.a, row.group): row.value for row in made if row.quantity == "accuracy" and row.none == rule}
     said = []
-    for group in found.groups:
+    for group in comparison.groups:
         for part in group.parts:
             both = [
                 (mine, theirs)

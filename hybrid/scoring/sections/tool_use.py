@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from hybrid.benchmarks.base import MetricCard
+from hybrid.benchmarks.card import MetricCard
 from hybrid.registry import names
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.findings import Called, Heard, heard
@@ -49,13 +49,13 @@ class CallsOfQuestion:
         return tuple(call for call in self.calls if tool in ("", call.tool))
 
 
-def rows(found: Comparison) -> list[Result]:
+def rows(comparison: Comparison) -> list[Result]:
     """Counts for each solver that may call tools and each tool that it called; none where no tool was called."""
     made: list[Result] = []
-    for solver in found.solvers:
+    for solver in comparison.solvers:
         if solver.folder is not None and role(solver) in ("hybrid", "specialist"):
             said = heard(solver)
-            made += _of_solver(solver.solver, answered(solver, said, found.options.by))
+            made += _of_solver(solver.solver, answered(solver, said, comparison.options.by))
             if lost := tuple(name for name, one in said.items() if one.no_trace):
                 count = float(len(lost))
                 made.append(Result(NAME, "without a readable trace", QUESTIONS, count, solver.solver, ids=lost))
@@ -124,9 +124,9 @@ def _used(row: Result, tool: str, questions: Sequence[CallsOfQuestion]) -> Itera
         yield replace(row, quantity="seconds a call", unit="seconds", value=mean, n=len(times))
 
 
-def lead(found: Comparison, made: Sequence[Result]) -> str:
+def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     """Of how many questions each solver called a tool, and which tool most often."""
-    del found
+    del comparison
     said = []
     for row in made:
         if row.quantity == "questions with a call" and not row.metric and not row.group:

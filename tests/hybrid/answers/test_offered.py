@@ -1,4 +1,4 @@
-"""What a guess draws from: a probability for every answer, and every draw among them."""
+"""Answers of a guess: a probability for every answer, and every draw among them."""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""What an unmeasured MLLM is credited with, and what a guess is worth: by route, and by form where no row speaks."""
+"""Prior accuracy of an unmeasured MLLM and worth of a guess: by route, and by form where no row exists."""
 
 import math
 from statistics import mean

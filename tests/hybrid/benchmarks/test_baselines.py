@@ -1,4 +1,4 @@
-"""What cards say that papers report: every command is one that `hybrid run` takes, on settings that there are."""
+"""Baselines on the cards: every command is one that `hybrid run` takes, with existing settings."""
 
 import shlex
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import click
 import pytest
 
-from hybrid.benchmarks.base import Baseline, BenchmarkCard
+from hybrid.benchmarks.card import Baseline, BenchmarkCard
 from hybrid.cli import cli
 from hybrid.cli._run_options import SETTINGS, config_of
 from hybrid.cli.run import command as run_command

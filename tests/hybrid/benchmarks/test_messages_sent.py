@@ -1,4 +1,4 @@
-"""What reaches a model, word for word: with `--format-line off --image-labels off` what the data says and no more.
+"""Messages to a model, word for word: with `--format-line off --image-labels off` the data's text and no more.
 
 Every text here is written out by hand; a picture is `<N>`, counted in the order of the question's own pictures.
 """
@@ -66,7 +66,7 @@ def _plain(message: Message, numbers: Mapping[str, str]) -> Heard:
 async def sent(
     benchmark: str, folder: Path, replies: Mapping[str, Sequence[str]] | None = None, **changes: Any
 ) -> dict[str, list[list[Heard]]]:
-    """What the MLLM alone is sent, by question and call."""
+    """The messages sent to the MLLM alone, by question and call."""
     server = ModelSettings(base_url="http://127.0.0.1:9/v1")
     config = RunConfig(benchmark, ("mllm",), "openai:mock", model_settings=server, data=str(folder))
     config = replace(config, format_line=False, image_labels=False, out=folder / "run")

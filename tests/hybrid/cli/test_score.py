@@ -9,7 +9,7 @@ import pytest
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.log.folder import RunFolder
-from hybrid.scoring.reports import options_for
+from hybrid.scoring.paths import options_for
 
 Command = Callable[..., Any]
 

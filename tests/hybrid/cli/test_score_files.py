@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.benchmarks.base import BenchmarkCard
+from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.benchmarks.mvp_bench.sample import TASKS, write
 from hybrid.scoring.predictions.mounted import sets_of
 

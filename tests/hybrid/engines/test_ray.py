@@ -35,7 +35,8 @@ from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, carry_out
 from hybrid.running.signals import Interrupted, until_signal
-from hybrid.scoring.score import Scored, score_run
+from hybrid.scoring.runs import score_run
+from hybrid.scoring.score import Scored
 from hybrid.types import Attempt
 
 OPTIONS = ScoreOptions()

@@ -19,8 +19,9 @@ from hybrid.exporting.lmms_eval import EXPORTER as LMMS_EVAL
 from hybrid.exporting.vlmevalkit import EXPORTER as VLMEVALKIT
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load, names
+from hybrid.scoring.predicted import score_predictions
 from hybrid.scoring.predictions import vlmevalkit as reader
-from hybrid.scoring.score import Scored, score_predictions
+from hybrid.scoring.score import Scored
 from hybrid.types import Outcome, Score
 
 CHANCE = "chance"

@@ -24,8 +24,9 @@ from hybrid.report.collect import ReportOptions, collect_paths, collect_run
 from hybrid.report.columns import QuestionList, state
 from hybrid.report.error_sheet import error_sheet
 from hybrid.report.payload import BenchmarkPages, OverviewSection, QuestionPage, SolverEntry
+from hybrid.scoring.predicted import import_run
 from hybrid.scoring.result import Result
-from hybrid.scoring.score import import_run, score_run
+from hybrid.scoring.runs import score_run
 
 SOLVERS = ("controller", "mllm", "specialist")
 COUNT = 42

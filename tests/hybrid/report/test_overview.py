@@ -14,7 +14,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from hybrid.benchmarks.base import MetricCard
+from hybrid.benchmarks.card import MetricCard
 from hybrid.cli import cli
 from hybrid.display.tables import as_text
 from hybrid.report.charts import charts_of

@@ -13,7 +13,7 @@ from hybrid.registry import load, load_solver, names
 from hybrid.running.estimate import estimate
 from hybrid.running.many import Ablation, ManyEstimate, ablation
 from hybrid.running.resolve import offered_tools, prepare
-from hybrid.running.tools_in_use import tools_in_use
+from hybrid.running.tools_in_use import ToolChoice, tools_in_use
 
 TOOLS_OFFERED = st.lists(st.sampled_from(names("tools")), min_size=1, max_size=8, unique=True)
 SERVER = ModelSettings(base_url="http://127.0.0.1:9/v1", price=Price(1.0, 2.0))
@@ -99,7 +99,10 @@ def test_a_run_differs_in_tools_and_folder_alone() -> None:
 def test_a_tool_that_others_call_is_told() -> None:
     tools_offered = ("crop", "depth", "localization", "markers")
     used = tools_in_use(
-        {"one": load_solver("controller")}, "blink", tools_offered, tools_offered, ServiceOptions("classical")
+        {"one": load_solver("controller")},
+        "blink",
+        ToolChoice(tools_offered, tools_offered),
+        ServiceOptions("classical"),
     )
     (line,) = ablation(tools_offered).still_called(used)
     assert line == "markers is called by depth, localization also where it is left out of the menu"

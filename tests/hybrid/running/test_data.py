@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.benchmarks.base import BenchmarkCard, Source, accuracy
+from hybrid.benchmarks.base import Source, accuracy
 from hybrid.benchmarks.blink import BENCHMARK
+from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore
 from hybrid.running.data import Mounted, fingerprint, mount, questions

@@ -22,7 +22,7 @@ from hybrid.running.engine import attempt_question
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, UnfinishedQuestion, carry_out, execute
 from hybrid.running.state import SIGHT_PROBE
-from hybrid.scoring.score import score_run
+from hybrid.scoring.runs import score_run
 from hybrid.secrets import keep_secret
 from hybrid.solving.call_tool import find_tool
 from hybrid.tool import Tool

@@ -18,7 +18,8 @@ from hybrid.models.text_protocol import describe
 from hybrid.models.tokens import text_tokens, tools_json
 from hybrid.prompts import REASONING
 from hybrid.registry import load
-from hybrid.running.estimate import SolverEstimate, Spent, estimate
+from hybrid.running.cost_estimate import SolverEstimate, Spent
+from hybrid.running.estimate import estimate
 from hybrid.running.replies import REPLIES, RunReplies
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute

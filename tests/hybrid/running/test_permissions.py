@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import pytest
 
-from hybrid.benchmarks.base import BenchmarkCard, ImageSource
+from hybrid.benchmarks.card import BenchmarkCard, ImageSource
 from hybrid.errors import UsageError
 from hybrid.registry import load, names
 from hybrid.running import permissions

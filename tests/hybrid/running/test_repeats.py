@@ -13,7 +13,7 @@ from hybrid.running.estimate import estimate
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import execute
 from hybrid.scoring.compare import ComparisonOptions, SolverPair, compare
-from hybrid.scoring.score import score_run
+from hybrid.scoring.runs import score_run
 
 WARM = ModelSettings(base_url="http://127.0.0.1:9/v1", temperature=1.0, seed=3)
 

@@ -17,7 +17,7 @@ from hybrid.messages import AssistantMessage, Message
 from hybrid.models.base import CallKey
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import execute
-from hybrid.scoring.score import score_run
+from hybrid.scoring.runs import score_run
 from hybrid.tool import Tool
 from hybrid.types import Json
 

@@ -15,7 +15,7 @@ import tools
 from hybrid.config import ServiceOptions
 from hybrid.errors import WeightsError
 from hybrid.registry import load, load_solver, names
-from hybrid.running.tools_in_use import ToolsInUse, tools_in_use
+from hybrid.running.tools_in_use import ToolChoice, ToolsInUse, tools_in_use
 from tools.rules import tools_asked
 
 ROOT = Path(hybrid.__file__).parent.parent
@@ -24,7 +24,7 @@ CLASSICAL = ServiceOptions("classical")
 
 def used(*solvers: str, tools_offered: tuple[str, ...] = (), service: ServiceOptions = CLASSICAL) -> ToolsInUse:
     asked = {name: load_solver(name) for name in solvers}
-    return tools_in_use(asked, "blink", tools_offered or names("tools"), tools_offered, service)
+    return tools_in_use(asked, "blink", ToolChoice(tools_offered or names("tools"), tools_offered), service)
 
 
 def test_who_asks_no_tool_sets_up_none() -> None:
@@ -73,12 +73,12 @@ def test_rules_for_other_tasks_want_no_weights(tmp_path: Path) -> None:
     """The weights named for a tool of another task are not looked for."""
     absent = ServiceOptions(weights={"correspondence": str(tmp_path / "absent")})
     asked = {"specialist": load_solver("specialist"), "arbiter": load_solver("arbiter")}
-    found = tools_in_use(asked, "blink", (), (), absent, ("Jigsaw", "Relative_Depth"))
+    found = tools_in_use(asked, "blink", ToolChoice(), absent, ("Jigsaw", "Relative_Depth"))
     assert found.by_solver == dict.fromkeys(asked, ("depth", "jigsaw", "markers"))
     with pytest.raises(WeightsError, match="absent"):
-        tools_in_use(asked, "blink", (), (), absent, ("Visual_Correspondence",))
+        tools_in_use(asked, "blink", ToolChoice(), absent, ("Visual_Correspondence",))
     with pytest.raises(WeightsError, match="absent"):
-        tools_in_use(asked, "blink", (), (), absent)
+        tools_in_use(asked, "blink", ToolChoice(), absent)
 
 
 @pytest.mark.parametrize("benchmark", names("hybrid.benchmarks"))
@@ -91,10 +91,10 @@ def test_a_benchmark_whose_routes_are_tasks_has_rules_for_tasks_alone(benchmark:
 FACTS = """
 import json, sys
 from types import SimpleNamespace
-from hybrid.running.tools_in_use import tools_in_use
+from hybrid.running.tools_in_use import ToolChoice, tools_in_use
 from hybrid.config import ServiceOptions
-solver = SimpleNamespace(offers_menu=True, asks=lambda benchmark, routes: frozenset())
-found = tools_in_use({"one": solver}, "blink", ("crop",), ("crop",), ServiceOptions("classical"))
+solver = SimpleNamespace(offers_tools=True, required_tools=lambda benchmark, routes: frozenset())
+found = tools_in_use({"one": solver}, "blink", ToolChoice(("crop",), ("crop",)), ServiceOptions("classical"))
 print(json.dumps(found.metadata("one")))
 assert "tools.jigsaw" not in sys.modules
 """

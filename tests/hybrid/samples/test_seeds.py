@@ -99,7 +99,7 @@ NO_SCENES = (
     *("seeds.py", "coverage.py", "_grouped.py", "_loop_questions.py", "_large_run.py", "tool_worker.py", "cache.py"),
     "kappa.py",
 )
-"""What gives the generators, the simulations of statistics, and benches of time, which draw no scene."""
+"""Files that make the generators, simulate statistics or measure time; they draw no scene."""
 
 
 def test_generators_and_benches_seed_by_purpose() -> None:

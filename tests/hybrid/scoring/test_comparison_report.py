@@ -17,8 +17,9 @@ from hybrid.report.collect import collect_paths
 from hybrid.scoring import sections as package
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_rows import SECTIONS as CONCLUDED
+from hybrid.scoring.headline import MORE
 from hybrid.scoring.headline import SECTIONS as SHOWN
-from hybrid.scoring.reports import MORE, ComparisonReport, compare_paths
+from hybrid.scoring.reports import ComparisonReport, compare_paths
 from hybrid.scoring.result import Result
 from hybrid.scoring.sections import gain, sections
 
@@ -182,7 +183,7 @@ def test_generated_questions_have_no_published_numbers(paths: tuple[Path, ...]) 
 
 OWN = '''
 """How many words a solver's answers have."""
-from hybrid.benchmarks.base import MetricCard
+from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.result import QUESTIONS, Result, Section
 
 
@@ -236,7 +237,7 @@ def test_a_statistic_is_one_file_and_in_every_form(own: None, paths: tuple[Path,
     (shown,) = [one for one in benchmark.overview.sections if one.id == "readable"]
     assert (shown.title, shown.lead) == (title, lead)
     assert about in shown.tables[0].notes
-    assert [(cell.row, cell.n) for cell in shown.charts[0].cells] == [(row["a"], row["value"]) for row in rows]
+    assert [(dot.a, dot.value) for dot in shown.charts[0].rows] == [(row["a"], row["value"]) for row in rows]
     (page,) = reference.pages()
     own_part = page.text[page.text.index("{ #compare-readable }") :]
     assert f": {title} {{ #compare-readable }}" in page.text

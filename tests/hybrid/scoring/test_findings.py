@@ -14,8 +14,10 @@ from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from hybrid.scoring.findings import GRADED, NO_TRACE, Heard, as_asked, hear, heard, recorded_answer, rules
-from hybrid.scoring.score import Scored, score_run
+from hybrid.scoring.findings import GRADED, NO_TRACE, Heard, hear, heard, recorded_answer, rules
+from hybrid.scoring.recorded_calls import as_asked
+from hybrid.scoring.runs import score_run
+from hybrid.scoring.score import Scored
 from hybrid.scoring.traces import TracedCall, calls_of
 from hybrid.types import (
     Attempt,

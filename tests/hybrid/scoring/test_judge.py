@@ -23,8 +23,10 @@ from hybrid.models.base import CallKey, ModelRefused, prompt_sha256
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.scoring.judge import TEXTS, Judged, UnreadReply, answer_in, ask_judge, judge_prompt, judge_run
+from hybrid.scoring.predicted import import_run
 from hybrid.scoring.readings import ReplyReading, can_be_judged, read_readings, reply_sha256, with_readings
-from hybrid.scoring.score import Scored, import_run, score_run
+from hybrid.scoring.runs import score_run
+from hybrid.scoring.score import Scored
 from hybrid.texts import read_texts, text_hash
 from hybrid.types import LETTERS, Exchange, Kind, Outcome, Prompt, Reply
 

@@ -15,13 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.actiview.data import TASKS as ACTIVIEW
-from hybrid.benchmarks.base import Benchmark, MetricCard, ScoreOptions, Source
+from hybrid.benchmarks.base import Benchmark, ScoreOptions, Source
+from hybrid.benchmarks.card import MetricCard
 from hybrid.images import ImageStore
 from hybrid.registry import load, names
 from hybrid.rotation import with_rotations
 from hybrid.scoring.metric_cards import FURTHER, card_of
+from hybrid.scoring.predicted import score_predictions
 from hybrid.scoring.reports import compare_paths
-from hybrid.scoring.score import JUDGED, metrics_of, score_predictions
+from hybrid.scoring.score import JUDGED, metrics_of
 from hybrid.scoring.sections import sections
 from hybrid.scoring.sections.helped import VERDICTS
 from hybrid.scoring.sections.tool_use import FAULTS

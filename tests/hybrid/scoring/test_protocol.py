@@ -19,7 +19,7 @@ from hybrid.registry import load, names
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import execute
 from hybrid.scoring.judge import judge_run
-from hybrid.scoring.score import score_run
+from hybrid.scoring.runs import score_run
 from hybrid.tool import Tool
 from hybrid.types import Exchange, Json, Kind, Outcome, Prompt, Question, Reply
 

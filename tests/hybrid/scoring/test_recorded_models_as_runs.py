@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from hybrid.benchmarks.blink import BENCHMARK
+from hybrid.scoring.predicted import import_run
 from hybrid.scoring.reports import ComparisonReport, compare_paths
-from hybrid.scoring.score import import_run
 from hybrid.scoring.sections.agreement import RATIO
 from hybrid.stats import mcnemar
 

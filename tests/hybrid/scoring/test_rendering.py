@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hybrid.benchmarks.base import MetricCard
+from hybrid.benchmarks.card import MetricCard
 from hybrid.display.tables import Table, as_text
 from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.rendering import COLUMNS, as_csv, named, neutral, printed, tables_of

@@ -19,16 +19,10 @@ from hybrid.log.folder import RunFolder
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import execute
 from hybrid.scoring.pairing import Data
+from hybrid.scoring.predicted import import_run, score_predictions
 from hybrid.scoring.predictions.base import Origin
-from hybrid.scoring.score import (
-    Scored,
-    group_of,
-    import_run,
-    nested,
-    score_predictions,
-    score_run,
-    write_submission,
-)
+from hybrid.scoring.runs import score_run, write_submission
+from hybrid.scoring.score import Scored, group_of, nested
 from hybrid.scoring.tally import wall_seconds
 from hybrid.types import Cell, Metric, Outcome, Prompt, Question
 

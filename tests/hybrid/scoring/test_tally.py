@@ -15,7 +15,8 @@ from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.scoring import tally as module
 from hybrid.scoring.calibrate import cases
-from hybrid.scoring.score import Scored, score_run
+from hybrid.scoring.runs import score_run
+from hybrid.scoring.score import Scored
 from hybrid.scoring.tally import Tally, scorer_of, tally
 from hybrid.serving.sources import Sources
 from hybrid.types import Attempt, Exchange, Kind, Prompt, Question, Reply, Score, Usage

@@ -13,7 +13,7 @@ from hybrid.registry import load
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.scoring.compare import Comparison, compare
-from hybrid.scoring.score import score_run
+from hybrid.scoring.runs import score_run
 from hybrid.scoring.sections.sampling import SECTION
 from hybrid.scoring.votes import voted_questions
 from tests.hybrid.scoring.sections.rows import by_quantity

@@ -14,7 +14,7 @@ from hybrid.config import ServiceOptions
 from hybrid.errors import ToolError, UsageError
 from hybrid.images import ImageStore
 from hybrid.registry import described_by, load, look_also_in
-from hybrid.running.tools_in_use import tools_in_use
+from hybrid.running.tools_in_use import ToolChoice, tools_in_use
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.described import Describer
 from hybrid.serving.service import ToolService
@@ -190,9 +190,9 @@ def test_a_run_goes_on_without_a_tool_that_cannot_be_imported_unless_it_was_name
     solvers: dict[str, Solver] = {"controller": registry.load_solver("controller")}
     tools_offered, service = ("crop", "ends", "sound"), ServiceOptions("classical")
     with described_by(describer):
-        found = tools_in_use(solvers, "blink", tools_offered, (), service)
+        found = tools_in_use(solvers, "blink", ToolChoice(tools_offered), service)
         with pytest.raises(UsageError, match=r"ends\.py: cannot be imported"):
-            tools_in_use(solvers, "blink", tools_offered, ("ends",), service)
+            tools_in_use(solvers, "blink", ToolChoice(tools_offered, ("ends",)), service)
     assert [tool.card.name for tool in found.tools_offered] == ["crop", "sound"]
     (why,) = found.left_out
     assert why.endswith("ends.py: cannot be imported: cost its worker process: exit code 4")

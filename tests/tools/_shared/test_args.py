@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from hybrid.errors import ToolError
-from hybrid.marks.finding import Marks, PointMark
+from hybrid.marks.marks import Marks, PointMark
 from hybrid.marks.marks_json import marks_data
 from hybrid.types import Finding
 from tools._shared.args import BoxArg, PointArg, Spot, marker_labels, read_boxes, read_points

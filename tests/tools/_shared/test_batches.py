@@ -76,7 +76,7 @@ def checkpoint(
 
 @pytest.fixture
 def passes() -> Iterator[list[str]]:
-    """The class of every module that has run, whoever called it."""
+    """The class of every module that has run, whatever code called it."""
     from torch.nn.modules.module import register_module_forward_hook
 
     seen: list[str] = []

@@ -82,7 +82,7 @@ def test_a_processor_that_is_absent_is_refused(damaged: Path):
 
 
 def test_a_processor_with_code_is_not_run_whatever_is_typed(damaged: Path, monkeypatch: pytest.MonkeyPatch):
-    """transformers asks `run custom code? [y/N]` at the terminal where nobody has said no."""
+    """transformers asks `run custom code? [y/N]` at the terminal unless the code is refused."""
     marker = damaged / "was run"
     (damaged / "evil.py").write_text(f"open({str(marker)!r}, 'w').close()\nclass Evil: pass\n")
     config = json.loads((damaged / "preprocessor_config.json").read_text())

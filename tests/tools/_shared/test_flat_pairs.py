@@ -149,7 +149,7 @@ def imagenet(values: torch.Tensor) -> torch.Tensor:
 
 @pytest.fixture
 def unanswered(backends: dict[str, Changed]) -> Iterator[None]:
-    """What is seen does not depend on what comes of it: the network ends at its first layer."""
+    """The input seen does not depend on the result: the network ends at its first layer."""
 
     def end(*_: Any) -> None:
         raise ToolError("seen")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.marks.finding import Marks, PointMark
+from hybrid.marks.marks import Marks, PointMark
 from hybrid.tool import Pixels
 from hybrid.types import Box
 from tools._shared.prepared_pair import Views

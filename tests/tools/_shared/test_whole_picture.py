@@ -1,4 +1,4 @@
-"""What reaches the networks that give features: the tensor of the reference processor, of the whole picture."""
+"""Inputs of the networks that give features: the tensor of the reference processor, of the whole picture."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -14,7 +14,7 @@ from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import NoBackend
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from hybrid.scoring.score import score_run
+from hybrid.scoring.runs import score_run
 from hybrid.types import Finding, ImageRef, Kind, Prompt, StoredImage
 from tools.rules import ask_specialists as ask_rules
 from tools.rules.actiview import GRIDS

@@ -102,7 +102,7 @@ class Case:
 
 
 def scored(*scores: float) -> Mapping[str, Json]:
-    """What the forensics tool finds for detector scores, 1 for a generator."""
+    """The forensics tool's finding for detector scores, 1 for a generator."""
     return judge(scores, "x").data
 
 

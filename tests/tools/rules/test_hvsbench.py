@@ -14,7 +14,7 @@ from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import NoBackend
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from hybrid.scoring.score import score_run
+from hybrid.scoring.runs import score_run
 from hybrid.solving.answer_confidence import AnswerConfidence
 from hybrid.types import LETTERS, Box, Finding, Given, ImageRef, Kind, Prompt, Scanpath, StoredImage
 from tools._shared.boxes import overlap
@@ -42,7 +42,7 @@ def ranked(*places: int, confidence: float = 0.8) -> Finding:
 
 
 async def said(fakes: Any, asked: Prompt, *findings: Finding | Exception) -> Any:
-    """What the rules say, and the calls that they made."""
+    """The rules' answers, and the calls that they made."""
     ctx = fakes.context_of(asked, findings=list(findings))
     return await ask_rules(asked, ctx), ctx.tool.calls
 

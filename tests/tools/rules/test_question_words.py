@@ -1,4 +1,4 @@
-"""What questions name: counted things, boxed things, relations, numbers."""
+"""Names in questions: counted things, boxed things, relations, numbers."""
 
 from pathlib import Path
 

@@ -10,7 +10,7 @@ import pytest
 
 from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import NoBackend, WeightsError
-from hybrid.images import ImageStore
+from hybrid.images import ImageStore, encode
 from hybrid.registry import load
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
@@ -20,7 +20,14 @@ from hybrid.tool import Tool
 from hybrid.types import ImageRef, Outcome
 from hybrid.weights import backends_in_use
 
-LEARNED_ONLY = ("attributes", "detection", "ocr", "relation", "semantic_correspondence")
+LEARNED_ONLY: dict[str, dict[str, Any]] = {
+    "attributes": {"texts": ["a dog", "a cat"]},
+    "detection": {"names": ["dog"]},
+    "ocr": {},
+    "relation": {"subject": "dog", "relation": "on", "reference": "bed"},
+    "semantic_correspondence": {},
+}
+"""Arguments of a call of each tool without a weight-free backend."""
 
 
 @pytest.fixture
@@ -71,25 +78,39 @@ def test_a_drawn_box_is_answered_without_weights(tmp_path: Path, monkeypatch: py
 async def test_a_tool_with_no_backend_names_the_remedy(service: Callable[..., ToolService], name: str):
     tool: Tool = load("tools", name)
     wanted = "detection" if name == "relation" else name
+    asked = service(backend="classical")
+    image = encode(np.zeros((64, 64, 3), np.uint8))
+    refs = [ImageRef(f"img:{place}", asked.store.put(image, "made")) for place in (1, 2)][: tool.card.images[1]]
     with pytest.raises(NoBackend, match=f"no weight-free backend; give weights with --weights {wanted}=DIR_OR_ID"):
-        await service(backend="classical").ready(tool)
+        await asked.call(tool, tool.parse(LEARNED_ONLY[name]), refs)
 
 
 async def test_what_rests_on_another_tools_weights_is_learned_with_them(
     service: Callable[..., ToolService], things_checkpoint: Callable[[str], Path], tmp_path: Path
 ):
-    folder = str(things_checkpoint("rt_detr_v2"))
-    tools = [load("tools", name) for name in ("relation", "localization")]
+    folder, nowhere = str(things_checkpoint("rt_detr_v2")), {"detection": str(tmp_path / "nowhere")}
+    pixels = np.random.default_rng(0).integers(0, 256, (90, 120, 3)).astype(np.uint8)
+    boxes = [{"x0": x, "y0": 10, "x1": x + 40, "y1": 60} for x in (10, 60)]
+    args: dict[str, dict[str, Any]] = {
+        "relation": {"subject": "person", "relation": "next to", "reference": "person"},
+        "localization": {"name": "person", "boxes": boxes},
+    }
+    tools = [load("tools", name) for name in args]
+
+    async def backend(made: ToolService, tool: Tool) -> str:
+        refs = [ImageRef("img:1", made.store.put_pixels(pixels))]
+        return (await made.call(tool, tool.parse(args[tool.card.name]), refs)).backend
+
+    with_weights = service(weights={"detection": folder}, unchecked=True)
     for tool in tools:
-        ready = await service(weights={"detection": folder}).ready(tool)
-        assert ready.card.name == "learned"
-    without = service(weights={"detection": str(tmp_path / "nowhere")})
-    assert (await without.ready(tools[1])).card.name == "classical"
+        assert await backend(with_weights, tool) == "learned"
+    without = service(weights=nowhere)
+    assert await backend(without, tools[1]) == "classical"
     assert "weights absent" in without.notices[0]
     with pytest.raises(NoBackend, match="weights absent"):
-        await without.ready(tools[0])
+        await backend(without, tools[0])
     with pytest.raises(WeightsError, match="weights absent"):
-        await service(backend="learned", weights={"detection": str(tmp_path / "nowhere")}).ready(tools[0])
+        await backend(service(backend="learned", weights=nowhere), tools[0])
     in_use = backends_in_use(tools, "auto", {"detection": folder})
     assert in_use["relation"].startswith("learned:relation-1:detection=learned:detection-1:")
     assert backends_in_use(tools, "classical", {}) == {"relation": "absent", "localization": "classical:box-cut-1"}

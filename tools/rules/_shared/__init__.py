@@ -1,1 +1,1 @@
-"""What the rules of two or more benchmarks share: testimonies, findings read, words of questions, options in words."""
+"""Helpers shared by the rules of several benchmarks: answers, findings, words of questions, options in words."""

@@ -17,7 +17,7 @@ def names(prompt: Prompt) -> list[str]:
 
 
 async def heard(ctx: SolverContext, tool: str, image: str, args: Mapping[str, Json]) -> Finding | None:
-    """One tool's finding about one image, or None where it has nothing to answer with, for rules that can go on."""
+    """One tool's finding about one image, or None without a backend, for rules that can go on without it."""
     try:
         return await ctx.tool(tool, [image], args)
     except NoBackend as error:
@@ -26,7 +26,7 @@ async def heard(ctx: SolverContext, tool: str, image: str, args: Mapping[str, Js
 
 
 def rows_of(finding: Finding, key: str) -> list[Mapping[str, Json]]:
-    """The list of objects under a key of a finding's data; empty where there is none."""
+    """The list of objects under a key of a finding's data; empty if there is none."""
     value = finding.data.get(key)
     if not isinstance(value, Sequence) or isinstance(value, str):
         return []

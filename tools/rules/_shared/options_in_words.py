@@ -1,4 +1,4 @@
-"""The rule over options in words: by count, by what is written, else by the option that fits the image best.
+"""The rule over options in words: by count, by written text, else by the option that fits the image best.
 
 All of it is learned: without weights it abstains. A thing that the question names and detection does not find is a
 refusal: the choice that refuses where one is offered, else an abstention.
@@ -23,16 +23,16 @@ from tools.rules._shared.question_words import (
 from tools.rules._shared.specialist_answer import SpecialistAnswer, asks, choose
 
 REFUSES: Final = re.compile(r"(?i)\bsorry\b|\b(?:can(?:no|')?t|cannot|unable to) (?:help|answer|tell|know)\b")
-"""How an option says that the picture does not tell."""
+"""Phrases by which an option says that the picture does not show the answer."""
 MOST_TEXTS: Final = 16
-"""What the attributes tool compares in one call."""
+"""Most texts that the attributes tool compares in one call."""
 MOST_CHARACTERS: Final = 300
-"""Of one text for the attributes tool."""
+"""Most characters of one text for the attributes tool."""
 
 
 @asks("attributes", "detection", "ocr")
 async def one_of(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
-    """A choice in words: by count, by what is written, else by the option that fits the image best."""
+    """A choice in words: by count, by written text, else by the option that fits the image best."""
     question = own_sentence(prompt)
     missing, looked = await not_found(prompt, ctx, question)
     if missing is not None and looked is not None:
@@ -67,7 +67,7 @@ def looked_for(question: str) -> list[str]:
 
 
 async def not_found(prompt: Prompt, ctx: SolverContext, question: str) -> tuple[str | None, Finding | None]:
-    """The first named thing that is not in the image, and what detection said; no finding where nothing was asked."""
+    """The first named thing that is not in the image, and detection's finding; no finding if no tool was asked."""
     wanted = looked_for(question)
     if not wanted:
         ctx.rule("no name", "the question names no thing to look for")

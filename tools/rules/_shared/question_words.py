@@ -1,4 +1,4 @@
-"""What the words of a question name: things, things to count, numbers, and whether it asks for text.
+"""Parse the words of a question: things, things to count, numbers, and whether it asks for text.
 
 Every function is a list of explicit patterns: where none fits, nothing is named and the rule abstains.
 """
@@ -43,7 +43,7 @@ _TEXT: Final = re.compile(
     re.IGNORECASE,
 )
 _SAID_OF: Final = re.compile(rf"{PEOPLE}|subjects?|background|setting|scene|image|picture|photo|photograph")
-"""Nouns that end a name: what comes next, as in "the man angry", is said of them."""
+"""Nouns that end a name: the words that follow, as in "the man angry", describe them."""
 
 _PLACE = r"(?:in|on|within) (?:the|this|that) (?:image|picture|photo|photograph|scene|shot|view)"
 _SEEN = r"visible|shown|seen|present|pictured|depicted|displayed|in view|here|there|total|in total|altogether"
@@ -52,20 +52,20 @@ _ALL_OF_THEM = re.compile(
     rf"(?:(?:{_SEEN}) ?)*(?:{_PLACE})?(?: ?(?:{_SEEN}))?",
     re.IGNORECASE,
 )
-"""What may follow a counted thing when all of them are meant: "are there in the picture", "can you see"."""
+"""Words that may follow a counted thing when all of them are meant: "are there in the picture", "can you see"."""
 _NARROWS = re.compile(
     r"in|on|at|of|to|from|by|with|without|for|near|under|over|above|below|behind|beside|next|inside|outside|between|"
     r"among|around|and|or|not|that|which|who|whose|the|a|an|this|these|those|his|her|their|other|"
     r"(?!(?:building|painting|ceiling|king|ring|string|wing|earring|clothing|railing|awning|lighting|swing)s?$)[a-z]+ing",
     re.IGNORECASE,
 )
-"""Words that narrow a counted thing to some of its kind: what a detector finds by name would be too many."""
+"""Words that narrow a counted thing to some of its kind: a detector that looks for the name counts too many."""
 
 
 def asked_question(text: str) -> str | None:
     """The question inside one of ActiView's asks, from its line `Question: ...`; None where there is no such line."""
-    found = _QUESTION.search(text)
-    return found[1].strip() if found else None
+    match = _QUESTION.search(text)
+    return match[1].strip() if match else None
 
 
 def named_things(question: str) -> tuple[str, ...]:
@@ -74,7 +74,7 @@ def named_things(question: str) -> tuple[str, ...]:
     Of "What is the man in the red car holding?" they are "man" and "red car"; words such as "picture" or "colour" are
     no things.
     """
-    found: list[str] = []
+    things: list[str] = []
     for match in _THING.finditer(question):
         words: list[str] = []
         for word in match["name"].lower().split():
@@ -84,8 +84,8 @@ def named_things(question: str) -> tuple[str, ...]:
             if _SAID_OF.fullmatch(word):
                 break
         if words and not _NO_THINGS.fullmatch(words[-1]):
-            found.append(" ".join(words))
-    return tuple(dict.fromkeys(found))
+            things.append(" ".join(words))
+    return tuple(dict.fromkeys(things))
 
 
 def asks_for_text(question: str) -> bool:
@@ -99,26 +99,26 @@ def counted_thing(text: str) -> str | None:
     None where the question counts some of a kind, such as "How many people are wearing a hat?" or "How many dogs on the
     bed are there?": a detector that is given the name would count them all.
     """
-    found = re.search(
+    match = re.search(
         r"\bhow many (?P<name>[a-z][a-z' -]*?)"
         r"(?P<rest> (?:are|is|were|was|can|could|do|does|have|has|in|on|appear|appears|you|altogether|total)\b[^?\n]*)?"
         r"\s*(?:\?|$)",
         text,
         re.IGNORECASE | re.MULTILINE,
     )
-    if found is None or any(_NARROWS.fullmatch(word) for word in found["name"].split()):
+    if match is None or any(_NARROWS.fullmatch(word) for word in match["name"].split()):
         return None
-    if found["name"].split()[0].lower() in ("are", "is") or not _ALL_OF_THEM.fullmatch(
-        (found["rest"] or "").strip(" .")
+    if match["name"].split()[0].lower() in ("are", "is") or not _ALL_OF_THEM.fullmatch(
+        (match["rest"] or "").strip(" .")
     ):
         return None
-    return singular(found["name"])
+    return singular(match["name"])
 
 
 def number_in(choice: str) -> int | None:
     """The one number a choice states, in digits or in words up to twelve; None for none or several."""
     words = re.findall(r"\d+|[a-z]+", choice.lower())
-    found = [
+    numbers = [
         int(word) if word.isdigit() else NUMBERS.index(word) for word in words if word.isdigit() or word in NUMBERS
     ]
-    return found[0] if len(found) == 1 else None
+    return numbers[0] if len(numbers) == 1 else None

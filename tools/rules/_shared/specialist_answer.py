@@ -1,4 +1,4 @@
-"""What a specialist says to a prompt: the reply, the finding it rests on, and how sure it is."""
+"""A specialist's answer to a prompt: the reply, the finding it rests on, and its confidence."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from hybrid.types import LETTERS, Finding, Json, Prompt
 
 @dataclass(frozen=True)
 class SpecialistAnswer:
-    """A specialist's answer of any kind, and whose finding it rests on."""
+    """A specialist's answer to a prompt of any kind, and the finding it rests on."""
 
     answer: str
     """The whole reply, in the form of the format line of the prompt's kind."""
     tool: str
     finding: Finding
     choice: int | None = None
-    """The place of the choice, from 0, where the prompt offers choices."""
+    """The place of the choice, from 0, if the prompt offers choices."""
     sure: float | None = None
-    """Probability, 0..1, that the answer is right; None: that of the finding's own statement."""
+    """Probability, 0..1, that the answer is right; None: that of the finding."""
     on_card: bool = False
-    """Whether the reliability on the tool's card speaks of this answer. It does not where the card counts another
+    """Whether the reliability on the tool's card applies to this answer. It does not where the card counts another
     statement, or counts generated pictures while the answer is about where people look."""
 
     @property
@@ -37,7 +37,7 @@ class SpecialistAnswer:
         return self.finding.confidence if self.sure is None else self.sure
 
     def as_json(self) -> dict[str, Json]:
-        """What a trace and `hybrid calibrate` keep of it."""
+        """The answer as written to a trace and read by `hybrid calibrate`."""
         return {
             "letter": self.letter,
             "answer": self.answer,
@@ -53,11 +53,11 @@ class Rule(Protocol):
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The tools that it may ask, by name; it is not let ask another."""
+        """Names of the tools that the rule may ask; others are refused."""
         ...
 
     async def __call__(self, prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
-        """What they say; None is an abstention."""
+        """Return the specialists' answer, or None for an abstention."""
         ...
 
 
@@ -65,26 +65,26 @@ class Rule(Protocol):
 class RuleInWords:
     """A rule that is a function."""
 
-    said: Callable[[Prompt, SolverContext], Awaitable[SpecialistAnswer | None]]
+    answer: Callable[[Prompt, SolverContext], Awaitable[SpecialistAnswer | None]]
     tools: tuple[str, ...]
 
     async def __call__(self, prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
-        """What the function says."""
-        return await self.said(prompt, ctx)
+        """Return the function's answer, or None for an abstention."""
+        return await self.answer(prompt, ctx)
 
 
 def asks(*tools: str) -> Callable[[Callable[[Prompt, SolverContext], Awaitable[SpecialistAnswer | None]]], Rule]:
     """Make a function a rule, and name the tools that it may ask: `@asks("detection", "ocr")`."""
-    return lambda said: RuleInWords(said, tools)
+    return lambda answer: RuleInWords(answer, tools)
 
 
 def choose(
     place: int, tool: str, finding: Finding, *, sure: float | None = None, on_card: bool = False
 ) -> SpecialistAnswer:
-    """AskSpecialists for the choice at `place`, counted from 0."""
+    """The specialists' choice at `place`, counted from 0."""
     return SpecialistAnswer(f"Answer: ({LETTERS[place]})", tool, finding, place, sure, on_card)
 
 
 def say(answer: str, tool: str, finding: Finding, sure: float | None = None) -> SpecialistAnswer:
-    """AskSpecialists with a word, a number or an order: `Answer: yes`. No card counts such answers."""
+    """The specialists' answer as a word, a number or an order: `Answer: yes`. No card counts such answers."""
     return SpecialistAnswer(f"Answer: {answer}", tool, finding, None, sure)

@@ -1,4 +1,4 @@
-"""What a scorer knows never reaches a solver, and what a rule knows never reaches a model."""
+"""A scorer's knowledge never reaches a solver, and a rule's knowledge never reaches a model."""
 
 import json
 from collections.abc import Sequence

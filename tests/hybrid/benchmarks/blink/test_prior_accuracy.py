@@ -1,4 +1,4 @@
-"""What an unmeasured MLLM is credited with: the means of the published rows that are named, and of no others."""
+"""Prior accuracy of an unmeasured MLLM: the means of the published rows that are named, and of no others."""
 
 from statistics import mean
 

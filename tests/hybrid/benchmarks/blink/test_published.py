@@ -10,7 +10,7 @@ import pytest
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.errors import DataError
-from hybrid.scoring.score import score_predictions
+from hybrid.scoring.predicted import score_predictions
 from hybrid.stats import combine
 
 MACRO = {"GPT4o": 0.6004, "GPT4V": 0.5114, "llava-v1.6-34b": 0.4680, "QwenVLMax": 0.4028}

@@ -9,8 +9,8 @@ import pytest
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK, TASKS
+from hybrid.scoring.predicted import score_predictions
 from hybrid.scoring.published import Published, published
-from hybrid.scoring.score import score_predictions
 
 FOLDERS = {"GPT-4V": "GPT4V", "GPT-4o": "GPT4o", "Qwen-VL-Max": "QwenVLMax", "LLaVA-v1.6-34B": "llava-v1.6-34b"}
 CELLS = published("blink")

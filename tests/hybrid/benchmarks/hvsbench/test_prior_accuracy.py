@@ -1,10 +1,10 @@
-"""What an unmeasured MLLM is credited with: the mean of the column that speaks of a question type."""
+"""Prior accuracy of an unmeasured MLLM: the mean of the column for a question type."""
 
 from statistics import mean
 
 import pytest
 
-from hybrid.benchmarks.hvsbench import CARD
+from hybrid.benchmarks.hvsbench.card import CARD
 from hybrid.benchmarks.hvsbench.metrics import FIELDS, SCANPATH_TASKS
 from hybrid.scoring.published import published
 

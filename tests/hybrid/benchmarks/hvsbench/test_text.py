@@ -1,4 +1,4 @@
-"""What is read from the text of a question."""
+"""Parsing of the text of a question."""
 
 import re
 from contextlib import suppress

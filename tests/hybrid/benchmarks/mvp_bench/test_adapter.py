@@ -51,7 +51,7 @@ def read(folder: Path, store: ImageStore, **settings: str) -> tuple[Question, ..
 
 
 def copy(folder: Path, to: Path, change: Callable[[dict[str, Any]], None], name: str = "all_questions.json") -> Path:
-    """The same data with every row of one file passed through `change`."""
+    """The data with every row of one file passed through `change`."""
     for path in folder.rglob("*"):
         if path.is_file():
             target = to / path.relative_to(folder)

@@ -15,9 +15,10 @@ from hybrid.cli import cli
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore
 from hybrid.running.data import mount, questions
+from hybrid.scoring.predicted import score_predictions
 from hybrid.scoring.predictions.mounted import join_predictions
 from hybrid.scoring.published import Published, published
-from hybrid.scoring.score import Scored, score_predictions
+from hybrid.scoring.score import Scored
 from hybrid.types import Kind, Question
 
 pytestmark = pytest.mark.shared_data

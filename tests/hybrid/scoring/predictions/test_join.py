@@ -18,9 +18,10 @@ from hybrid.benchmarks.mvp_bench import BENCHMARK as MVP
 from hybrid.cli import cli
 from hybrid.errors import DataError, UsageError
 from hybrid.log.folder import RunFolder
+from hybrid.scoring.predicted import import_run, score_predictions
 from hybrid.scoring.predictions.base import Recognised
 from hybrid.scoring.predictions.join import join
-from hybrid.scoring.score import import_run, score_predictions, score_run
+from hybrid.scoring.runs import score_run
 from hybrid.types import Kind, Question
 
 OPTIONS = ScoreOptions()

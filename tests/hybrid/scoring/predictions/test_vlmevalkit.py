@@ -81,7 +81,7 @@ def test_a_sheet_of_results_is_read_by_its_lower_case_headings(tmp_path: Path) -
 def test_its_mark_of_a_failed_call_is_counted(tmp_path: Path) -> None:
     found = read(tsv(tmp_path / "a.tsv", [line(1, FAILED), line(2)]))
     assert found is not None
-    assert found.notes == (f'1 replies are "{FAILED}": nobody answered, and they count as wrong',)
+    assert found.notes == (f'1 replies are "{FAILED}": the provider did not answer, and they count as wrong',)
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,11 @@ from hybrid.running.data import mount, questions
 from hybrid.scoring.chance_baseline import Guesser
 from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.pairing import Data
+from hybrid.scoring.predicted import score_predictions
 from hybrid.scoring.published import published
 from hybrid.scoring.reference import ReferenceLine, reference_lines
 from hybrid.scoring.result import Result
-from hybrid.scoring.score import Counted, Scored, metrics_of, score_predictions
+from hybrid.scoring.score import Counted, Scored, metrics_of
 from hybrid.scoring.sections.chance import ABOVE, FREQUENT, GUESS, SECTION
 from hybrid.types import Exchange, Kind, Outcome, Prompt, Question, Reply
 

@@ -16,7 +16,8 @@ from hybrid.log.folder import RunFolder
 from hybrid.scoring.compare import ComparisonOptions, compare, unique
 from hybrid.scoring.findings import VERDICTS, Called, Heard
 from hybrid.scoring.result import Result
-from hybrid.scoring.score import Scored, score_run
+from hybrid.scoring.runs import score_run
+from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.evidence import CLASSES, RATES, SECTION, class_of
 from hybrid.scoring.sections.tool_use import SECTION as TOOL_USE
 from hybrid.stats import wilson

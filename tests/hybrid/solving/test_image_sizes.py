@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphs._controller_texts import opening_message
-from graphs._image_sizes import image_sizes
 from hybrid.benchmarks.mvp_bench.images import half_box
 from hybrid.messages import user_message
 from hybrid.registry import load, load_solver
 from hybrid.solving.coordinates import CoordinateSystem
+from hybrid.solving.image_sizes import image_sizes
 from hybrid.types import Box, ImageRef, Kind, Prompt, StoredImage
 from tests import fakes
 

@@ -1,6 +1,6 @@
-"""What the images of a prompt are called and how large they are, for a model that calls tools or reads what they say.
+"""Names and sizes of the images of a prompt, for a model that calls tools or reads their findings.
 
-    image_sizes([*prompt.images, *prompt.derived], kit.frame)
+    image_sizes([*prompt.images, *prompt.derived], ctx.frame)
     # "img:1, 640 x 480 px; img:1.1, the left half of img:1 (x 0 to 320), 320 x 480 px"
 
 Questions speak of fractions and of halves, tools of pixels: without the sizes neither can be turned into the other.
@@ -17,7 +17,7 @@ from hybrid.types import Box, ImageRef, StoredImage
 def image_sizes(images: Sequence[ImageRef], frame: CoordinateSystem) -> str:
     """Name and size in pixels of every image, and of which region of which image it is a copy.
 
-    Of an image that the model gets scaled down and speaks of in pixels, the size that it is shown at is told too.
+    For an image that the model gets scaled down and addresses in pixels, the size at which it is shown is added.
     """
     known = {ref.name: ref.image for ref in images}
     return "; ".join(f"{ref.name}, {_region(ref, known)}{_size(ref.image, frame)}" for ref in images)
@@ -34,7 +34,7 @@ def _size(image: StoredImage, frame: CoordinateSystem) -> str:
 
 
 def _region(ref: ImageRef, known: Mapping[str, StoredImage]) -> str:
-    """Which part of its parent an image is, with a comma after it; nothing for an image of its own."""
+    """The part of its parent that an image shows, with a comma after it; empty for an original image."""
     parent = known.get(ref.parent or "")
     if ref.box is None or parent is None:
         return ""

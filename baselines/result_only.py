@@ -1,0 +1,62 @@
+"""Result only: the specialist's finding stands in the prompt, and the MLLM answers in one call, without a loop.
+
+    hybrid run blink --solver result_only --model openai:gpt-4o
+
+What it gains over the MLLM alone is what the finding itself brings; what the controller gains over it is what calling
+tools in a loop brings. After the ablation of that name in arXiv 2606.02357. Where no rule or tool has anything to say,
+the question is asked as `mllm` asks it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from types import MappingProxyType
+
+from hybrid.config import Limits
+from hybrid.errors import ToolError
+from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
+from hybrid.solving.empty_replies import EMPTY, words_of
+from hybrid.solving.evidence import EVIDENCE, evidence
+from hybrid.solving.solver import Solver, SolverContext
+from hybrid.types import Prompt, Reply
+from tools.rules import SpecialistAnswer, ask_specialists, has_rule, tools_asked
+
+
+class ResultOnly(Solver):
+    """An MLLM that is told what the specialist found, once, before it answers."""
+
+    needs_model = True
+    needs_live = True
+    names_images = True
+    texts = MappingProxyType({"empty": EMPTY, "evidence": EVIDENCE})
+
+    def call_estimate(self, prompt: Prompt, limits: Limits) -> CallEstimate:
+        """One call, which shows one finding where a specialist has a rule for the prompt."""
+        del limits
+        plain, told = CallPath(1), CallPath(1, findings=1)
+        return CallEstimate(plain, told, told) if has_rule(prompt) else certain(plain)
+
+    def required_tools(self, benchmark: str, routes: Collection[str] | None = None) -> frozenset[str]:
+        """Those that the specialist's rules name."""
+        return tools_asked(benchmark, routes)
+
+    async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
+        """The model's words about the prompt and the finding. A tool that fails has found nothing."""
+        found = await self._found(prompt, ctx)
+        shown = [] if found is None else evidence(prompt, ctx, found.finding)
+        return Reply(await words_of(ctx.model, [ctx.message(prompt, *shown)], ctx.log))
+
+    async def _found(self, prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
+        try:
+            found = await ask_specialists(prompt, ctx)
+        except ToolError as error:
+            ctx.rule("no finding", str(error), fault=error.fault)
+            return None
+        if found is None:
+            ctx.rule("no finding", "no rule for this kind of question, or its tools do not decide")
+        else:
+            ctx.rule("evidence", f"{found.tool} says {found.answer}", {"specialist_answer": found.as_json()})
+        return found
+
+
+SOLVER = ResultOnly()

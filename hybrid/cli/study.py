@@ -1,0 +1,168 @@
+"""`hybrid study`: where the gain from tools comes from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hybrid.cli import _complete
+from hybrid.cli._configured import options_of
+from hybrid.cli._help import Grouped
+from hybrid.cli._logging_options import told_options
+from hybrid.cli._many import PlannedRun, ask_all, prepared, show_estimate, tell_interrupted
+from hybrid.cli._option_types import SOLVER
+from hybrid.cli._run_options import config_of
+from hybrid.cli._table_options import FORMS, form_options
+from hybrid.cli.run import asked
+from hybrid.cli.run import command as run_command
+from hybrid.display.notes import tell
+from hybrid.display.terminal import TEXT, Shape, pasteable
+from hybrid.errors import UsageError
+
+if TYPE_CHECKING:
+    from hybrid.config import RunConfig
+    from hybrid.running.study import Cell
+
+OWN = frozenset({"benchmark", "config", "solver", "out", "as_json", "verbose", "quiet", "debug", "tool_output", "show"})
+"""Options of `hybrid run` that a study decides, or has of its own."""
+DEFAULT_SOLVER = "controller"
+RARE = frozenset({"setting", "max_tokens", "model_arg", "weights", "tool_path", "max_turns", "concurrency"}) | {
+    f"form_{form}" for form in FORMS if form != "json"
+}
+"""Options that only `--help-all` shows, beside those that are rare in `hybrid run`."""
+
+
+@click.command("study", cls=Grouped, rare=RARE)
+@click.argument("benchmark", required=False, shell_complete=_complete.benchmarks)
+@click.option(
+    "--solver",
+    type=SOLVER,
+    default=DEFAULT_SOLVER,
+    show_default=True,
+    shell_complete=_complete.solvers,
+    help="The one with tools.",
+)
+@click.option(
+    "--depth",
+    type=click.Choice(["quick", "full"]),
+    default="quick",
+    show_default=True,
+    help="full also asks without the loop, without pictures, with wrong and perfect findings, and in one form.",
+)
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder of the study, with a run for each cell.")
+@click.option(
+    "--recorded",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Ask nothing: results made elsewhere, first without tools, then with (CSV or JSON lines).",
+)
+@form_options
+@told_options
+def command(form: str | None, **options: Any) -> int:
+    """Where does the gain from tools come from? Ask the settings that tell, and say it.
+
+    \b
+    Examples:
+      hybrid study blink --data DIR --model openai:gpt-4o -o runs/study --dry-run
+      hybrid study blink --data DIR --model openai:gpt-4o -o runs/study --depth full
+      hybrid study blink --data sample --model embedded --backend classical --limit 40 -o runs/study
+      hybrid study --recorded without.csv --recorded with.csv
+    \f
+    Each cell is an ordinary run in OUT. The same command goes on where it stopped and asks nothing twice; a study of
+    depth quick is continued by depth full. The gain is split exactly into call gain + schema gain - call harm - schema
+    harm, each mass x policy x quality (`docs/study.md` has the formulas and a worked example).
+
+    --run-max-calls, -tokens, -seconds and -cost are for all cells together. Exit code 0 if nothing failed, 2 for a
+    usage error, 3 if questions failed or were left open.
+    """
+    form = form or TEXT[options["tables"]]
+    if options["recorded"]:
+        return _recorded(options["recorded"], options["benchmark"], form)
+    if options["benchmark"] is None or options["out"] is None:
+        raise UsageError("give BENCHMARK and --out DIR, or two files with --recorded")
+    from hybrid.registry import load_solver
+    from hybrid.running.study import cells_of
+
+    solver = options["solver"]
+    if load_solver(solver).role != "hybrid":
+        raise UsageError(f"--solver {solver} is no solver with tools: there is no gain to explain")
+    given = {**options_of(click.get_current_context(), run_command), "solver": [solver]}
+    config = config_of({**options, "solver": (solver,), "tool_output": "real", "show": "both"}, given)
+    cells = cells_of(options["depth"], solver)
+    return _dry_run(cells, config, options["out"], form) if options["dry_run"] else _run(cells, config, options, form)
+
+
+command.params += [option for option in run_command.params if option.name not in OWN]
+
+
+def _dry_run(cells: Sequence[Cell], config: RunConfig, out: Path, form: str) -> int:
+    """Print what all cells would take."""
+    import asyncio
+
+    from hybrid.running.estimate import estimate
+    from hybrid.running.many import ManyEstimate
+
+    runs = {cell.name: asyncio.run(estimate(prepared(cell.config(config, out), dry=True))) for cell in cells}
+    return show_estimate(ManyEstimate(runs), form)
+
+
+def _run(cells: Sequence[Cell], config: RunConfig, options: Mapping[str, Any], form: str) -> int:
+    """Ask what is open in every cell, then say what came out."""
+    from hybrid.cli.score import name_failed
+    from hybrid.running.signals import Interrupted
+
+    out: Path = options["out"]
+    runs = [PlannedRun(f"{cell.name} ({cell.about})", cell.config(config, out)) for cell in cells]
+    try:
+        found = ask_all(runs, config.run_limits, asked)
+    except Interrupted as interrupted:
+        return tell_interrupted(interrupted, str(out))
+    failed = [f"{question}: {why}" for question, why in found.failures.items()]
+    failed += _shown(cells, out, options, form)
+    name_failed(list(dict.fromkeys(failed)))
+    return 3 if failed or found.left or found.waiting else 0
+
+
+def _shown(cells: Sequence[Cell], out: Path, options: Mapping[str, Any], form: str) -> list[str]:
+    """Print the conclusion and the tables of a study; what is damaged or failed in its runs."""
+    from hybrid.display.tables import RENDERERS
+    from hybrid.log.folder import RunFolder
+    from hybrid.scoring.reports import compare_paths
+    from hybrid.scoring.study_tables import study_tables
+
+    begun = [out / cell.name for cell in cells if any(map(RunFolder(out / cell.name).finished, cell.solvers))]
+    if not begun:
+        return []
+    counting = {name: options[name] for name in ("abstain", "allow_failed")}
+    report = compare_paths(begun, **counting)
+    if form == "json":
+        click.echo(json.dumps({"study": {cell.name: str(out / cell.name) for cell in cells}, **report.as_json()}))
+    elif form == "csv":
+        click.echo(report.render(form), nl=False)
+    else:
+        tables = "\n".join(map(RENDERERS[form], study_tables(report.sections)))
+        click.echo(f"{report.render(form)}\n{tables}", nl=False)
+        shape: Shape = options["tables"]
+        click.echo(pasteable(("hybrid", "report", *map(str, begun), "-o", "site"), shape, "\nevery question: "))
+    return list(report.failed)
+
+
+def _recorded(files: Sequence[Path], benchmark: str | None, form: str) -> int:
+    """Print the decomposition of results made elsewhere."""
+    from hybrid.scoring.recorded_pair import decomposed, read_pair
+
+    if benchmark is not None:
+        raise UsageError("--recorded asks nothing: leave BENCHMARK out")
+    if len(files) != 2:
+        raise UsageError("--recorded: give two files, first without tools, then with")
+    pair = read_pair(*files)
+    report = decomposed(pair, *(file.stem for file in files))
+    click.echo(json.dumps(report.as_json()) if form == "json" else report.render(form), nl=form == "json")
+    for line in pair.missing:
+        tell(f"note: {line}")
+    return 0

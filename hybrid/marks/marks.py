@@ -1,0 +1,106 @@
+"""Drawn marks of an image as values: rings and boxes with their letters; how they are scaled and painted over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import cv2
+import numpy as np
+
+from hybrid.tool import Pixels
+from hybrid.types import Box
+
+
+@dataclass(frozen=True, slots=True)
+class PointMark:
+    """A ring: centre and radii in pixels, its letter or None; scores and confidence 0..1."""
+
+    label: str | None
+    x: float
+    y: float
+    radius_px: float
+    inner_radius_px: float
+    color: str
+    label_box_px: Box | None
+    ring_score: float
+    letter_score: float
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class BoxMark:
+    """A drawn box in pixels, x1 and y1 exclusive, its letter or None; scores and confidence 0..1."""
+
+    label: str | None
+    color: str
+    box_px: Box
+    label_box_px: Box | None
+    edge_score: float
+    letter_score: float
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """All marks found in one image, by label."""
+
+    points: tuple[PointMark, ...] = ()
+    boxes: tuple[BoxMark, ...] = ()
+
+
+def remove_marks(pixels: Pixels, marks: Marks) -> Pixels:
+    """A copy of an image with rings, letters and outlines painted over from their surroundings (Telea 2004).
+
+    What a ring encloses is kept: that is the point in question.
+    """
+    height, width = pixels.shape[:2]
+    mask = np.zeros((height, width), np.uint8)
+    for point in marks.points:
+        # Chroma is stored at half the resolution in JPEG: colour bleeds two pixels beyond the line.
+        outer, inner = point.radius_px + 2, max(1.0, point.inner_radius_px - 1)
+        rows, columns = np.ogrid[:height, :width]
+        distance = np.hypot(rows - point.y, columns - point.x)
+        mask[(distance <= outer) & (distance >= inner)] = 255
+    for outline in marks.boxes:
+        x0, y0, x1, y1 = (
+            round(v) for v in (outline.box_px.x0, outline.box_px.y0, outline.box_px.x1, outline.box_px.y1)
+        )
+        cv2.rectangle(mask, (x0, y0), (x1 - 1, y1 - 1), (255,), 9)
+    named_boxes = [point.label_box_px for point in marks.points] + [box.label_box_px for box in marks.boxes]
+    for named in named_boxes:
+        if named is not None:
+            x0, y0 = max(0, round(named.x0) - 1), max(0, round(named.y0) - 1)
+            mask[y0 : max(0, round(named.y1) + 1), x0 : max(0, round(named.x1) + 1)] = 255
+    if not mask.any() or mask.all():
+        return pixels.copy()
+    return np.asarray(cv2.inpaint(pixels, mask, 3, cv2.INPAINT_TELEA), np.uint8)
+
+
+def scale_marks(marks: Marks, x: float, y: float) -> Marks:
+    """Marks of a reduced copy in pixels of the original, which is `x` times as wide and `y` times as high."""
+    mean = (x + y) / 2
+
+    def grown(box: Box) -> Box:
+        return Box(box.x0 * x, box.y0 * y, box.x1 * x, box.y1 * y)
+
+    return Marks(
+        tuple(
+            replace(
+                mark,
+                x=(mark.x + 0.5) * x - 0.5,
+                y=(mark.y + 0.5) * y - 0.5,
+                radius_px=mark.radius_px * mean,
+                inner_radius_px=mark.inner_radius_px * mean,
+                label_box_px=grown(mark.label_box_px) if mark.label_box_px is not None else None,
+            )
+            for mark in marks.points
+        ),
+        tuple(
+            replace(
+                mark,
+                box_px=grown(mark.box_px),
+                label_box_px=grown(mark.label_box_px) if mark.label_box_px is not None else None,
+            )
+            for mark in marks.boxes
+        ),
+    )

@@ -1,0 +1,64 @@
+"""The identity of a resolved run: the options that count, with the hashes and names that they were resolved to.
+
+identity = resolved_identity(config, benchmark, mounted, choice, model, None, None, NOTHING)
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from hybrid.benchmarks.base import Benchmark
+from hybrid.config import RunConfig, identity_of
+from hybrid.models import ChatModel
+from hybrid.prompts import REASONING, Wording
+from hybrid.running.data import Mounted, fingerprint
+from hybrid.running.generated import VERSION as GENERATOR
+from hybrid.running.tools_in_use import ToolChoice
+from hybrid.solving.captions import captions_fact
+from hybrid.solving.context import SuppliedTexts
+from hybrid.solving.trust import TrustFile
+from hybrid.texts import text_hash
+from hybrid.types import Json
+from hybrid.version import __version__
+
+
+def resolved_identity(
+    config: RunConfig,
+    benchmark: Benchmark,
+    mounted: Mounted,
+    choice: ToolChoice,
+    model: ChatModel | None,
+    captioner: ChatModel | None,
+    trust: TrustFile | None,
+    context: SuppliedTexts,
+) -> dict[str, Json]:
+    """The options that count, and what those among them that name something were resolved to."""
+    source, wording = mounted.source, Wording(config.sends_format_line, config.reasoning)
+    facts: dict[str, Json] = {
+        "benchmark": benchmark.card.name,
+        "split": source.split,
+        "tasks": list(source.tasks),
+        "settings": dict(source.settings),
+        "data": _data(benchmark, mounted),
+        "model": dict(model.metadata()) if model else None,
+        "prompts": {
+            "format_line": wording.format_line,
+            "format_lines": wording.sha256,
+            "texts": text_hash(benchmark.texts),
+            # Only where it was chosen: a run without it is what it was before there was a choice.
+            **({"reasoning": REASONING[config.reasoning]} if config.reasoning else {}),
+        },
+        "limits": asdict(config.limits),
+        "trust": trust.sha256 if trust else None,
+        "tools_offered": list(choice.tools_offered),
+        "captioner": captions_fact(captioner) if captioner else None,
+        "context": {"sha256": context.sha256, "missing": config.context_missing},
+    }
+    return {"hybrid": __version__, "pictures": config.service.pictures, **identity_of(config, facts)}
+
+
+def _data(benchmark: Benchmark, mounted: Mounted) -> dict[str, Json]:
+    """The data's entry. Generated rows follow from seed and generator alone, so a larger sample is the same data."""
+    if mounted.is_sample:
+        return {**mounted.origin, "generator": GENERATOR}
+    return {**mounted.origin, "sha256": fingerprint(benchmark.files(mounted.source), mounted.source.folder)}

@@ -1,0 +1,200 @@
+"""The paths that `hybrid score`, `hybrid compare` and `hybrid report` take, and the scored solvers behind them.
+
+A path is a run (all of its solvers), one solver's folder in it, or predictions that another program saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal, TypedDict
+
+from hybrid.benchmarks.base import Abstain, Benchmark, ScoreOptions
+from hybrid.config import Parse
+from hybrid.display.notes import tell
+from hybrid.errors import UsageError
+from hybrid.log.codec import codec
+from hybrid.log.folder import RunFolder, runs_near
+from hybrid.log.manifest import MANIFEST
+from hybrid.registry import load
+from hybrid.scoring.compare import ComparisonOptions
+from hybrid.scoring.predicted import Field, score_predictions
+from hybrid.scoring.predictions.base import Origin
+from hybrid.scoring.predictions.mounted import sets_of
+from hybrid.scoring.runs import score_run, write_submission
+from hybrid.scoring.score import Scored
+
+TABLES_RULE: Abstain = "chance"
+"""The default worth of no answer in tables: that of a guess."""
+
+
+class TableArguments(TypedDict, total=False):
+    """The options that `hybrid score` and `hybrid compare` share."""
+
+    benchmark: str | None
+    data: str | None
+    field: Field | None
+    protocol: Parse | None
+    abstain: Abstain | None
+    allow_failed: bool
+    published: bool
+    by: str | None
+
+
+class ScoreArguments(TableArguments, total=False):
+    """The options of `hybrid score`."""
+
+    verdicts: str | Path | None
+    out: str | Path | None
+
+
+class CompareArguments(TableArguments, total=False):
+    """The options of `hybrid compare`."""
+
+    baseline: str | None
+    pairs: Sequence[str]
+    margin: float
+    only: Sequence[str]
+    all: bool
+
+
+def known_group(by: str | None, solvers: Sequence[Scored]) -> str | None:
+    """The name of a group of questions. Raises `UsageError` where there are scores and none has such a group."""
+    scores = [score for one in solvers for score in one.scores]
+    groups = {name for score in scores for name in score.groups}
+    if by is not None and scores and by not in groups:
+        there_are = f"there are: {', '.join(sorted(groups))}" if groups else "there are none: leave out --by"
+        raise UsageError(f"--by {by}: these questions have no such group; {there_are}")
+    return by
+
+
+def margin_of(value: float | None) -> float:
+    """The margin of non-inferiority, 0.05 by default. Raises `UsageError` unless 0 < margin < 1."""
+    margin = ComparisonOptions().margin if value is None else value
+    if not 0 < margin < 1:
+        raise UsageError(f"--margin {margin}: a difference in accuracy, larger than 0 and smaller than 1")
+    return margin
+
+
+def refuse_unknown(options: Mapping[str, object], known: type) -> None:
+    """Raise `TypeError` for a keyword that is no option of these arguments."""
+    if unknown := sorted(set(options) - set(known.__annotations__)):
+        raise TypeError(f"there is no option {', '.join(unknown)}; there are: {', '.join(known.__annotations__)}")
+
+
+def by_model(paths: Sequence[str | Path], options: TableArguments) -> tuple[tuple[Path, ...], ...]:
+    """The paths, with the files of one model's predictions together; the first of each names it.
+
+    A note names the options for predictions where all paths are runs. Raises `UsageError` where one is
+    given twice.
+    """
+    _refuse_twice([Path(path) for path in paths])
+    unused = [f"--{name}" for name in ("benchmark", "data", "field") if options.get(name) is not None]
+    if unused and all(_run_of(Path(path)) is not None for path in paths):
+        tell(
+            f"note: {', '.join(unused)} not used: a run knows its questions, and only saved predictions are told theirs"
+        )
+    benchmark = options.get("benchmark")
+    if benchmark is None:
+        return tuple((Path(path),) for path in paths)
+    sets = sets_of([Path(path) for path in paths], load("hybrid.benchmarks", benchmark).card)
+    for files in sets:
+        if len(files) > 1:
+            tell(f"one model, scored together: {', '.join(map(str, files))}")
+    return sets
+
+
+def _run_of(path: Path) -> Path | None:
+    """The run that a path names, or whose solver it names; None for predictions, and for nothing that is known."""
+    if (path / MANIFEST).is_file():
+        return path
+    return path.parent if path.is_dir() and (path.parent / MANIFEST).is_file() else None
+
+
+def _refuse_twice(paths: Sequence[Path]) -> None:
+    """Raise `UsageError` where a run, or a solver of it, is among them twice: it would be compared with itself."""
+    seen: dict[Path, Path] = {}
+    for path in paths:
+        if (other := seen.setdefault(path.resolve(), path)) is not path:
+            raise UsageError(f"{path} is given twice{'' if other == path else f' (as {other})'}: name each run once")
+    for real, path in seen.items():
+        if real.parent in seen and (real.parent / MANIFEST).is_file():
+            raise UsageError(f"{path} is given twice, for {seen[real.parent]} is its run: name one of them")
+
+
+def scored_at(
+    path: Path, options: TableArguments, more: Sequence[Path] = (), verdicts: str | Path | None = None
+) -> tuple[Scored, ...]:
+    """The scored solvers behind a path: a run, a solver's folder in it, or saved predictions.
+
+    `more` are further files of the predictions at `path` (`by_model`). For a run whose answers are hidden the
+    submission files are written, and there is nothing to return.
+    """
+    source: Path | Literal["judge"] | None = None
+    if verdicts is not None:
+        source = "judge" if verdicts == "judge" else Path(verdicts)
+    if _run_of(path) == path:
+        folder = RunFolder(path)
+        return () if _submitted(folder) else tell_unkept(score_run(folder, options_for(options, folder), (), source))
+    if (run := _run_of(path)) is not None:
+        folder = RunFolder(run)
+        return tell_unkept(score_run(folder, options_for(options, folder), (path.name,), source))
+    if path.is_dir():
+        RunFolder(path).refuse_orphans()
+    name = options.get("benchmark")
+    if name is None:
+        if runs := runs_near(path):
+            raise UsageError(f"{path} is not a run{runs}")
+        raise UsageError(f"{path} is not a run; for saved predictions say whose they are with --benchmark NAME")
+    if verdicts is not None:
+        raise UsageError(
+            f"--verdicts: {path} is not a run; import it with -o RUN --field text, then `hybrid judge RUN`"
+        )
+    benchmark: Benchmark = load("hybrid.benchmarks", name)
+    field, data = options.get("field"), options.get("data")
+    scored = score_predictions(path, benchmark, field, options_for(options), data, more)
+    tell_origin(scored.origin)
+    return (scored,)
+
+
+def tell_unkept(scored: tuple[Scored, ...]) -> tuple[Scored, ...]:
+    """The solvers of a run, after one note for each reason why their scores are not on disk."""
+    for line in dict.fromkeys(one.not_kept for one in scored if one.not_kept):
+        tell(f"note: {line}")
+    return scored
+
+
+def options_for(options: TableArguments, folder: RunFolder | None = None) -> ScoreOptions:
+    """The options by which replies are scored: the run's own protocol unless another is named."""
+    default: Parse = "strict" if folder is None else protocol_of(folder)
+    return ScoreOptions(options.get("protocol") or default, options.get("abstain") or TABLES_RULE)
+
+
+def _submitted(folder: RunFolder) -> bool:
+    """Whether the run's answers are hidden; then the submission of each solver is written."""
+    name, split = folder.manifest["identity"]["benchmark"], folder.manifest["identity"]["split"]
+    if split not in load("hybrid.benchmarks", name).card.hidden_splits:
+        return False
+    tell(f"the answers of {name} {split} are hidden: nothing is scored")
+    for solver in folder.solvers():
+        tell(f"submission: {write_submission(folder, solver)}")
+    return True
+
+
+def protocol_of(folder: RunFolder) -> Parse:
+    """The protocol by which a run was made: the default for reading its replies."""
+    protocol: Parse = folder.manifest["identity"].get("protocol", "strict")
+    return protocol
+
+
+def predictions_origin(folder: RunFolder) -> Origin | None:
+    """The origin of an imported run's predictions; None for another run."""
+    recorded = folder.manifest.get("predictions")
+    origin: Origin | None = None if recorded is None else codec(Origin).validate_python(recorded)
+    return origin
+
+
+def tell_origin(origin: Origin | None) -> None:
+    """Print which format was recognised, how its rows were joined, and what is missing or extra."""
+    for line in origin.lines() if origin is not None else ():
+        tell(line)

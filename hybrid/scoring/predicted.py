@@ -1,0 +1,145 @@
+"""Scores of predictions that other programs saved, and a run made of them that every later command reads like ours.
+
+hybrid score PREDICTIONS --benchmark blink --field stored
+hybrid score PREDICTIONS --benchmark blink -o RUN
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Literal
+
+from hybrid.benchmarks.base import Benchmark, Prediction, ScoreOptions, metric_of
+from hybrid.errors import UsageError
+from hybrid.log.attempts import attempt_line
+from hybrid.log.codec import codec
+from hybrid.log.files import writing
+from hybrid.log.folder import QUESTIONS, RunFolder, attempts_of
+from hybrid.scoring.pairing import Data
+from hybrid.scoring.predictions.base import Joined, Origin
+from hybrid.scoring.predictions.mounted import join_predictions
+from hybrid.scoring.score import Scored, counted_twice
+from hybrid.scoring.tally import Replies, tally_replies
+from hybrid.types import Attempt, Cell, Exchange, Json, Metric, Prompt, Question, Reply, Score
+
+Field = Literal["stored", "text"]
+
+
+def _name_of(path: Path) -> str:
+    """The name of predictions: the folder's whole name (`llava-v1.6-34b`), or a file's without its suffix."""
+    return path.resolve().name if path.is_dir() else path.stem
+
+
+def score_predictions(
+    path: Path,
+    benchmark: Benchmark,
+    field: Field | None,
+    options: ScoreOptions,
+    data: str | None = None,
+    more: Sequence[Path] = (),
+) -> Scored:
+    """Score predictions that another program saved; by default their stored answers, or their texts if one stores none.
+
+    `more` are further files of the same model (`sets_of`).
+
+    Raises:
+        UsageError: the layout is not one this benchmark knows.
+        DataError: a row that cannot be used, or ids that the data does not have.
+    """
+    joined = join_predictions(path, benchmark, data, more)
+    pairs, chosen_field = joined.pairs, field or _field_of(joined)
+    if chosen_field == "stored" and any(prediction.stored is None for _, prediction in pairs):
+        raise UsageError(f"--field stored: {path} keeps no extracted answers; use --field text")
+    asked = {question.id: question for question, _ in pairs}
+    made = tally_replies(benchmark, _replies(pairs, chosen_field), options)
+    counted = counted_twice(benchmark, asked, made, options.abstain)
+    if chosen_field == "text":
+        agreement = _agreement(pairs, made.scores, benchmark)
+        counted = {rule: replace(one, metrics=(*one.metrics, *agreement)) for rule, one in counted.items()}
+    return Scored(
+        benchmark=benchmark.card.name,
+        solver=_name_of(path),
+        counted=counted,
+        abstain=options.abstain,
+        questions=asked,
+        data=Data.of_predictions(benchmark.card.name, benchmark.card.splits[0]),
+        reasons=made.reasons,
+        origin=joined.origin,
+        recorded=_name_of(path),
+        model=_name_of(path),
+    )
+
+
+def _field_of(joined: Joined) -> Field:
+    """The field scored by default: stored answers, where every prediction has one."""
+    return "stored" if all(prediction.stored is not None for _, prediction in joined.pairs) else "text"
+
+
+def _replies(pairs: Sequence[tuple[Question, Prediction]], field: Field) -> Replies:
+    """Recorded replies in the shape of attempts of our own."""
+    attempts = {
+        question.id: Attempt(question.id, (_exchange(question, saved, field),), 0.0) for question, saved in pairs
+    }
+    return Replies(tuple(question for question, _ in pairs), attempts, stored=field == "stored")
+
+
+def _exchange(question: Question, prediction: Prediction, field: Field) -> Exchange:
+    text = prediction.stored if field == "stored" else prediction.text
+    prompt = Prompt((question.text,) if question.text else (), question.kind, question.choices, route=question.route)
+    return Exchange(prompt, Reply(text or ""))
+
+
+def _agreement(
+    pairs: Sequence[tuple[Question, Prediction]], scores: Sequence[Score], benchmark: Benchmark
+) -> tuple[Metric, ...]:
+    """How often our parse says what the authors' extraction stored, and how often it does not decide."""
+    same, undecided = [], []
+    for (question, prediction), score in zip(pairs, scores, strict=True):
+        undecided.append(Cell("", score.unit, float(score.answer is None), 1.0))
+        if prediction.stored is not None:
+            agrees = score.answer == benchmark.score_stored(question, prediction.stored).answer
+            same.append(Cell("", score.unit, float(agrees), 1.0))
+    named = {"agreement": tuple(same)} if same else {}
+    named["undecided"] = tuple(undecided)
+    return tuple(metric_of(name, cells) for name, cells in named.items())
+
+
+def import_run(
+    path: Path,
+    benchmark: Benchmark,
+    field: Field | None,
+    out: Path,
+    data: str | None = None,
+    more: Sequence[Path] = (),
+) -> RunFolder:
+    """Make a run out of predictions that another program saved; `more` are further files of the same model.
+
+    Raises:
+        UsageError: `out` is taken, or as `score_predictions`.
+    """
+    if out.exists() and any(out.iterdir()):
+        raise UsageError(f"-o {out}: the folder is not empty")
+    joined = join_predictions(path, benchmark, data, more)
+    field = field or _field_of(joined)
+    folder = RunFolder(out)
+    name = _name_of(path)
+    with folder.locked():
+        identity: dict[str, Json] = {
+            "benchmark": benchmark.card.name,
+            "split": benchmark.card.splits[0],
+            "imported": {"name": name, "field": field},
+        }
+        origin = codec(Origin).dump_python(joined.origin, mode="json")
+        labels: list[Json] = [f"imported ({field})"]
+        facts: dict[str, Json] = {"solvers": {name: {}}, "labels": labels, "predictions": origin}
+        with writing(out):
+            folder.write_questions(question for question, _ in joined.pairs)
+            journal = folder.journal(name)
+            journal.append(*map(attempt_line, _replies(joined.pairs, field).attempts.values()))
+            journal.close()
+            parts = (QUESTIONS, attempts_of(name))
+            files = {part: asdict(folder.measure(part).extent) for part in parts}
+            folder.write_manifest({"identity": identity, **facts, "files": files})
+    return folder

@@ -1,0 +1,176 @@
+"""Two files of per-question results made elsewhere, without and with tools, as questions of the decomposition.
+
+    pair = read_pair(Path("without.csv"), Path("with.csv"))
+    pair.questions, pair.missing             # ToolQuestions, and what the files do not tell
+
+A file is CSV with a header or JSON lines. Columns: `id` and `correct` (0 to 1), optionally `calls` (how many tools were
+called; with tools only), `task` and `cluster`. The trajectories that MED writes (github.com/GAIR-NLP/Med,
+`recipe/med/analysis_plot/create_csv.py`) have `accuracy_reward` and `tool_call_counts`, and pair by line.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from hybrid.display.tables import Table
+from hybrid.errors import DataError
+from hybrid.scoring.reports import Report
+from hybrid.scoring.result import FRACTION, Result
+from hybrid.scoring.sections.decomposition import GAIN, NAME, PARTS, ToolQuestion, rows_of
+from hybrid.scoring.study_tables import decomposition_table
+from hybrid.types import Json
+
+MED = {"accuracy_reward": "correct", "tool_call_counts": "calls"}
+"""Columns of MED's trajectories by ours."""
+CALLED, NOT_CALLED = ("calls",), ()
+"""The tools of a question whose calls were only counted."""
+
+Row = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class RecordedPair:
+    """The questions that both files have, in the order of the first."""
+
+    questions: tuple[ToolQuestion, ...]
+    has_calls: bool
+    """Whether gain and harm can be told apart by calls."""
+    only_one: int
+    """Questions that one of the files lacks."""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What the files do not tell, in sentences."""
+        said = []
+        if not self.has_calls:
+            said.append("The file with tools has no column calls: gain and harm are not split into call and schema.")
+        if self.only_one:
+            said.append(f"{self.only_one} questions are in one of the files alone, and left out.")
+        said.append("Without controls, repetitions and traces: no effects of format, result or loop, and no luck.")
+        return tuple(said)
+
+
+UNSPLIT = {PARTS[1]: "gains", PARTS[3]: "harms"}
+"""The parts of a file without calls: all questions count as if none had one, and the parts are called so."""
+
+
+@dataclass(frozen=True, repr=False)
+class RecordedReport(Report):
+    """The decomposition of results made elsewhere: rows of the result table, with the names of the files."""
+
+    results: tuple[Result, ...]
+
+    def tables(self) -> tuple[Table, ...]:
+        """A line a part: its value and interval, then mass, policy and quality."""
+        return (decomposition_table(self.results),)
+
+    def as_json(self) -> dict[str, Json]:
+        """Every row of the result table."""
+        return {"results": [row.as_json() for row in self.results]}
+
+    def rows(self) -> list[dict[str, Json]]:
+        """A record for each row."""
+        return [asdict(row) for row in self.results]
+
+
+def decomposed(pair: RecordedPair, without: str, with_tools: str) -> RecordedReport:
+    """The decomposition of a pair of files under these names, each question weighing the same."""
+    row = Result(NAME, GAIN, FRACTION, None, without, with_tools)
+    rows: Sequence[Result] = tuple(rows_of(row, pair.questions, "ratio"))
+    if not pair.has_calls:
+        kept = (one for one in rows if one.quantity in (GAIN, *UNSPLIT))
+        rows = tuple(replace(one, quantity=UNSPLIT.get(one.quantity, one.quantity)) for one in kept)
+    return RecordedReport(tuple(rows))
+
+
+def read_pair(without: Path, with_tools: Path) -> RecordedPair:
+    """The questions of two files.
+
+    Raises:
+        DataError: a file that cannot be read, a row without a usable `correct` or `calls`, an id that occurs twice, two
+            files without one id in common, or files without ids and of different lengths.
+    """
+    alone, hybrid = _by_id(without), _by_id(with_tools)
+    shared = [identity for identity in alone if identity in hybrid]
+    if not shared:
+        raise DataError(f"{without} and {with_tools} have no id in common")
+    has_calls = all(_given(hybrid[identity], "calls") for identity in shared)
+    questions = []
+    for identity in shared:
+        row = {
+            **hybrid[identity],
+            **{name: value for name, value in alone[identity].items() if value not in (None, "")},
+        }
+        called = has_calls and _number(with_tools, identity, hybrid[identity], "calls") > 0
+        questions.append(
+            ToolQuestion(
+                identity,
+                str(row.get("task") or ""),
+                str(row.get("cluster") or identity),
+                _share(without, identity, alone[identity]),
+                _share(with_tools, identity, hybrid[identity]),
+                CALLED if called else NOT_CALLED,
+            )
+        )
+    return RecordedPair(tuple(questions), has_calls, len({*alone} ^ {*hybrid}))
+
+
+def _by_id(path: Path) -> dict[str, Row]:
+    """The rows of a file by id; by the number of the line where the file has none."""
+    found: dict[str, Row] = {}
+    for number, raw in enumerate(_rows(path), 1):
+        row = {MED.get(name, name): value for name, value in raw.items()}
+        identity = str(row.get("id") or "") or f"line {number}"
+        if identity in found:
+            raise DataError(f"{path}: the id {identity!r} occurs twice")
+        found[identity] = row
+    if not found:
+        raise DataError(f"{path}: no row")
+    return found
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: {error}") from error
+    if not path.name.endswith((".jsonl", ".json")):
+        yield from csv.DictReader(text.splitlines())
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise DataError(f"{path}, line {number}: {error}") from error
+            if not isinstance(row, dict):
+                raise DataError(f"{path}, line {number}: not an object")
+            yield row
+
+
+def _given(row: Row, name: str) -> bool:
+    return row.get(name) not in (None, "")
+
+
+def _number(path: Path, identity: str, row: Row, name: str) -> float:
+    try:
+        value = float(str(row[name]))
+    except (KeyError, ValueError):
+        value = math.nan
+    if not math.isfinite(value):
+        raise DataError(f"{path}, {identity}: {name} is {row.get(name)!r}, not a number")
+    return value
+
+
+def _share(path: Path, identity: str, row: Row) -> float:
+    words = {"true": 1.0, "false": 0.0}
+    text = str(row.get("correct")).lower()
+    value = words[text] if text in words else _number(path, identity, row, "correct")
+    if not 0 <= value <= 1:
+        raise DataError(f"{path}, {identity}: correct is {value}, not in 0 to 1")
+    return value

@@ -1,0 +1,184 @@
+"""Scores of a run: attempts on disk to verdicts and metrics; no model is called, and it can be repeated for ever.
+
+    hybrid score RUN [--verdicts judge] [--json]
+
+`tally.py` makes the scores, or reads them back; a judge's readings (`readings.py`) only add numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from hybrid.answers.letters import parse_letter
+from hybrid.benchmarks.base import Abstain, Benchmark, ScoreOptions
+from hybrid.errors import UsageError
+from hybrid.log.files import write_redacted, writing
+from hybrid.log.folder import RunFolder
+from hybrid.registry import load
+from hybrid.scoring.pairing import Data
+from hybrid.scoring.readings import VERDICTS, Readings, models_of, read_readings, with_readings
+from hybrid.scoring.score import JUDGED, AnyQuestions, Counted, Scored, counted_twice, metrics_of
+from hybrid.scoring.tally import Tally, recorded_of, tally
+from hybrid.types import Outcome, Question, Score
+
+
+def score_run(
+    folder: RunFolder,
+    options: ScoreOptions,
+    solvers: Sequence[str] = (),
+    verdicts: Path | Literal["judge"] | None = None,
+    *,
+    keep: bool = True,
+) -> tuple[Scored, ...]:
+    """Score the solvers of a run (all by default), unless the scores on disk hold, and write their scores.
+
+    Without `keep` nothing is written: for a run that goes on.
+
+    With `verdicts`, a file or "judge" for each solver's own, there are also metrics `judged.*`, which count the replies
+    that our parser could not read as a judge read them. The scores on disk stay without them.
+
+    Raises:
+        UsageError: the answers are hidden, a solver has no attempts there, or there are no verdicts.
+        DataError: a verdict that does not belong to the run.
+    """
+    identity = folder.manifest["identity"]
+    benchmark: Benchmark = load("hybrid.benchmarks", identity["benchmark"])
+    refuse_hidden(benchmark, identity["split"])
+    names, questions = chosen(folder, solvers), folder.questions()
+    readings = _readings(folder, names, verdicts)
+    listed = []
+    for name in names:
+        made = tally(folder, benchmark, name, questions, options, keep=keep)
+        one = _scored(folder, benchmark, name, questions.by_id, made, options.abstain)
+        listed.append(_judged(one, folder, benchmark, options, readings[name]) if name in readings else one)
+    return tuple(listed)
+
+
+def _scored(
+    folder: RunFolder, benchmark: Benchmark, solver: str, questions: AnyQuestions, made: Tally, rule: Abstain
+) -> Scored:
+    """The tally of one solver with what the manifest says of it."""
+    identity = folder.manifest["identity"]
+    imported = "imported" in identity
+    return Scored(
+        benchmark=benchmark.card.name,
+        solver=solver,
+        counted=counted_twice(benchmark, questions, made, rule),
+        abstain=rule,
+        questions=questions,
+        data=Data.of_run(identity),
+        open=made.open,
+        usage=None if imported else made.usage,
+        wall_s=None if imported else made.wall_s,
+        labels=_labels_of(folder.manifest, solver),
+        damage=made.damage,
+        reasons=made.reasons,
+        not_kept=made.not_kept,
+        recorded=solver,
+        folder=folder,
+        model=_model_of(identity),
+        tool_output=identity.get("tool_output", "real"),
+    )
+
+
+def _model_of(identity: Mapping[str, Any]) -> str | None:
+    """The name of the run's MLLM, or of the imported predictions; None for a run without one."""
+    if "imported" in identity:
+        return str(identity["imported"].get("name") or "")
+    model = identity.get("model")
+    return None if model is None else str(model["model"])
+
+
+def _labels_of(manifest: Mapping[str, Any], solver: str) -> tuple[str, ...]:
+    """The labels of a run that concern one of its solvers: `KIND: TOOL, TOOL` concerns those that may call them."""
+    tools = {name: one.get("tools", {}) for name, one in manifest["solvers"].items()}
+    every = {tool for of_solver in tools.values() for tool in of_solver}
+    labels = []
+    for label in manifest.get("labels", ()):
+        kind, _, words = label.partition(": ")
+        named = words.split(", ")
+        if not every.issuperset(named):
+            labels.append(label)
+        elif callable_tools := [tool for tool in named if tool in tools.get(solver, {})]:
+            labels.append(f"{kind}: {', '.join(callable_tools)}")
+    return tuple(labels)
+
+
+def chosen(folder: RunFolder, solvers: Sequence[str]) -> tuple[str, ...]:
+    """The named solvers of a run, all without a name. Raises `UsageError` for one without attempts."""
+    known = folder.solvers()
+    for name in solvers:
+        if name not in known:
+            raise UsageError(f"{folder.path} has no attempts of {name!r}; it has: {', '.join(known) or 'none'}")
+    return tuple(solvers) or known
+
+
+def _readings(
+    folder: RunFolder, solvers: Sequence[str], source: Path | Literal["judge"] | None
+) -> Mapping[str, Readings]:
+    if source is None:
+        return {}
+    if source != "judge":
+        if len(solvers) != 1:
+            raise UsageError(f"--verdicts {source} belongs to one solver: give RUN/SOLVER, one of {', '.join(solvers)}")
+        if not source.is_file():
+            raise UsageError(f"--verdicts {source}: there is no such file")
+        return {solvers[0]: read_readings(source)}
+    paths = {name: folder.path / name / VERDICTS for name in solvers}
+    readings = {name: read_readings(path) for name, path in paths.items() if path.is_file()}
+    if not readings:
+        raise UsageError(f"--verdicts judge: {folder.path} has none yet; make them with `hybrid judge RUN --model M`")
+    return readings
+
+
+def refuse_hidden(benchmark: Benchmark, split: str) -> None:
+    """Raise `UsageError` for a split whose answers are not public."""
+    if split in benchmark.card.hidden_splits:
+        raise UsageError(
+            f"the answers of {benchmark.card.name} {split} are hidden: it can be submitted, not scored "
+            "(`hybrid score RUN` writes the submission file)"
+        )
+
+
+def _judged(
+    scored: Scored, folder: RunFolder, benchmark: Benchmark, options: ScoreOptions, readings: Readings
+) -> Scored:
+    """The solver with metrics `judged.*`, in which unreadable replies count as the judge read them."""
+    questions = scored.questions
+    unparsed = {score.id for score in scored.scores if score.outcome is Outcome.UNPARSED}
+    attempts = folder.recorded(scored.solver).without_steps
+    reread = {name: with_readings(attempts[name], readings) for name in attempts if name in unparsed}
+    asked = {name: question for name in reread if isinstance(question := questions[name], Question)}
+    judged: dict[Abstain, Counted] = {}
+    named_apart: dict[Abstain, Counted] = {}
+    decided: dict[str, Score] = {}
+    for rule, plain in scored.counted.items():
+        counting = replace(options, abstain=rule)
+        again = [benchmark.score(asked[name], asks, counting) for name, asks in reread.items() if asks is not None]
+        decided = {one.id: replace(one, rule="judge") for one in again if one.outcome is not Outcome.UNPARSED}
+        scores = tuple(decided.get(score.id, score) for score in plain.scores)
+        metrics = metrics_of(benchmark, questions, scores)
+        judged[rule] = Counted(scores, metrics)
+        named = tuple(replace(metric, name=f"{JUDGED}{metric.name}") for metric in metrics)
+        named_apart[rule] = Counted(plain.scores, (*plain.metrics, *named))
+    by = ", ".join(models_of(tuple(readings.values()))) or "no model"
+    label = f"judged: {len(decided)} of {len(unparsed)} unparsed replies read by {by}"
+    return replace(scored, counted=named_apart, labels=(*scored.labels, label), judged=judged)
+
+
+def write_submission(folder: RunFolder, solver: str) -> Path:
+    """The file that the benchmark's server takes, from one solver's attempts."""
+    benchmark: Benchmark = load("hybrid.benchmarks", folder.manifest["identity"]["benchmark"])
+    questions = folder.questions()
+    answers: dict[str, str | None] = {question.id: None for question in questions.sound}
+    for attempt in recorded_of(folder, solver, questions).without_steps.values():
+        question = questions.by_id[attempt.id]
+        assert isinstance(question, Question)  # noqa: S101 - a broken row is never asked
+        answers[attempt.id] = parse_letter(attempt.exchanges[-1].reply.text, question.choices).value
+    path = folder.path / solver / "submission.json"
+    with writing(path.parent):
+        write_redacted(path, benchmark.submission(answers).encode() + b"\n")
+    return path

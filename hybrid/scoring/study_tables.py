@@ -1,0 +1,110 @@
+"""The tables of a study, within 80 columns: the parts of the gain, the effects, and what is solved only with tools.
+
+    for table in study_tables(sections):
+        print(as_text(table))
+
+They are a view of the result table over all questions; every number, by task and by tool, is in the sections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from hybrid.display.tables import Column, Table, accuracy, p_value, signed
+from hybrid.scoring.result import Result, SectionResult
+from hybrid.scoring.sections import decomposition, effects, gain, tool_only
+
+PART_COLUMNS = (Column("part", "left"), *map(Column, ("value", "95 %", "mass", "policy", "quality")))
+EFFECTS = (gain.PRESENCE, gain.CONTENT, effects.RESULT, effects.LOOP, gain.SHUFFLED, effects.ORACLE, *effects.FORMS)
+WORDS = {
+    gain.PRESENCE: "format: blank tools - alone",
+    gain.CONTENT: "content: with tools - blank tools",
+    effects.RESULT: "result: result only - alone",
+    effects.LOOP: "loop: with tools - result only",
+    gain.SHUFFLED: "wrong findings - blank tools",
+    effects.ORACLE: "perfect findings - with tools",
+    effects.TEXT: "findings as text - both",
+    effects.PICTURES: "findings as pictures - both",
+}
+"""An effect by its quantity, in a study."""
+
+
+def study_tables(sections: Iterable[SectionResult]) -> tuple[Table, ...]:
+    """The tables that these sections have rows for."""
+    rows = {made.name: [row for row in made.rows if not row.group] for made in sections}
+    return (
+        *(decomposition_table(own) for own in _by_solver(rows.get(decomposition.NAME, ()))),
+        *_effects([*rows.get(gain.NAME, ()), *rows.get(effects.NAME, ())]),
+        *_tool_only(rows.get(tool_only.NAME, ())),
+    )
+
+
+def decomposition_table(rows: Sequence[Result]) -> Table:
+    """A line a part of the gain of one solver: its value and interval, then mass, policy and quality."""
+    numbers = {row.quantity: row.value for row in rows}
+    factors = {term.part: (term.mass, term.policy, term.quality) for term in decomposition.TERMS}
+    lines = []
+    for row in rows:
+        if not row.detail:
+            value = signed(row.value) if row.quantity == decomposition.GAIN else accuracy(row.value)
+            own = [accuracy(numbers.get(name)) for name in factors.get(row.quantity, ())]
+            lines.append((row.quantity, value, _ends(row), *(own or ["-"] * 3)))
+    first = rows[0]
+    notes = ["gain = call gain + schema gain - call harm - schema harm; part = mass x policy x quality"]
+    return Table(
+        f"gain of {first.b} over {first.a}, {first.n} questions",
+        PART_COLUMNS,
+        tuple(lines),
+        (*notes, *filter(None, [first.note])),
+    )
+
+
+def _by_solver(rows: Iterable[Result]) -> list[list[Result]]:
+    """The rows over all tools, apart for each solver."""
+    groups: dict[str, list[Result]] = {}
+    for row in rows:
+        if not row.metric:
+            groups.setdefault(row.b, []).append(row)
+    return list(groups.values())
+
+
+def _effects(rows: Sequence[Result]) -> Iterator[Table]:
+    """A line an effect, under the rule that a question without an answer counts as a guess."""
+    kept = [row for row in rows if row.quantity in EFFECTS and row.none in ("", "chance")]
+    kept.sort(key=lambda row: EFFECTS.index(row.quantity))
+    if kept:
+        columns = (Column("effect", "left"), *map(Column, ("n", "difference", "95 %", "p", "p (Holm)")))
+        lines = [
+            (
+                WORDS[row.quantity],
+                str(row.n),
+                signed(row.value),
+                _ends(row, sign=True),
+                p_value(row.p),
+                p_value(row.p_holm),
+            )
+            for row in kept
+        ]
+        yield Table(f"effects on {kept[0].metric}", columns, tuple(lines), tuple(dict.fromkeys(_notes(kept))))
+
+
+def _tool_only(rows: Iterable[Result]) -> Iterator[Table]:
+    kept = [row for row in rows if not row.detail]
+    if kept:
+        columns = (Column("solved", "left"), Column("value"), Column("95 %"), Column("of"))
+        lines = [
+            (row.quantity, f"{row.value:g}" if row.unit != "fraction" else accuracy(row.value), _ends(row), str(row.n))
+            for row in kept
+        ]
+        yield Table("only with tools, only without", columns, tuple(lines), tuple(dict.fromkeys(_notes(kept))))
+
+
+def _notes(rows: Iterable[Result]) -> Iterator[str]:
+    return (row.note for row in rows if row.note)
+
+
+def _ends(row: Result, *, sign: bool = False) -> str:
+    if row.low is None or row.high is None:
+        return "-"
+    form = "+.3f" if sign else ".3f"
+    return f"[{row.low:{form}}, {row.high:{form}}]"

@@ -1,0 +1,232 @@
+"""The paired difference of two solvers by one metric: its interval, its tests, and non-inferiority."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from hybrid.errors import UsageError
+from hybrid.stats.exact import unconditional
+from hybrid.stats.intervals import Interval
+from hybrid.stats.linearised import Rows, estimate, paired_rows, value_of
+from hybrid.stats.randomisation import randomisation as by_swapping
+from hybrid.stats.scatter import SKEWED_T, ScatterError, scatter_error, tail_of
+from hybrid.types import Combine, Metric
+
+EXACT = "exact over questions (Suissa and Shuster), not below the skewed t"
+
+SWAPPED = "randomisation of answers, not below the skewed t"
+"""The tests of `contrast` for fewer than `FEW` single questions: of right and wrong, and of all else."""
+
+FEW = 30
+"""Clusters from which on the skewed t is used for single questions too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """One metric of two solvers, `a` and `b`: `difference` is b minus a, in the metric's own unit.
+
+    `interval` excludes 0 exactly where `p_value` (two-sided, of a true difference of 0) is below 1 - level. Where a
+    value is undefined there is no difference; from a single cluster, or where neither solver's values vary and they
+    have no scale of their own, no interval and no p value. `test` names the method, or says "none".
+    """
+
+    value_a: float | None
+    value_b: float | None
+    difference: float | None
+    interval: Interval | None
+    p_value: float | None
+    test: str
+    clusters: int
+
+
+Verdict = Literal["superior", "not inferior", "inferior", "undecided"]
+
+
+@dataclass(frozen=True, slots=True)
+class NonInferiority:
+    """Whether `b` is worse than `a` by a margin, of a metric whose greater values are the better ones.
+
+    `difference` (b minus a) and `interval` are those of `contrast`. `p_value` is one-sided, of b worse by `margin` or
+    more: below (1 - level) / 2 exactly where b is not inferior. `verdict`, as in Piaggio et al., figure 1:
+
+    - "superior": the whole interval is above 0 (and so b is not inferior either);
+    - "not inferior": the whole interval is above -margin;
+    - "inferior": the whole interval is below -margin;
+    - "undecided": the interval holds -margin, or there is none.
+    """
+
+    margin: float
+    difference: float | None
+    interval: Interval | None
+    p_value: float | None
+    verdict: Verdict
+
+
+def contrast(a: Metric, b: Metric, level: float = 0.95) -> Contrast:
+    """Compare two solvers by one metric over the same questions, b minus a.
+
+    Interval and p value both come from the metric's own linearised difference, cluster by cluster within the metric's
+    strata (Binder, International Statistical Review 51 (1983) 279-292, with the leverage correction of Bell and
+    McCaffrey, Survey Methodology 28 (2002) 169-181), and Student's t. Two clusters that differ, one for each solver,
+    are added to the variance (after Bonett and Price, Statistics in Medicine 31 (2012) 127-139, p. 131), so that
+    solvers with the same answers have an interval around 0 and p = 1. Away from the difference found, the variance
+    grows with the skewness of the clusters' shares, as it does in a score interval.
+
+    Of fewer than `FEW` clusters, each one question, that p value is too often too small (`docs/statistics.md`). A share
+    is tested exactly there: its p value is never below that test's, and its interval reaches 0 where that accepts 0.
+    The test is `unconditional` for right and wrong in one stratum; where credit is partial, or where there are several
+    strata, whose questions differ in how often they are answered alike, `randomisation`.
+
+    Raises `DataError`, naming the cluster, where the two have not the same clusters in the same strata, or where they
+    are combined differently; `ValueError` for a level outside 0..1.
+    """
+    tail = tail_of(level)
+    paired = _difference(a, b)
+    values, scatter = (paired.value_a, paired.value_b, paired.difference), paired.scatter
+    if scatter is None:
+        return Contrast(*values, None, None, "none", paired.clusters)
+    return Contrast(*values, scatter.interval(tail), scatter.p_value(), scatter.least.test, paired.clusters)
+
+
+def noninferiority(a: Metric, b: Metric, margin: float, level: float = 0.95) -> NonInferiority:
+    """Whether solver `b` is at most `margin` worse than solver `a`, by one metric over the same questions.
+
+    The verdict follows from the interval of `contrast` at `level`: a one-sided test at (1 - level) / 2, 2.5 % by
+    default, as CONSORT recommends (Piaggio, Elbourne, Pocock, Evans and Altman, JAMA 308 (2012) 2594-2604). The p value
+    is that of the same statistic at a true difference of -margin. For paired proportions of single questions it agrees
+    closely with the score test of Tango, Statistics in Medicine 17 (1998) 891-908.
+
+    Args:
+        a: the solver measured against; a greater value is the better one.
+        b: the solver that should not be worse.
+        margin: the greatest loss that would not matter, above 0, in the metric's own unit.
+        level: two-sided coverage of the interval.
+
+    Raises:
+        DataError: as `contrast` does.
+        UsageError: a margin that is not above 0.
+        ValueError: a level outside 0..1.
+    """
+    tail = tail_of(level)
+    if not 0 < margin < math.inf:
+        raise UsageError(f"--margin {margin}: needs a number above 0")
+    paired = _difference(a, b)
+    if paired.scatter is None:
+        return NonInferiority(margin, paired.difference, None, None, "undecided")
+    ends = paired.scatter.interval(tail)
+    verdict: Verdict = "undecided"
+    if ends.low > -margin:
+        verdict = "superior" if ends.low > 0 else "not inferior"
+    elif ends.high < -margin:
+        verdict = "inferior"
+    return NonInferiority(margin, paired.difference, ends, paired.scatter.p_above(-margin), verdict)
+
+
+def holm(p_values: Sequence[float]) -> tuple[float, ...]:
+    """Holm's step-down adjusted p values, in the order given: Holm, Scandinavian J. of Statistics 6 (1979) 65-70.
+
+    Raises `ValueError` for a value outside 0..1.
+    """
+    adjusted = [0.0] * len(p_values)
+    running = 0.0
+    for rank, index in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
+        if not 0 <= p_values[index] <= 1:
+            raise ValueError(f"p value {p_values[index]} at position {index}")
+        running = max(running, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = running
+    return tuple(adjusted)
+
+
+@dataclass(frozen=True)
+class _Least:
+    """The lower bound of a p value of no difference, and the test that sets it."""
+
+    p_value: float = 0.0
+    test: str = SKEWED_T
+
+
+@dataclass(frozen=True)
+class _Scatter:
+    """A difference of two solvers, and how it scatters; `bounded` where it cannot leave -1..1."""
+
+    value: float
+    error: ScatterError
+    bounded: bool
+    least: _Least
+
+    def interval(self, tail: float) -> Interval:
+        low, high = self.error.ends(self.value, tail)
+        if self.bounded:
+            low, high = max(-1.0, low), min(1.0, high)
+        if self.least.p_value < 2 * tail or low <= 0 <= high:
+            return Interval(low, high, SKEWED_T)
+        return Interval(min(low, 0.0), max(high, 0.0), f"{SKEWED_T}, to 0 by the exact test")
+
+    def p_value(self) -> float:
+        """Two-sided, of a true difference of 0."""
+        return max(self.least.p_value, 2 * self._beyond(abs(self.error.distance(self.value, 0.0))))
+
+    def p_above(self, truth: float) -> float:
+        """One-sided: how likely a difference so great, or a greater one, is at this truth."""
+        return self._beyond(self.error.distance(self.value, truth))
+
+    def _beyond(self, distance: float) -> float:
+        from scipy.special import stdtr  # slow to import, and only comparisons need it
+
+        return float(stdtr(self.error.freedom, -distance))
+
+
+@dataclass(frozen=True)
+class _Difference:
+    """The values behind `contrast` and `noninferiority`; without `scatter` nothing can be tested."""
+
+    value_a: float | None
+    value_b: float | None
+    difference: float | None
+    scatter: _Scatter | None
+    clusters: int
+
+
+def _difference(a: Metric, b: Metric) -> _Difference:
+    """The difference b minus a and how it scatters. Raises `DataError` as `contrast` does."""
+    rows_a, rows_b = paired_rows(a, b)
+    value_a, value_b = value_of(rows_a, a.combine), value_of(rows_b, b.combine)
+    of_a, of_b = estimate(rows_a, a.combine), estimate(rows_b, b.combine)
+    clusters = len(rows_a.clusters)
+    if value_a is None or value_b is None or of_a is None or of_b is None:
+        return _Difference(value_a, value_b, None, None, clusters)
+    difference = value_b - value_a
+    share = max(of_a.unit, of_b.unit)
+    shares = a.share and b.share and a.combine != "root_of_ratio"
+    bounded = shares and rows_a.bounded and rows_b.bounded
+    slope_a, slope_b = _slope(value_a, a.combine), _slope(value_b, a.combine)
+    spread = max(of_a.variance * slope_a**2, of_b.variance * slope_b**2)
+    whole = share**2 if bounded else share * spread
+    freedom = min(of_a.freedom, of_b.freedom)
+    error = scatter_error(slope_b * of_b.shares - slope_a * of_a.shares, whole, share, freedom)
+    if min(of_a.clusters, of_b.clusters) < 2 or error.variance == 0:
+        return _Difference(value_a, value_b, difference, None, clusters)
+    # Plain differences of numbers that are no shares scatter as Student's t expects, however few they are.
+    least = _least(a, b, rows_a, rows_b) if shares and clusters < FEW else _Least()
+    return _Difference(value_a, value_b, difference, _Scatter(difference, error, bounded, least), clusters)
+
+
+def _least(a: Metric, b: Metric, rows_a: Rows, rows_b: Rows) -> _Least:
+    """The exact test of few single questions; none where a cluster has several."""
+    if not all(len(rows.cluster) == len(rows.clusters) and (rows.denominator == 1).all() for rows in (rows_a, rows_b)):
+        return _Least()
+    if rows_a.single and rows_b.single and len(rows_a.strata) == 1:
+        helped, harmed = (int((sign * (rows_b.numerator - rows_a.numerator) > 0).sum()) for sign in (1, -1))
+        return _Least(unconditional(helped, harmed, len(rows_a.clusters)), EXACT)
+    swapped = by_swapping(a, b).p_value
+    return _Least() if swapped is None else _Least(swapped, SWAPPED)
+
+
+def _slope(value: float, how: Combine) -> float:
+    """The derivative of the metric by its ratio; 0 for a root of 0, whose shares are all 0."""
+    if how != "root_of_ratio":
+        return 1.0
+    return 0.5 / value if value > 0 else 0.0

@@ -1,0 +1,69 @@
+"""How a value scatters around a truth: the skewed t that intervals and tests share."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from hybrid.stats.linearised import Floats
+
+SKEWED_T = "skewed t over clusters"
+"""The method of `contrast` for many clusters, or several rows a cluster."""
+
+_JUMP_PRIOR = 0.1
+"""Clusters' worth of belief that a cluster which differs between two solvers differs in all of its rows."""
+
+
+@dataclass(frozen=True)
+class ScatterError:
+    """How a value scatters: at a truth that lies x above it, with variance + max(0, skew * x) and Student's t."""
+
+    variance: float
+    skew: float
+    freedom: float
+
+    def ends(self, value: float, tail: float) -> tuple[float, float]:
+        """Both ends of the interval around `value` that leaves `tail` out on each side."""
+        quantile = quantile_of(self.freedom, tail)
+        reach = [math.hypot(shift, quantile * math.sqrt(self.variance)) + shift for shift in self._shifts(quantile)]
+        return value - reach[0], value + reach[1]
+
+    def _shifts(self, quantile: float) -> tuple[float, float]:
+        return max(0.0, -self.skew) * quantile**2 / 2, max(0.0, self.skew) * quantile**2 / 2
+
+    def distance(self, value: float, truth: float) -> float:
+        """How far the value is above a truth, in standard errors at that truth."""
+        return (value - truth) / math.sqrt(self.variance + max(0.0, self.skew * (truth - value)))
+
+
+def scatter_error(shares: Floats, whole: float, share: float, freedom: float) -> ScatterError:
+    """The scatter of a value from its clusters' shares.
+
+    Two clusters that differ are added, with the square that is typical of those that do differ (the mean of the
+    squares, weighed by the squares), among them `_JUMP_PRIOR` clusters that differ wholly, whose square is `whole`.
+    `share` is a cluster's weight, 1 / their number where all are alike. What is added is known and thus adds degrees of
+    freedom.
+    """
+    squares = shares**2
+    variance = float(squares.sum())
+    if variance + whole == 0:
+        return ScatterError(0.0, 0.0, freedom)
+    added = 2 * (float((squares**2).sum()) + _JUMP_PRIOR * whole**2) / (variance + _JUMP_PRIOR * whole)
+    total = variance + added
+    freedom = freedom * (total / variance) ** 2 if variance > 0 else math.inf
+    kept = total / (1 + 2 * share) ** 2
+    return ScatterError(kept, float((shares**3).sum()) / kept, freedom)
+
+
+def quantile_of(freedom: float, tail: float) -> float:
+    """The value that Student's t with so many degrees of freedom exceeds with probability `tail`."""
+    from scipy.special import stdtrit  # slow to import, and plain proportions do not need it
+
+    return float(stdtrit(freedom, 1 - tail))
+
+
+def tail_of(level: float) -> float:
+    """The probability outside of an interval of this coverage, on one side. Raises `ValueError` outside of 0..1."""
+    if not 0 < level < 1:
+        raise ValueError(f"level {level} is not inside 0..1")
+    return (1 - level) / 2

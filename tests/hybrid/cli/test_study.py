@@ -1,0 +1,73 @@
+"""`hybrid study`: a small study of generated questions from end to end, its estimate, recorded results, refusals."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Command = Callable[..., Any]
+SAMPLE = ("blink", "--data", "sample", "--task", "Jigsaw", "--limit", "2", "--model", "embedded")
+
+
+def test_a_study_asks_its_cells_says_what_came_out_and_asks_nothing_twice(command: Command, tmp_path: Path) -> None:
+    words = ("study", *SAMPLE, "--backend", "classical", "-o", tmp_path / "study")
+    ended = command(*words)
+    assert ended.code == 0, ended.err
+    assert "With tools the model answers" in ended.out
+    for table in ("gain of controller over mllm, 2 questions", "effects on accuracy_macro", "only with tools"):
+        assert table in ended.out
+    lines = {path: path.read_bytes() for path in (tmp_path / "study").glob("*/*/attempts.jsonl")}
+    assert {path.parts[-3] for path in lines} == {"with-tools", "format-only"}
+    again = command(*words, "--json")
+    told = json.loads(again.out)
+    assert again.code == 0
+    assert {path: path.read_bytes() for path in lines} == lines
+    assert told["study"]["format-only"] == str(tmp_path / "study" / "format-only")
+    parts = {
+        row["quantity"]: row["value"]
+        for row in told["results"]
+        if row["section"] == "decomposition" and not row.get("group") and not row.get("metric")
+    }
+    total = parts["call gain"] + parts["schema gain"] - parts["call harm"] - parts["schema harm"]
+    assert total == pytest.approx(parts["gain"], abs=1e-12)
+
+
+def test_a_dry_run_prices_every_cell_and_asks_nothing(command: Command, tmp_path: Path) -> None:
+    ended = command("study", *SAMPLE, "--depth", "full", "-o", tmp_path / "study", "--dry-run", "--json")
+    assert ended.code == 0, ended.err
+    told = json.loads(ended.out)
+    assert list(told["runs"]) == [
+        *("with-tools", "format-only", "wrong-results", "oracle", "findings-as-text", "findings-as-pictures")
+    ]
+    assert told["total"]["questions"] == 2 * (5 + 5)
+    assert not (tmp_path / "study").exists()
+
+
+def test_recorded_results_are_decomposed_without_asking(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "alone.csv").write_text("id,correct\na,0\nb,1\nc,0\n")
+    (tmp_path / "tools.csv").write_text("id,correct,calls\na,1,1\nb,1,0\nc,0,2\n")
+    ended = command("study", "--recorded", "alone.csv", "--recorded", "tools.csv")
+    assert ended.code == 0, ended.err
+    assert "gain of tools over alone, 3 questions" in ended.out
+    assert "no effects of format, result or loop" in ended.err
+    rows = json.loads(command("study", "--recorded", "alone.csv", "--recorded", "tools.csv", "--json").out)["results"]
+    assert {row["quantity"]: row["value"] for row in rows}["call gain"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("blink",), "--out"),
+        (("--recorded", "a.csv"), "--recorded"),
+        (("blink", "--recorded", "a.csv", "--recorded", "b.csv"), "BENCHMARK"),
+        (("--recorded", "a.csv", "--recorded", "nowhere.csv"), "nowhere.csv"),
+        (("blink", "--solver", "mllm", "-o", "study"), "--solver mllm"),
+    ],
+)
+def test_what_cannot_be_studied_is_named(command: Command, words: tuple[str, ...], named: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,correct\nq,1\n")
+    ended = command("study", *words)
+    assert ended.code != 0
+    assert named in ended.err

@@ -1,0 +1,55 @@
+"""The cells of a study: each differs from the main run in what it is for, and in nothing else."""
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.config import RunConfig
+from hybrid.running.study import MAIN, cells_of
+
+DIFFERS = {
+    "with-tools": {},
+    "format-only": {"tool_output": "blank"},
+    "wrong-results": {"tool_output": "shuffled"},
+    "oracle": {"tool_output": "oracle"},
+    "findings-as-text": {"show": "text"},
+    "findings-as-pictures": {"show": "image"},
+}
+
+
+@pytest.mark.parametrize(("depth", "count"), [("quick", 2), ("full", 6)])
+def test_a_cell_differs_in_its_options_alone(depth: Any, count: int) -> None:
+    config = RunConfig("blink", model="embedded", data="sample", given={"model": "embedded"})
+    cells = cells_of(depth, "controller")
+    assert len(cells) == count
+    assert cells[0].name == MAIN
+    for cell in cells:
+        made = cell.config(config, Path("study"))
+        changed = {one.name: getattr(made, one.name) for one in fields(made)}
+        same = {name: value for name, value in changed.items() if value == getattr(config, name)}
+        left = {name: value for name, value in changed.items() if name not in same}
+        assert left.pop("out") == Path("study") / cell.name
+        assert left.pop("solvers") == cell.solvers
+        given = left.pop("given")
+        assert left == DIFFERS[cell.name]
+        assert given == {
+            "model": "embedded",
+            "solver": list(cell.solvers),
+            **{name.replace("_", "-"): value for name, value in DIFFERS[cell.name].items()},
+        }
+
+
+def test_full_asks_all_of_quick_and_nothing_twice() -> None:
+    quick, full = cells_of("quick", "verify"), cells_of("full", "verify")
+    asked = [(solver, *sorted(cell.changes.items())) for cell in full for solver in cell.solvers]
+    assert len(set(asked)) == len(asked)
+    assert {(solver, *sorted(cell.changes.items())) for cell in quick for solver in cell.solvers} <= set(asked)
+    assert {solver for cell in full for solver in cell.solvers} == {
+        "verify",
+        "mllm",
+        "specialist",
+        "result_only",
+        "text_only",
+    }

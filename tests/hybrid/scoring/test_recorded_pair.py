@@ -1,0 +1,97 @@
+"""Results made elsewhere, without and with tools: columns, MED's trajectories, and what is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hybrid.errors import DataError
+from hybrid.scoring.recorded_pair import decomposed, read_pair
+from hybrid.scoring.sections.decomposition import decompose
+
+
+def files(folder: Path, without: str, with_tools: str, suffix: str = "csv") -> tuple[Path, Path]:
+    paths = folder / f"without.{suffix}", folder / f"with.{suffix}"
+    for path, text in zip(paths, (without, with_tools), strict=True):
+        path.write_text(text)
+    return paths
+
+
+def test_csv_with_calls_gives_the_whole_decomposition(tmp_path: Path) -> None:
+    paths = files(
+        tmp_path,
+        "id,correct,task\na,0,x\nb,1,x\nc,0,y\nz,1,y\n",
+        "id,correct,calls\nc,1,0\na,1,2\nb,0,1\n",
+    )
+    pair = read_pair(*paths)
+    assert [(one.id, one.task, one.alone, one.with_tools, bool(one.tools)) for one in pair.questions] == [
+        ("a", "x", 0, 1, True),
+        ("b", "x", 1, 0, True),
+        ("c", "y", 0, 1, False),
+    ]
+    assert decompose(pair.questions, "ratio").values[:5] == pytest.approx([1 / 3, 1 / 3, 1 / 3, 1 / 3, 0])
+    assert (pair.has_calls, pair.only_one) == (True, 1)
+    assert any("1 questions are in one of the files alone" in line for line in pair.missing)
+
+
+def test_without_calls_gain_and_harm_are_not_split(tmp_path: Path) -> None:
+    pair = read_pair(*files(tmp_path, "id,correct\na,false\n", "id,correct\na,true\n"))
+    assert not pair.has_calls
+    assert "no column calls" in pair.missing[0]
+    assert pair.questions[0].with_tools == 1
+
+
+def test_the_report_has_a_line_a_part_and_every_row(tmp_path: Path) -> None:
+    rows = [(f"q{i}", i % 2, (i + 1) % 3 > 0, i % 4) for i in range(24)]
+    without = "id,correct\n" + "".join(f"{name},{a}\n" for name, a, _, _ in rows)
+    with_tools = "id,correct,calls\n" + "".join(f"{name},{int(w)},{c}\n" for name, _, w, c in rows)
+    report = decomposed(read_pair(*files(tmp_path, without, with_tools)), "without", "with")
+    (table,) = report.tables()
+    assert [line[0] for line in table.rows] == ["gain", "call gain", "schema gain", "call harm", "schema harm"]
+    value = {row.quantity: row.value for row in report.results}
+    total = value["call gain"] + value["schema gain"] - value["call harm"] - value["schema harm"]
+    assert total == pytest.approx(value["gain"], abs=1e-12)
+    assert value["gain"] == pytest.approx(sum(w - a for _, a, w, _ in rows) / 24)
+    assert "gain of with over without, 24 questions" in report.render()
+    assert len(report.as_json()["results"]) == len(report.rows()) == len(report.results)
+
+
+def test_a_report_without_calls_has_gains_and_harms(tmp_path: Path) -> None:
+    pair = read_pair(*files(tmp_path, "id,correct\na,0\nb,1\nc,1\n", "id,correct\na,1\nb,0\nc,1\n"))
+    assert {row.quantity: row.value for row in decomposed(pair, "x", "y").results} == pytest.approx(
+        {"gain": 0.0, "gains": 1 / 3, "harms": 1 / 3}
+    )
+
+
+def test_trajectories_of_med_pair_by_line(tmp_path: Path) -> None:
+    def lines(*rows: tuple[int, int]) -> str:
+        return "".join(json.dumps({"accuracy_reward": a, "tool_call_counts": c}) + "\n" for a, c in rows)
+
+    pair = read_pair(*files(tmp_path, lines((0, 0), (1, 0)), lines((1, 3), (0, 0)), "jsonl"))
+    assert [(one.alone, one.with_tools, bool(one.tools)) for one in pair.questions] == [(0, 1, True), (1, 0, False)]
+
+
+@pytest.mark.parametrize(
+    ("without", "with_tools", "named"),
+    [
+        ("id,correct\na,2\n", "id,correct\na,1\n", "not in 0 to 1"),
+        ("id,correct\na,nan\n", "id,correct\na,1\n", "not a number"),
+        ("id,correct\na,1\n", "id,correct,calls\na,1,many\n", "calls is 'many'"),
+        ("id,correct\na,1\na,0\n", "id,correct\na,1\n", "occurs twice"),
+        ("id,correct\na,1\n", "id,correct\nb,1\n", "no id in common"),
+        ("id,correct\n", "id,correct\nb,1\n", "no row"),
+    ],
+)
+def test_what_cannot_be_read_is_named(tmp_path: Path, without: str, with_tools: str, named: str) -> None:
+    with pytest.raises(DataError, match=named):
+        read_pair(*files(tmp_path, without, with_tools))
+
+
+def test_broken_json_is_named_with_its_line(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="line 2"):
+        read_pair(*files(tmp_path, '{"id": "a", "correct": 1}\n{"id": \n', '{"id": "a", "correct": 1}\n', "jsonl"))
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="nowhere"):
+        read_pair(tmp_path / "nowhere.csv", tmp_path / "nowhere.csv")

@@ -1,0 +1,187 @@
+"""The sections of a study once more: the decomposition by weights per question, tool-only sets by plain sets."""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import norm
+
+from tests.recomputed.rows import result
+from tests.recomputed.runs import JsonObject, Runs, aligned, credit, failed, right, unit
+from tests.recomputed.traces import calls
+
+HYBRID, ALONE = "controller", "mllm"
+RESAMPLES = 2000
+WRONG, RIGHT = "wrong alone", "right alone"
+FACTORS = {
+    "call gain": (WRONG, True, "right"),
+    "schema gain": (WRONG, False, "right"),
+    "call harm": (RIGHT, True, "wrong"),
+    "schema harm": (RIGHT, False, "wrong"),
+}
+"""By part which questions it is of, whether a tool was called, and what they became with tools."""
+
+
+class Asked(NamedTuple):
+    """A question that both answered."""
+
+    id: str
+    task: str
+    cluster: str
+    alone: float
+    hybrid: float
+    tools: tuple[str, ...]
+
+    def events(self) -> dict[str, float]:
+        """Of every named event how much of the question is in it."""
+        alone = {WRONG: 1 - self.alone, RIGHT: self.alone}
+        change = {"right": max(self.hybrid - self.alone, 0), "wrong": max(self.alone - self.hybrid, 0)}
+        found = {"gain": self.hybrid - self.alone}
+        for part, (of, call, became) in FACTORS.items():
+            acted = bool(self.tools) is call
+            found[of] = alone[of]
+            found[f"{of}, {'call' if call else 'no call'}"] = alone[of] * acted
+            found[part] = change[became] * acted
+        return found
+
+
+def asked(runs: Runs) -> list[Asked]:
+    found = []
+    for alone, hybrid in aligned(runs, (ALONE, HYBRID)):
+        made = [] if failed(alone) else calls(runs, HYBRID, alone["id"])
+        if not failed(alone) and not isinstance(made, str):
+            tools = tuple(sorted({call["name"] for call in made}))
+            worth = (credit(alone, "wrong"), credit(hybrid, "wrong"))
+            found.append(Asked(alone["id"], alone["task"], unit(alone), *worth, tools))
+    return found
+
+
+class Means:
+    """Weighted means of events, in the questions and in every resample of their clusters."""
+
+    def __init__(self, questions: Sequence[Asked], *, by_task: bool) -> None:
+        clusters = sorted({one.cluster for one in questions})
+        place = np.array([clusters.index(one.cluster) for one in questions])
+        drawn = np.random.default_rng(0).integers(len(clusters), size=(RESAMPLES, len(clusters)))
+        times = np.stack([np.bincount(row, minlength=len(clusters)) for row in drawn])
+        left = 1 - np.eye(len(clusters), dtype=int)
+        self._times = np.concatenate([np.ones((1, len(clusters)), int), times, left])[:, place]
+        self._tasks = [one.task if by_task else "" for one in questions]
+        self._events = [one.events() for one in questions]
+
+    def of(self, event: str) -> np.ndarray:
+        """The mean, its resamples, then the mean without each cluster."""
+        total, tasks = np.zeros(len(self._times)), np.zeros(len(self._times))
+        values = np.array([events[event] for events in self._events])
+        for task in sorted(set(self._tasks)):
+            here = np.array([one == task for one in self._tasks])
+            n = self._times[:, here].sum(axis=1)
+            total += np.where(n > 0, (self._times[:, here] @ values[here]) / np.maximum(n, 1), 0)
+            tasks += n > 0
+        return np.where(tasks > 0, total / np.maximum(tasks, 1), np.nan)
+
+
+def with_ends(row: JsonObject, numbers: np.ndarray) -> JsonObject:
+    """The row with value and BCa interval."""
+    value, draws, without = numbers[0], numbers[1 : RESAMPLES + 1], numbers[RESAMPLES + 1 :]
+    draws, without = draws[np.isfinite(draws)], without[np.isfinite(without)]
+    far = without.mean() - without if len(without) else without
+    row = {**row, "value": float(value)}
+    if not (far**2).sum() > 0 or not len(draws):
+        return row
+    below = np.clip(
+        (draws < value).mean() + (draws == value).mean() / 2, *(1 / (len(draws) + 1) * np.array([1, -1]) + [0, 1])
+    )
+    bias, skew = norm.ppf(below), (far**3).sum() / (6 * (far**2).sum() ** 1.5)
+    ends = [norm.cdf(bias + (bias + z) / (1 - skew * (bias + z))) for z in norm.ppf([0.025, 0.975])]
+    low, high = np.quantile(draws, ends)
+    return {**row, "low": float(low), "high": float(high)}
+
+
+def decomposition(runs: Runs) -> Iterator[JsonObject]:
+    """Gain, parts and factors over all and by task; call gain and call harm by the tools called."""
+    every = asked(runs)
+    unread = sum(isinstance(calls(runs, HYBRID, row[0]["id"]), str) for row in _kept(runs))
+    lost = sum(failed(row[0]) for row in aligned(runs, (ALONE, HYBRID)))
+    notes = [f"left out: {lost} that one of them failed"] * bool(lost)
+    notes += [f"{unread} without a readable trace"] * bool(unread)
+    of = {"a": ALONE, "b": HYBRID, "none": "wrong"}
+    whole = {**of, "n": len(every), "note": "; ".join(notes)}
+    macro = runs.benchmark == "blink"
+    yield from _parts(whole, every, macro)
+    for tools in sorted({one.tools for one in every if one.tools}):
+        only = [one if one.tools == tools else one._replace(hybrid=one.alone) for one in every]
+        for part in ("call gain", "call harm"):
+            row = {**of, "n": len(every), "metric": " + ".join(tools), "ids": _behind(only, part)}
+            yield with_ends(result("decomposition", part, "fraction", None, **row), Means(only, by_task=macro).of(part))
+    for task in sorted({one.task for one in every}):
+        own = [one for one in every if one.task == task]
+        yield from _parts({**of, "n": len(own), "group": task}, own, False)
+
+
+def _parts(of: JsonObject, questions: Sequence[Asked], macro: bool) -> Iterator[JsonObject]:
+    means = Means(questions, by_task=macro)
+    yield with_ends(result("decomposition", "gain", "fraction", None, **of), means.of("gain"))
+    seen = set()
+    for part, (of_mass, call, became) in FACTORS.items():
+        ids = _behind(questions, part)
+        yield with_ends(result("decomposition", part, "fraction", None, **of, ids=ids), means.of(part))
+        word = "call" if call else "no call"
+        mass, acted, changed = means.of(of_mass), means.of(f"{of_mass}, {word}"), means.of(part)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            factors = {
+                f"P({of_mass})": mass,
+                f"P({word} | {of_mass})": acted / mass,
+                f"P({became} with tools | {word}, {of_mass})": changed / acted,
+            }
+        for name, numbers in factors.items():
+            if name not in seen and np.isfinite(numbers[0]):
+                seen.add(name)
+                yield with_ends(result("decomposition", name, "fraction", None, **of, detail=True), numbers)
+
+
+def _behind(questions: Sequence[Asked], part: str) -> list[str]:
+    return [one.id for one in questions if one.events()[part] > 0]
+
+
+def _kept(runs: Runs) -> list[tuple[JsonObject, ...]]:
+    return [row for row in aligned(runs, (ALONE, HYBRID)) if not failed(row[0])]
+
+
+def tool_only(runs: Runs) -> Iterator[JsonObject]:
+    """Sets of right answers, with tools and without in any repetition of the MLLM alone."""
+    without = [ALONE, *sorted(name for name in runs.scores if name.startswith(f"{ALONE}@"))]
+    whole = aligned(runs, (HYBRID, *without))
+    lost = sum(failed(row[0]) for row in whole)
+    tasks = defaultdict(list)
+    for row in whole:
+        tasks[row[0]["task"]].append(row)
+    for task, rows in itertools.chain([("", whole)], sorted(tasks.items())):
+        kept = [row for row in rows if not failed(row[0])]
+        solved = [{row[0]["id"] for row in kept if right(row[place])} for place in range(len(without) + 1)]
+        union = set().union(*solved[1:])
+        of = {"a": ALONE, "b": HYBRID, "group": task}
+        if lost and not task:
+            of["note"] = f"left out: {lost} that one of them failed"
+        only, gone = solved[0] - union, union - solved[0]
+        yield result("tool_only", "tool-only solved", "questions", len(only), **of, n=len(kept), ids=sorted(only))
+        yield result("tool_only", "tool-only lost", "questions", len(gone), **of, n=len(kept), ids=sorted(gone))
+        new = [
+            solved[k] - set().union(*(solved[j] for j in range(1, len(solved)) if j != k))
+            for k in range(1, len(solved))
+        ]
+        yield result("tool_only", "luck", "questions", sum(map(len, new)) / len(new), **of, n=len(kept))
+        if solved[0]:
+            n, k, z = len(solved[0]), len(solved[0] & union), float(norm.ppf(0.975))
+            centre, half = k + z * z / 2, z * (k * (n - k) / n + z * z / 4) ** 0.5
+            ends = {"low": (centre - half) / (n + z * z) if k else 0.0, "high": (centre + half) / (n + z * z)}
+            ends["high"] = 1.0 if k == n else ends["high"]
+            yield result("tool_only", "solved without tools too", "fraction", k / n, **of, n=n, **ends)
+
+
+def effects(runs: Runs) -> Iterator[JsonObject]:
+    """The made-up runs have no cell of a study beside the controls: tests/hybrid/scoring/sections/test_effects.py."""
+    del runs
+    return iter(())
