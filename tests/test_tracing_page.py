@@ -1,6 +1,7 @@
 """docs/tracing.md: its attributes are those that are told, and its program reads what is written."""
 
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,11 @@ ATTRIBUTE = r"(?:gen_ai|hybrid|error|http)\.[a-z_.0-9]+"
 
 
 def test_the_page_names_every_attribute_and_no_other() -> None:
-    told = set(re.findall(rf'"({ATTRIBUTE})"', (ROOT / "hybrid" / "tracing" / "open_telemetry.py").read_text()))
+    told = set(
+        re.findall(
+            rf'"({ATTRIBUTE})"', "".join(file.read_text() for file in (ROOT / "hybrid" / "tracing").glob("*.py"))
+        )
+    )
     assert set(re.findall(rf"`({ATTRIBUTE})`", PAGE.read_text())) == told | {"hybrid.tracing"}
 
 
@@ -20,14 +25,14 @@ def test_the_program_of_the_page_reads_a_file_of_spans(
 ) -> None:
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="the extra `trace`")
     from hybrid.errors import ToolError
-    from hybrid.tracing import RunBegun, ToolCallBegun, span
+    from hybrid.tracing import run_span, span, tool_call
     from hybrid.tracing.open_telemetry import lines
     from hybrid.types import Fault
 
     monkeypatch.chdir(tmp_path)
-    with lines("spans.jsonl", RunBegun("blink", "run"), text=False):
+    with lines("spans.jsonl", run_span("blink", "run"), text=False):
         for name in ("crop", "depth"):
-            with pytest.raises(ToolError), span(ToolCallBegun(name, (), {})):
+            with pytest.raises(ToolError), span(partial(tool_call, name, (), {})):
                 raise ToolError("late", Fault.TIMEOUT)
     (program,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     exec(compile(program, str(PAGE), "exec"), {})  # noqa: S102

@@ -157,10 +157,10 @@ class RunConfig:
         OF_SOLVERS,
         Option(
             "--mcp",
-            "Offer the tools of another MCP server too, at an address or started by a command; NAME= before it is the "
-            "first word of their names. May be given several times (extra `mcp`).",
+            "Offer the tools of another MCP server too: NAME=URL or NAME=COMMAND; NAME is the first word of their "
+            "names. May be given several times (extra `mcp`).",
             "tools",
-            metavar="URL|COMMAND",
+            metavar="SERVER",
         ),
     ] = ()
     mcp_images: Annotated[
@@ -168,7 +168,7 @@ class RunConfig:
         OF_SOLVERS,
         Option(
             "--mcp-image",
-            "Which argument of a foreign tool takes the image: ARGUMENT[:data_url|base64|object].",
+            "Which argument of a foreign tool takes the image: ARGUMENT[:data_url|base64].",
             "tools",
             metavar="TOOL=ARGUMENT",
         ),

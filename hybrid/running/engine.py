@@ -15,12 +15,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 
+from hybrid import tracing
 from hybrid.benchmarks.base import Benchmark
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun
 from hybrid.solving.session import Resources, Session
 from hybrid.solving.solver import Solver
-from hybrid.tracing import QuestionBegun, span
 from hybrid.types import Attempt, Question
 
 WALL_AT_ZERO = time.time() - time.monotonic()
@@ -87,9 +87,9 @@ async def attempt_question(run: Asking, solver: Solver, question: Question, name
     started = clock()
     asked = question.asked()
     session = Session(asked, solver, run.resources, name)
-    with span(QuestionBegun(name, question.id, question.task)) as ended:
+    with tracing.span(lambda: tracing.question(name, question.id, question.task)) as ended:
         exchanges = await run.benchmark.dialogue(asked, session.ask)
         seconds = round(clock() - started, 4)
         attempt = Attempt(question.id, exchanges, seconds, started=round(WALL_AT_ZERO + started, 3))
-        ended(attempt)
+        ended(lambda: tracing.attempted(attempt))
     return attempt

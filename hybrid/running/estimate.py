@@ -292,10 +292,11 @@ def _foreign_tools(run: ResolvedRun) -> list[str]:
     offered = {tool.card.name for tool in run.resources.tools_offered}
     notes = []
     for server in run.tools.foreign.servers:
-        there = ", ".join(tool.name for tool in server.tools if tool.name in offered) or "none"
-        others = ", ".join(tool.name for tool in server.tools if tool.name not in offered)
+        listed = [name for name, tool in run.tools.foreign.tools.items() if tool.server is server]
+        there = ", ".join(name for name in listed if name in offered) or "none"
+        others = ", ".join(name for name in listed if name not in offered)
         notes.append(
-            f"MCP server {server.prefix} ({server.backend.partition(':')[2]}, {server.address}) "
+            f"MCP server {server.name} ({server.about}, {server}) "
             f"offers: {there}" + (f"; not offered unless named: {others}" if others else "")
         )
     return [*notes, *(f"not offered: {why}" for why in run.tools.foreign.left_out.values())]

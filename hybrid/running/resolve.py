@@ -289,12 +289,12 @@ def _check_protocol(config: RunConfig, benchmark: Benchmark, mounted: Mounted, m
 
 
 def _service(config: RunConfig, store: ImageStore, foreign: ForeignTools) -> ToolRunner:
-    ours = ToolService(store, FindingCache(home() / "findings" if config.cache else None, store), config.service)
+    cache = FindingCache(home() / "findings" if config.cache else None, store)
     if not foreign.servers:
-        return ours
+        return ToolService(store, cache, config.service)
     from hybrid.integrations.mcp.client import McpTools
 
-    return McpTools(ours, foreign)
+    return McpTools(foreign, store, cache, config.service)
 
 
 def _control(config: RunConfig, benchmark: Benchmark, service: ToolRunner, asked: Questions) -> Control:

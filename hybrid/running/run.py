@@ -35,7 +35,7 @@ from hybrid.solving.budgets import RunBudgetSpent
 from hybrid.solving.captions import RunCaptions, captioner_sha256
 from hybrid.solving.coordinates import PROBE_TEXT, CoordinateSystem, frame_named, probe_target, read_probe
 from hybrid.solving.solver import Solver
-from hybrid.tracing import GROUP, RunBegun
+from hybrid.tracing import GROUP, run_span
 from hybrid.types import ImageRef, Question
 
 log = logging.getLogger(__name__)
@@ -140,7 +140,7 @@ def _traced(run: ResolvedRun) -> AbstractContextManager[None]:
     config = run.config
     if config.tracing is None or config.trace is None:
         return nullcontext()
-    begun = RunBegun(config.benchmark, run.folder.path.name)
+    begun = run_span(config.benchmark, run.folder.path.name)
     traced: AbstractContextManager[None] = plugin(GROUP, config.tracing)(config.trace, begun, text=config.trace_text)
     return traced
 

@@ -144,14 +144,14 @@ def _foreign_tools(config: RunConfig) -> ForeignTools:
 
 def _refuse_unknown(name: str, foreign: Mapping[str, ForeignTool]) -> None:
     """Raise `UsageError` for an unknown tool; where its name begins with a server's, list the tools of that server."""
-    server = next((tool.prefix for tool in foreign.values() if name.startswith(f"{tool.prefix}_")), None)
+    server = next((one.server.name for one in foreign.values() if name.startswith(f"{one.server.name}_")), None)
     if server is None:
         try:
             refuse_unknown("tools", name)
         except UsageError as error:
             raise UsageError(f"--tools: {error}") from error
     elif name not in names("tools"):
-        there = ", ".join(known for known, tool in foreign.items() if tool.prefix == server)
+        there = ", ".join(known for known, tool in foreign.items() if tool.server.name == server)
         raise UsageError(f"--tools {name}: the MCP server {server} has no such tool; it has: {there}")
 
 

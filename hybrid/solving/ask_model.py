@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from hybrid import tracing
 from hybrid.config import Price
 from hybrid.errors import BudgetSpent, NotRecorded
 from hybrid.messages import AssistantMessage, Message, TokenUsage, readable
@@ -22,7 +23,6 @@ from hybrid.solving.budgets import RunMeter, timed
 from hybrid.solving.solver import Log, Meter
 from hybrid.timing import CallTime, Clock, counted
 from hybrid.tool import Tool
-from hybrid.tracing import ModelCallBegun, ModelReplied, span
 from hybrid.types import Fault, Json, Step, Usage
 
 TIMER_S = 1e-6
@@ -67,15 +67,15 @@ class ModelCalls:
         if tools:
             self._load_tools()
         key, self.key = self.key, self.key.following()
-        with span(ModelCallBegun(model.name, model.provider, messages)) as ended:
-            replied = await self._counted(model, messages, tools, key)
-            ended(replied)
-        self._log.note(Step("model", model.name, replied.message.text, replied.used.seconds, data=_data(replied)))
-        return replied.message
+        with tracing.span(lambda: tracing.model_call(model.name, model.provider, messages)) as ended:
+            message, used = await self._counted(model, messages, tools, key)
+            ended(lambda: tracing.model_reply(message, used.cost_usd))
+        self._log.note(Step("model", model.name, message.text, used.seconds, data=_data(message)))
+        return message
 
     async def _counted(
         self, model: ChatModel, messages: Sequence[Message], tools: Sequence[Tool], key: CallKey
-    ) -> ModelReplied:
+    ) -> tuple[AssistantMessage, Usage]:
         """The message and its usage, which is counted however the call ends."""
         left, at_least = self._meter.seconds_left(), 0.0
         spent, used, started = CallTime(left), Usage(), self._clock()
@@ -97,7 +97,7 @@ class ModelCalls:
             used = timed(used, spent, self._clock() - started, at_least)
             self._run_meter.end(used)
             self._meter.used = self._meter.used + used
-        return ModelReplied(message, used)
+        return message, used
 
     async def _reply(
         self, model: ChatModel, messages: Sequence[Message], tools: Sequence[Tool], key: CallKey
@@ -119,9 +119,8 @@ class ModelCalls:
         )
 
 
-def _data(replied: ModelReplied) -> dict[str, Json]:
+def _data(message: AssistantMessage) -> dict[str, Json]:
     """The data of a model's step: calls, likelihoods, images sent, retries, each where there are any."""
-    message = replied.message
     data: dict[str, Json] = {}
     if message.calls:
         data["tool_calls"] = [{"tool": call.name, "args": call.args} for call in message.calls]

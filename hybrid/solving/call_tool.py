@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from hybrid import tracing
 from hybrid.errors import ToolError
 from hybrid.registry import load, loaded, names
 from hybrid.solving.budgets import timed
@@ -22,7 +23,6 @@ from hybrid.solving.image_registry import ImageRegistry
 from hybrid.solving.solver import Log, Meter
 from hybrid.timing import CallTime, Clock
 from hybrid.tool import Tool
-from hybrid.tracing import ToolAnswered, ToolCallBegun, span
 from hybrid.types import Fault, Finding, ImageRef, Json, Prompt, Step, Usage
 
 logger = logging.getLogger("hybrid.solving.session")
@@ -63,9 +63,9 @@ class ToolCalls:
         spent, faults = CallTime(self._meter.seconds_left()), 0
         call: dict[str, Json] = {"images": list(images), "args": dict(args)}
         try:
-            with span(ToolCallBegun(name, images, args)) as ended:
+            with tracing.span(lambda: tracing.tool_call(name, images, args)) as ended:
                 finding = await self._find(name, images, args, spent)
-                ended(ToolAnswered(finding, self._refs(images), spent.cached))
+                ended(lambda: tracing.tool_finding(finding, self._refs(images), cached=spent.cached))
             await before.wait()
             named = tuple(self._image_registry.add(image, image.parent or images[0]) for image in finding.images)
             facts: dict[str, Json] = {"data": finding.data, "confidence": finding.confidence}

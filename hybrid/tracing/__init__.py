@@ -1,12 +1,15 @@
-"""The seam of tracing: a run says of its questions, model and tool calls when they begin and how they end.
+"""The spans of a run: a function for each beginning and end names what is told of it, and a tracer keeps it.
 
-    with span(ToolCallBegun("depth", ("img:1",), {})) as ended:
+    with tracing.span(lambda: tracing.tool_call("depth", ("img:1",), {})) as ended:
         finding = await ...
-        ended(ToolAnswered(finding, refs, cached=False))
+        ended(lambda: tracing.tool_finding(finding, refs, cached=False))
 
-An exception that leaves the block is the error of its span. Unless `--trace` sets a `Tracer` nothing is kept. An
-installed package offers one in the entry-point group `hybrid.tracing` under a word (`otlp`) or the ending of a file
-(`jsonl`): a context manager that takes the value of `--trace`, a `RunBegun`, and whether texts are kept.
+An exception that leaves the block is the error of its span. An installed package offers a tracer in the entry-point
+group `hybrid.tracing` under a word (`otlp`) or the ending of a file (`jsonl`): a context manager that takes the value
+of `--trace`, the `Facts` of the run and whether texts are kept, and sets `TRACER`.
+
+Names follow the semantic conventions for generative AI (https://github.com/open-telemetry/semantic-conventions-genai);
+attributes without a name there are `hybrid.*`. Of images there are number and the first digits of their hash.
 """
 
 from __future__ import annotations
@@ -14,85 +17,118 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Final, Protocol
+from dataclasses import dataclass, field
+from typing import Final
 
-from hybrid.messages import AssistantMessage, Message
-from hybrid.types import Attempt, Finding, ImageRef, Json, Usage
+from hybrid.messages import AssistantMessage, ImagePart, Message, images_of, parts_of
+from hybrid.types import Attempt, Finding, ImageRef, Json, Outcome
+from hybrid.weights import names_directory
 
 GROUP: Final = "hybrid.tracing"
 """The entry-point group of tracers."""
+NO_ERROR = frozenset({Outcome.ANSWERED, Outcome.ABSTAINED, Outcome.UNPARSED})
 
 
 @dataclass(frozen=True, slots=True)
-class RunBegun:
-    """A command asks the open questions of a run; `folder` is the name of its folder, without where that lies."""
+class Facts:
+    """What is known of a span when it begins or ends, by the names of docs/tracing.md.
 
-    benchmark: str
-    folder: str
+    Attributes that are None are left out. `texts` are exported with `--trace-text` alone. `name` is that of a span that
+    begins, `error` the kind of a failure.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class QuestionBegun:
-    """A question is put to a solver, under its name in the run."""
-
-    solver: str
-    id: str
-    task: str
+    attributes: Mapping[str, Json]
+    texts: Mapping[str, Json] = field(default_factory=dict)
+    name: str = ""
+    error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelCallBegun:
-    """A conversation is sent to a model, under its name as typed."""
-
-    model: str
-    provider: str
-    messages: Sequence[Message]
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCallBegun:
-    """A tool is called."""
-
-    name: str
-    images: Sequence[str]
-    args: Mapping[str, Json]
-
-
-@dataclass(frozen=True, slots=True)
-class ModelReplied:
-    """The reply of a model, and what it is charged as."""
-
-    message: AssistantMessage
-    used: Usage
-
-
-@dataclass(frozen=True, slots=True)
-class ToolAnswered:
-    """A finding, on which images, and whether it was kept from an earlier call."""
-
-    finding: Finding
-    images: tuple[ImageRef, ...]
-    cached: bool
-
-
-Begun = RunBegun | QuestionBegun | ModelCallBegun | ToolCallBegun
-Ended = Attempt | ModelReplied | ToolAnswered
-End = Callable[[Ended], None]
-
-
-class Tracer(Protocol):
-    """Keeps spans. Used in one event loop; raises nothing and does not wait."""
-
-    def span(self, begun: Begun) -> AbstractContextManager[End]:
-        """The block of a span; gives the function that takes how it ended."""
-        ...
-
-
+Describe = Callable[[], Facts]
+End = Callable[[Describe], None]
+Tracer = Callable[[Facts], AbstractContextManager[End]]
+"""Gives the block of a span. Called in one event loop; raises nothing and does not wait."""
 TRACER: ContextVar[Tracer | None] = ContextVar("the tracer of the run", default=None)
 
 
-def span(begun: Begun) -> AbstractContextManager[End]:
-    """The block of a span of the run's tracer."""
+def span(begun: Describe) -> AbstractContextManager[End]:
+    """The block of a span of the run's tracer; gives the function that takes how it ended."""
     tracer = TRACER.get()
-    return nullcontext(lambda _: None) if tracer is None else tracer.span(begun)
+    return nullcontext(lambda _: None) if tracer is None else tracer(begun())
+
+
+def run_span(benchmark: str, folder: str) -> Facts:
+    """A command asks the open questions of a run; `folder` is the name of its folder, without its location."""
+    return Facts({"hybrid.benchmark": benchmark, "hybrid.run": folder}, name=f"run {benchmark}")
+
+
+def question(solver: str, id_: str, task: str) -> Facts:
+    """A question is put to a solver, under its name in the run."""
+    name = f"question {solver}"
+    return Facts({"hybrid.solver": solver, "hybrid.question.id": id_, "hybrid.task": task}, name=name)
+
+
+def attempted(attempt: Attempt) -> Facts:
+    """The outcome of a question's last exchange, which is an error unless the solver replied."""
+    if not attempt.exchanges:
+        return Facts({})
+    outcome = attempt.exchanges[-1].reply.outcome
+    return Facts({"hybrid.outcome": outcome.value}, error="" if outcome in NO_ERROR else outcome.value)
+
+
+def model_call(typed: str, provider: str, messages: Sequence[Message]) -> Facts:
+    """A conversation is sent to a model, under its name as typed."""
+    model = typed.partition(":")[2] or typed
+    if names_directory(model):
+        # The location of a folder of weights is private.
+        model = model.rstrip("/").rpartition("/")[2]
+    named = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": provider, "gen_ai.request.model": model}
+    texts = {"gen_ai.input.messages": [_message(message) for message in messages]}
+    return Facts({**named, **_images(images_of(messages))}, texts, f"chat {model}")
+
+
+def model_reply(message: AssistantMessage, cost_usd: float | None) -> Facts:
+    """The reply of a model, and what it costs."""
+    used = message.usage
+    attributes: Mapping[str, Json] = {
+        "gen_ai.usage.input_tokens": used.input_tokens if used else None,
+        "gen_ai.usage.output_tokens": used.output_tokens if used else None,
+        "gen_ai.usage.reasoning.output_tokens": used.reasoning_tokens if used else None,
+        "gen_ai.usage.cache_read.input_tokens": used.cached_tokens if used else None,
+        "gen_ai.response.finish_reasons": [message.finish_reason] if message.finish_reason else None,
+        "hybrid.cost_usd": cost_usd,
+        "hybrid.requests": message.attempts,
+        "hybrid.refused": message.refusal is not None,
+        "hybrid.tool_calls": len(message.calls) + len(message.invalid),
+    }
+    return Facts(attributes, {"gen_ai.output.messages": [_message(message)]})
+
+
+def tool_call(name: str, images: Sequence[str], args: Mapping[str, Json]) -> Facts:
+    """A tool is called."""
+    named = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.type": "function"}
+    return Facts(named, {"gen_ai.tool.call.arguments": {"images": images, **args}}, f"execute_tool {name}")
+
+
+def tool_finding(finding: Finding, images: Sequence[ImageRef], *, cached: bool) -> Facts:
+    """A finding, on which images, and whether an earlier call had given it."""
+    backend = {"hybrid.tool.backend": finding.backend, "hybrid.tool.version": finding.version}
+    made = {"hybrid.tool.cached": cached, "hybrid.tool.pictures": len(finding.images)}
+    return Facts({**backend, **made, **_images(images)}, {"gen_ai.tool.call.result": finding.text})
+
+
+def _images(images: Sequence[ImageRef]) -> dict[str, Json]:
+    return {
+        "hybrid.images.count": len(images),
+        "hybrid.images.sha256": [ref.image.sha256[:12] for ref in images] or None,
+    }
+
+
+def _message(message: Message) -> Json:
+    """A message in the form of the conventions; its images are named."""
+    parts: list[Json] = [
+        {"type": "image", "name": part.ref.name} if isinstance(part, ImagePart) else {"type": "text", "content": part}
+        for part in parts_of(message)
+    ]
+    calls = message.calls if isinstance(message, AssistantMessage) else ()
+    parts += [{"type": "tool_call", "id": call.id, "name": call.name, "arguments": dict(call.args)} for call in calls]
+    return {"role": message.role, "parts": parts}

@@ -1,12 +1,11 @@
-"""A tool of another MCP server as a tool of a run: which part of the server's description is taken over.
+"""The tools of foreign MCP servers as a run offers them.
 
-    tool = foreign_tool("shapes", protocol.Tool(name="outline", inputSchema=schema), "image:base64")   # shapes_outline
-    tool.arguments([("iVBORw0...", "image/png")])                                      # {"image": "iVBORw0..."}
+    tool = foreign_tool(server, protocol.Tool(name="outline", inputSchema=schema), "photo:base64")
+    tool.arguments([("iVBORw0...", "image/png")])                                   # {"photo": "iVBORw0..."}
 
-The server is not trusted: of its descriptions and schemas plain text and a few keywords are kept, with limits
-(`schemas.py`). The user names the arguments that take an image
-(`--mcp-image`): they leave the schema, a model names an image (`img:1`) as for any other tool, and the bytes are filled
-in.
+The user names the arguments that take an image (`--mcp-image`). They leave the schema: a model names an image (`img:1`)
+as for any other tool, and the bytes are filled in. Other arguments are checked by the server; a model reads its clean
+texts and what `spec` keeps of its schemas. Works without the package `mcp`.
 """
 
 from __future__ import annotations
@@ -15,274 +14,184 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import unicodedata
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-from hybrid.errors import UsageError
-from hybrid.integrations.mcp.schemas import (
-    IMAGE_OPTION,
-    args_of,
-    arguments_schema,
-    clean,
-    list_of,
-    mapping_of,
-    one_line,
-    resolved,
-)
+from hybrid.errors import DataError, UsageError
+from hybrid.models.toolspec import spec
 from hybrid.secrets import redact
 from hybrid.tool import Card, Tool
+from hybrid.tool.args import args_of_schema
 from hybrid.types import Json
 
 if TYPE_CHECKING:
     import mcp.types as protocol
 
-OPTION = "--mcp"
 BACKEND = "mcp"
 """The backend of findings of foreign tools."""
-MOST_DESCRIPTION = 4000
-"""Characters that are kept of the description of a tool."""
-LONGEST_NAME, LONGEST_PREFIX = 64, 24
-"""Characters of a tool's name, as providers take it, and of the server's word before it."""
-MOST_IMAGES = 8
-"""Images of one call that takes a list of them."""
 CODE_DIGITS = 12
 """Digits of the hash of a tool in the manifest."""
-SENT_AS = ("data_url", "base64", "object")
-"""How an image is written: `data:image/png;base64,...`, the base64 alone, or `{"type", "data", "mimeType"}`."""
+LONGEST_NAME, MOST_DESCRIPTION, MOST_WORDS = 64, 4000, 300
+"""Characters of a tool's name, of its description, and of the description of one argument."""
+MOST_SCHEMA, MOST_REFERENCES = 20_000, 16
+"""Characters of a schema, which goes out with every call of a model, and references, which multiply what they hold."""
+SENT_AS = ("data_url", "base64")
+"""How an image is written: `data:image/png;base64,...`, or the base64 alone."""
 
 
-def word(text: str, most: int) -> str:
-    """A text as a word of lower-case letters, digits and underscores; empty where none of it fits."""
-    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", text)
-    return re.sub(r"[^a-z0-9]+", "_", apart.lower()).strip("_")[:most].strip("_")
+def clean(text: str, most: int) -> str:
+    """The text without invisible characters except newline and tab; a cut after `most` characters is noted."""
+    kept = "".join(char for char in text if char in "\n\t" or unicodedata.category(char)[0] != "C").strip()
+    return kept if len(kept) <= most else f"{kept[:most]}\n[{len(kept) - most:,} more characters are left out]"
 
 
-@dataclass(frozen=True)
-class ServerAddress:
-    """A server as the user named it: a URL, or the words of a command that speaks over stdin and stdout.
-
-    `name` is the word before the `=`, empty where the server's own name is to be taken.
-    """
-
-    name: str
-    url: str = ""
-    command: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        """URL or command without its secrets; redacted word by word, since quotes would take a secret apart."""
-        return redact(self.url) or shlex.join(map(redact, self.command))
-
-
-def read_address(written: str) -> ServerAddress:
-    """The address in a value of `--mcp`: `URL`, `COMMAND`, or either after `NAME=`. Raises `UsageError`."""
-    named = re.fullmatch(r"([a-z][a-z0-9_]*)=(.*)", written.strip(), re.DOTALL)
-    name, where = (word(named[1], LONGEST_PREFIX), named[2].strip()) if named else ("", written.strip())
-    try:
-        if re.match(r"https?://", where, re.IGNORECASE):
-            if not urlsplit(where).hostname:
-                raise UsageError(f"{OPTION}: the address names no host")
-            return ServerAddress(name, url=where)
-        command = tuple(shlex.split(where))
-    except ValueError as error:
-        raise UsageError(f"{OPTION}: a value is no address and no command line: {error}") from error
-    if not command:
-        raise UsageError(f"{OPTION}: give an address (http://...) or a command")
-    return ServerAddress(name, command=command)
-
-
-@dataclass(frozen=True)
-class ImageParameter:
-    """An argument that takes an image, or several, written as one of `SENT_AS`."""
-
-    name: str
-    sent_as: str
-    several: bool
-    required: bool
-
-    def written(self, base64: str, media_type: str) -> Json:
-        """The value of the argument for one image."""
-        if self.sent_as == "object":
-            return {"type": "image", "data": base64, "mimeType": media_type}
-        return base64 if self.sent_as == "base64" else f"data:{media_type};base64,{base64}"
-
-
-@dataclass(frozen=True)
-class ForeignTool:
-    """A tool of another server under its name in a run.
-
-    `prefix` is the server's, `listed` what the server says of the tool, `images` the arguments that are filled in,
-    `image_arguments` the value of `--mcp-image` that names them.
-    """
-
-    prefix: str
-    listed: protocol.Tool
-    tool: Tool
-    images: tuple[ImageParameter, ...]
-    image_arguments: str = ""
-
-    @property
-    def code(self) -> str:
-        """Hex sha256 of what the server says of the tool and the user of its images."""
-        facts = [self.listed.name, self.listed.description or "", self.listed.inputSchema]
-        listed = _sha256(json.dumps(facts, sort_keys=True, ensure_ascii=True))
-        return _sha256(f"{listed} {self.image_arguments}") if self.image_arguments else listed
-
-    @property
-    def name(self) -> str:
-        """Its name in a run."""
-        return self.tool.card.name
-
-    def arguments(self, images: Sequence[tuple[str, str]]) -> dict[str, Json]:
-        """Images, each as base64 and media type, as arguments, in the order in which the card takes them."""
-        if self.images and self.images[0].several:
-            return {self.images[0].name: [self.images[0].written(*image) for image in images]}
-        return {one.name: one.written(*image) for one, image in zip(self.images, images, strict=False)}
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def foreign_name(prefix: str, called: str) -> str:
-    """The name in a run of what the server calls `called`."""
-    return f"{prefix}_{word(called, LONGEST_NAME)}"[:LONGEST_NAME].strip("_")
-
-
-def foreign_tool(prefix: str, listed: protocol.Tool, image_arguments: str = "") -> ForeignTool:
-    """A tool of a server as a tool of a run.
-
-    Args:
-        prefix: the word before its name.
-        listed: what the server says of it.
-        image_arguments: the value of `--mcp-image`: `PARAMETER[:data_url|base64|object]`, several with commas between.
-
-    Raises:
-        UsageError: it cannot be offered; the message says why, and begins with its name.
-    """
-    name = foreign_name(prefix, listed.name)
-    if name == prefix:
-        raise UsageError(f"{prefix}: {one_line(listed.name, 60)!r} is no name of a tool")
-    try:
-        images = _images(image_arguments, listed.inputSchema) if image_arguments else ()
-        schema = arguments_schema(listed.inputSchema, {one.name for one in images})
-    except UsageError as error:
-        raise UsageError(f"{name}: {error}") from None
-    own = word(listed.name, LONGEST_NAME)
-    summary = clean(listed.description or "", MOST_DESCRIPTION) or f"The tool {own} of the server {prefix}."
-    several = bool(images) and images[0].several
-    fewest = max(min(1, len(images)), sum(one.required for one in images if not several))
-    card = Card(name, summary, "", (), (fewest, MOST_IMAGES if several else len(images)))
-    return ForeignTool(prefix, listed, Tool(card, args_of(schema)), images, image_arguments)
-
-
-def _images(image_arguments: str, schema: Mapping[str, Any]) -> tuple[ImageParameter, ...]:
-    """The arguments that the user named, the required ones first. Raises `UsageError`."""
-    images, properties = [], mapping_of(schema.get("properties"))
-    for one in image_arguments.split(","):
-        name, _, how = one.strip().partition(":")
-        if (how or SENT_AS[0]) not in SENT_AS:
-            raise UsageError(f"{IMAGE_OPTION}: {how!r:.40}: write {', '.join(SENT_AS)}")
-        if name not in properties:
-            raise UsageError(
-                f"{IMAGE_OPTION}: it has no argument {name!r:.60}; there are: {', '.join(properties) or 'none'}"
-            )
-        several = resolved(properties[name], schema).get("type") == "array"
-        images.append(ImageParameter(name, how or SENT_AS[0], several, name in list_of(schema.get("required"))))
-    if len(images) > 1 and any(one.several for one in images):
-        raise UsageError(f"{IMAGE_OPTION}: a list of images stands alone")
-    return tuple(sorted(images, key=lambda one: not one.required))
+def one_line(text: str) -> str:
+    """The text as one line of at most 300 characters."""
+    line = " ".join(clean(text[:3000], 3000).split())
+    return line if len(line) <= 300 else f"{line[:297]}..."
 
 
 @dataclass(frozen=True)
 class ForeignServer:
-    """A server as it was before the run, in clean texts; `left_out` says by name why a tool is not offered."""
+    """A server: its name in the run, the words of its command or its URL alone, and what it says of itself."""
 
-    address: ServerAddress
-    prefix: str
     name: str
-    version: str
-    protocol: str
-    tools: tuple[ForeignTool, ...]
-    left_out: Mapping[str, str]
+    words: tuple[str, ...]
+    title: str = ""
+    version: str = ""
+    protocol: str = ""
+
+    def __str__(self) -> str:
+        """URL or command without its secrets; redacted word by word, since quotes would take a secret apart."""
+        return redact(self.words[0]) if self.is_url else shlex.join(map(redact, self.words))
 
     @property
-    def backend(self) -> str:
-        """Name and version of the server, as the manifest has them for each tool."""
-        return f"{BACKEND}:{self.name} {self.version}".strip()
+    def about(self) -> str:
+        """Title and version, as they stand in the manifest and in findings."""
+        return f"{self.title} {self.version}".strip()
+
+    @property
+    def is_url(self) -> bool:
+        """Whether it is reached over HTTP, not started by a command."""
+        return re.match(r"https?://", self.words[0], re.IGNORECASE) is not None
+
+
+def read_server(written: str) -> ForeignServer:
+    """The server in a value of `--mcp`. Raises `UsageError`."""
+    name, _, where = written.strip().partition("=")
+    try:
+        words = shlex.split(where)
+    except ValueError as error:
+        raise UsageError(f"--mcp: the value is no URL and no command: {error}") from error
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,23}", name) or not words or not words[0]:
+        raise UsageError("--mcp: write NAME=URL or NAME=COMMAND, with a name of at most 24 of a-z, 0-9 and _")
+    return ForeignServer(name.strip("_"), tuple(words))
+
+
+@dataclass(frozen=True)
+class ForeignTool:
+    """A tool of a server, which calls it `called`.
+
+    `images` has the arguments that take an image, each with one of `SENT_AS`. `code` is the hex sha256 of what the
+    server says of the tool and the user of its images.
+    """
+
+    server: ForeignServer
+    called: str
+    tool: Tool
+    images: Mapping[str, str]
+    code: str
+
+    def arguments(self, images: Sequence[tuple[str, str]]) -> dict[str, Json]:
+        """Images, each as base64 and media type, as arguments."""
+        return {
+            name: base64 if how == "base64" else f"data:{media_type};base64,{base64}"
+            for (name, how), (base64, media_type) in zip(self.images.items(), images, strict=True)
+        }
 
 
 @dataclass(frozen=True)
 class ForeignTools:
-    """The tools of all foreign servers of a run; empty without any."""
+    """The foreign servers of a run, their tools by name, and by name why a tool is not offered."""
 
     servers: tuple[ForeignServer, ...] = ()
-
-    @property
-    def tools(self) -> dict[str, ForeignTool]:
-        """The tools by name, in the order in which their servers list them."""
-        return {one.name: one for server in self.servers for one in server.tools}
-
-    @property
-    def left_out(self) -> dict[str, str]:
-        """By name why a tool is not offered."""
-        return {name: why for server in self.servers for name, why in server.left_out.items()}
+    tools: Mapping[str, ForeignTool] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def backends(self) -> dict[str, str]:
-        """By the name of a tool `ForeignServer.backend`."""
-        return {one.name: server.backend for server in self.servers for one in server.tools}
+        """By the name of a tool the backend, title and version of its server."""
+        return {name: f"{BACKEND}:{one.server.about}" for name, one in self.tools.items()}
 
-    def as_json(self, used: Iterable[str]) -> list[Json]:
-        """The servers as the manifest has them, with the hash of each of these tools."""
-        return [
-            {
-                **{key: getattr(server, key) for key in ("prefix", "name", "version", "protocol")},
-                "address": str(server.address),
-                "tools": codes,
-            }
-            for server in self.servers
-            if (codes := {one.name: one.code for one in server.tools if one.name in frozenset(used)})
-        ]
+    def as_json(self, used: Collection[str]) -> list[Json]:
+        """The servers of the tools in `used` as the manifest has them, with the hash of each of these tools."""
+        rows: list[Json] = []
+        for server in self.servers:
+            tools = {name: one.code for name, one in self.tools.items() if name in used and one.server is server}
+            facts = {"prefix": server.name, "name": server.title, "version": server.version}
+            rows += [{**facts, "protocol": server.protocol, "address": str(server), "tools": tools}] if tools else []
+        return rows
 
 
 NOTHING_FOREIGN = ForeignTools()
 
 
-def foreign_server(
-    address: ServerAddress,
-    said: protocol.InitializeResult,
-    listed: Sequence[protocol.Tool],
-    image_arguments: Mapping[str, str],
-    taken: Sequence[str],
-) -> ForeignServer:
-    """A server with those of its tools that can be offered.
+def foreign_name(server: str, called: str) -> str:
+    """The name in a run of what the server calls `called`: lower-case letters, digits and underscores."""
+    words = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", called).lower())
+    return f"{server}_{words.strip('_')}"[:LONGEST_NAME].strip("_")
 
-    Args:
-        address: of the server.
-        said: its greeting.
-        listed: its tools.
-        image_arguments: `--mcp-image`, by the name of the tool in the run.
-        taken: names that other tools have.
+
+def foreign_tool(server: ForeignServer, listed: protocol.Tool, image_arguments: str = "") -> ForeignTool:
+    """A tool as the server lists it, with the value of `--mcp-image`: `ARGUMENT[:data_url|base64|object],...`.
 
     Raises:
-        UsageError: neither the user nor the server gives a name that is a word.
+        UsageError: it cannot be offered; the message says why.
     """
-    info = said.serverInfo
-    prefix = address.name or word(one_line(info.name, 80), LONGEST_PREFIX)
-    if not prefix[:1].isalpha():
-        raise UsageError(f"{OPTION} {address}: the server gives no name that is a word: write NAME={address}")
-    tools: dict[str, ForeignTool] = {}
-    left_out: dict[str, str] = {}
-    for one in listed:
-        name = foreign_name(prefix, one.name)
-        if name in tools or name in taken:
-            left_out[name] = f"{name}: there is a tool of that name already"
-            continue
-        try:
-            tools[name] = foreign_tool(prefix, one, image_arguments.get(name, ""))
-        except UsageError as error:
-            left_out[name] = str(error)
-    facts = (one_line(info.name, 80), one_line(info.version, 40), one_line(str(said.protocolVersion), 40))
-    return ForeignServer(address, prefix, *facts, tuple(tools.values()), left_out)
+    name, properties = foreign_name(server.name, listed.name), listed.inputSchema.get("properties", {})
+    if name == server.name:
+        raise UsageError("its name is no word")
+    split = [one.strip().partition(":") for one in image_arguments.split(",") if one]
+    images = {argument: how or SENT_AS[0] for argument, _, how in split}
+    args = args_of_schema(arguments_schema(listed.inputSchema, images), dict)
+    for argument, how in images.items():
+        if how not in SENT_AS or argument not in properties:
+            there = ", ".join(properties) or "none"
+            raise UsageError(f"--mcp-image {argument}:{how}: its arguments are {there}; sent as {', '.join(SENT_AS)}")
+    summary = clean(listed.description or "", MOST_DESCRIPTION) or f"The tool {name} of the server {server.name}."
+    tool = Tool(Card(name, summary, "", (), (len(images), len(images))), args)
+    try:
+        spec(tool)
+    except DataError as error:
+        raise UsageError(f"{error}; if it takes an image, write --mcp-image {name}=ARGUMENT") from None
+    except (AttributeError, LookupError, TypeError, RecursionError):
+        raise UsageError("its schema has a part that cannot be told to a model, such as an open reference") from None
+    facts = json.dumps([listed.name, listed.description, listed.inputSchema, image_arguments], sort_keys=True)
+    code = hashlib.sha256(facts.encode()).hexdigest()
+    return ForeignTool(server, listed.name, tool, images, code)
+
+
+def arguments_schema(schema: Mapping[str, Any], images: Collection[str]) -> dict[str, Any]:
+    """The schema of all arguments but `images`, in clean texts. Raises `UsageError` where it cannot be used."""
+    from jsonschema import Draft202012Validator, SchemaError  # type: ignore[import-untyped]
+
+    try:
+        Draft202012Validator.check_schema(schema, format_checker=None)
+    except (SchemaError, RecursionError) as error:
+        raise UsageError(f"its arguments are no JSON schema: {one_line(str(error))}") from None
+    text = json.dumps(schema)
+    if len(text) > MOST_SCHEMA or text.count('"$ref"') > MOST_REFERENCES:
+        raise UsageError(f"its schema has over {MOST_SCHEMA:,} characters or {MOST_REFERENCES} references")
+    whole = json.loads(text, object_hook=_cleaned)
+    fields = {name: node for name, node in whole.get("properties", {}).items() if name not in images}
+    if odd := [name for name in fields if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,63}", name)]:
+        raise UsageError(f"{one_line(odd[0])!r} is no name of an argument")
+    required = [name for name in whole.get("required", ()) if name in fields]
+    definitions = {**whole.get("definitions", {}), **whole.get("$defs", {})}
+    return {"type": "object", "properties": fields, "required": required, "$defs": definitions}
+
+
+def _cleaned(node: dict[str, Any]) -> dict[str, Any]:
+    return {key: clean(value, MOST_WORDS) if isinstance(value, str) else value for key, value in node.items()}

@@ -51,13 +51,14 @@ def test_without_the_package_one_line_says_what_to_do(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--mcp", "http://127.0.0.1:1/mcp"), "--mcp http://127.0.0.1:1/mcp: no MCP server can be asked there: "),
+        (("--mcp", "http://127.0.0.1:1/mcp"), "--mcp: write NAME=URL or NAME=COMMAND"),
+        (("--mcp", "x=http://127.0.0.1:1/mcp"), "the MCP server http://127.0.0.1:1/mcp cannot be used: "),
         (
             ("--mcp", "plain=no-such-program --api-key hidden-word"),
-            "no-such-program --api-key '[redacted]': no MCP server",
+            "no-such-program --api-key '[redacted]' cannot be used",
         ),
-        (("--mcp", "x=http://me:hidden-word@127.0.0.1:1/"), "http://me:[redacted]@127.0.0.1:1/: no MCP server can be"),
-        (("--mcp", "http://127.0.0.1:1/?key=hidden-word"), "http://127.0.0.1:1/?key=[redacted]: no MCP server can be"),
+        (("--mcp", "x=http://me:hidden-word@127.0.0.1:1/"), "http://me:[redacted]@127.0.0.1:1/ cannot be used"),
+        (("--mcp", "x=http://127.0.0.1:1/?key=hidden-word"), "http://127.0.0.1:1/?key=[redacted] cannot be used"),
         (
             ("--mcp", plain(), "--mcp-image", "plain_look=image", "--tools", "plain_lok"),
             "the MCP server plain has no such tool; it has: plain_look",

@@ -20,7 +20,6 @@ PLAIN_IMAGES = {f"plain_{name}": "image" for name in ("look", "dies", "odd", "re
 STRANGE_IMAGES = {
     **{f"strange_{name}": "image" for name in ("invert", "fails", "hangs", "hostile")},
     "strange_measure": "photo_base64:base64",
-    "strange_part": "images",
 }
 
 
@@ -59,7 +58,7 @@ def over_http(*words: str) -> Iterator[Served]:
 def own(home: Path, *words: str) -> str:
     """The command of `hybrid tools serve` as a value of `--mcp`: what is started gets no variable of ours."""
     variables = (f"HYBRID_HOME={home}", f"PYTHONPATH={ROOT}", "OMP_NUM_THREADS=1")
-    return shlex.join(["env", *variables, *SERVE, *words])
+    return "hybrid=" + shlex.join(["env", *variables, *SERVE, *words])
 
 
 @contextmanager

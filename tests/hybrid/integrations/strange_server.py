@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import anyio
-import mcp.types as protocol
 import uvicorn
 from mcp.server.fastmcp import FastMCP
 from mcp.server.fastmcp import Image as Picture
@@ -82,14 +81,6 @@ def hostile(image: DataUrl) -> str:
 @server.tool(description="Adds two numbers.", structured_output=False)
 def add(a: int, b: int) -> str:
     return str(a + b)
-
-
-@server.tool(description="A small part of the picture, and a sound.", structured_output=False)
-def part(images: Annotated[list[str], Field(description="data URLs", min_length=2, max_length=3)]) -> list[Any]:
-    small = opened(images[1]).crop((0, 0, 8, 6))
-    sound = protocol.AudioContent(type="audio", data="AAAA", mimeType="audio/wav")
-    broken = protocol.ImageContent(type="image", data=base64.b64encode(b"no picture").decode(), mimeType="image/png")
-    return ["Two.", Picture(data=png(small), format="png"), broken, sound]
 
 
 @server.tool(description="Takes a picture it does not say how.")

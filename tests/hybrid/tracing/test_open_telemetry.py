@@ -23,11 +23,11 @@ from hybrid.messages import AssistantMessage, TokenUsage, ToolCall
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, carry_out
 from hybrid.secrets import keep_secret
-from hybrid.tracing import ModelCallBegun, RunBegun, ToolCallBegun, span
+from hybrid.tracing import model_call, run_span, span, tool_call
 from hybrid.tracing.open_telemetry import kept
 from hybrid.types import Fault, Usage
 
-BEGUN = RunBegun("blink", "run")
+BEGUN = run_span("blink", "run")
 CROP: dict[str, Any] = {"images": ["img:1"], "box": {"x0": 2, "y0": 2, "x1": 12, "y1": 12}}
 CANARY = "zq10-canary"
 KEY = "zq11-key-0123456789"
@@ -199,7 +199,7 @@ def test_texts_are_told_where_they_are_wanted_and_images_targets_and_keys_never(
 )
 def test_a_model_is_told_by_its_name_and_not_by_where_it_lies(name: str, told: str) -> None:
     def work() -> None:
-        with span(ModelCallBegun(name, "p", ())):
+        with span(lambda: model_call(name, "p", ())):
             pass
 
     (call, _) = spans_of(work)
@@ -217,7 +217,7 @@ def spans_of(work: Any) -> Sequence[ReadableSpan]:
 def test_an_error_is_told_by_its_kind() -> None:
     def work() -> None:
         for error in (ToolError(CANARY, Fault.TIMEOUT), Outage(CANARY), asyncio.CancelledError(CANARY)):
-            with pytest.raises(type(error)), span(ToolCallBegun("crop", (), {})):
+            with pytest.raises(type(error)), span(lambda: tool_call("crop", (), {})):
                 raise error
 
     *inner, run = spans_of(work)
@@ -247,12 +247,12 @@ def test_no_provider_is_global_and_nothing_is_kept_outside() -> None:
     def work() -> None:
         assert api.get_tracer_provider() is before
         # As the client of a provider does that traces itself.
-        with api.get_tracer("theirs").start_as_current_span("theirs"), span(ToolCallBegun("crop", (), {})):
+        with api.get_tracer("theirs").start_as_current_span("theirs"), span(lambda: tool_call("crop", (), {})):
             pass
 
     assert [one.name for one in spans_of(work)] == ["execute_tool crop", "run blink"]
-    with span(ToolCallBegun("crop", (), {})) as ended:
-        assert ended(None) is None  # type: ignore[arg-type, func-returns-value]
+    with span(lambda: tool_call("crop", (), {})) as ended:
+        assert ended(None) is None  # type: ignore[arg-type]
 
 
 def test_other_tracing_with_images_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
