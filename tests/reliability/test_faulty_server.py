@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from faulty_server import FAULTS, Fault, FaultyServer, always, answer_to, only, seeded
+from faulty_server import FAULTS, Fault, FaultyServer, Request, always, answer_to, only, seeded
 from runs import CONTROLLER, MLLM, Ended, Files, Process, words
 
 COUNT = 40
