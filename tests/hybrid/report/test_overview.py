@@ -158,7 +158,7 @@ def test_ids_of_counts_are_questions_of_the_list(made: tuple[BenchmarkPages, Com
     asked = {name for one in report.solvers for name in one.questions}
     counts = [chart for one in pages.overview.sections for chart in one.charts if chart.kind == "counts"]
     rows = [row for chart in counts for row in chart.rows]
-    assert len(counts) == 2
+    assert len(counts) == 3
     assert all(row.value == len(row.ids) and set(row.ids) <= asked for row in rows)
     assert set(rows) <= set(report.results)
 
