@@ -61,6 +61,7 @@ SURFACES = ("hybrid", "hybrid.__main__")
 """What people start with: `import hybrid` and `python -m hybrid`; they call what does the work."""
 BY_STRING = ("hybrid/registry.py",)
 """Files that import a module by a name that is made at run time."""
+MOST_LINES, MOST_FUNCTION_LINES = 400, 50
 HEAVY = ("torch", "transformers", "langchain", "langgraph", "cv2", "numpy", "pyarrow", "PIL", "pydantic")
 
 
@@ -209,7 +210,21 @@ def used_by_one_alone(tree: Tree) -> list[str]:
     return found
 
 
-GUARDS = (against_the_rooms, cycles, imported_by_string, from_outside, used_by_one_alone)
+def too_long(tree: Tree) -> list[str]:
+    """Files of more than `MOST_LINES` lines and functions of more than `MOST_FUNCTION_LINES`, docstring included."""
+    long = []
+    for module, path in tree.paths.items():
+        if (count := len(path.read_text().splitlines())) > MOST_LINES:
+            long.append(f"{module} has {count} lines")
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                count = (node.end_lineno or node.lineno) - node.lineno + 1
+                if count > MOST_FUNCTION_LINES:
+                    long.append(f"{module}: {node.name} has {count} lines")
+    return long
+
+
+GUARDS = (against_the_rooms, cycles, imported_by_string, from_outside, used_by_one_alone, too_long)
 
 
 @pytest.fixture(scope="module")
@@ -270,6 +285,8 @@ CLEAN = {
         (from_outside, "graphs/verify.py", "from tools._shared.boxes import Box", "imports tools._shared.boxes.Box"),
         (used_by_one_alone, "tools/crop/__init__.py", "", "tools._shared.boxes is used by depth"),
         (used_by_one_alone, "tools/_shared/new.py", "", "tools._shared.new is used by none"),
+        (too_long, "tools/depth.py", "A = 1\n" * 401, "tools.depth has 401 lines"),
+        (too_long, "tools/depth.py", "def f():\n" + "    a = 1\n" * 50, "tools.depth: f has 51 lines"),
     ],
 )
 def test_a_guard_sees(guard: Callable[[Tree], list[Any]], path: str, text: str, seen: str, tmp_path: Path) -> None:
