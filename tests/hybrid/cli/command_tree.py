@@ -49,6 +49,7 @@ class Given:
         return {
             ("run",): (*asked, "--solver", "mllm", "--out", out),
             ("ablate",): (*asked[:3], *SERVED, "--backend", "classical", "--dry-run", "-o", out),
+            ("study",): (*asked[:3], *SERVED, "--backend", "classical", "--dry-run", "-o", out),
             ("score",): (run,),
             ("compare",): (run,),
             ("judge",): (run, "--model", f"replay:{self.model}"),
