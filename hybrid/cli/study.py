@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 OWN = frozenset({"benchmark", "config", "solver", "out", "as_json", "verbose", "quiet", "debug", "tool_output", "show"})
 """Options of `hybrid run` that a study decides, or has of its own."""
 DEFAULT_SOLVER = "controller"
-RARE = frozenset({"setting", "max_tokens", "model_arg", "weights", "tool_path", "max_turns", "concurrency"}) | {
-    f"form_{form}" for form in FORMS if form != "json"
-}
+RARE = frozenset(
+    {"setting", "max_tokens", "model_arg", "weights", "tool_path", "max_turns", "concurrency", "device"}
+) | {f"form_{form}" for form in FORMS if form != "json"}
 """Options that only `--help-all` shows, beside those that are rare in `hybrid run`."""
 
 
@@ -51,7 +51,7 @@ RARE = frozenset({"setting", "max_tokens", "model_arg", "weights", "tool_path", 
     type=click.Choice(["quick", "full"]),
     default="quick",
     show_default=True,
-    help="full also asks without the loop, without pictures, with wrong and perfect findings, and in one form.",
+    help="full: also no loop, no pictures, other findings, forms.",
 )
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder of the study, with a run for each cell.")
 @click.option(
@@ -59,18 +59,17 @@ RARE = frozenset({"setting", "max_tokens", "model_arg", "weights", "tool_path", 
     multiple=True,
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Ask nothing: results made elsewhere, first without tools, then with (CSV or JSON lines).",
+    help="Results made elsewhere: first without tools, then with.",
 )
 @form_options
 @told_options
 def command(form: str | None, **options: Any) -> int:
-    """Where does the gain from tools come from? Ask the settings that tell, and say it.
+    """Where does the gain from tools come from? Ask what tells, and say it.
 
     \b
     Examples:
       hybrid study blink --data DIR --model openai:gpt-4o -o runs/study --dry-run
       hybrid study blink --data DIR --model openai:gpt-4o -o runs/study --depth full
-      hybrid study blink --data sample --model embedded --backend classical --limit 40 -o runs/study
       hybrid study --recorded without.csv --recorded with.csv
     \f
     Each cell is an ordinary run in OUT. The same command goes on where it stopped and asks nothing twice; a study of
