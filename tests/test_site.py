@@ -336,8 +336,8 @@ def test_every_variable_of_the_environment_is_listed() -> None:
             if path != ROOT / "hybrid" / "config" / "environment.py":
                 read |= set(re.findall(r"(?<![A-Z_])HYBRID_[A-Z_]*[A-Z]", path.read_text()))
     listed = {one.name for one in VARIABLES}
-    # Of a variable with the name of a benchmark in it the code has the beginning.
-    assert {name for name in read if name != "HYBRID_DATA"} == listed
+    # Of a variable with the name of a benchmark in it the code has the beginning, and an example.
+    assert read - {"HYBRID_DATA", "HYBRID_DATA_BLINK"} == listed
 
 
 def test_every_exit_code_is_listed() -> None:
