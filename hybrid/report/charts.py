@@ -14,46 +14,46 @@ from typing import assert_never
 from hybrid.report.payload import Chart
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.reference import ReferenceLine
-from hybrid.scoring.result import ChartKind, Result, SectionResult
+from hybrid.scoring.result import Result, Section, SectionResult
 
 
 def charts_of(comparison: Comparison, made: SectionResult, marks: Sequence[ReferenceLine] = ()) -> tuple[Chart, ...]:
     """The charts of one section; none where it asks for none or has no number to show."""
-    section = made.section
-    if section.chart is None:
-        return ()
+    made_of = _charts(comparison, made.section, shown(comparison, made), marks)
+    return tuple(chart for chart in made_of if chart.rows)
+
+
+def shown(comparison: Comparison, made: SectionResult) -> list[Result]:
+    """The rows that the chart of a section may show: with a value, under the runs' rule of what no answer counts.
+
+    Details are among them only in a waterfall, which may start from one.
+    """
+    section, rules = made.section, ("", comparison.solvers[0].abstain)
     rows = [row for row in made.rows if not section.charted or row.quantity in section.charted]
-    return tuple(_charts(comparison, section.chart, shown(comparison, rows), marks))
-
-
-def shown(comparison: Comparison, rows: Sequence[Result]) -> list[Result]:
-    """The rows that have a value and are no details, under the rule of what no answer counts that the runs have."""
-    rules = ("", comparison.solvers[0].abstain)
-    return [row for row in rows if not row.detail and row.value is not None and row.none in rules]
+    rows = [row for row in rows if row.value is not None and (section.signs or not row.detail)]
+    # A section may know one rule only.
+    return [row for row in rows if row.none in rules] or rows
 
 
 def _charts(
-    comparison: Comparison, kind: ChartKind, rows: Sequence[Result], marks: Sequence[ReferenceLine]
+    comparison: Comparison, section: Section, rows: Sequence[Result], marks: Sequence[ReferenceLine]
 ) -> Iterator[Chart]:
     overall = [row for row in rows if not row.group]
-    match kind:
+    match kind := section.chart:
+        case None:
+            return
         case "intervals":
-            if whole := headlines(comparison, overall):
-                yield Chart(kind, "Paired differences, 95 % intervals", whole)
-            if grouped := of_main_pairs(comparison, rows):
-                yield Chart(kind, f"Paired differences by {comparison.grouping}, 95 % intervals", grouped)
+            yield Chart(kind, "Paired differences, 95 % intervals", headlines(comparison, overall))
+            grouped = of_main_pairs(comparison, rows)
+            yield Chart(kind, f"Paired differences by {comparison.grouping}, 95 % intervals", grouped)
         case "bars":
             whole = headlines(comparison, overall)
             # A number that is no fraction (an error in pixels) has no place on an axis of accuracies.
-            fractions = [row for row in rows if (row.group or row in whole) and 0 <= (row.value or 0.0) <= 1]
-            if fractions:
-                tasks = {row.group or row.metric for row in fractions}
-                yield Chart(
-                    kind, "Values, 95 % intervals", tuple(fractions), tuple(m for m in marks if m.task in tasks)
-                )
+            fractions = tuple(row for row in rows if (row.group or row in whole) and 0 <= (row.value or 0.0) <= 1)
+            tasks = {row.group or row.metric for row in fractions}
+            yield Chart(kind, "Values, 95 % intervals", fractions, tuple(m for m in marks if m.task in tasks))
         case "counts":
-            if overall:
-                yield Chart(kind, "Counts of questions", tuple(overall))
+            yield Chart(kind, "Counts of questions", tuple(overall))
         case "stack":
             # Next to the parts, a row without a metric is their sum.
             by_metric = any(row.metric for row in rows)
@@ -61,10 +61,30 @@ def _charts(
                 yield Chart(kind, f"Parts, in {parts[0].unit}", parts)
         case "scatter":
             valued = {row.a for row in rows if row.quantity == "value"}
-            if dots := tuple(row for row in rows if row.a in valued):
-                yield Chart(kind, f"{comparison.headline or 'value'} by what it cost", dots)
+            dots = tuple(row for row in rows if row.a in valued)
+            yield Chart(kind, f"{comparison.headline or 'value'} by what it cost", dots)
+        case "waterfall":
+            yield from _waterfalls(comparison, section, rows)
         case _:
             assert_never(kind)
+
+
+def _waterfalls(comparison: Comparison, section: Section, rows: Sequence[Result]) -> Iterator[Chart]:
+    """A chart for each pair of solvers over all questions, then one for each pair by task."""
+    signs = dict(zip(section.charted, section.signs, strict=True))
+    # Rows with a metric are parts of a step.
+    steps = sorted((row for row in rows if not row.metric), key=lambda row: section.charted.index(row.quantity))
+    for by in ("", f" by {comparison.grouping}"):
+        for a, b in dict.fromkeys((row.a, row.b) for row in rows):
+            own = tuple(row for row in steps if (row.a, row.b) == (a, b) and bool(row.group) is bool(by))
+            title = f"From {a} to {b}{by}{_rule(comparison, own)}"
+            yield Chart("waterfall", title, own, signs=tuple(signs[row.quantity] for row in own))
+
+
+def _rule(comparison: Comparison, rows: Sequence[Result]) -> str:
+    """What no answer counts, where rows follow another rule than the runs."""
+    others = {row.none for row in rows} - {"", comparison.solvers[0].abstain}
+    return "".join(f" (no answer counts as {rule})" for rule in others)
 
 
 def headlines(comparison: Comparison, rows: Sequence[Result]) -> tuple[Result, ...]:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from hybrid.report.payload import Overview, OverviewSection, QuestionPage
+from hybrid.report.payload import Chart, Overview, OverviewSection, QuestionPage
 from hybrid.scoring.result import Result
 
 CHUNK_QUESTIONS = 100
@@ -68,16 +68,20 @@ def _finite(value: Any) -> Any:
     return [_finite(one) for one in plain]
 
 
-def overview_values(overview: Overview) -> dict[str, Any]:
+def overview_values(overview: Overview, places: Mapping[str, int]) -> dict[str, Any]:
     """The first page: of the sections only title and conclusion, as each has a file of its own."""
     heads = [{"id": one.id, "title": one.title, "lead": one.lead} for one in overview.sections]
-    return {**vars(overview), "sections": heads}
+    return {**vars(overview), "sections": heads, "front": _charts(overview.front, places)}
 
 
 def section_values(section: OverviewSection, places: Mapping[str, int]) -> dict[str, Any]:
-    """A section with the rows of the list that each count opens, by `places`; `absent` counts ids that no row has."""
-    charts = [{**vars(chart), "rows": [_opening(row, places) for row in chart.rows]} for chart in section.charts]
-    return {**vars(section), "charts": charts}
+    """A section with its charts."""
+    return {**vars(section), "charts": _charts(section.charts, places)}
+
+
+def _charts(charts: Iterable[Chart], places: Mapping[str, int]) -> list[dict[str, Any]]:
+    """Charts with the rows of the list that each count opens, by `places`; `absent` counts ids that no row has."""
+    return [{**vars(chart), "rows": [_opening(row, places) for row in chart.rows]} for chart in charts]
 
 
 def _opening(row: Result, places: Mapping[str, int]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from hybrid.scoring.reports import PUBLISHED_TITLE
 from hybrid.scoring.result import Result, SectionResult
 from hybrid.scoring.sections import results
 
-VALUES, DIFFERENCES, TASKS = "metrics", "differences", "tasks"
+DECOMPOSITION, VALUES, DIFFERENCES, TASKS = "decomposition", "metrics", "differences", "tasks"
 """The sections whose rows the first screen shows."""
 
 
@@ -99,10 +99,7 @@ def overview_of(comparison: Comparison, commands: Commands) -> Overview:
 
 def _rows(comparison: Comparison, made: Mapping[str, SectionResult], name: str) -> list[Result]:
     """The rows that the chart of a section may show."""
-    if name not in made:
-        return []
-    charted = made[name].section.charted
-    return shown(comparison, [row for row in made[name].rows if not charted or row.quantity in charted])
+    return shown(comparison, made[name]) if name in made else []
 
 
 def _front(
@@ -111,7 +108,14 @@ def _front(
     values: tuple[Result, ...],
     marks: Sequence[ReferenceLine],
 ) -> Iterator[Chart]:
-    """Each solver's value; then differences of the main pairs by task, or values by task where nothing is paired."""
+    """What the gain is made of, each solver's value, differences of the main pairs by task or else values by task.
+
+    The first is over all questions, a chart for each pair, as its section begins too: its steps open their questions.
+    """
+    if DECOMPOSITION in made:
+        for chart in charts_of(comparison, made[DECOMPOSITION]):
+            if not chart.rows[0].group:
+                yield chart
     if values:
         metric = values[0].metric
         lines = _few(mark for mark in marks if mark.task == metric)

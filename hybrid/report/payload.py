@@ -51,6 +51,8 @@ class Chart:
     title: str
     rows: tuple[Result, ...]
     marks: tuple[ReferenceLine, ...] = ()
+    signs: tuple[int, ...] = ()
+    """Of a waterfall, for each row: 0 where it starts, 1 a step up, -1 a step down (`Section.signs`)."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ class Overview:
     conclusion: tuple[str, ...] = ()
     """At most five sentences."""
     front: tuple[Chart, ...] = ()
-    """The charts of the first screen: each solver's value, then the differences (or values) by task."""
+    """The charts of the first screen: the parts of the gain, each solver's value, differences (or values) by task."""
     headline: tuple[Table, ...] = ()
     """The numbers of these charts, also for readers without scripts: a line a solver, a line a task."""
     by: str = "task"

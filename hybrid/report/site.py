@@ -207,8 +207,8 @@ def _write_benchmark(pages: BenchmarkPages, folder: Path, version: str, images: 
         data = wrapped(f"{pages.key}/questions/{number}", version, chunk.text)
         (place / "questions" / f"{number}.js").write_bytes(data)
     put("list", listed.values(starts))
-    put("overview", overview_values(overview))
     rows = {name: row for row, name in enumerate(listed.ids)}
+    put("overview", overview_values(overview, rows))
     for section in overview.sections:
         put(f"sections/{section.id}", section_values(section, rows))
     return listed

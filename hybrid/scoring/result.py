@@ -27,9 +27,9 @@ FRACTION, OWN_UNIT, QUESTIONS = "fraction", "the metric's own", "questions"
 LEVEL = 0.05
 """Two-sided error of a test."""
 
-ChartKind = Literal["intervals", "bars", "counts", "stack", "scatter"]
+ChartKind = Literal["intervals", "bars", "counts", "stack", "scatter", "waterfall"]
 """How a page draws a section: dots with intervals around 0, bars by task, counts in a grid that open their questions,
-parts that add up, one quantity by another."""
+parts that add up, one quantity by another, steps from the accuracy of `a` to that of `b`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +119,8 @@ class Section:
     chart: ChartKind | None = None
     charted: tuple[str, ...] = ()
     """The quantities that the chart shows; all that tables show where it is empty."""
+    signs: tuple[int, ...] = ()
+    """Of a waterfall: how each of `charted` enters, 0 the accuracy that it starts from, 1 a step up, -1 a step down."""
     order: int = 100
     """Sections are read in this order, equal ones by name."""
 

@@ -23,7 +23,7 @@ const linked = (href, name, ...marks) =>
 
 // --- points with intervals -------------------------------------------------------------------------------------------
 
-/* A line: { label, row, look, text, href, told }. `marks` are lines across all: { label, kind, value, note }. */
+/* A line: { label, row, look, text, href, told }, a bar where it has `from`. `marks` are lines across all: { label, kind, value, note }. */
 function points(lines, { low, high, zero = false, marks = [], label = "" }) {
   return (width) => {
     const right = 8 + Math.max(...lines.map((line) => report.widthOf(line.text)));
@@ -36,15 +36,16 @@ function points(lines, { low, high, zero = false, marks = [], label = "" }) {
     const top = 4 + named.lanes * LINE_PX;
     const bottom = top + sum(heights);
     let y = top;
-    const drawnLines = lines.map(({ row, look, text, href, told }, place) => {
+    const drawnLines = lines.map(({ row, from, look, text, href, told }, place) => {
       const middle = y + heights[place] / 2;
       y += heights[place];
       const filled = look.filled === false ? "var(--paper)" : look.colour;
       return linked(href, told,
         report.svg("rect", { x: 0, y: middle - heights[place] / 2, width, height: heights[place], fill: "transparent", class: "hit" }),
         report.label(labels[place], left - 10, middle, { "text-anchor": "end" }),
-        hasEnds(row) ? report.svg("line", { x1: toX(row.low), x2: toX(row.high), y1: middle, y2: middle, stroke: look.colour, "stroke-width": 2 }) : null,
-        report.symbol(look.symbol, toX(row.value), middle, 4.5, { fill: filled, stroke: look.colour, "stroke-width": 2 }),
+        from === undefined ? null : barTo(toX(from), toX(row.value), middle, look, place + 1 < lines.length && (heights[place] + heights[place + 1]) / 2),
+        hasEnds(row) ? report.svg("line", { x1: toX(row.low), x2: toX(row.high), y1: middle, y2: middle, stroke: from === undefined ? look.colour : "var(--ink)", "stroke-width": 2 }) : null,
+        from !== undefined ? null : report.symbol(look.symbol, toX(row.value), middle, 4.5, { fill: filled, stroke: look.colour, "stroke-width": 2 }),
         report.label([text], width - 2, middle, { "text-anchor": "end", "font-variant-numeric": "tabular-nums" }),
         report.svg("title", {}, report.visible(told)));
     });
@@ -62,6 +63,12 @@ function points(lines, { low, high, zero = false, marks = [], label = "" }) {
     };
   };
 }
+
+/** A bar at the height y, and from its end a line to the next one, `next` pixels below. */
+const barTo = (x1, x2, y, look, next) => [
+  report.svg("rect", { x: Math.min(x1, x2), y: y - 6, width: Math.max(1, Math.abs(x2 - x1)), height: 12, fill: look.paper || look.colour, stroke: look.colour }),
+  next ? report.svg("line", { x1: x2, x2, y1: y + 6, y2: y + next - 6, stroke: "var(--line-2)" }) : null,
+];
 
 const DASHES = { chance: "2,3", human: null, published: "6,3" };
 
@@ -128,6 +135,34 @@ function intervals(chart, where) {
       report.drawn(`${report.visible(name)}: ${lines.map((line) => line.told).join("; ")}`, points(lines, { ...ends, zero: true, label: "difference; filled: p < 0.05 (Holm)" })));
   });
   return figure("intervals", chart.title, chart.rows, where, body);
+}
+
+const STEP_LOOKS = { 1: { colour: "var(--right)", paper: "var(--right-paper)" }, "-1": { colour: "var(--wrong)", paper: "var(--wrong-paper)" } };
+
+/** Steps from the accuracy of one solver to that of another, each from where the one before ends; a panel for each task. */
+function waterfall(chart, where) {
+  const panels = distinct(chart.rows.map((row) => row.group)).map((task) => {
+    const rows = chart.rows.filter((row) => row.group === task);
+    let at = 0;
+    const whole = (name) => {
+      const row = { ...rows[0], a: name, b: "", value: at, low: undefined };
+      return { label: name, row, from: 0, look: report.look(name), text: number(row), told: told(name, row), href: where.ofSolver && where.ofSolver(row) };
+    };
+    const lines = rows.map((row) => {
+      const [from, place] = [at, chart.rows.indexOf(row)];
+      const sign = chart.signs[place];
+      at += (sign || 1) * row.value;
+      if (!sign) return whole(row.a);
+      const label = `${sign < 0 ? "−" : "+"} ${row.quantity}`;
+      const ends = hasEnds(row) ? { low: from + sign * row.low, high: from + sign * row.high } : {};
+      return { label, row: { value: at, ...ends }, from, look: STEP_LOOKS[sign], text: number(row), told: told(label, { ...row, b: "" }), href: row.questions && where.ofRow(place) };
+    });
+    return { task, n: rows[0].n, lines: [...lines, whole(rows[0].b)] };
+  });
+  const ends = reach(panels.flatMap((one) => one.lines.map((line) => line.row)), false);
+  return figure("waterfall", chart.title, chart.rows, where, panelled(panels, ({ task, n, lines }) =>
+    report.el("div", { class: "panel" }, task ? report.said(task, "h4") : null,
+      report.drawn(`${report.visible(task || chart.title)}: ${lines.map((line) => line.told).join("; ")}`, points(lines, { ...ends, label: `accuracy, n = ${n}; 95 % intervals` })))));
 }
 
 // --- parts that add up -----------------------------------------------------------------------------------------------
@@ -222,7 +257,7 @@ function scatter(chart, where) {
   return figure("scatter", chart.title, chart.rows, where, body);
 }
 
-const DRAWERS = { bars, intervals, stack, counts: stack, scatter };
+const DRAWERS = { bars, intervals, stack, counts: stack, scatter, waterfall };
 
 /** The figure of a chart. `where` has the stem of saved files, and gives the links of its marks. */
 report.chart = (chart, where) => DRAWERS[chart.kind](chart, where);

@@ -102,7 +102,12 @@ function settle(route, made, first) {
   const section = route.view === "overview" && route.id ? document.getElementById(`s-${route.id}`) : null;
   if (section) {
     section.open = true;
-    section.scrollIntoView({ behavior: "instant" });
+    const show = (frames) => {
+      section.scrollIntoView({ behavior: "instant" });
+      if (frames) requestAnimationFrame(() => show(frames - 1));
+    };
+    // Charts above it have no height until they know their width, some frames later.
+    show(3);
     if (!first) section.querySelector("summary").focus({ preventScroll: true });
   }
   if (report.afterRender) report.afterRender();

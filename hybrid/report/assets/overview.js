@@ -1,5 +1,6 @@
 "use strict";
-/* The first page of a benchmark: conclusion, each solver's value, differences by task; below, a folded line a section. */
+/* The first page of a benchmark: conclusion, what the gain is made of, each solver's value, differences by task; below, a
+   folded line a section. */
 
 report.pages = {};
 
@@ -36,28 +37,44 @@ function warningsOf(warnings) {
   return report.el("section", { class: "warnings", "aria-label": "Warnings" }, report.el("details", {}, report.el("summary", { text: `${report.plural(warnings.length, "warning")}: read before you quote a number` }), list));
 }
 
-/** The differences of one pair at a time, or the values of one solver, the highest first; a menu where there are several. */
-function byTask(chart, where) {
-  const place = report.el("div", { class: "front-tasks" });
-  const nameOf = chart.kind === "intervals" ? pairName : (row) => row.a;
-  const names = distinct(chart.rows.map(nameOf));
+/** One of several pictures at a time, and a menu of their names; `draw(place, menu)` makes the figure. */
+function oneOf(kind, names, draw) {
+  const place = report.el("div", { class: kind });
   const menu = names.length === 1 ? null : report.el("select", { "aria-label": "Which solvers" }, names.map((name, at) => report.el("option", { value: String(at), text: report.visible(name) })));
-  const show = (name) => {
-    const rows = chart.rows.filter((row) => nameOf(row) === name).sort((a, b) => b.value - a.value);
-    const lines = rows.map((row) => ({ label: row.group, row, look: report.look(row.a), text: number(row), told: told(row.group, row), href: where.ofTask(row) }));
-    place.replaceChildren(chart.kind === "intervals" ? report.chart({ ...chart, rows }, { ...where, menu })
-      : figure("bars", chart.title, rows, { ...where, menu }, report.drawn(lines.map((line) => line.told).join("; "), points(lines, reach(rows, true)))));
-  };
-  if (menu) menu.addEventListener("change", () => { show(names[Number(menu.value)]); menu.focus(); });
-  show(names[0]);
+  const show = (at) => place.replaceChildren(draw(at, menu));
+  if (menu) menu.addEventListener("change", () => { show(Number(menu.value)); menu.focus(); });
+  show(0);
   return place;
 }
 
+/** The differences of one pair at a time, or the values of one solver, the highest first. */
+function byTask(chart, where) {
+  const nameOf = chart.kind === "intervals" ? pairName : (row) => row.a;
+  const names = distinct(chart.rows.map(nameOf));
+  return oneOf("front-tasks", names, (at, menu) => {
+    const rows = chart.rows.filter((row) => nameOf(row) === names[at]).sort((a, b) => b.value - a.value);
+    if (chart.kind === "intervals") return report.chart({ ...chart, rows }, { ...where, menu });
+    const lines = rows.map((row) => ({ label: row.group, row, look: report.look(row.a), text: number(row), told: told(row.group, row), href: where.ofTask(row) }));
+    return figure("bars", chart.title, rows, { ...where, menu }, report.drawn(lines.map((line) => line.told).join("; "), points(lines, reach(rows, true))));
+  });
+}
+
+/** Where a chart of a section is saved, and what its counts open. */
+const chartOf = (bench, id, number) => ({
+  name: `${bench}-${id}${number ? `-${number + 1}` : ""}`,
+  ofRow: (place) => report.links.list(bench, new URLSearchParams({ cell: `${id}.${number}.${place}` })),
+});
+
 function frontCharts(bench, overview) {
   const list = (name, value) => report.links.list(bench, new URLSearchParams({ [name]: value }));
+  const ofSolver = (row) => list("verdict", `${row.a}/wrong`);
+  const steps = overview.front.filter((one) => one.kind === "waterfall");
   const [values, tasks] = [overview.front.find((one) => one.kind === "bars" && !one.rows[0].group), overview.front.find((one) => one.rows[0].group)];
   return report.el("div", { class: "front" },
-    values ? report.el("div", { class: "front-values" }, report.chart(values, { name: `${bench}-values`, ofSolver: (row) => list("verdict", `${row.a}/wrong`) }),
+    values ? report.el("div", { class: "front-values" },
+      // A section begins with the charts that the first screen shows of it.
+      steps.length ? oneOf("front-steps", steps.map((one) => lineName(one.rows[0])), (at, menu) => report.chart(steps[at], { ...chartOf(bench, steps[at].rows[0].section.replaceAll("_", "-"), at), ofSolver, menu })) : null,
+      report.chart(values, { name: `${bench}-values`, ofSolver }),
       report.fold("The numbers", () => report.el("div", {}, overview.headline.map((table) => report.table(table))))) : null,
     tasks ? byTask(tasks, { name: `${bench}-by-${overview.by}`, ofTask: (row) => list(overview.by, row.group) }) : null);
 }
@@ -65,12 +82,8 @@ function frontCharts(bench, overview) {
 /** Charts, tables and the command of a section, read when it is first opened. */
 async function sectionBody(bench, id) {
   const section = await report.load(`${bench}/sections/${id}`);
-  const chart = (one, number) => report.chart(one, {
-    name: `${bench}-${id}${number ? `-${number + 1}` : ""}`,
-    ofRow: (place) => report.links.list(bench, new URLSearchParams({ cell: `${id}.${number}.${place}` })),
-  });
   return [
-    section.charts.map(chart),
+    section.charts.map((one, number) => report.chart(one, chartOf(bench, id, number))),
     section.tables.map((table) => report.table(table)),
     section.command ? report.el("div", { class: "recompute" }, report.el("span", { class: "quiet", text: "The same numbers:" }), report.command(section.command)) : null,
   ];

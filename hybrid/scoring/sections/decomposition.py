@@ -290,7 +290,9 @@ SECTION = Section(
         "that draws its answers gains and loses by itself."
     ),
     headings={"metric": "tools called"},
-    chart="bars",
-    charted=PARTS,
+    chart="waterfall",
+    # The mass of the harms is the accuracy alone.
+    charted=(RIGHT_ALONE, *PARTS),
+    signs=(0, *SIGNS),
     order=115,
 )

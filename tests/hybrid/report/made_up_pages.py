@@ -238,6 +238,7 @@ def sections_of(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> t
         OverviewSection("harm", "Where is help?", "", (Chart("counts", "Counts", counts_of(rows)),), (), AGAIN),
         cost_section(rows, solvers),
         outcome_section(rows, solvers),
+        OverviewSection("steps", "Where does the gain come from?", "", (steps_of(rows, solvers),), (), AGAIN),
     )
 
 
@@ -309,6 +310,21 @@ def differences_of(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -
             pair = (solver.name, solvers[0].name)
             found.append(Result("differences", "difference", FRACTION, apart, *pair, group=task, n=n, **ends))  # type: ignore[arg-type]
     return Chart("intervals", "Difference by task", tuple(found))
+
+
+def steps_of(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> Chart:
+    """From the second solver to the first: gains and harms, with a tool and without."""
+    both = [(row, one, other) for row in rows for one, other, *_ in [[v.correct for v in row.verdicts]]]
+    known = [(row, one, other) for row, one, other in both if one is not None and other is not None]
+    pair, n = (solvers[1].name, solvers[0].name), len(known)
+    found = [Result("steps", "alone", FRACTION, sum(other for _, _, other in known) / n, *pair, n=n)]
+    for name, sign, call in (("call gain", 1, True), ("schema gain", 1, False), ("call harm", -1, True)):
+        own = [(row.id, sign * (one - other)) for row, one, other in known if bool(row.verdicts[0].tools) is call]
+        ids = tuple(id_ for id_, moved in own if moved > 0)
+        share = sum(moved for _, moved in own if moved > 0) / n
+        found.append(Result("steps", name, FRACTION, share, *pair, n=n, low=share / 2, high=share * 2, ids=ids))
+    title = f"From {pair[0]} to {pair[1]} (no answer counts as wrong)"
+    return Chart("waterfall", title, tuple(found), signs=(0, 1, 1, -1))
 
 
 def difference_section(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> OverviewSection:
@@ -388,7 +404,7 @@ def benchmark_pages(
         pairs=tuple((other, names[0]) for other in names[1:]),
         sections=sections_of(rows, solvers),
         conclusion=SENTENCES,
-        front=(values_of(rows, solvers), differences_of(rows, solvers)),
+        front=(steps_of(rows, solvers), values_of(rows, solvers), differences_of(rows, solvers)),
         headline=(headline_of(rows, solvers),),
     )
 
@@ -415,7 +431,7 @@ def differences(root: Path, lines: int) -> Pages:
         Result("d", "difference", FRACTION, 0.1, "mllm", "controller", group=f"task {n}", low=-0.1, high=0.3, n=9)
         for n in range(lines)
     )
-    front = (made.overview.front[0], Chart("intervals", "Difference by task", found))
+    front = (values_of(rows, SOLVERS), Chart("intervals", "Difference by task", found))
     return Pages("A report", "hybrid report", [replace(made, overview=replace(made.overview, front=front))], root)
 
 
@@ -460,6 +476,13 @@ def hostile_pages(root: Path) -> Pages:
     )
     values = tuple(value(bad, name, (0.5, 5), group=text) for text in HOSTILE for name in names)
     overall = Chart("bars", bad, tuple(value(bad, name, (0.5, 5), metric=bad) for name in names))
+    signs = tuple(min(place, 1) for place in range(len(HOSTILE)))
+    steps = Chart(
+        "waterfall",
+        bad,
+        tuple(Result(bad, text, FRACTION, 0.1, *pairs[0], n=5, low=0.0, high=0.2) for text in HOSTILE),
+        signs=signs,
+    )
     charts = (
         Chart("intervals", bad, differences),
         Chart("bars", bad, values, tuple(mark(text, text, "published", 0.4, text) for text in HOSTILE)),
@@ -470,11 +493,12 @@ def hostile_pages(root: Path) -> Pages:
             tuple(one for name in names for one in (value(bad, name, (0.5, 5)), Result(bad, text, "USD", 1.0, name))),
         ),
         Chart("stack", bad, tuple(Result(bad, text, bad, 4.0, name) for name in names for text in HOSTILE)),
+        steps,
     )
     sections = (*sections, OverviewSection("charts", bad, bad, charts, (), bad))
     facts = tuple(Fact(text, text) for text in HOSTILE)
     tested = ((solvers[1].name, solvers[0].name), (solvers[1].name, solvers[3].name))
-    front = (overall, Chart("intervals", bad, differences))
+    front = (steps, overall, Chart("intervals", bad, differences))
     overview = Overview(bad, bad, facts, HOSTILE, solvers, tested, sections, HOSTILE[:5], front, (table,), bad)
     tags = tuple(Tag(bad, row.id, solvers[3].name, text, text) for row, text in zip(rows, HOSTILE, strict=True))
     return Pages(bad, HOSTILE[3], [BenchmarkPages("bad", overview, len(rows), iter(pages))], root, tags)

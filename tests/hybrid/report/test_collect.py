@@ -109,7 +109,8 @@ def test_every_count_of_the_overview_is_that_of_the_scores(run: Path) -> None:
 
 def test_the_first_screen_shows_the_rows_of_its_sections(run: Path) -> None:
     pages = only(collect_paths([run]))
-    values, tasks = pages.overview.front
+    steps, values, tasks = pages.overview.front
+    assert steps == section(pages, "decomposition").charts[0]
     assert list(values.rows) == [row for row in charted(pages, "metrics") if row.metric == "accuracy_macro"]
     assert tasks.rows == section(pages, "differences").charts[1].rows
     # Of the reference lines one of each kind: the guess, people, the best that a paper printed.
@@ -236,7 +237,7 @@ def test_the_list_is_in_the_order_of_the_data_and_says_what_the_pages_say(run: P
 
 def test_the_group_of_by_is_a_column_of_the_list(run: Path) -> None:
     pages = only(collect_paths([run], by="images"))
-    _, groups = pages.overview.front
+    *_, groups = pages.overview.front
     columns = listed(pages, pages.overview.by)
     # A dot of the first screen opens the questions of its group.
     assert {row.group for row in groups.rows} == set(columns["images"])

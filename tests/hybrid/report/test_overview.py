@@ -50,9 +50,10 @@ def charts(
     rows: Sequence[Result],
     *charted: str,
     marks: Sequence[ReferenceLine] = (),
+    signs: tuple[int, ...] = (),
 ) -> list[Chart]:
     cards = tuple(MetricCard(name, "", "", "") for name in ("x", "y"))
-    section = Section("s", "S?", cards, lambda _: (), chart=kind, charted=charted)
+    section = Section("s", "S?", cards, lambda _: (), chart=kind, charted=charted, signs=signs)
     return list(charts_of(found, SectionResult(section, tuple(rows)), marks))
 
 
@@ -121,7 +122,24 @@ def test_a_dot_has_the_metric_and_the_other_quantity(found: Comparison) -> None:
     assert (scatter.title, scatter.rows) == ("accuracy_macro by what it cost", tuple(rows[:2]))
 
 
-@pytest.mark.parametrize("kind", [None, "intervals", "bars", "counts", "stack", "scatter"])
+def test_a_waterfall_is_of_one_pair_in_the_order_of_its_steps(found: Comparison) -> None:
+    def steps(b: str, **fields: Any) -> list[Result]:
+        start = row("start", 0.5, "mllm", b=b, detail=True, none="wrong", **fields)
+        return [replace(start, quantity="down", value=0.1, detail=False), start]
+
+    one, other, by_task = steps("controller"), steps("specialist"), steps("controller", group="Jigsaw")
+    rows = [*one, *other, *by_task, *steps("controller", metric="a tool")]
+    made = charts(found, "waterfall", rows, "start", "down", signs=(0, -1))
+    assert [chart.title for chart in made] == [
+        "From mllm to controller (no answer counts as wrong)",
+        "From mllm to specialist (no answer counts as wrong)",
+        f"From mllm to controller by {found.grouping} (no answer counts as wrong)",
+    ]
+    assert [chart.rows for chart in made] == [tuple(own[::-1]) for own in (one, other, by_task)]
+    assert {chart.signs for chart in made} == {(0, -1)}
+
+
+@pytest.mark.parametrize("kind", [None, "intervals", "bars", "counts", "stack", "scatter", "waterfall"])
 def test_without_a_number_there_is_no_chart(found: Comparison, kind: ChartKind | None) -> None:
     assert charts(found, kind, [row("x", None, "mllm")]) == []
 
@@ -151,6 +169,27 @@ def test_cards_and_warnings(made: tuple[BenchmarkPages, ComparisonReport]) -> No
     told = {card.name: (card.n, card.failed) for card in pages.overview.solvers}
     assert told == {one.solver: (36, int(one.solver == "controller")) for one in report.solvers}
     assert any(line.startswith("controller: 1 of 36 questions failed") for line in pages.overview.warnings)
+
+
+def test_the_first_picture_leads_from_alone_to_with_tools(made: tuple[BenchmarkPages, ComparisonReport]) -> None:
+    pages, report = made
+    first, *_ = pages.overview.front
+    (section,) = (one for one in pages.overview.sections if one.id == "decomposition")
+    assert first == section.charts[0]
+    gain = next(
+        row for row in report.results if (row.section, row.quantity, row.group) == ("decomposition", "gain", "")
+    )
+    start, *steps = first.rows
+    assert first.signs == (0, 1, 1, -1, -1)
+    assert all(set(row.ids) for row in steps if row.value)
+    # The end is what the pair's own right answers are worth, over the questions that both answered.
+    moved = sum(sign * (row.value or 0.0) for sign, row in zip(first.signs[1:], steps, strict=True))
+    assert moved == pytest.approx(gain.value)
+    asked = {one.solver: {score.id: score.correct for score in one.counted["wrong"].scores} for one in report.solvers}
+    alone, with_tools = asked[start.a], asked[start.b]
+    both = [name for name in alone if alone[name] is not None and with_tools.get(name) is not None]
+    by_part = {name for row in steps for name in row.ids}
+    assert by_part == {name for name in both if alone[name] != with_tools[name]}
 
 
 def test_ids_of_counts_are_questions_of_the_list(made: tuple[BenchmarkPages, ComparisonReport]) -> None:

@@ -109,9 +109,9 @@ def test_every_page_of_five_benchmarks_opens_from_disk(opened: Any, five: str) -
     for number, (key, title) in enumerate(made_up.TITLES.items()):
         page = watched.open(f"{five}#/{key}")
         expect(page.locator("h1")).to_have_text(title)
-        expect(page.locator(".chart svg")).to_have_count(2)
+        expect(page.locator(".chart svg")).to_have_count(3)
         unfold(page)
-        expect(page.locator(".section .chart")).to_have_count(5)
+        expect(page.locator(".section .chart")).to_have_count(6)
         page.locator(".views a", has_text="Questions").click()
         expect(page.locator(".count")).to_have_text("60 questions")
         page.locator(".rows a").first.click()
@@ -156,22 +156,27 @@ def test_differences_have_a_line_each_however_few_they_are(opened: Any, tmp_path
 def test_the_first_screen_holds_conclusion_and_charts(
     size: dict[str, int], scheme: str, opened: Any, tmp_path: Path
 ) -> None:
-    """Five sentences, four solvers, 14 tasks: on a desk all of it, on a phone the tasks begin on the first screen."""
+    """Five sentences, four solvers, 14 tasks: on a desk all of it, on a phone the values begin on the first screen."""
     solvers = (*made_up.SOLVERS, replace(made_up.SOLVERS[0], name="controller [blank]", control="blank"))
     made = made_up.benchmark_pages("blink", made_up.rows_of(84, solvers), None, solvers)
-    values, tasks = made.overview.front
+    steps, values, tasks = made.overview.front
     rows = [one for one in tasks.rows if one.a == "mllm"]
     more = tuple(replace(row, group=f"{row.group}_{place}") for place in range(3) for row in rows)[:14]
-    made = replace(made, overview=replace(made.overview, front=(values, replace(tasks, rows=more))))
+    made = replace(made, overview=replace(made.overview, front=(steps, values, replace(tasks, rows=more))))
     pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), title="BLINK", benchmarks=[made])
     page = opened(size, scheme).open(write_site(pages, tmp_path / "site").as_uri())
     page.wait_for_selector(".front-tasks svg")
-    boxes = {name: page.locator(name).bounding_box() for name in (".conclusion", ".front-values", ".front-tasks svg")}
+    boxes = {
+        name: page.locator(name).bounding_box()
+        for name in (".conclusion", ".front-steps", ".front-values", ".front-tasks svg")
+    }
     lowest = {name: box["y"] + box["height"] for name, box in boxes.items() if box}
     assert page.locator(".sentence").count() == 5
-    assert max(lowest[".conclusion"], lowest[".front-values"]) <= 800
-    last = lowest[".front-tasks svg"] if size == DESK else (boxes[".front-tasks svg"] or {})["y"] + 60
-    assert last <= size["height"]
+    assert max(lowest[".conclusion"], lowest[".front-steps"]) <= 800
+    if size == DESK:
+        assert max(lowest.values()) <= size["height"]
+    else:
+        assert (boxes[".front-values"] or {})["y"] + 60 <= size["height"]
     assert page.locator(".front-tasks svg a").count() == 14
 
 
@@ -220,9 +225,29 @@ def test_a_task_and_its_dot_open_its_questions(opened: Any, five: str) -> None:
     page.locator('.front-tasks svg a[aria-label^="Jigsaw"]').click()
     expect(page.locator(".count")).to_have_attribute("data-count", str(sum(r.task == "Jigsaw" for r in rows_of())))
     page.go_back()
-    page.locator('.front-values svg a[aria-label^="mllm"]').click()
+    page.locator('.front-values svg a[aria-label^="mllm"]').last.click()
     wrong = sum(says(row.verdicts[1]) == "wrong" for row in rows_of())
     expect(page.locator(".count")).to_have_attribute("data-count", str(wrong))
+
+
+def test_a_step_stands_where_the_one_before_ends_and_opens_its_questions(opened: Any, five: str) -> None:
+    page = opened().open(f"{five}#/blink")
+    page.wait_for_selector(".front-steps svg")
+    expect(page.locator(".front > :first-child > :first-child")).to_have_class("front-steps")
+    bars = page.eval_on_selector_all(
+        ".front-steps svg rect:not(.hit)",
+        "all => all.map((one) => [one.x.baseVal.value, one.x.baseVal.value + one.width.baseVal.value])",
+    )
+    (zero, alone), gain, schema, harm, (begin, with_tools) = bars
+    assert begin == zero
+    assert (gain[0], schema[0], harm[1]) == pytest.approx((alone, gain[1], schema[1]), abs=1.5)
+    assert with_tools == pytest.approx(harm[0], abs=1.5)
+    (steps, *_) = made_up.benchmark_pages("blink", rows_of(), None).overview.front
+    for row in (row for row in steps.rows if row.ids):
+        page.locator(f'.front-steps svg a[aria-label*="{row.quantity}"]').click()
+        expect(page.locator(".count")).to_have_attribute("data-count", str(len(row.ids)))
+        expect(page.locator(".chip").first).to_contain_text(row.quantity)
+        page.go_back()
 
 
 def test_every_chart_is_saved_as_svg_png_and_csv(opened: Any, five: str, tmp_path: Path) -> None:

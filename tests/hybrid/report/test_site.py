@@ -89,7 +89,7 @@ def test_counts_open_the_rows_of_their_ids(two: Pages, tmp_path: Path) -> None:
     ]
     assert [row["value"] for row in shown] == [row.value for row in chart.rows]
     heads = read(tmp_path / "site" / "data" / "blink" / "overview.js")["sections"]
-    assert [set(head) for head in heads] == [{"id", "title", "lead"}] * 5
+    assert [set(head) for head in heads] == [{"id", "title", "lead"}] * 6
 
 
 def test_the_first_page_is_light(two: Pages, tmp_path: Path) -> None:
