@@ -48,11 +48,10 @@ class Asked(NamedTuple):
 
 
 def asked(runs: Runs) -> list[Asked]:
-    found = []
+    found, made = [], calls(runs, HYBRID)
     for alone, hybrid in aligned(runs, (ALONE, HYBRID)):
-        made = [] if failed(alone) else calls(runs, HYBRID, alone["id"])
-        if not failed(alone) and not isinstance(made, str):
-            tools = tuple(sorted({call["name"] for call in made}))
+        if not failed(alone):
+            tools = tuple(sorted({call["name"] for call in made[alone["id"]]}))
             worth = (credit(alone, "wrong"), credit(hybrid, "wrong"))
             found.append(Asked(alone["id"], alone["task"], unit(alone), *worth, tools))
     return found
@@ -103,10 +102,8 @@ def with_ends(row: JsonObject, numbers: np.ndarray) -> JsonObject:
 def decomposition(runs: Runs) -> Iterator[JsonObject]:
     """Gain, parts and factors over all and by task; call gain and call harm by the tools called."""
     every = asked(runs)
-    unread = sum(isinstance(calls(runs, HYBRID, row[0]["id"]), str) for row in _kept(runs))
     lost = sum(failed(row[0]) for row in aligned(runs, (ALONE, HYBRID)))
     notes = [f"left out: {lost} that one of them failed"] * bool(lost)
-    notes += [f"{unread} without a readable trace"] * bool(unread)
     of = {"a": ALONE, "b": HYBRID, "none": "wrong"}
     whole = {**of, "n": len(every), "note": "; ".join(notes)}
     macro = runs.benchmark == "blink"
@@ -144,10 +141,6 @@ def _parts(of: JsonObject, questions: Sequence[Asked], macro: bool) -> Iterator[
 
 def _behind(questions: Sequence[Asked], part: str) -> list[str]:
     return [one.id for one in questions if one.events()[part] > 0]
-
-
-def _kept(runs: Runs) -> list[tuple[JsonObject, ...]]:
-    return [row for row in aligned(runs, (ALONE, HYBRID)) if not failed(row[0])]
 
 
 def tool_only(runs: Runs) -> Iterator[JsonObject]:

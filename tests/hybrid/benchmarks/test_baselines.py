@@ -8,6 +8,7 @@ import pytest
 
 from hybrid.benchmarks.card import Baseline, BenchmarkCard
 from hybrid.cli import cli
+from hybrid.cli._help import HELP_ALL
 from hybrid.cli._run_options import SETTINGS, config_of
 from hybrid.cli.run import command as run_command
 from hybrid.registry import load, load_solver, names
@@ -46,7 +47,9 @@ def test_a_card_prints_its_baselines_and_the_settings_of_every_benchmark(capsys:
 
 
 def test_the_help_of_a_run_tells_of_the_keys() -> None:
-    shown = run_command.get_help(click.Context(run_command, terminal_width=400, max_content_width=400))
+    context = click.Context(run_command, terminal_width=400, max_content_width=400)
+    context.meta[HELP_ALL] = True
+    shown = run_command.get_help(context)
     flat = " ".join(shown.split())
     for key in ("samples=K", "reasoning=first|none", "caption-model=PROVIDER:NAME", "context=FILE.jsonl"):
         assert key in flat

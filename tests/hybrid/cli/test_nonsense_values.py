@@ -13,7 +13,7 @@ Command = Callable[..., Any]
 TREE: dict[tuple[str, ...], click.Command] = command_tree.commands()
 ANYTHING = frozenset({"title", "args_json", "image_detail", "reasoning_effort", "data"})
 """Options whose text is free, whose words only a provider knows, or that hold for another kind of PATH."""
-OF_RUN = frozenset({("ablate",), ("quickstart",)})
+OF_RUN = frozenset({("ablate",), ("study",), ("quickstart",)})
 """Commands whose options are those of `hybrid run`, or that take minutes."""
 
 

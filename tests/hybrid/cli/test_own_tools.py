@@ -296,7 +296,7 @@ def test_a_model_is_offered_it_and_calls_it_in_a_run(
     assert json.loads(manifest)["solvers"]["controller"]["tools"]["redness"]["code"] == code_of(_looked_up(own))[:12]
     # What reads runs needs no tool.
     tools.__path__[:] = [place for place in tools.__path__ if place != str(own)]
-    ended = command("compare", run.folder.path)
+    ended = command("compare", run.folder.path, "--only", "tool_use")
     assert (ended.code, "redness" in ended.out) == (0, True), ended
 
 

@@ -98,6 +98,7 @@ def _seeded(path: Path) -> list[str]:
 NO_SCENES = (
     *("seeds.py", "coverage.py", "_grouped.py", "_loop_questions.py", "_large_run.py", "tool_worker.py", "cache.py"),
     "kappa.py",
+    "decomposition.py",
 )
 """Files that make the generators, simulate statistics or measure time; they draw no scene."""
 
