@@ -277,8 +277,12 @@ SECTION = Section(
         _card("P(<wrong|right> alone)", "mass: the share that the MLLM gets wrong, or right, without tools"),
         _card("P(<call|no call> | <wrong|right> alone)", "policy: the share of these with, or without, a tool call"),
         _card(
-            "P(<right|wrong> with tools | <call|no call>, <wrong|right> alone)",
-            "quality: the share of these that the MLLM gets right, or wrong, with tools",
+            "P(right with tools | <call|no call>, wrong alone)",
+            "quality: the share of these that the MLLM gets right with tools",
+        ),
+        _card(
+            "P(wrong with tools | <call|no call>, right alone)",
+            "quality: the share of these that the MLLM gets wrong with tools",
         ),
     ),
     rows,

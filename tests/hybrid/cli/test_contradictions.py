@@ -41,7 +41,7 @@ def test_an_ablation_that_is_only_printed_takes_no_option_of_asking(command: Com
     (tmp_path / "run").mkdir()
     ended = command("ablate", "--report", "run", "--limit", "3", "--model", "embedded", "--markdown", "--quiet")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err == "hybrid: --report prints what is there: leave out --model, --limit\n"
+    assert ended.err == "hybrid: --report prints what is there: leave out --limit, --model\n"
     # These it heeds: what is wrong is the folder.
     assert "holds no ablation" in command("ablate", "--report", "run", "--solver", "controller", "--csv").err
 

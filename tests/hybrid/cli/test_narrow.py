@@ -73,5 +73,6 @@ def test_every_command_that_prints_tables_can_print_them_narrow() -> None:
     having = {words for words, one in commands(cli).items() if any(param.name == "tables" for param in one.params)}
     assert having == {
         *(("quickstart",), ("run",), ("score",), ("judge",), ("compare",), ("ablate",), ("calibrate",)),
+        ("study",),
         *(("runs", "list"), ("solvers", "list"), ("tools", "list"), ("benchmarks", "list"), ("benchmarks", "show")),
     }

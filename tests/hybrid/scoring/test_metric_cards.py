@@ -163,7 +163,12 @@ def quantities(tmp_path_factory: pytest.TempPathFactory, made_up_runs: Any) -> d
         made_up_runs.write(folder / str(place), "blink", size=6, **chosen).paths
         for place, chosen in enumerate(({"failed": 1}, {"repeats": 3}, {"samples": 3}, {"model": "made:other"}))
     ]
-    for paths in (*made[:3], (made[0][0], made[3][0])):
+    said = {name: {"Jigsaw": "rw"} for name in ("controller", "mllm", "result_only")}
+    study = [made_up_runs.from_letters(folder / "study", said, show="both").path]
+    for output, show in (("oracle", "both"), ("real", "text"), ("real", "image")):
+        path = folder / f"{output}-{show}"
+        study.append(made_up_runs.from_letters(path, {"controller": said["controller"]}, output, show).path)
+    for paths in (*made[:3], (made[0][0], made[3][0]), study):
         for row in compare_paths(paths, allow_failed=True).results:
             found.setdefault(row.section, set()).add(row.quantity)
     return found
