@@ -125,7 +125,8 @@ class BenchmarkCard:
     tools_offered: tuple[str, ...] = ()
     """The tools that a model is offered where `--tools` names none, the same for every question; empty for all."""
     headline: tuple[str, ...] = ()
-    """Metrics that the paper leads with, in order: the first that the scores have is what two solvers are tested by."""
+    """Metrics that the paper leads with, in order: the first that the scores have is what two solvers are tested by. The
+    first metric of `metrics` where none is named."""
     reported: tuple[str, ...] = ()
     """Metrics shown in tables: every name that begins with one of these; empty for all. JSON always has all."""
     prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
@@ -140,6 +141,10 @@ class BenchmarkCard:
     """Where to get data that the hub does not give: an address, and what lies there or must be requested."""
     counted_with: Mapping[str, str] = field(default_factory=dict)
     """Settings with which the questions of the data are as many as `tasks` says, where the defaults ask more often."""
+
+    def __post_init__(self) -> None:
+        if not self.headline and self.metrics:
+            object.__setattr__(self, "headline", (self.metrics[0].name,))
 
     @property
     def short_title(self) -> str:

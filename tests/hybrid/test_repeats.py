@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.models.providers import options_of_repetition
+from hybrid.models.options import options_of_repetition
 from hybrid.registry import load_solver, solver_names
 from hybrid.repeats import asked_once, name_of, number_of, repeated, seed_of_repetition, varies, word_of
 
