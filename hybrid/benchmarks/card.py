@@ -125,8 +125,8 @@ class BenchmarkCard:
     tools_offered: tuple[str, ...] = ()
     """The tools that a model is offered where `--tools` names none, the same for every question; empty for all."""
     headline: tuple[str, ...] = ()
-    """Metrics that the paper leads with, in order: the first that the scores have is what two solvers are tested by. The
-    first metric of `metrics` where none is named."""
+    """Metrics that the paper leads with, in order: the first that the scores have is what two solvers are tested by.
+    Where none is named, the first of `metrics`."""
     reported: tuple[str, ...] = ()
     """Metrics shown in tables: every name that begins with one of these; empty for all. JSON always has all."""
     prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
