@@ -251,13 +251,19 @@ def test_a_step_stands_where_the_one_before_ends_and_opens_its_questions(opened:
 
 
 def test_every_chart_is_saved_as_svg_png_and_csv(opened: Any, five: str, tmp_path: Path) -> None:
-    page = opened(accept_downloads=True, scheme="dark").open(f"{five}#/blink")
-    unfold(page)
-    figures = page.locator("figure.chart")
+    def page() -> Page:
+        shown = opened(accept_downloads=True, scheme="dark").open(f"{five}#/blink")
+        unfold(shown)
+        return shown
+
+    figures = page().locator("figure.chart")
     for number in range(figures.count()):
+        if number % 3 == 2:
+            # Chromium drops what one page saves beyond ten files in a second.
+            figures = page().locator("figure.chart")
         saved: dict[str, Path] = {}
         for form in ("SVG", "PNG", "csv"):
-            with page.expect_download() as waiting:
+            with figures.page.expect_download() as waiting:
                 figures.nth(number).get_by_role("button", name=f"Save the chart as {form}").click()
             saved[form] = tmp_path / waiting.value.suggested_filename
             waiting.value.save_as(saved[form])

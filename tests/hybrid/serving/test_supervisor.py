@@ -352,6 +352,8 @@ async def test_weights_that_never_load_cost_their_tool_alone_and_only_once(
     runner = make(load_s=1.5)
     told: list[tuple[str, ...]] = []
     monkeypatch.setattr(supervisor, "TOLD_S", 0.0)
+    # Sooner than any process starts, so that its start is seen.
+    monkeypatch.setattr(supervisor, "TICK_S", 0.005)
     with loading_shown_by(lambda what: told.append(tuple(what))):
         lost, others = await asyncio.gather(ask(runner, [{}, {}], "hanging"), ask(runner, numbers(1, 2)))
         again = await ask(runner, [{}], "hanging")
