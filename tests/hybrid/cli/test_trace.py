@@ -199,7 +199,6 @@ def test_a_trace_without_the_extra_says_how_to_get_it(
 @pytest.mark.parametrize(
     ("words", "variable", "told"),
     [
-        (("otlp",), ("LANGSMITH_TRACING", "true"), "LANGSMITH_TRACING=true has LangChain send"),
         (("spans",), None, "offers 'spans' in hybrid.tracing; there are: jsonl, otlp"),
         (("nowhere/spans.jsonl",), None, "cannot be written: No such file or directory"),
         (("otlp", "--engine", "ray"), None, "leave --engine ray away"),

@@ -14,8 +14,6 @@ import pytest
 
 pytest.importorskip("mcp")
 
-from mcp.types import LATEST_PROTOCOL_VERSION
-
 from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
@@ -156,7 +154,6 @@ def test_the_manifest_knows_what_answered_and_another_form_is_another_run(planne
     facts = manifest["solvers"]["controller"]["tools"]
     (server,) = manifest["mcp"]
     assert (server["name"], server["prefix"], server["version"]) == ("Plain", "plain", "1.0")
-    assert server["protocol"] == LATEST_PROTOCOL_VERSION
     assert "plain_server.py '' --token '[redacted]'" in server["address"]
     assert "secret-word-7" not in path.read_text()
     assert set(facts) == set(server["tools"]) == {"plain_look"}
