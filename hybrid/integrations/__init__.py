@@ -1,1 +1,1 @@
-"""The tools in other people's programs: as LangChain tools (`langchain.py`) and over the Model Context Protocol (`mcp/`)."""
+"""The tools in other people's programs: as LangChain tools (`langchain.py`) and over MCP (`mcp/`)."""

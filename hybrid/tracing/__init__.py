@@ -1,4 +1,4 @@
-"""The spans of a run: a function for each beginning and end names what is told of it, and a tracer keeps it.
+"""The spans of a run: a function for each beginning and end gives its attributes, and a tracer keeps them.
 
     with tracing.span(lambda: tracing.tool_call("depth", ("img:1",), {})) as ended:
         finding = await ...
@@ -32,7 +32,7 @@ NO_ERROR = frozenset({Outcome.ANSWERED, Outcome.ABSTAINED, Outcome.UNPARSED})
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of a span when it begins or ends, by the names of docs/tracing.md.
+    """The attributes of a span that are known when it begins or ends, by the names of docs/tracing.md.
 
     Attributes that are None are left out. `texts` are exported with `--trace-text` alone. `name` is that of a span that
     begins, `error` the kind of a failure.

@@ -27,7 +27,7 @@ KEY = "zq71-collector-0123456789"
 
 @dataclass
 class Collector:
-    """A receiver of OTLP/HTTP on 127.0.0.1; while it is held it answers nobody."""
+    """A receiver of OTLP/HTTP on 127.0.0.1; while it is held it answers no request."""
 
     status: int = 200
     requests: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
@@ -79,7 +79,7 @@ def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
 
 @pytest.fixture
 def away(monkeypatch: pytest.MonkeyPatch, servers: Any) -> None:
-    """A collector that nobody has started."""
+    """A collector that is not running."""
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{servers.free_port()}")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
 

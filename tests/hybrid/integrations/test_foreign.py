@@ -1,4 +1,4 @@
-"""What is taken over of what a foreign server says: clean texts, bounded schemas, and which arguments take an image."""
+"""Descriptions of a foreign server in a run: clean texts, bounded schemas, and which arguments take an image."""
 
 import json
 import string

@@ -44,7 +44,7 @@ def calls(*made: tuple[str, dict[str, Any]]) -> AssistantMessage:
 
 @pytest.fixture(scope="module")
 def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """The stranger's server over HTTP, as a value of `--mcp`, and where it writes down what it was asked."""
+    """The foreign server over HTTP, as a value of `--mcp`, and where it writes down what it was asked."""
     log = tmp_path_factory.mktemp("strange") / "log"
     with strange_over_http(log) as url:
         yield f"strange={url}", log
@@ -52,7 +52,7 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
 
 @pytest.fixture
 def stranger(web: tuple[str, Path]) -> str:
-    """The same, which has been asked nothing yet."""
+    """That server, before it has been asked anything."""
     web[1].write_text("")
     return web[0]
 
