@@ -64,7 +64,7 @@ async def hear(state: State, runtime: Runtime[DecisionInput]) -> State:
     try:
         return {"specialist_answer": await ask_specialists(case.prompt, case.ctx)}
     except ToolError as error:
-        case.ctx.rule("no testimony", str(error), fault=error.fault)
+        case.ctx.rule("no specialist answer", str(error), fault=error.fault)
         return {"specialist_answer": None}
 
 

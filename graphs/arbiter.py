@@ -83,7 +83,7 @@ def ruling(
 ) -> Ruling:
     """The rule of the module's docstring. Calls no model and no tool."""
     if specialist_answer is None:
-        return Ruling("keep", "there is no testimony")
+        return Ruling("keep", "the specialist gave no answer")
     proposed, answered = (
         _parsed(prompt, proposal.text),
         specialist_answer.letter or _parsed(prompt, specialist_answer.answer),

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Fault(StrEnum):
-    """What went wrong in one step; a solver can go on after most of them, and each is counted."""
+    """The kind of error in one step; a solver can go on after most of them, and each is counted."""
 
     BAD_ARGUMENTS = "bad_arguments"
     UNKNOWN_TOOL = "unknown_tool"
@@ -47,7 +47,7 @@ class ToolError(HybridError):
 
 
 class NoBackend(ToolError):
-    """A tool has nothing to answer with: it needs weights, none are there, and nobody asked for them by name."""
+    """A tool has nothing to answer with: it needs weights, none are there, and none were asked for by name."""
 
     def __init__(self, message: str, fault: Fault = Fault.ABSENT) -> None:
         super().__init__(message, fault)
@@ -58,7 +58,7 @@ class Outage(HybridError):
 
 
 class ServerDown(Outage):
-    """The model's server has answered nobody for so long that the run ends; what is finished is kept."""
+    """The model's server has answered no request for so long that the run ends; what is finished is kept."""
 
 
 class NotRecorded(HybridError):

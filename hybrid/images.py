@@ -34,7 +34,7 @@ MEDIA_TYPES = {
     "MPO": "image/jpeg",
 }
 FORMATS = tuple(name for name in MEDIA_TYPES if name != "MPO")
-"""What is tried on bytes: a JPEG of several pictures is opened as one."""
+"""Formats that are tried on bytes: a JPEG of several pictures is opened as one."""
 MAX_BYTES = 512 * 2**20
 """Bytes of the largest file that is read whole for one picture."""
 JPEG, PNG = MEDIA_TYPES["JPEG"], MEDIA_TYPES["PNG"]

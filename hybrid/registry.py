@@ -229,7 +229,7 @@ def _told(entry: EntryPoint) -> str:
 
 
 def plugin(group: str, name: str) -> Any:
-    """What an installed package offers in an entry-point group under a name.
+    """The object that an installed package offers in an entry-point group under a name.
 
     Raises:
         UsageError: none does; the message has the names that are offered.
@@ -255,7 +255,7 @@ def package_of(name: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def loaded(package: str, name: str) -> Any:
-    """What a file exports where it has been imported, without a look at the disk; else None."""
+    """The export of a file that has been imported, without a look at the disk; else None."""
     found = getattr(sys.modules.get(f"{package}.{name}"), EXPORTS[package], None)
     if found is None and (entry := _offered(package).get(name)) is not None:
         found = getattr(sys.modules.get(entry.module), entry.attr or EXPORTS[package], None)
@@ -340,7 +340,7 @@ def load_solver(name: str) -> Any:
 
 
 def solver_docstring(name: str) -> str:
-    """What the file of a solver says of it. Raises `UsageError` for an unknown name."""
+    """The docstring of a solver's file. Raises `UsageError` for an unknown name."""
     load_solver(name)
     package = "graphs" if name in names("graphs") else "baselines"
     return importlib.import_module(f"{package}.{name}").__doc__ or ""

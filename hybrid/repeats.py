@@ -24,7 +24,7 @@ SEEDS = 2**31
 
 
 class Repeatable(Protocol):
-    """What is looked at of a solver."""
+    """The attributes of a solver that decide whether it is repeated."""
 
     needs_model: bool
     seeded: bool
@@ -34,7 +34,7 @@ S = TypeVar("S", bound=Repeatable)
 
 
 def name_of(word: str, number: int) -> str:
-    """What a repetition is called, counted from 1; the first has the solver's own name."""
+    """The name of a repetition, counted from 1; the first has the solver's own name."""
     return word if number == 1 else f"{word}{REPEAT}{number}"
 
 

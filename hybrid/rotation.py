@@ -79,7 +79,7 @@ def _moved(target: Json, places: int, count: int) -> Json:
 
 
 def rotation_metrics(questions: Mapping[str, Question | BrokenQuestion], scores: Sequence[Score]) -> tuple[Metric, ...]:
-    """What the rotations say; nothing where there are none.
+    """The metrics of the rotations; none where no question was rotated.
 
     `rotation.accuracy` over all rotations, `rotation.consistency` (the same option chosen in every one),
     `rotation.all_correct`, and `rotation.excluded`: the number of questions that have no rotation. A question of which

@@ -1,4 +1,4 @@
-"""What of a question's time counts: the running time of its calls, not their waiting in queues of our own.
+"""The part of a question's time that counts: the running time of its calls, not their waiting in queues of our own.
 
     spent = CallTime(left=3.0)                    # one model or tool call, and the seconds that its question has left
     watch = Stopwatch(time.monotonic)                 # one piece of work; read in the event loop it was made in
@@ -9,7 +9,7 @@
     with waiting(): await turn()                  # inside a model: until it is this call's turn, nothing is counted
 
 A request in a batch of n is charged one n-th of the batch's running time, so that a budget of seconds does not depend
-on the company that a request was in. Loading is charged to nobody: weights, and of the first run of a tool in a
+on the company that a request was in. Loading is charged to no question: weights, and of the first run of a tool in a
 process, which also loads libraries and fills tables, the first `FREE_LOAD_S` seconds. Who joins work that already runs
 is charged from then on.
 """
@@ -67,7 +67,7 @@ class Timeouts:
 
 @dataclass(frozen=True)
 class ElapsedTime:
-    """What a watch shows: seconds that the work ran, those that are charged, whether it runs now and at which charge.
+    """The reading of a watch: seconds that the work ran and are charged, whether it runs now, and at which charge.
 
     `rate` is what is charged for a second, one n-th for one of n, after the next `free` seconds.
     """
@@ -116,7 +116,7 @@ class Stopwatch:
         self._tell()
 
     def read(self) -> ElapsedTime:
-        """What the watch shows now."""
+        """The reading of the watch now."""
         with self._lock:
             passed = self._passed()
             free = max(0.0, self._free - passed)
@@ -139,7 +139,7 @@ class Stopwatch:
             if asyncio.get_running_loop() is self._loop:
                 self._next()
                 return
-        # The loop may have ended before the work did: then nobody waits.
+        # The loop may have ended before the work did: then no caller waits.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._next)
 
@@ -151,7 +151,7 @@ class Stopwatch:
 
 @contextmanager
 def running(watches: Sequence[Stopwatch], *, loads: bool = False) -> Iterator[None]:
-    """What happens inside is the running time of all of these together; where something `loads`, nobody's at first."""
+    """Count the time inside as running time of all of these together; the first seconds are free where one `loads`."""
     for watch in watches:
         watch.start(1 / len(watches), FREE_LOAD_S if loads else 0.0)
     try:
@@ -169,7 +169,7 @@ async def finished(
     timeouts: Timeouts,
     clock: Clock = time.monotonic,
 ) -> R:
-    """What some work gives that others may wait for as well: it goes on when this caller is cancelled or gives up.
+    """The result of work that other callers may wait for: it goes on when this caller is cancelled or gives up.
 
     Raises:
         ToolError: it runs longer than the question has left, or than any work may; or what the work raises.
@@ -208,7 +208,7 @@ def _until_turn(name: str, waited_s: float, queue_s: float) -> float:
 
 
 def _until_late(name: str, now: ElapsedTime, spent: CallTime, timeouts: Timeouts) -> float:
-    """Seconds until the running work is too late for somebody. Raises `ToolError` when it is."""
+    """Seconds until the running work is too late for a caller. Raises `ToolError` when it is."""
     if now.ran >= timeouts.running_s:
         raise ToolError(f"{name} did not answer within {timeouts.running_s:g} s", Fault.TIMEOUT)
     if spent.rest is None:
@@ -293,7 +293,7 @@ class CountedCall:
             self._timer.cancel()
         if not self.waits:
             self._stop()
-        # Whoever else has cancelled the task still wants it cancelled.
+        # Another cancellation of the task stays in force.
         if self._late and self._task.uncancel() <= self._cancelling and isinstance(error, asyncio.CancelledError):
             if self.waits:
                 raise Outage(f"a model call waited {self._queue_s:g} s for its turn") from None
@@ -329,5 +329,5 @@ class _Waiting:
 
 
 def waiting() -> _Waiting:
-    """What happens inside is waiting of our own making: it is not counted as time of the model call around it."""
+    """Leave the time inside out of the model call around it: a wait for our own queue."""
     return _Waiting()

@@ -34,7 +34,7 @@ def base_id(question_id: str) -> str:
 
 
 class Kind(StrEnum):
-    """What form of reply a prompt asks for; one parser and one format line each."""
+    """The form of reply that a prompt asks for; one parser and one format line each."""
 
     CHOICE = "choice"
     YES_NO = "yes_no"
@@ -48,7 +48,7 @@ class Kind(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How an ask ended. Only `not_recorded`, `outage` and `broken` are failures: nobody answered."""
+    """How an ask ended. Only `not_recorded`, `outage` and `broken` are failures: there was no answer."""
 
     ANSWERED = "answered"
     ABSTAINED = "abstained"
@@ -62,7 +62,7 @@ class Outcome(StrEnum):
 
     @property
     def failed(self) -> bool:
-        """Whether nobody answered, so that the row says nothing about the solver."""
+        """Whether there was no answer, so that the row says nothing about the solver."""
         return self in (Outcome.NOT_RECORDED, Outcome.OUTAGE, Outcome.BROKEN)
 
 
@@ -194,7 +194,7 @@ class Question:
 
     @property
     def unit(self) -> str:
-        """What statistics, folds and limits treat as one."""
+        """The id that statistics, folds and limits group by."""
         return self.cluster or self.base
 
     def asked(self) -> Question:
@@ -214,13 +214,13 @@ class BrokenQuestion:
 
     @property
     def unit(self) -> str:
-        """What statistics, folds and limits treat as one."""
+        """The id that statistics, folds and limits group by."""
         return self.cluster or base_id(self.id)
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an ask cost. Tokens are the provider's own counts; `cost_usd` is None where no price is known.
+    """The cost of an ask. Tokens are the provider's own counts; `cost_usd` is None where no price is known.
 
     `cached_tokens` are those of `input_tokens` that the provider had already, where it says so.
 
@@ -272,7 +272,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a solver says to one prompt. The run fills in `usage` and `steps` from the kit's own log."""
+    """A solver's answer to one prompt. The run fills in `usage` and `steps` from the kit's own log."""
 
     text: str
     outcome: Outcome = Outcome.ANSWERED
@@ -322,13 +322,13 @@ class Score:
 
     @property
     def unit(self) -> str:
-        """What statistics resample as one."""
+        """The unit that statistics resample."""
         return self.cluster or base_id(self.id)
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What one cluster (a base question, a pair) adds to a metric within one stratum (a task)."""
+    """The contribution of one cluster (a base question, a pair) to a metric within one stratum (a task)."""
 
     stratum: str
     cluster: str
@@ -358,7 +358,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a tool found. Rules read `data`, models read `text` and see `images`.
+    """The result of a tool call. Rules read `data`, models read `text` and see `images`.
 
     `data` is JSON with units in its keys (`depth_0_1`, `points_px`); `confidence` is in 0..1; `backend` and
     `version` say which code and weights answered.

@@ -92,7 +92,7 @@ def _refuse_shards_elsewhere(path: Path, shown: str) -> None:
 def _refuse_code(path: Path, shown: str) -> None:
     """A kernel of the hub (`owner/name`) is code that transformers would fetch and run; `auto_map` it does not follow.
 
-    What is not JSON here is told by who reads it.
+    A file that is not JSON passes: the code that loads it raises its own error.
     """
     try:
         content = json.loads(path.read_bytes())

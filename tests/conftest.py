@@ -67,7 +67,7 @@ def hybrid_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(autouse=True)
 def no_secret_of_another_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a test registers as secret is taken out of the texts of that test alone."""
+    """Secrets that a test registers are taken out of the texts of that test alone."""
     secrets._environment()
     monkeypatch.setattr(secrets, "_forms", secrets._forms)
 

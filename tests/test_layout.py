@@ -38,7 +38,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "tracing": frozenset(),
     "solving": frozenset({"answers", "models", "serving", "tracing"}),
     "benchmarks": frozenset({"answers", "marks", "samples", "stats"}),
-    "running": (EVERYTHING - {"running", "answers", "marks", "stats"}) | {"integrations", "tracing"},
+    "running": (EVERYTHING - {"running", "answers", "marks", "stats"}) | {"tracing"},
     "engines": frozenset({"running", "benchmarks", "models", "serving", "solving"}),
     "scoring": EVERYTHING - {"marks", "samples"},
     "report": frozenset({"scoring", "stats", "benchmarks", "answers", "solving", "serving", "models"}),
@@ -224,7 +224,18 @@ def too_long(tree: Tree) -> list[str]:
     return long
 
 
-GUARDS = (against_the_rooms, cycles, imported_by_string, from_outside, used_by_one_alone, too_long)
+def past_entry_point(tree: Tree) -> list[str]:
+    """Imports of a module that an entry point of ours names from outside of its folder."""
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"].values()
+    plugins = {value.partition(":")[0] for group in groups for value in group.values()}
+    return sorted(
+        f"{one.importer} imports {one.module}"
+        for one in tree.imports
+        if one.module in plugins and not one.importer.startswith(f"{one.module.rpartition('.')[0]}.")
+    )
+
+
+GUARDS = (against_the_rooms, cycles, imported_by_string, from_outside, past_entry_point, used_by_one_alone, too_long)
 
 
 @pytest.fixture(scope="module")
@@ -247,6 +258,7 @@ CLEAN = {
     "hybrid/types.py": "",
     "hybrid/registry.py": "import importlib\nimportlib.import_module(name)",
     "hybrid/solving/solver.py": "from hybrid.types import Prompt",
+    "hybrid/integrations/mcp/client.py": "",
     "hybrid/solving/_parts.py": "_HIDDEN = 1",
     "hybrid/solving/session.py": "from hybrid.solving._parts import _HIDDEN\nfrom . import solver",
     "hybrid/models/chat.py": "import importlib\nimportlib.import_module('torch')",
@@ -280,6 +292,12 @@ CLEAN = {
         ),
         (imported_by_string, "tools/depth.py", "importlib.import_module(name)", "tools.depth: importlib"),
         (imported_by_string, "graphs/verify.py", "__import__('tools.depth')", "graphs.verify: __import__"),
+        (
+            past_entry_point,
+            "tools/depth.py",
+            "import hybrid.integrations.mcp.client",
+            "tools.depth imports hybrid.",
+        ),
         (from_outside, "graphs/verify.py", "import hybrid.solving._parts", "verify imports hybrid.solving._parts"),
         (from_outside, "graphs/verify.py", "from tools.depth import _cue", "graphs.verify imports tools.depth._cue"),
         (from_outside, "graphs/verify.py", "from tools._shared.boxes import Box", "imports tools._shared.boxes.Box"),

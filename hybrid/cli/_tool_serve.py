@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -13,6 +12,7 @@ from hybrid.cli._option_types import Device
 from hybrid.cli._tool_path import tool_path_option
 from hybrid.config.pairs import pairs
 from hybrid.errors import UsageError, install_extra
+from hybrid.registry import plugin, refuse_unknown
 
 if TYPE_CHECKING:
     from hybrid.integrations.toolbox import Toolbox
@@ -57,23 +57,21 @@ def serve(
     """
     if port is not None and not http:
         raise UsageError("--port goes with --http")
-    toolbox = _toolbox(tool_names, folder, backend, pairs("--weights", weights), device)
+    chosen = _chosen(tool_names)
     try:
-        _serve_http(toolbox, port or 0) if http else _serve_stdio(toolbox)
+        serve_mcp: Callable[[Toolbox, int | None], None] = plugin("hybrid.tool_servers", "mcp")
+    except ImportError as error:
+        raise UsageError(f"hybrid tools serve needs the package mcp: {install_extra('mcp')} ({error})") from error
+    toolbox = _toolbox(chosen, folder, backend, pairs("--weights", weights), device)
+    try:
+        serve_mcp(toolbox, (port or 0) if http else None)
     finally:
         toolbox.close()
     return 0
 
 
-def _toolbox(
-    tool_names: str | None,
-    folder: Path | None,
-    backend: Literal["auto", "learned", "classical"],
-    weights: dict[str, str],
-    device: str,
-) -> Toolbox:
-    from hybrid.registry import refuse_unknown
-
+def _chosen(tool_names: str | None) -> list[str] | None:
+    """The names in the value of `--tools`. Raises `UsageError` for an unknown one."""
     chosen = None if tool_names is None else [name.strip() for name in tool_names.split(",") if name.strip()]
     if chosen == []:
         raise UsageError("--tools names no tool")
@@ -82,10 +80,16 @@ def _toolbox(
             refuse_unknown("tools", name)
         except UsageError as error:
             raise UsageError(f"--tools: {error}") from error
-    try:
-        import mcp  # noqa: F401 - an extra; what is missing is said before tools are loaded
-    except ImportError as error:
-        raise UsageError(f"hybrid tools serve needs the package mcp: {install_extra('mcp')} ({error})") from error
+    return chosen
+
+
+def _toolbox(
+    chosen: list[str] | None,
+    folder: Path | None,
+    backend: Literal["auto", "learned", "classical"],
+    weights: dict[str, str],
+    device: str,
+) -> Toolbox:
     from hybrid.config import ServiceOptions
     from hybrid.integrations.pictures import Folder
     from hybrid.integrations.toolbox import Toolbox
@@ -95,21 +99,3 @@ def _toolbox(
     # A tool that crashes costs the call and not the server.
     options = ServiceOptions(backend=backend, weights=weights, device=device, isolated=True)
     return Toolbox.of(chosen, options, None if folder is None else Folder(folder))
-
-
-def _serve_stdio(toolbox: Toolbox) -> None:
-    from hybrid.integrations.mcp.server import serve_stdio
-
-    # A thread waits for stdin until it ends, and an orderly end would wait for the thread; there is nothing to save.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    asyncio.run(serve_stdio(toolbox))
-
-
-def _serve_http(toolbox: Toolbox, port: int) -> None:
-    from hybrid.integrations.mcp.server import ADDRESS, PATH, listening, serve_http
-
-    with listening(port) as bound:
-        address = f"http://{ADDRESS}:{bound.getsockname()[1]}{PATH}"
-        click.echo(f"{address} serves {len(toolbox.tools)} tools; Ctrl-C ends it", err=True)
-        asyncio.run(serve_http(toolbox, bound))
-        click.echo("ended", err=True)

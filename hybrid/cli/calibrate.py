@@ -72,4 +72,4 @@ def _table(counted: tuple[CountedAnswer, ...]) -> Table:
     )
     columns = tuple(Column(name, "left") for name in ("tool", "backend", "route"))
     numbers = tuple(Column(name) for name in ("right", "reliability", "95 %", "intercept", "slope"))
-    return Table("How often a testimony was right, and what that makes of its log-odds", (*columns, *numbers), rows)
+    return Table("How often a specialist was right, and how its log-odds are corrected", (*columns, *numbers), rows)

@@ -1,1 +1,1 @@
-"""The tools in other people's programs: as LangChain tools (`langchain.py`) and as an MCP server (`mcp_server.py`)."""
+"""The tools in other people's programs: as LangChain tools (`langchain.py`) and over MCP (`mcp/`)."""

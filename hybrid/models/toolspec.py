@@ -6,8 +6,8 @@ passes on:
 - References are inlined, tuples become arrays of one item type, constants become enums of one.
 - An optional argument has its plain type and is not among the required ones: no `null`, no empty default.
 - Bounds and defaults stand in the description, `pixels to leave out (0 to 32, default 0)`: two of four clients drop the
-  keywords. Those of an array count its items. How long a text may be, or a list that may be empty, is told when one is
-  too long.
+  keywords. Those of an array count its items. The longest text, and the longest list that may be
+  empty, are named in the error for one that is too long.
 - Coordinates (`x`, `y`, `x0`, ...) are bare numbers that belong together: their frame, like the names of images, is
   said once for all tools in the system text that offers them.
 """

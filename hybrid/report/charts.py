@@ -82,7 +82,7 @@ def _waterfalls(comparison: Comparison, section: Section, rows: Sequence[Result]
 
 
 def _rule(comparison: Comparison, rows: Sequence[Result]) -> str:
-    """What no answer counts, where rows follow another rule than the runs."""
+    """How a missing answer counts, in words, where rows follow another rule than the runs; else an empty text."""
     others = {row.none for row in rows} - {"", comparison.solvers[0].abstain}
     return "".join(f" (no answer counts as {rule})" for rule in others)
 

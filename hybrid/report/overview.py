@@ -108,7 +108,7 @@ def _front(
     values: tuple[Result, ...],
     marks: Sequence[ReferenceLine],
 ) -> Iterator[Chart]:
-    """What the gain is made of, each solver's value, differences of the main pairs by task or else values by task.
+    """The parts of the gain, each solver's value, and differences of the main pairs by task or else values by task.
 
     The first is over all questions, a chart for each pair, as its section begins too: its steps open their questions.
     """

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +25,6 @@ COLUMNS = tuple(field.name for field in fields(Tag))
 NO_TAG = "(a note alone)"
 """Counted where a person wrote a note and no tag."""
 UNKNOWN_SHOWN = 5
-
-
-def tags_as_json(tags: Sequence[Tag]) -> str:
-    """A file of tags as JSON."""
-    return json.dumps({"format": FORMAT, "tags": [asdict(tag) for tag in tags]}, indent=1, ensure_ascii=False) + "\n"
 
 
 def read_tags(path: Path) -> tuple[Tag, ...]:

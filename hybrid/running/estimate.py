@@ -296,7 +296,7 @@ def _foreign_tools(run: ResolvedRun) -> list[str]:
         there = ", ".join(name for name in listed if name in offered) or "none"
         others = ", ".join(name for name in listed if name not in offered)
         notes.append(
-            f"MCP server {server.name} ({server.about}, {server}) "
+            f"MCP server {server.name} ({server.about}, {server.address}) "
             f"offers: {there}" + (f"; not offered unless named: {others}" if others else "")
         )
     return [*notes, *(f"not offered: {why}" for why in run.tools.foreign.left_out.values())]

@@ -16,7 +16,6 @@ from hybrid.benchmarks.base import Benchmark
 from hybrid.config import DEFAULT_SOLVERS, REPLAY_SOLVERS, RunConfig, folder_name
 from hybrid.errors import UsageError, install_extra
 from hybrid.images import ImageStore, home
-from hybrid.integrations.mcp.foreign import ForeignTools
 from hybrid.log.folder import RunFolder
 from hybrid.log.questions import Questions
 from hybrid.models import ChatModel, open_model
@@ -29,8 +28,9 @@ from hybrid.running.data import Mounted, mount, questions, recorded_questions
 from hybrid.running.identity import resolved_identity
 from hybrid.running.tools_in_use import ToolsInUse, choose_tools, tools_in_use
 from hybrid.serving.cache import FindingCache
+from hybrid.serving.foreign import ForeignTools
 from hybrid.serving.loader import refuse_absent
-from hybrid.serving.service import ToolRunner, ToolService
+from hybrid.serving.service import ToolRunner
 from hybrid.solving.budgets import RunMeter
 from hybrid.solving.context import NOTHING, SuppliedTexts, read_supplied, refuse_missing
 from hybrid.solving.controls import Control, Oracle, Perfect, partners
@@ -290,11 +290,7 @@ def _check_protocol(config: RunConfig, benchmark: Benchmark, mounted: Mounted, m
 
 def _service(config: RunConfig, store: ImageStore, foreign: ForeignTools) -> ToolRunner:
     cache = FindingCache(home() / "findings" if config.cache else None, store)
-    if not foreign.servers:
-        return ToolService(store, cache, config.service)
-    from hybrid.integrations.mcp.client import McpTools
-
-    return McpTools(foreign, store, cache, config.service)
+    return foreign.runner(store, cache, config.service)
 
 
 def _control(config: RunConfig, benchmark: Benchmark, service: ToolRunner, asked: Questions) -> Control:

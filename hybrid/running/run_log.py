@@ -20,7 +20,7 @@ from hybrid.secrets import redact
 OURS = "hybrid"
 """The logger above all of the project's: of others warnings are kept."""
 TRACES = ".traces"
-"""How the names of loggers end that are told of tracebacks."""
+"""The ending of the names of loggers that take tracebacks."""
 NO_HANDLER = logging.WARNING
 """The level that Python shows on stderr where a program has set up no logging."""
 

@@ -1,4 +1,4 @@
-"""The cells of a study: which settings are asked so that it can be told where a gain comes from.
+"""The cells of a study: the settings that are asked to find out where a gain comes from.
 
     cells = cells_of("full", "controller")
     cells[1].config(config, out)          # the run of `config` with blank tools, in OUT/format-only

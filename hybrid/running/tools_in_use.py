@@ -12,16 +12,16 @@ solver with the solver, so that a tool may change, come and go without changing 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import UsageError, did_you_mean, install_extra
-from hybrid.integrations.mcp.foreign import CODE_DIGITS, NOTHING_FOREIGN, ForeignTool, ForeignTools
-from hybrid.registry import load, names, refuse_unknown
+from hybrid.registry import load, names, plugin, refuse_unknown
 from hybrid.running import permissions
+from hybrid.serving.foreign import GROUP, ForeignTool, ForeignTools
 from hybrid.serving.sources import code_of
 from hybrid.solving.solver import Solver
 from hybrid.tool import Tool
@@ -34,6 +34,8 @@ NO_TOOL = "none"
 """The value of `--tools` that offers no tool."""
 BENCHMARK_TOOLS = "default"
 """Stands for the benchmark's own tools in a list of tools."""
+CODE_DIGITS = 12
+"""Digits of the hash of a tool in the manifest."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class ToolChoice:
     tools_offered: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
     """Those that the user named: a tool that was not named and cannot answer is left out without an error."""
-    foreign: ForeignTools = NOTHING_FOREIGN
+    foreign: ForeignTools = field(default_factory=ForeignTools)
     """The tools of other MCP servers, offered or not."""
 
 
@@ -59,7 +61,7 @@ class ToolsInUse:
     """By name the backend that answers, in which version and with which weights (`weights.backends_in_use`)."""
     by_solver: Mapping[str, tuple[str, ...]]
     """The names of the tools that each solver may call, sorted."""
-    foreign: ForeignTools = NOTHING_FOREIGN
+    foreign: ForeignTools = field(default_factory=ForeignTools)
     """The tools of other MCP servers, called or not."""
     left_out: tuple[str, ...] = ()
     """The reason for each tool that would be offered and cannot be imported."""
@@ -98,7 +100,7 @@ def choose_tools(config: RunConfig, card: BenchmarkCard) -> ToolChoice:
         return ToolChoice((*names("tools"), *foreign.tools), (), foreign)
     of_benchmark = card.tools_offered or names("tools")
     if config.tools in ((), (BENCHMARK_TOOLS,)):
-        with_image = (name for name, tool in foreign.tools.items() if tool.images)
+        with_image = (name for name, one in foreign.tools.items() if one.tool.card.images[1])
         return ToolChoice((*of_benchmark, *with_image), (), foreign)
     named = tuple(name for name in config.tools if name != BENCHMARK_TOOLS)
     for name in named:
@@ -128,17 +130,15 @@ def _foreign_tools(config: RunConfig) -> ForeignTools:
     if not config.mcp:
         if config.mcp_images:
             raise UsageError(f"--mcp-image {next(iter(config.mcp_images))}: there is no --mcp")
-        return NOTHING_FOREIGN
+        return ForeignTools()
     if config.engine != "local":
         raise UsageError(
             f"--mcp: the tools of other servers are asked from this process, not by --engine {config.engine}"
         )
     try:
-        import mcp  # noqa: F401 - an extra
+        foreign_tools: Callable[..., ForeignTools] = plugin(GROUP, "mcp")
     except ImportError as error:
         raise UsageError(f"--mcp needs the package mcp: {install_extra('mcp')} ({error})") from error
-    from hybrid.integrations.mcp.client import foreign_tools
-
     return foreign_tools(config.mcp, config.mcp_images, names("tools"))
 
 
@@ -204,7 +204,7 @@ def _import_tools(
     Raises as `tools_in_use`.
     """
     tools = {name: one.tool for name, one in foreign.tools.items()}
-    backends = foreign.backends
+    backends = {name: one.backend for name, one in foreign.tools.items()}
     broken: dict[str, str] = {}
     waiting = list(wanted)
     while waiting:

@@ -18,13 +18,12 @@ A bench that measures on generated questions takes samples, with any seed: no fi
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     import numpy as np
 
 Purpose = Literal["sample", "evaluate", "fit", "train"]
-PURPOSES: Final[tuple[Purpose, ...]] = get_args(Purpose)
 
 
 def generator(purpose: Purpose, *key: int) -> np.random.Generator:

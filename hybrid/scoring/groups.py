@@ -38,7 +38,7 @@ def repetition(scored: Scored) -> int:
 
 
 def role(scored: Scored) -> Role:
-    """What a comparison takes a solver for; what other programs recorded is an MLLM alone."""
+    """The role of a solver in a comparison; answers that other programs recorded count as an MLLM alone."""
     name = word(scored)
     if is_imported(scored) or name not in solver_names():
         return "mllm"
@@ -75,21 +75,21 @@ class ComparisonGroup:
 
     hybrid: Scored
     alone: Scored | None = None
-    """The same MLLM without tools."""
+    """Its MLLM without tools."""
     specialist: Scored | None = None
     """The specialists without an MLLM."""
     blank: Scored | None = None
-    """The same hybrid solver, offering the same tools, with blank ones."""
+    """The hybrid solver with blank tools of the same names."""
     shuffled: Scored | None = None
-    """The same hybrid solver with the tools' findings about other questions."""
+    """The hybrid solver with the tools' findings about other questions."""
     oracle: Scored | None = None
-    """The same hybrid solver with findings that a perfect tool would make."""
+    """The hybrid solver with the findings of a perfect tool."""
     result_only: Scored | None = None
-    """The same MLLM with the specialist's finding in its prompt, in one call."""
+    """Its MLLM with the specialist's finding in its prompt, in one call."""
     as_text: Scored | None = None
-    """The same hybrid solver shown the text of findings alone."""
+    """The hybrid solver shown only the text of findings."""
     as_pictures: Scored | None = None
-    """The same hybrid solver shown the pictures of findings alone."""
+    """The hybrid solver shown only the pictures of findings."""
 
     @property
     def parts(self) -> tuple[Scored, ...]:
@@ -113,12 +113,12 @@ def comparison_groups(solvers: Sequence[Scored]) -> tuple[ComparisonGroup, ...]:
 
 
 def _tools_offered(scored: Scored) -> Json:
-    """The tools that a run offers a model; None where nobody recorded them."""
+    """The tools that a run offers a model; None where they were not recorded."""
     return None if scored.folder is None else scored.folder.manifest["identity"].get("tools_offered")
 
 
 def form_of(scored: Scored) -> str | None:
-    """The form in which a model is shown findings (`text`, `image`, `both`); None where nobody recorded it."""
+    """The form in which a model is shown findings (`text`, `image`, `both`); None where it was not recorded."""
     found = None if scored.folder is None else scored.folder.manifest["identity"].get("show")
     return found if isinstance(found, str) else None
 

@@ -24,7 +24,7 @@ LABELS = "labels"
 """The argument of a tool that looks for drawn letters, by their letters."""
 
 NAMES = "names"
-"""The argument of a tool that looks for things, by their names: what it finds is told by name."""
+"""The argument of a tool that looks for things, by their names: its findings carry these names."""
 
 
 def recorded_tools(tools: Iterable[str], calls: Sequence[TracedCall]) -> CallTool:
@@ -48,7 +48,7 @@ def as_asked(call: TracedCall, args: Mapping[str, Json]) -> Finding | None:
 
     - `labels`: the same letters, wherever the call gives them (a list, or the labels of points and boxes), or none.
     - points that the rule does not give: any.
-    - boxes: as many, each overlapping its own by `SAME_BOX`; the finding is told with the rule's labels.
+    - boxes: as many, each overlapping its own by `SAME_BOX`; the finding's text uses the rule's labels.
     - `names`: the rule's are among the call's.
     - words, a region, and boxes without letters that the rule does not give: none.
     """

@@ -39,13 +39,13 @@ class RecordedPair:
 
     questions: tuple[ToolQuestion, ...]
     has_calls: bool
-    """Whether gain and harm can be told apart by calls."""
+    """Whether gain and harm can be split by whether a tool was called."""
     only_one: int
     """Questions that one of the files lacks."""
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What the files do not tell, in sentences."""
+        """One sentence for each thing that the files do not contain."""
         said = []
         if not self.has_calls:
             said.append("The file with tools has no column calls: gain and harm are not split into call and schema.")

@@ -38,7 +38,7 @@ _COMMENT = re.compile(r"#[^\n]*")
 
 
 def imports(text: str, package: str) -> Iterator[str]:
-    """Every dotted name that a source could import; names of modules and of what is in them are not told apart.
+    """Every dotted name that a source could import; it may be a module or a name within one.
 
     Found by pattern, since parsing all files takes longer than starting a run may. What looks like an import in a text
     counts as well: one name too many costs a finding, one too few would give a stale one.

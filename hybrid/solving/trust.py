@@ -40,7 +40,7 @@ class Curve:
     bins: tuple[Bin, ...]
 
     def at(self, confidence: float) -> float:
-        """Probability that a testimony of this confidence is right: one right and one wrong case added (Laplace).
+        """Probability that an answer of this confidence is right: one right and one wrong case added (Laplace).
 
         Neighbouring bins of which the more confident one would be worth less are counted together (pool adjacent
         violators), so that more confidence never means less. Below all bins it is a half, or what the first has.
@@ -51,7 +51,7 @@ class Curve:
 
     @property
     def rate(self) -> float:
-        """Probability that a testimony of any confidence is right, over every bin, with the same two cases added."""
+        """Probability that an answer of any confidence is right, over every bin, with the same two cases added."""
         return _share(Bin(0.0, sum(bin_.right for bin_ in self.bins), sum(bin_.n for bin_ in self.bins)))
 
     def _rising(self) -> list[Bin]:
@@ -175,7 +175,7 @@ class Trust:
         return measurement.recalibration if measurement else AS_CLAIMED
 
     def overall(self, tool: str) -> float | None:
-        """Right / all of a tool over every route and backend measured: what a model may be told of it."""
+        """Right / all of a tool over every route and backend measured, as a model may read it."""
         measurements = [measurement for (name, _, _), measurement in self.measured.items() if name == tool]
         total = sum(measurement.n for measurement in measurements)
         return sum(measurement.right for measurement in measurements) / total if total else None

@@ -1,4 +1,4 @@
-"""Which collections of images take theirs from which others, so that two names can be told to share pictures.
+"""Which collections of images take theirs from which others, which shows whether two names may share pictures.
 
 A table of facts with their sources: weights trained on VQAv2 have seen COCO, and so has everything drawn from COCO. It
 knows names only: whether one picture of a test is among those of a training split is not asked, so it says that two
@@ -93,7 +93,7 @@ CRAWLED: Final = frozenset(
     {"LAION-5B", "WebLI", "CLIP's image-text pairs", "LVD-142M", "LVD-1689M", "Cap4M", "GRIT"}
     | {"PaddleOCR's own collection"}
 )
-"""Collections out of the web, or never listed: any published picture may be among theirs, and nobody has looked."""
+"""Collections out of the web, or never listed: any published picture may be among theirs; this was not checked."""
 
 
 def origins(name: str) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""The spans of a run: a function for each beginning and end names what is told of it, and a tracer keeps it.
+"""The spans of a run: a function for each beginning and end gives its attributes, and a tracer keeps them.
 
     with tracing.span(lambda: tracing.tool_call("depth", ("img:1",), {})) as ended:
         finding = await ...
@@ -9,7 +9,7 @@ group `hybrid.tracing` under a word (`otlp`) or the ending of a file (`jsonl`): 
 of `--trace`, the `Facts` of the run and whether texts are kept, and sets `TRACER`.
 
 Names follow the semantic conventions for generative AI (https://github.com/open-telemetry/semantic-conventions-genai);
-attributes without a name there are `hybrid.*`. Of images there are number and the first digits of their hash.
+attributes without a name there are `hybrid.*`. Of images there are the first digits of their hash.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from hybrid.messages import AssistantMessage, ImagePart, Message, images_of, parts_of
@@ -31,7 +32,7 @@ NO_ERROR = frozenset({Outcome.ANSWERED, Outcome.ABSTAINED, Outcome.UNPARSED})
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of a span when it begins or ends, by the names of docs/tracing.md.
+    """The attributes of a span that are known when it begins or ends, by the names of docs/tracing.md.
 
     Attributes that are None are left out. `texts` are exported with `--trace-text` alone. `name` is that of a span that
     begins, `error` the kind of a failure.
@@ -78,12 +79,11 @@ def attempted(attempt: Attempt) -> Facts:
 def model_call(typed: str, provider: str, messages: Sequence[Message]) -> Facts:
     """A conversation is sent to a model, under its name as typed."""
     model = typed.partition(":")[2] or typed
-    if names_directory(model):
-        # The location of a folder of weights is private.
-        model = model.rstrip("/").rpartition("/")[2]
-    named = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": provider, "gen_ai.request.model": model}
+    # The location of a folder of weights is private.
+    shown = Path(model).name if names_directory(model) else model
+    named = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": provider, "gen_ai.request.model": shown}
     texts = {"gen_ai.input.messages": [_message(message) for message in messages]}
-    return Facts({**named, **_images(images_of(messages))}, texts, f"chat {model}")
+    return Facts({**named, **_images(images_of(messages))}, texts, f"chat {shown}")
 
 
 def model_reply(message: AssistantMessage, cost_usd: float | None) -> Facts:
@@ -97,8 +97,6 @@ def model_reply(message: AssistantMessage, cost_usd: float | None) -> Facts:
         "gen_ai.response.finish_reasons": [message.finish_reason] if message.finish_reason else None,
         "hybrid.cost_usd": cost_usd,
         "hybrid.requests": message.attempts,
-        "hybrid.refused": message.refusal is not None,
-        "hybrid.tool_calls": len(message.calls) + len(message.invalid),
     }
     return Facts(attributes, {"gen_ai.output.messages": [_message(message)]})
 
@@ -112,15 +110,12 @@ def tool_call(name: str, images: Sequence[str], args: Mapping[str, Json]) -> Fac
 def tool_finding(finding: Finding, images: Sequence[ImageRef], *, cached: bool) -> Facts:
     """A finding, on which images, and whether an earlier call had given it."""
     backend = {"hybrid.tool.backend": finding.backend, "hybrid.tool.version": finding.version}
-    made = {"hybrid.tool.cached": cached, "hybrid.tool.pictures": len(finding.images)}
-    return Facts({**backend, **made, **_images(images)}, {"gen_ai.tool.call.result": finding.text})
+    made = {**backend, "hybrid.tool.cached": cached, **_images(images)}
+    return Facts(made, {"gen_ai.tool.call.result": finding.text})
 
 
 def _images(images: Sequence[ImageRef]) -> dict[str, Json]:
-    return {
-        "hybrid.images.count": len(images),
-        "hybrid.images.sha256": [ref.image.sha256[:12] for ref in images] or None,
-    }
+    return {"hybrid.images.sha256": [ref.image.sha256[:12] for ref in images] or None}
 
 
 def _message(message: Message) -> Json:

@@ -29,8 +29,6 @@ from hybrid.secrets import keep_secret, redact
 from hybrid.version import __version__
 
 HEADERS = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")
-LANGSMITH = ("LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING_V2", "LANGSMITH_TRACING", "LANGCHAIN_TRACING")
-"""Variables that switch LangSmith's own tracing on, images included."""
 log = logging.getLogger(__name__)
 
 
@@ -69,9 +67,6 @@ def lines(trace: str, begun: tracing.Facts, *, text: bool) -> Iterator[None]:
 @contextmanager
 def kept(processor: SpanProcessor, begun: tracing.Facts, *, text: bool) -> Iterator[None]:
     """Give a processor the spans of the block, in one of the run."""
-    if variable := next((name for name in LANGSMITH if os.environ.get(name, "").strip() == "true"), None):
-        processor.shutdown()
-        raise UsageError(f"--trace: {variable}=true has LangChain send traces of its own, with images: unset it")
     service = {"service.version": __version__, "service.name": os.environ.get("OTEL_SERVICE_NAME", "hybrid")}
     provider = TracerProvider(resource=Resource.create(service), shutdown_on_exit=False)
     provider.add_span_processor(processor)
@@ -79,7 +74,6 @@ def kept(processor: SpanProcessor, begun: tracing.Facts, *, text: bool) -> Itera
     token = tracing.TRACER.set(tracer.span)
     try:
         with tracer.span(begun):
-            log.info("trace %032x", api.get_current_span().get_span_context().trace_id)
             yield
     finally:
         tracing.TRACER.reset(token)

@@ -54,7 +54,7 @@ async def reason(fakes: Any, reply: str, found: Any, trust: Trust, prompt: Promp
 
 
 async def test_every_decision_says_why(fakes: Any) -> None:
-    assert await reason(fakes, "(B)", finding(None), BELIEVED) == "there is no testimony"
+    assert await reason(fakes, "(B)", finding(None), BELIEVED) == "the specialist gave no answer"
     assert await reason(fakes, "(A)", finding(0), BELIEVED) == "both say A"
     worth = probability((log_odds(CARD.rate) + log_odds(CARD.at(0.9))) / 2)
     assert await reason(fakes, "(B)", finding(0), BELIEVED) == f"jigsaw is worth {worth:.2f}, above the MLLM's 0.55"
@@ -171,7 +171,7 @@ async def test_a_tool_that_fails_gives_no_answer(fakes: Any) -> None:
     ctx = fakes.context_of(JIGSAW, ["It is (B)."], [ToolError("too small", Fault.TIMEOUT)], BELIEVED)
     assert (await SOLVER.ask(JIGSAW, ctx)).text == "It is (B)."
     rules = [(step.name, step.fault) for step in ctx.log.steps if step.kind == "rule"]
-    assert rules == [("no testimony", Fault.TIMEOUT), ("keep", None)]
+    assert rules == [("no specialist answer", Fault.TIMEOUT), ("keep", None)]
 
 
 async def test_a_route_without_a_rule_calls_no_tool(fakes: Any) -> None:

@@ -402,7 +402,7 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
-    """As `-o /dev/stdout` is; put in the place of a device, a file would break the machine for whoever may do that."""
+    """As `-o /dev/stdout` is; put in the place of a device, a file would break the machine for root."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)

@@ -65,7 +65,7 @@ def _check_the_numbers(ended: Ended, run: Files, count: int) -> None:
         number = int(score["id"].rsplit("_", 1)[1])
         if score["outcome"] == "answered":
             assert answer_to(number) == f"Answer: ({score['answer']})"
-    # A reply that is empty twice is nobody's answer, which counts as wrong here.
+    # A reply that is empty twice is no answer, which counts as wrong here.
     right = sum(score["correct"] for score in scores if score["outcome"] == "answered")
     assert report["metrics"]["accuracy_micro"] == pytest.approx(right / (count - failed))
     if failed:

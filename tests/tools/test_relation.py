@@ -1,5 +1,7 @@
 """Relation: geometry on generated boxes, what depth decides, what is left undecided."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +13,7 @@ from hybrid.errors import ToolError
 from hybrid.registry import load
 from hybrid.tool import Request
 from hybrid.types import Box, Finding
-from tools._shared.relation_names import RELATIONS
+from tools._shared.relation_names import RelationName
 from tools.detection import report as detected
 from tools.detection.detection_json import DetectedThing
 from tools.detection.models import Detection
@@ -30,8 +32,8 @@ def asked(relation: str, subject: str = "cat", reference: str = "bed") -> Relati
 
 @given(BOXES, BOXES)
 def test_every_relation_has_a_degree_and_a_limit(subject: Box, reference: Box):
-    assert {*PLANAR, *BY_DEPTH} == set(RELATIONS) == set(CERTAIN)
-    for relation in RELATIONS:
+    assert {*PLANAR, *BY_DEPTH} == set(get_args(RelationName)) == set(CERTAIN)
+    for relation in get_args(RelationName):
         assert 0 <= holds(relation, subject, reference, (0.3, 0.6)) <= 1
 
 

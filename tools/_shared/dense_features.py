@@ -64,7 +64,7 @@ class FeatureMap:
 class FeatureInput:
     """An image as the network takes it, a tensor (1, 3, h, w), and the size (H, W) that it had.
 
-    `thing` names what is shown and `seed` decides what is drawn, for a family that is told or draws.
+    `thing` names what is shown and `seed` decides what is drawn, for a family that uses them.
     """
 
     values: Any
@@ -89,7 +89,7 @@ class DenseFeatures:
     def prepare(self, pixels: Pixels, *, thing: str = "", seed: int = 0) -> FeatureInput:
         """An image (H, W, 3) as the network takes it. Raises `ToolError`: it is more elongated than 8 : 1.
 
-        This family is told nothing and draws nothing: `thing` and `seed` are kept as they are.
+        This family uses neither `thing` nor `seed`.
         """
         check_elongation(self._tool, pixels, MOST_ELONGATED)
         height, width = pixels.shape[:2]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal
 
 RelationName = Literal[
     "left of",
@@ -20,4 +20,3 @@ RelationName = Literal[
     "in front of",
     "behind",
 ]
-RELATIONS: tuple[RelationName, ...] = get_args(RelationName)

@@ -46,7 +46,7 @@ CLEAR_RATIO, EQUAL_RATIO = 0.7, 1.0
 pictures 0 to 59, at the latter it is a guess."""
 MOST_CERTAIN = 0.6
 """Upper bound of every confidence. Regions that a generated picture makes stand out are ranked better than that, but
-how often people agree on a photograph was never measured, and photographs and generated pictures are not told apart."""
+how often people agree on a photograph was never measured, and the two kinds are not distinguished."""
 LONE = 0.55
 """Confidence in a single object, of which there is no second one to compare with."""
 LEGEND = "violet 0, yellow 1: relative saliency\nboxes: rank"

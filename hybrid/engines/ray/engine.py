@@ -357,7 +357,7 @@ class _Calls:
         self._meter.end(used)
 
     def close(self) -> None:
-        """Count what was never told to have ended as made: the provider may charge for it."""
+        """Count calls whose end was never reported as made: the provider may charge for it."""
         while self._open:
             self.end(Usage(model_calls=1))
 

@@ -24,6 +24,7 @@ from io import TextIOWrapper
 from typing import Any
 
 import anyio
+import click
 import mcp.types as protocol
 import uvicorn
 from mcp.server.lowlevel import Server
@@ -116,6 +117,20 @@ def _result(finding: ShownFinding) -> protocol.CallToolResult:
     ]
     text = protocol.TextContent(type="text", text=facts["text"])
     return protocol.CallToolResult(content=[text, *pictures], structuredContent=facts)
+
+
+def serve(toolbox: Toolbox, port: int | None) -> None:
+    """Serve over stdin and stdout, or over HTTP on a port, 0 for one that is free, whose address goes to stderr."""
+    if port is None:
+        # An orderly end would wait for a thread that waits for stdin, and there is nothing to save.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        asyncio.run(serve_stdio(toolbox))
+        return
+    with listening(port) as bound:
+        address = f"http://{ADDRESS}:{bound.getsockname()[1]}{PATH}"
+        click.echo(f"{address} serves {len(toolbox.tools)} tools; Ctrl-C ends it", err=True)
+        asyncio.run(serve_http(toolbox, bound))
+        click.echo("ended", err=True)
 
 
 async def serve_stdio(toolbox: Toolbox) -> None:

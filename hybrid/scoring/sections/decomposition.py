@@ -113,7 +113,7 @@ class ToolQuestion:
 
     @property
     def parts(self) -> tuple[float, float, float, float]:
-        """What it adds to each of `PARTS`."""
+        """Its contribution to each of `PARTS`."""
         gain, harm = max(self.with_tools - self.alone, 0.0), max(self.alone - self.with_tools, 0.0)
         return (gain, 0.0, harm, 0.0) if self.tools else (0.0, gain, 0.0, harm)
 

@@ -1,4 +1,4 @@
-"""What the loop and the form of the findings bring: paired differences between the cells of a study.
+"""The effects of the loop and of the form of the findings: paired differences between the cells of a study.
 
     hybrid study blink --data DIR --model openai:gpt-4o --depth full
     hybrid compare RUN RUN-SHOW-TEXT RUN-ORACLE --only effects

@@ -48,7 +48,7 @@ CLASSES: Final[Mapping[EvidenceClass, str]] = {
     "no finding": "a tool that the rule asks was called, and what it said comes to no answer",
     "wrong tool": "tools were called, and none that the rule asks",
     "no call": "no tool was called",
-    "unread": "it cannot be told what the finding says",
+    "unread": "the finding cannot be read as an answer",
 }
 """By name what belongs to a class; every question belongs to exactly one."""
 

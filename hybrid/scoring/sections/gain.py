@@ -1,4 +1,4 @@
-"""What of a hybrid solver's gain comes from the presence of tools, and what from their content (the blank control).
+"""The gain of a hybrid solver, split into the presence of tools and their content (the blank control).
 
     hybrid compare RUN RUN-WITH-BLANK-TOOLS
 

@@ -1,4 +1,4 @@
-"""What is solved only with tools, next to every setting without them, and how much of that may be luck.
+"""Questions solved only with tools, compared with every setting without them, and how many of them may be luck.
 
     hybrid compare RUN RUN-WITH-CAPTIONS --only tool_only
 

@@ -15,7 +15,7 @@ from hybrid.cli import cli
 
 Words = tuple[str, ...]
 SERVED = ("--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1")
-"""A model that could be asked; nobody listens there."""
+"""A model that could be asked; no server listens there."""
 WAITING: frozenset[Words] = frozenset({("view",), ("tools", "serve"), ("quickstart",), ("tools", "gallery")})
 """Commands that go on until somebody ends them, or take minutes: they are called in ways that fail only."""
 

@@ -62,7 +62,7 @@ def given(made: tuple[Any, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.fixture
 def places(tmp_path: Path) -> dict[str, str]:
-    """Paths that the system refuses, whoever asks: tests may run as root."""
+    """Paths that the system refuses to every user: tests may run as root."""
     folder = tmp_path / "places"
     (folder / "folder").mkdir(parents=True)
     (folder / "file").write_bytes(b"neither a picture nor a record")

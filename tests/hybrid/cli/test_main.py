@@ -1,4 +1,4 @@
-"""How the program ends: one line for what is wrong, no secret, no control character, quiet when nobody reads."""
+"""How the program ends: one line for what is wrong, no secret, no control character, quiet when stdout is closed."""
 
 import os
 import subprocess

@@ -128,7 +128,7 @@ def test_a_disk_without_room_is_one_line(command: Command, blink: tuple[str, ...
 
 @pytest.fixture
 def read_only(blink: tuple[str, ...], command: Command, tmp_path: Path) -> Iterator[Path]:
-    """A finished run in a folder that nobody may write to, before it was ever scored."""
+    """A finished run in a folder that cannot be written to, before it was ever scored."""
     assert command("run", *blink, "--solver", "mllm", "--solver", "specialist").code == 0
     run = tmp_path / "run"
     for solver in ("mllm", "specialist"):

@@ -42,6 +42,7 @@ def test_a_dry_run_lists_what_is_offered(command: Command, asking: tuple[str, ..
 def test_without_the_package_one_line_says_what_to_do(
     command: Command, asking: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delitem(sys.modules, "hybrid.integrations.mcp.client", raising=False)
     monkeypatch.setitem(sys.modules, "mcp", None)
     ended = command(*asking, "--mcp", plain())
     assert (ended.code, ended.out) == (2, "")

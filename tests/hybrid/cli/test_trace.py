@@ -27,7 +27,7 @@ KEY = "zq71-collector-0123456789"
 
 @dataclass
 class Collector:
-    """A receiver of OTLP/HTTP on 127.0.0.1; while it is held it answers nobody."""
+    """A receiver of OTLP/HTTP on 127.0.0.1; while it is held it answers no request."""
 
     status: int = 200
     requests: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
@@ -79,7 +79,7 @@ def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
 
 @pytest.fixture
 def away(monkeypatch: pytest.MonkeyPatch, servers: Any) -> None:
-    """A collector that nobody has started."""
+    """A collector that is not running."""
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{servers.free_port()}")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
 
@@ -199,7 +199,6 @@ def test_a_trace_without_the_extra_says_how_to_get_it(
 @pytest.mark.parametrize(
     ("words", "variable", "told"),
     [
-        (("otlp",), ("LANGSMITH_TRACING", "true"), "LANGSMITH_TRACING=true has LangChain send"),
         (("spans",), None, "offers 'spans' in hybrid.tracing; there are: jsonl, otlp"),
         (("nowhere/spans.jsonl",), None, "cannot be written: No such file or directory"),
         (("otlp", "--engine", "ray"), None, "leave --engine ray away"),

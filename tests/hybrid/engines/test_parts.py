@@ -72,7 +72,7 @@ def test_an_address_needs_an_engine_that_has_one() -> None:
 @pytest.mark.parametrize("address", ["nowhere", "ray://127.0.0.1:10001", "127.0.0.1:x", "127.0.0.1:{closed}"])
 async def test_an_address_where_nobody_listens_is_refused_at_once(address: str) -> None:
     with socket.socket() as taken:
-        # Bound and not listening: nobody else gets the port, and nobody answers.
+        # Bound and not listening: no other process gets the port, and none answers.
         taken.bind(("127.0.0.1", 0))
         where = address.format(closed=taken.getsockname()[1])
         with pytest.raises(UsageError, match=f"^--address {where}: "):

@@ -92,7 +92,7 @@ def test_a_benchmark_that_asks_several_times_is_refused_with_the_reason(
 
 
 def test_every_benchmark_is_held_or_refused(made: Any, tmp_path: Path) -> None:
-    """None is exported into numbers that are not its own: mm_sap is held where nobody was asked twice."""
+    """None is exported into numbers that are not its own: mm_sap is held where no question was asked twice."""
     for name in sorted(set(names("hybrid.benchmarks")) - {*HELD, "actiview"}):
         data, folder = made(name)
         run = ExportedRun.at(folder)

@@ -1,4 +1,4 @@
-"""MCP servers as tests start them: our own, and strangers' over HTTP and stdio."""
+"""MCP servers as tests start them: our own, and foreign ones over HTTP and stdio."""
 
 import os
 import re
@@ -63,7 +63,7 @@ def own(home: Path, *words: str) -> str:
 
 @contextmanager
 def strange_over_http(log: Path) -> Iterator[str]:
-    """The stranger's server over HTTP: its address."""
+    """The foreign server over HTTP: its address."""
     command = [sys.executable, str(STRANGE), str(log)]
     with subprocess.Popen(
         command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

@@ -1,4 +1,4 @@
-"""An MCP server as a stranger writes one, with the official package: `python strange_server.py LOG`.
+"""An MCP server as another program has one, with the official package: `python strange_server.py LOG`.
 
 It says its address and speaks over HTTP. Its tools return a picture, fail, hang until they are cancelled, and describe
 themselves hostilely; what they were asked stands in the file LOG.

@@ -1,4 +1,4 @@
-"""What is taken over of what a foreign server says: clean texts, bounded schemas, and which arguments take an image."""
+"""Descriptions of a foreign server in a run: clean texts, bounded schemas, and which arguments take an image."""
 
 import json
 import string
@@ -20,18 +20,20 @@ from hybrid.integrations.mcp.foreign import (
     LONGEST_NAME,
     MOST_DESCRIPTION,
     MOST_SCHEMA,
-    ForeignServer,
-    ForeignTools,
+    Address,
+    McpTool,
     clean,
     foreign_name,
-    foreign_tool,
     read_server,
 )
+from hybrid.integrations.mcp.foreign import foreign_tool as tool_of
 from hybrid.models.toolspec import spec
 from hybrid.registry import is_word
+from hybrid.serving.foreign import ForeignServer, ForeignTools
 
 SENT = ("QUJD", "image/png")
-IT = ForeignServer("it", ("http://127.0.0.1:1/mcp",), "It", "1", "2025-06-18")
+ADDRESS = Address("it", ("http://127.0.0.1:1/mcp",))
+IT = ForeignServer("it", str(ADDRESS), "It", "1")
 
 
 def listed_tool(name: str, description: str, arguments: dict[str, Any]) -> protocol.Tool:
@@ -40,6 +42,10 @@ def listed_tool(name: str, description: str, arguments: dict[str, Any]) -> proto
 
 def schema(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(required)}
+
+
+def foreign_tool(server: ForeignServer, listed: protocol.Tool, image_arguments: str = "") -> McpTool:
+    return tool_of(ADDRESS, server, listed, image_arguments)
 
 
 def tool(required: tuple[str, ...] = (), told: str = "", **properties: Any) -> Any:
@@ -79,14 +85,15 @@ LIST = {"type": "array", "items": {"type": "string", "format": "data-url"}}
     ("properties", "told", "words"),
     [
         ({"image": TEXT}, "", "must not be called 'image'; if it takes an image, write --mcp-image it_look=ARGUMENT"),
-        ({"a": {"type": 3}}, "", "its arguments are no JSON schema"),
+        ({"a": {"type": 3}}, "", "its arguments are no JSON schema that can be shown to a model"),
+        ({"a": {"minimum": "low"}}, "", "can be shown to a model"),
         ({"a": TEXT}, "b", "--mcp-image b:data_url: its arguments are a"),
         ({"a": TEXT}, "a:path", "sent as data_url, base64"),
         ({"a b": TEXT}, "", "no name of an argument"),
         ({"a": {"enum": ["x" * 300] * 90}}, "", "over 20,000 characters"),
-        ({"a": True}, "", "cannot be told to a model"),
-        ({"a": {"$ref": "http://127.0.0.1:1/schema.json"}}, "", "cannot be told to a model"),
-        ({"a": {"$ref": "file:///etc/passwd"}}, "", "cannot be told to a model"),
+        ({"a": True}, "", "can be shown to a model"),
+        ({"a": {"$ref": "http://127.0.0.1:1/schema.json"}}, "", "can be shown to a model"),
+        ({"a": {"$ref": "file:///etc/passwd"}}, "", "can be shown to a model"),
     ],
 )
 def test_what_cannot_be_told_leaves_the_tool_out(properties: dict[str, Any], told: str, words: str) -> None:
@@ -122,7 +129,7 @@ def test_definitions_are_told_and_arguments_left_for_the_server_to_check() -> No
 def test_a_schema_that_unfolds_without_end_is_refused() -> None:
     twice = {"type": "object", "properties": {name: {"$ref": "#/$defs/B"} for name in "abcdefgh"}}
     listed = {**schema(a={"$ref": "#/$defs/B"}), "$defs": {"B": twice}}
-    with pytest.raises(UsageError, match="cannot be told to a model"):
+    with pytest.raises(UsageError, match="can be shown to a model"):
         foreign_tool(IT, listed_tool("look", "", listed))
     levels = {f"L{n}": {"anyOf": [{"$ref": f"#/$defs/L{n + 1}"}] * 4} for n in range(20)}
     with pytest.raises(UsageError, match="or 16 references"):
@@ -133,13 +140,11 @@ def test_names_are_words_and_what_answers_stands_in_the_manifest() -> None:
     listed = [listed_tool(name, "", schema()) for name in ("Do-It", "x" * 90)]
     tools = [foreign_tool(IT, one) for one in listed]
     assert [one.tool.card.name for one in tools] == ["it_do_it", f"it_{'x' * 61}"]
-    with pytest.raises(UsageError, match="no word"):
-        foreign_tool(IT, listed_tool("...", "", schema()))
     offered = ForeignTools((IT,), {one.tool.card.name: one for one in tools})
-    assert offered.backends["it_do_it"] == "mcp:It 1"
+    assert offered.tools["it_do_it"].backend == "mcp:It 1"
     assert offered.as_json(["crop"]) == []
     (told,) = offered.as_json(["it_do_it", "crop"])
-    facts = {"prefix": "it", "name": "It", "version": "1", "protocol": "2025-06-18", "address": IT.words[0]}
+    facts = {"prefix": "it", "name": "It", "version": "1", "address": ADDRESS.words[0]}
     assert told == {**facts, "tools": {"it_do_it": tools[0].code}}
 
 
@@ -151,7 +156,7 @@ def test_whatever_it_says_of_a_tool_or_a_person_of_its_images_makes_it_another()
         foreign_tool(IT, listed_tool("a", "b", schema(x=TEXT)), "x:base64"),
     ]
     assert len({one.code for one in said}) == len(said)
-    other = ForeignServer("other", ("x",))
+    other = ForeignServer("other", "x", "", "")
     assert foreign_tool(other, listed_tool("a", "b", {})).code == said[0].code
 
 

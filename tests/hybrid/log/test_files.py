@@ -39,7 +39,7 @@ def test_a_pipe_is_read_to_the_limit_and_no_further(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="more than 2,000 bytes"):
         read_small(pipe, 2000)
     writer.join()
-    # What a pipe holds besides, which nobody asked for.
+    # The rest of the pipe, which was not asked for.
     assert sum(written) < 2_000_000
 
 

@@ -14,8 +14,6 @@ import pytest
 
 pytest.importorskip("mcp")
 
-from mcp.types import LATEST_PROTOCOL_VERSION
-
 from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
@@ -46,7 +44,7 @@ def calls(*made: tuple[str, dict[str, Any]]) -> AssistantMessage:
 
 @pytest.fixture(scope="module")
 def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """The stranger's server over HTTP, as a value of `--mcp`, and where it writes down what it was asked."""
+    """The foreign server over HTTP, as a value of `--mcp`, and where it writes down what it was asked."""
     log = tmp_path_factory.mktemp("strange") / "log"
     with strange_over_http(log) as url:
         yield f"strange={url}", log
@@ -54,7 +52,7 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
 
 @pytest.fixture
 def stranger(web: tuple[str, Path]) -> str:
-    """The same, which has been asked nothing yet."""
+    """That server, before it has been asked anything."""
     web[1].write_text("")
     return web[0]
 
@@ -156,7 +154,6 @@ def test_the_manifest_knows_what_answered_and_another_form_is_another_run(planne
     facts = manifest["solvers"]["controller"]["tools"]
     (server,) = manifest["mcp"]
     assert (server["name"], server["prefix"], server["version"]) == ("Plain", "plain", "1.0")
-    assert server["protocol"] == LATEST_PROTOCOL_VERSION
     assert "plain_server.py '' --token '[redacted]'" in server["address"]
     assert "secret-word-7" not in path.read_text()
     assert set(facts) == set(server["tools"]) == {"plain_look"}

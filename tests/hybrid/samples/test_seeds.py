@@ -2,6 +2,7 @@
 
 import ast
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -9,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.blink.sample import item, letter
-from hybrid.samples.seeds import PURPOSES, Purpose, generator
+from hybrid.samples.seeds import Purpose, generator
 
 ROOT = Path(__file__).resolve().parents[3]
+PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
 OWN = [purpose for purpose in PURPOSES if purpose != "sample"]
 NUMBERS = st.integers(0, 2**70)
 KEYS = st.lists(NUMBERS, min_size=3, max_size=5).map(tuple)

@@ -82,7 +82,7 @@ def questions(fakes: Any, count: int) -> list[Question]:
     ]
 
 
-def test_a_testimony_is_right_or_wrong_whatever_the_solver_made_of_it(tmp_path: Path, fakes: Any) -> None:
+def test_an_answer_of_a_specialist_is_right_or_wrong_whatever_the_solver_made_of_it(tmp_path: Path, fakes: Any) -> None:
     asked = questions(fakes, 2)
     attempts = [
         attempt(asked[0].id, "(B)", said_by_tool("A", 0.9)),
@@ -187,7 +187,7 @@ async def test_each_view_is_judged_alone_and_the_choice_of_views_not_at_all(tmp_
     assert [(case.confidence, case.score) for case in found] == [(0.8, False), (0.7, False)]
 
 
-def test_a_testimony_that_two_solvers_report_counts_once(tmp_path: Path, fakes: Any) -> None:
+def test_an_answer_that_two_solvers_report_counts_once(tmp_path: Path, fakes: Any) -> None:
     asked = questions(fakes, 1)
     both = [attempt(asked[0].id, "(A)", said_by_tool("A", 0.9))]
     assert len(cases(made(tmp_path / "run", asked, {"arbiter": both, "specialist": both}))) == 1
@@ -248,7 +248,7 @@ def test_variants_and_pairs_share_a_fold(tmp_path: Path, fakes: Any) -> None:
         assert judged_by(tmp_path / "trust.json", question).measured[KEY].n == len(asked) - own
 
 
-def test_a_run_without_testimony_or_with_one_fold_is_refused(tmp_path: Path, fakes: Any) -> None:
+def test_a_run_without_specialist_answers_or_with_one_fold_is_refused(tmp_path: Path, fakes: Any) -> None:
     asked = questions(fakes, 1)
     folder = made(tmp_path / "run", asked, {"chance": [attempt(asked[0].id, "(A)")]})
     with pytest.raises(UsageError, match="holds no specialist answers: run the specialist or the arbiter"):

@@ -53,7 +53,7 @@ def attempt(question: Question, text: str) -> Attempt:
 
 @pytest.fixture
 def folder(tmp_path: Path, fakes: Any) -> RunFolder:
-    """Two puzzles answered, one answered by nobody, one that failed, and one that was not asked yet; ids unsorted."""
+    """Two puzzles answered, one not answered, one that failed, and one that was not asked yet; ids unsorted."""
     made = RunFolder(tmp_path / "run")
     facts = {"task": "Jigsaw", "route": "Jigsaw", "target": "(A)", "choices": ("x", "y")}
     questions = [fakes.question(f"val_Jigsaw_{n}", **facts) for n in (4, 2, 9, 1, 3)]

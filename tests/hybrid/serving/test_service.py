@@ -1,4 +1,4 @@
-"""The tool service: what is computed, how often and in what company, and that one bad request costs nobody else."""
+"""The tool service: what is computed, how often and in what company, and that one bad request costs no other."""
 
 import asyncio
 import subprocess

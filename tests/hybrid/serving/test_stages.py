@@ -165,7 +165,7 @@ async def test_the_next_batch_is_prepared_while_one_is_computed(ask: Callable[..
     waited: list[bool] = []
 
     def until_all_are_prepared(backend: Staged) -> None:
-        # Only the first batch is computed here: it waits for a second one, which nobody else can have prepared.
+        # Only the first batch is computed here: it waits for a second one, which nothing else can have prepared.
         if len(backend.batches) == 1:
             waited.extend(backend.prepared.acquire(timeout=PATIENCE_S) for _ in range(2 * SIZE))
 

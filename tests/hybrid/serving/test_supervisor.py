@@ -380,7 +380,7 @@ async def test_a_question_whose_time_is_up_goes_on_and_what_it_asked_is_ended(
     make: Make, ask: Any, fakes: Any, store: ImageStore
 ) -> None:
     runner, tool = make(threads=1, grace_s=1.0), load("tools", "faulty")
-    # The first run of a tool is charged to nobody.
+    # The first run of a tool is not charged.
     await ask(runner, numbers(1))
     spent = CallTime(left=0.5)
     with pytest.raises(ToolError, match="did not answer within the question's time") as caught:

@@ -1,4 +1,4 @@
-"""Captions: made once, by whoever comes first, kept on disk, and blind to the question."""
+"""Captions: made once, by the first that needs one, kept on disk, and blind to the question."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Supplied texts: read with the place of every error, shown to MLLMs in one place, and to nobody else."""
+"""Supplied texts: read with the place of every error, shown to MLLMs in one place, and to no other solver."""
 
 import asyncio
 import hashlib

@@ -118,7 +118,7 @@ def test_every_call_tells_its_attributes(config: RunConfig, fakes: Any) -> None:
     )
     run = prepare(replace(config, solvers=("controller",)))
     spans, _ = asked(run, model)
-    shown = {"hybrid.images.count": 1, "hybrid.images.sha256": (run.sound[0].images[0].sha256[:12],)}
+    shown = {"hybrid.images.sha256": (run.sound[0].images[0].sha256[:12],)}
     assert named(spans, "chat ")[0] == {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "openai",
@@ -131,8 +131,6 @@ def test_every_call_tells_its_attributes(config: RunConfig, fakes: Any) -> None:
         "gen_ai.response.finish_reasons": ("stop",),
         "hybrid.cost_usd": pytest.approx(114e-6),
         "hybrid.requests": 1,
-        "hybrid.refused": False,
-        "hybrid.tool_calls": 1,
     }
     (tool,) = named(spans, "execute_tool ")
     assert tool == {
@@ -143,7 +141,6 @@ def test_every_call_tells_its_attributes(config: RunConfig, fakes: Any) -> None:
         "hybrid.tool.backend": "classical",
         "hybrid.tool.version": tool["hybrid.tool.version"],
         "hybrid.tool.cached": False,
-        "hybrid.tool.pictures": 1,
     }
     assert named(spans, "question ")[0] == {
         "hybrid.solver": "controller",
@@ -253,12 +250,6 @@ def test_no_provider_is_global_and_nothing_is_kept_outside() -> None:
     assert [one.name for one in spans_of(work)] == ["execute_tool crop", "run blink"]
     with span(lambda: tool_call("crop", (), {})) as ended:
         assert ended(None) is None  # type: ignore[arg-type]
-
-
-def test_other_tracing_with_images_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LANGCHAIN_TRACING_V2", "true")
-    with pytest.raises(UsageError, match="LANGCHAIN_TRACING_V2=true has LangChain send"):
-        spans_of(lambda: None)
 
 
 @pytest.mark.parametrize(

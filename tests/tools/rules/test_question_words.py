@@ -1,6 +1,7 @@
 """Names in questions: counted things, boxed things, relations, numbers."""
 
 from pathlib import Path
+from typing import get_args
 
 import pyarrow.parquet as pq
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks.blink.sample import item
 from tools._shared.nouns import singular
-from tools._shared.relation_names import RELATIONS
+from tools._shared.relation_names import RelationName
 from tools.rules._shared.question_words import NUMBERS, counted_thing, number_in
 from tools.rules.blink import PHRASES, AskedRelation, asked_relation, boxed_thing
 
@@ -53,7 +54,7 @@ def test_any_text_is_read_without_an_error(text: str):
 def test_every_phrase_is_found_again(first: str, second: str, phrase: str):
     asked = asked_relation(f"Is the {first} {phrase} the {second}?\nSelect from the following choices.")
     assert asked == AskedRelation(first, PHRASES[phrase], second)
-    assert asked.relation in RELATIONS
+    assert asked.relation in get_args(RelationName)
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ STEPS: Mapping[str, tuple[Step, ...]] = {
 
 
 def attempt(identity: str, reply: str, steps: tuple[Step, ...] = (), route: str = "Jigsaw") -> Attempt:
-    """`r` right, `w` wrong, `?` unreadable, `f` nobody answered."""
+    """`r` right, `w` wrong, `?` unreadable, `f` failed."""
     outcome = Outcome.NOT_RECORDED if reply == "f" else Outcome.ANSWERED
     text = {"r": "Answer: (A)", "w": "Answer: (B)", "f": ""}.get(reply, "Hm.")
     return Attempt(identity, (Exchange(prompt(route), Reply(text, outcome, steps=steps)),), 0.1)
