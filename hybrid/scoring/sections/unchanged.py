@@ -95,9 +95,9 @@ def _questions(shared: Overlap) -> dict[str, ToolCost]:
     for row in shared.kept:
         identity, (one, other) = row.first.id, row.scores
         if identity in said and not said[identity].no_trace:
-            spent = (_spent(before.get(identity)), _spent(after.get(identity)))
+            costs = (spent(before.get(identity)), spent(after.get(identity)))
             same = one.answer == other.answer
-            kept[identity] = ToolCost(other, same, len(said[identity].calls), *spent)
+            kept[identity] = ToolCost(other, same, len(said[identity].calls), *costs)
     return kept
 
 
@@ -108,7 +108,7 @@ def _attempts(scored: Scored) -> Mapping[str, Attempt]:
     return scored.folder.recorded(scored.recorded).without_steps
 
 
-def _spent(attempt: Attempt | None) -> Spent:
+def spent(attempt: Attempt | None) -> Spent:
     """By unit the sum over the asks of a question; a unit that one of them lacks is unknown."""
     total: dict[str, float | None] = {}
     for _, unit, price in COSTS:
@@ -151,7 +151,7 @@ def _unknown(row: Result, unit: str, questions: Sequence[ToolCost]) -> str:
     """Whose cost in a unit was not recorded, and of how many questions."""
     lacking = [one for one in questions if one.added(unit) is None]
     sides = ((row.a, [one.alone for one in lacking]), (row.b, [one.with_tools for one in lacking]))
-    whose = [name for name, spent in sides if any(one[unit] is None for one in spent)]
+    whose = [name for name, costs in sides if any(one[unit] is None for one in costs)]
     return f"{unit} of {' and '.join(whose)} not recorded for {len(lacking)} of {len(questions)} questions"
 
 

@@ -91,6 +91,7 @@ def test_the_rule_of_the_tables_comes_first_and_the_other_has_its_value_alone(fo
     names = ("solver", "share, none = chance", "95 %", "share, none = wrong")
     (table,) = tables(found, *rows)
     assert (table.names, table.rows) == (names, (("mllm", "0.500", "[0.30, 0.70]", "0.250"),))
+    assert table.title == "blink: made up (specialist: 1 of 6 failed)"
     other = replace(found, solvers=tuple(replace(one, abstain="wrong") for one in found.solvers))
     (table,) = tables(other, *rows)
     assert (table.names[1], table.rows[0][1:]) == ("share, none = wrong", ("0.250", "[0.10, 0.40]", "0.500"))

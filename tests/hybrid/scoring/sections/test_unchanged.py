@@ -1,17 +1,18 @@
 """Calls that changed nothing: the worked example of docs/study.md, unchanged answers, costs that are not recorded."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hybrid.log.folder import RunFolder
 from hybrid.scoring.compare import compare
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.result import Result
-from hybrid.scoring.sections.unchanged import SECTION
-from hybrid.types import Question, Reply, Step, Usage
+from hybrid.scoring.sections.unchanged import SECTION, spent
+from hybrid.types import Attempt, Exchange, Kind, Prompt, Question, Reply, Step, Usage
 from tests.hybrid.scoring.sections.rows import by_quantity
 
 ALONE, TOOLS, CALLS = "wwwwwwrrrr", "rrrwrwrwwr", "1211002100"
@@ -29,6 +30,11 @@ def costing(calls: str, usd: float | None = 0.001) -> Costing:
         return replace(reply, usage=usage, steps=(Step("tool", "depth", "near"),) * count)
 
     return with_cost
+
+
+def content_of(run: RunFolder) -> dict[str, Any]:
+    """The manifest as it is given to be written."""
+    return {name: value for name, value in run.manifest.items() if name not in ("format", "seal")}
 
 
 @pytest.fixture
@@ -116,6 +122,27 @@ def test_one_question_without_tokens_leaves_their_sum_unknown(made: Any) -> None
     assert rows["seconds saved"].value == 4.0
 
 
+def test_the_asks_of_a_question_add_up_where_each_is_known() -> None:
+    asks = [Usage(1, 0, 90, 10, cost_usd=0.5, seconds=2.0), Usage(1, 0, 40, 10, seconds=1.0)]
+    replies = [Exchange(Prompt(("?",), Kind.CHOICE), Reply("A", usage=one)) for one in asks]
+    assert spent(Attempt("q", tuple(replies), 3.0)) == {"seconds": 3.0, "tokens": 150, "USD": None}
+
+
+def test_a_question_without_a_readable_trace_is_left_out(tmp_path: Path, made_up_runs: Any) -> None:
+    said = {"controller": {"Jigsaw": "rr"}, "mllm": {"Jigsaw": "rr"}}
+    run = made_up_runs.from_letters(tmp_path / "run", said, costing=costing("11"))
+    name = "controller/attempts.jsonl"
+    path = run.path / name
+    first, second = path.read_text().splitlines()
+    path.write_text(first + "\n" + second.replace('"data":{}', '"data":3') + "\n")
+    # A file whose extent the manifest has is not read whole, so that a wrong line is met where it is used.
+    files = {**run.manifest["files"], name: asdict(run.measure(name).extent)}
+    run.write_manifest(content_of(run) | {"files": files})
+    rows = by_quantity(tuple(SECTION.rows(compare(compare_paths([tmp_path / "run"]).solvers))))
+    assert (rows["answer unchanged"].n, rows["calls saved"].n) == (1, 1)
+    assert "1 without a readable trace" in rows["answer unchanged"].note
+
+
 def test_where_tools_cost_nothing_more_there_is_no_share(made: Any) -> None:
     def free(solver: str, question: Question, reply: Reply) -> Reply:
         return replace(costing("10")(solver, question, reply), usage=Usage(1, 0, 90, 10, seconds=1.0))
@@ -128,9 +155,8 @@ def test_where_tools_cost_nothing_more_there_is_no_share(made: Any) -> None:
 def test_answers_of_another_program_have_no_recorded_cost(tmp_path: Path, made_up_runs: Any) -> None:
     made_up_runs.from_letters(tmp_path / "run", {"controller": {"Jigsaw": "rr"}}, costing=costing("11"))
     alone = made_up_runs.from_letters(tmp_path / "alone", {"mllm": {"Jigsaw": "rw"}}, costing=costing("11"))
-    content = {name: value for name, value in alone.manifest.items() if name not in ("format", "seal")}
-    content["identity"] = {**content["identity"], "imported": {"name": "made:up"}}
-    alone.write_manifest(content)
+    identity = {**alone.manifest["identity"], "imported": {"name": "made:up"}}
+    alone.write_manifest(content_of(alone) | {"identity": identity})
     rows = by_quantity(tuple(SECTION.rows(compare(compare_paths([tmp_path / "run", tmp_path / "alone"]).solvers))))
     assert (rows["answer unchanged"].value, rows["calls saved"].value) == (0.5, 1.0)
     assert rows["seconds saved"].value is None
