@@ -191,12 +191,16 @@ def write_run(
 
 
 def from_letters(
-    path: Path, said_by: Mapping[str, Mapping[str, str]], tool_output: str = "real", show: str | None = None
+    path: Path,
+    said_by: Mapping[str, Mapping[str, str]],
+    tool_output: str = "real",
+    show: str | None = None,
+    costing: Callable[[str, Question, Reply], Reply] = lambda solver, question, reply: reply,
 ) -> RunFolder:
     """A run of BLINK with a letter for each answer, by solver and task: `{"mllm": {"Jigsaw": "rwauf"}}`.
 
     `r` is right, `w` wrong, `a` abstained, `u` unreadable, `f` not finished; the question `val_Jigsaw_2` is Jigsaw's
-    second. Every question has two choices.
+    second. Every question has two choices. `costing` adds to each solver's reply what it cost.
     """
     tasks = next(iter(said_by.values()))
     questions = [
@@ -212,10 +216,14 @@ def from_letters(
         "f": None,
     }
 
-    def asked(letters: Mapping[str, str]) -> Solver:
-        return lambda q: replies[letters[q.task][int(q.id.rsplit("_", 1)[1]) - 1]]
+    def asked(name: str, letters: Mapping[str, str]) -> Solver:
+        def ask(q: Question) -> Reply | None:
+            reply = replies[letters[q.task][int(q.id.rsplit("_", 1)[1]) - 1]]
+            return None if reply is None else costing(name, q, reply)
 
-    solvers = {name: asked(own) for name, own in said_by.items()}
+        return ask
+
+    solvers = {name: asked(name, own) for name, own in said_by.items()}
     return write_run(path, "blink", questions, solvers, tool_output, show=show)
 
 

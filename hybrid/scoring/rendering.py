@@ -110,6 +110,9 @@ def _table(comparison: Comparison, section: Section, keys: Sequence[str], rows: 
         title += f": {metrics.pop()}"
     if "group" in keys:
         title += f", by {comparison.grouping}"
+    rule, rules = comparison.solvers[0].abstain, {row.none for row in rows if row.none}
+    if rules and rule not in rules:
+        title += f", none = {' or '.join(sorted(rules))}"
     names = {"group": comparison.grouping, **section.headings}
     heads = [Column(names.get(key, key), "left") for key in shown]
     notes = _Notes({})
@@ -118,7 +121,7 @@ def _table(comparison: Comparison, section: Section, keys: Sequence[str], rows: 
     lines_of_things = len({tuple(getattr(row, key) for key in keys) for row in rows})
     sparse = 2 * cells < lines_of_things * len(quantities)
     if sparse or sum(len(one.columns) for one in quantities) > WIDEST:
-        columns, lines = _long(section, heads, shown, rows, comparison.solvers[0].abstain, notes)
+        columns, lines = _long(section, heads, shown, rows, rule, notes)
     else:
         columns, lines = _wide(heads, keys, shown, rows, quantities, notes)
     return Table(title, tuple(columns), tuple(lines), notes.lines())
@@ -154,12 +157,16 @@ def _quantities(section: Section, rows: Sequence[Result], first: Scored) -> list
     """The quantities in the order of the rows; of one under both rules, the other has its value only."""
     quantities = []
     rules = {row.none for row in rows if row.none}
-    for name, none in dict.fromkeys((row.quantity, row.none) for row in rows):
+    known = dict.fromkeys((row.quantity, row.none) for row in rows)
+    second = {
+        (name, none) for name, none in known if none not in ("", first.abstain) and (name, first.abstain) in known
+    }
+    for name, none in known:
         members = [row for row in rows if (row.quantity, row.none) == (name, none)]
-        extras = [] if none not in ("", first.abstain) else list(_extras(members))
+        extras = [] if (name, none) in second else list(_extras(members))
         heading = f"{name}, none = {none}" if none and len(rules) > 1 else name
         quantities.append(_Quantity(section, name, none, (heading, *(NAMED[extra] for extra in extras)), tuple(extras)))
-    return sorted(quantities, key=lambda one: one.none not in ("", first.abstain))
+    return sorted(quantities, key=lambda one: (one.name, one.none) in second)
 
 
 def _extras(rows: Sequence[Result]) -> Iterator[str]:
@@ -205,8 +212,10 @@ def _wide(
 def _long(
     section: Section, heads: Sequence[Column], shown: Sequence[str], rows: Sequence[Result], rule: str, notes: _Notes
 ) -> tuple[list[Column], list[tuple[str, ...]]]:
-    shown_rows = [row for row in rows if row.none in ("", rule)]
-    others = {_of(row, shown): row for row in rows if row.none not in ("", rule)}
+    of_rule = {_of(row, shown) for row in rows if row.none == rule}
+    others = {_of(row, shown): row for row in rows if row.none not in ("", rule) and _of(row, shown) in of_rule}
+    # What is reckoned under one rule only is shown under that.
+    shown_rows = [row for row in rows if row.none in ("", rule) or _of(row, shown) not in of_rule]
     extras, other = list(_extras(shown_rows)), next((row.none for row in others.values()), "")
     value = f"value, none = {rule}" if others else "value"
     columns = [*heads, Column("quantity", "left"), Column("n"), Column(value), *(Column(NAMED[e]) for e in extras)]

@@ -1,4 +1,4 @@
-"""The tables of a study, within 80 columns: the parts of the gain, the effects, and what is solved only with tools.
+"""The tables of a study, within 80 columns: the gain, the effects, and what tools, calls and specialists come to.
 
     for table in study_tables(sections):
         print(as_text(table))
@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from hybrid.display.tables import Column, Table, accuracy, p_value, signed
-from hybrid.scoring.result import Result, SectionResult
-from hybrid.scoring.sections import decomposition, effects, gain, tool_only
+from hybrid.scoring.rendering import printed
+from hybrid.scoring.result import Result, Section, SectionResult
+from hybrid.scoring.sections import decomposition, effects, gain, knowledge, tool_only, unchanged
 
 PART_COLUMNS = (Column("part", "left"), *map(Column, ("value", "95 %", "mass", "policy", "quality")))
 EFFECTS = (gain.PRESENCE, gain.CONTENT, effects.RESULT, effects.LOOP, gain.SHUFFLED, effects.ORACLE, *effects.FORMS)
@@ -35,7 +36,9 @@ def study_tables(sections: Iterable[SectionResult]) -> tuple[Table, ...]:
     return (
         *(decomposition_table(own) for own in _by_solver(rows.get(decomposition.NAME, ()))),
         *_effects([*rows.get(gain.NAME, ()), *rows.get(effects.NAME, ())]),
-        *_tool_only(rows.get(tool_only.NAME, ())),
+        *_counted("only with tools, only without", tool_only.SECTION, rows.get(tool_only.NAME, ())),
+        *_counted("calls that changed nothing", unchanged.SECTION, rows.get(unchanged.NAME, ())),
+        *_counted("what one part alone knows", knowledge.SECTION, rows.get(knowledge.NAME, ())),
     )
 
 
@@ -88,15 +91,13 @@ def _effects(rows: Sequence[Result]) -> Iterator[Table]:
         yield Table(f"effects on {kept[0].metric}", columns, tuple(lines), tuple(dict.fromkeys(_notes(kept))))
 
 
-def _tool_only(rows: Iterable[Result]) -> Iterator[Table]:
+def _counted(title: str, section: Section, rows: Iterable[Result]) -> Iterator[Table]:
+    """A line a quantity: its value, its interval, and of how many questions it is."""
     kept = [row for row in rows if not row.detail]
     if kept:
-        columns = (Column("solved", "left"), Column("value"), Column("95 %"), Column("of"))
-        lines = [
-            (row.quantity, f"{row.value:g}" if row.unit != "fraction" else accuracy(row.value), _ends(row), str(row.n))
-            for row in kept
-        ]
-        yield Table("only with tools, only without", columns, tuple(lines), tuple(dict.fromkeys(_notes(kept))))
+        columns = (Column("quantity", "left"), Column("value"), Column("95 %"), Column("of"))
+        lines = [(row.quantity, printed(section, row), _ends(row), str(row.n)) for row in kept]
+        yield Table(title, columns, tuple(lines), tuple(dict.fromkeys(_notes(kept))))
 
 
 def _notes(rows: Iterable[Result]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from tests.recomputed.pairs import agreement, ceiling, differences, gain, helped, noninferior, questions
 from tests.recomputed.runs import JsonObject, Runs
 from tests.recomputed.solvers import chance, cost, each_metric, models, outcomes, sampling, spread, tasks
-from tests.recomputed.study import decomposition, effects, tool_only
+from tests.recomputed.study import decomposition, effects, knowledge, tool_only, unchanged
 from tests.recomputed.traces import evidence, tool_use
 
 RECOMPUTED: Mapping[str, Callable[[Runs], Iterable[JsonObject]]] = {
@@ -14,7 +14,19 @@ RECOMPUTED: Mapping[str, Callable[[Runs], Iterable[JsonObject]]] = {
         one.__name__: one
         for one in (
             *(models, differences, tasks, questions, helped, noninferior, gain, ceiling, evidence, tool_use),
-            *(agreement, chance, spread, sampling, cost, outcomes, decomposition, tool_only, effects),
+            *(
+                agreement,
+                chance,
+                spread,
+                sampling,
+                cost,
+                outcomes,
+                decomposition,
+                tool_only,
+                unchanged,
+                knowledge,
+                effects,
+            ),
         )
     },
 }

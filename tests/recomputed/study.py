@@ -1,18 +1,18 @@
-"""The sections of a study once more: the decomposition by weights per question, tool-only sets by plain sets."""
+"""The sections of a study once more: shares by weights per question, sets of questions by plain sets."""
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import norm
 
-from tests.recomputed.rows import result
-from tests.recomputed.runs import JsonObject, Runs, aligned, credit, failed, right, unit
+from tests.recomputed.rows import measured, result
+from tests.recomputed.runs import Cell, JsonObject, Runs, aligned, by_task, credit, failed, right, unit
 from tests.recomputed.traces import calls
 
-HYBRID, ALONE = "controller", "mllm"
+HYBRID, ALONE, SPECIALIST = "controller", "mllm", "specialist"
 RESAMPLES = 2000
 WRONG, RIGHT = "wrong alone", "right alone"
 FACTORS = {
@@ -57,16 +57,21 @@ def asked(runs: Runs) -> list[Asked]:
     return found
 
 
+def drawn(clusters: Sequence[str]) -> np.ndarray:
+    """How often each question counts: once, then in every resample of the clusters, then without each of them."""
+    names = sorted(set(clusters))
+    place = np.array([names.index(one) for one in clusters])
+    times = np.random.default_rng(0).integers(len(names), size=(RESAMPLES, len(names)))
+    counts = np.stack([np.bincount(row, minlength=len(names)) for row in times])
+    left = 1 - np.eye(len(names), dtype=int)
+    return np.concatenate([np.ones((1, len(names)), int), counts, left])[:, place]
+
+
 class Means:
     """Weighted means of events, in the questions and in every resample of their clusters."""
 
     def __init__(self, questions: Sequence[Asked], *, by_task: bool) -> None:
-        clusters = sorted({one.cluster for one in questions})
-        place = np.array([clusters.index(one.cluster) for one in questions])
-        drawn = np.random.default_rng(0).integers(len(clusters), size=(RESAMPLES, len(clusters)))
-        times = np.stack([np.bincount(row, minlength=len(clusters)) for row in drawn])
-        left = 1 - np.eye(len(clusters), dtype=int)
-        self._times = np.concatenate([np.ones((1, len(clusters)), int), times, left])[:, place]
+        self._times = drawn([one.cluster for one in questions])
         self._tasks = [one.task if by_task else "" for one in questions]
         self._events = [one.events() for one in questions]
 
@@ -172,6 +177,81 @@ def tool_only(runs: Runs) -> Iterator[JsonObject]:
             ends = {"low": (centre - half) / (n + z * z) if k else 0.0, "high": (centre + half) / (n + z * z)}
             ends["high"] = 1.0 if k == n else ends["high"]
             yield result("tool_only", "solved without tools too", "fraction", k / n, **of, n=n, **ends)
+
+
+USAGE: Mapping[str, Callable[[JsonObject], float]] = {
+    "seconds": lambda used: used["seconds"],
+    "tokens": lambda used: used["input_tokens"] + used["output_tokens"],
+}
+"""By unit what an ask took; no made-up run has a price."""
+
+
+def unchanged(runs: Runs) -> Iterator[JsonObject]:
+    """Equal answers where a tool was called, and in each unit what these questions took more with tools."""
+    of, made = {"a": ALONE, "b": HYBRID}, calls(runs, HYBRID)
+    whole = aligned(runs, (ALONE, HYBRID))
+    lost = sum(failed(row[0]) for row in whole)
+    for task, rows in itertools.chain([("", whole)], by_task(whole).items()):
+        called = [row for row in rows if not failed(row[0]) and made[row[0]["id"]]]
+        same = [row[0]["id"] for row in called if row[0]["answer"] == row[1]["answer"]]
+        cells = [Cell("", unit(row[0]), float(row[0]["id"] in same)) for row in called]
+        note = f"left out: {lost} that one of them failed" if lost and not task else ""
+        row = result("unchanged", "answer unchanged", "fraction", None, **of, group=task, ids=same, note=note)
+        yield measured(row, ("ratio", cells))
+    kept = [row[0] for row in whole if not failed(row[0])]
+    skip = np.array([bool(made[row["id"]]) and _same(runs, row["id"]) for row in kept])
+    times, spent = drawn([unit(row) for row in kept]), {name: _spent(runs, name) for name in (ALONE, HYBRID)}
+    yield from _saved(of, "calls", np.array([len(made[row["id"]]) for row in kept], float), skip, times)
+    for name in USAGE:
+        more = [spent[HYBRID][row["id"], name] - spent[ALONE][row["id"], name] for row in kept]
+        yield from _saved(of, name, np.array(more, float), skip, times)
+    note = f"USD of {ALONE} and {HYBRID} not recorded for {len(kept)} of {len(kept)} questions"
+    yield result("unchanged", "USD saved", "USD", None, **of, n=len(kept), note=note)
+    yield result("unchanged", "share of USD", "fraction", None, **of, n=len(kept), note=note)
+
+
+def _same(runs: Runs, identity: str) -> bool:
+    before, after = (runs.scores[name][identity]["answer"] for name in (ALONE, HYBRID))
+    return bool(before == after)
+
+
+def _spent(runs: Runs, solver: str) -> dict[tuple[str, str], float]:
+    return {
+        (row["id"], name): sum(used(each["reply"]["usage"]) for each in row["exchanges"])
+        for row in runs.attempts(solver)
+        for name, used in USAGE.items()
+    }
+
+
+def _saved(of: JsonObject, name: str, more: np.ndarray, skip: np.ndarray, times: np.ndarray) -> Iterator[JsonObject]:
+    of = {**of, "n": len(more)}
+    yield result("unchanged", f"{name} saved", name, float(more @ skip), **of)
+    share = result("unchanged", f"share of {name}", "fraction", None, **of)
+    if more.sum() > 0:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            yield with_ends(share, (times @ (more * skip)) / (times @ more))
+    else:
+        yield {**share, "note": f"no {name} more with tools than alone"}
+
+
+def knowledge(runs: Runs) -> Iterator[JsonObject]:
+    """What the specialist alone has right and the hybrid too; what the MLLM alone has right and the hybrid has not."""
+    whole = aligned(runs, (HYBRID, ALONE, SPECIALIST))
+    lost = sum(failed(row[0]) for row in whole)
+    for task, rows in itertools.chain([("", whole)], by_task(whole).items()):
+        here = [row for row in rows if not failed(row[0])]
+        taught = [row[0] for row in here if right(row[2]) and not right(row[1])]
+        against = [row[0] for row in here if right(row[1]) and row[2]["answer"] is not None and not right(row[2])]
+        for quantity, over, wanted in (
+            ("specialist's knowledge reached", taught, True),
+            ("MLLM's knowledge lost", against, False),
+        ):
+            ids = [row["id"] for row in over if right(row) is wanted]
+            cells = [Cell("", unit(row), float(row["id"] in ids)) for row in over]
+            note = f"left out: {lost} that one of them failed" if lost and not task else ""
+            of = {"a": SPECIALIST, "b": HYBRID, "group": task, "ids": ids, "note": note}
+            if cells:
+                yield measured(result("knowledge", quantity, "fraction", None, **of), ("ratio", cells))
 
 
 def effects(runs: Runs) -> Iterator[JsonObject]:

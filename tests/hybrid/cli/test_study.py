@@ -16,7 +16,10 @@ def test_a_study_asks_its_cells_says_what_came_out_and_asks_nothing_twice(comman
     ended = command(*words)
     assert ended.code == 0, ended.err
     assert "With tools the model answers" in ended.out
-    for table in ("gain of controller over mllm, 2 questions", "effects on accuracy_macro", "only with tools"):
+    for table in (
+        *("gain of controller over mllm, 2 questions", "effects on accuracy_macro", "only with tools"),
+        *("calls that changed nothing", "what one part alone knows"),
+    ):
         assert table in ended.out
     lines = {path: path.read_bytes() for path in (tmp_path / "study").glob("*/*/attempts.jsonl")}
     assert {path.parts[-3] for path in lines} == {"with-tools", "format-only"}
@@ -52,6 +55,8 @@ def test_recorded_results_are_decomposed_without_asking(command: Command, tmp_pa
     assert ended.code == 0, ended.err
     assert "gain of tools over alone, 3 questions" in ended.out
     assert "no effects of format, result or loop" in ended.err
+    latex = command("study", "--recorded", "alone.csv", "--recorded", "tools.csv", "--latex").out
+    assert r"part & value & 95 \%" in latex
     rows = json.loads(command("study", "--recorded", "alone.csv", "--recorded", "tools.csv", "--json").out)["results"]
     assert {row["quantity"]: row["value"] for row in rows}["call gain"] == pytest.approx(1 / 3)
 

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.card import MetricCard
-from hybrid.display.tables import Table, as_text
+from hybrid.display.tables import RENDERERS, Table, as_text
 from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.rendering import COLUMNS, as_csv, named, neutral, printed, tables_of
 from hybrid.scoring.reports import compare_paths
@@ -91,9 +91,20 @@ def test_the_rule_of_the_tables_comes_first_and_the_other_has_its_value_alone(fo
     names = ("solver", "share, none = chance", "95 %", "share, none = wrong")
     (table,) = tables(found, *rows)
     assert (table.names, table.rows) == (names, (("mllm", "0.500", "[0.30, 0.70]", "0.250"),))
+    assert table.title == "blink: made up (specialist: 1 of 6 failed)"
     other = replace(found, solvers=tuple(replace(one, abstain="wrong") for one in found.solvers))
     (table,) = tables(other, *rows)
     assert (table.names[1], table.rows[0][1:]) == ("share, none = wrong", ("0.250", "[0.10, 0.40]", "0.500"))
+
+
+@pytest.mark.parametrize("count", [1, 8])
+@pytest.mark.parametrize("form", ["text", "narrow", "markdown", "latex"])
+def test_what_is_known_by_another_rule_alone_has_its_interval(found: Comparison, count: int, form: str) -> None:
+    """A column for each number, and where that is too wide a line for each."""
+    (table,) = tables(found, *(row(f"w{n}", 0.25, none="wrong", low=0.1, high=0.4) for n in range(count)))
+    assert table.title.endswith("failed), none = wrong")
+    assert sum(cell == "[0.10, 0.40]" for line in table.rows for cell in line) == count
+    assert RENDERERS[form](table).replace("{[}", "[").replace("{]}", "]").count("[0.10, 0.40]") == count
 
 
 def test_groups_have_a_table_of_their_own(found: Comparison) -> None:

@@ -155,5 +155,5 @@ def test_conclusions_on_tools_repetitions_and_votes(tmp_path: Path, made_up_runs
 
 def test_every_section_with_a_conclusion_is_here_or_in_a_test_of_its_own() -> None:
     here = {name for name, _, _ in LEADS} | {"cost", "evidence", "tool_use", "sampling", "spread"}
-    own = {"gain", "tool_only"}
+    own = {"gain", "tool_only", "unchanged", "knowledge"}
     assert {section.name for section in sections() if section.lead.__name__ == "lead"} == here | own

@@ -1,0 +1,226 @@
+"""Which calls changed nothing, and what skipping exactly these would save.
+
+    hybrid compare RUN --only unchanged
+
+Of the questions about which a tool was called, those with the answer that the MLLM gives alone too (or none either
+way). To skip their calls is to ask the MLLM alone: each saves what it took with tools minus what it took alone.
+ToolGate (arXiv 2606.03054) asks the same of single calls; here the answer before each call is not known, and a question
+is skipped whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from hybrid.benchmarks.base import accuracy
+from hybrid.benchmarks.card import MetricCard
+from hybrid.scoring.compare import Comparison
+from hybrid.scoring.findings import heard
+from hybrid.scoring.groups import is_imported
+from hybrid.scoring.overlap import Overlap
+from hybrid.scoring.result import FRACTION, Result, Section, with_interval
+from hybrid.scoring.score import Scored
+from hybrid.scoring.sections.cost import COSTS
+from hybrid.stats.bootstrap import Sample, bootstrap, interval_of
+from hybrid.stats.linearised import Floats
+from hybrid.types import Attempt, Score
+
+NAME: Final = "unchanged"
+UNCHANGED: Final = "answer unchanged"
+CALLS: Final = "calls"
+UNITS: Final = (CALLS, "seconds", "tokens", "USD")
+"""In which the saving is told, in this order."""
+
+Spent = Mapping[str, float | None]
+"""By unit the cost of a question; None where it was not recorded."""
+
+
+@dataclass(frozen=True)
+class ToolCost:
+    """A question that the MLLM answered alone and with tools, and what it cost both times."""
+
+    score: Score
+    """That with tools."""
+    unchanged: bool
+    """Whether both gave the same answer, or both none."""
+    calls: int
+    alone: Spent
+    with_tools: Spent
+
+    def added(self, unit: str) -> float | None:
+        """What it took with tools minus what it took alone; None where one of these is unknown."""
+        if unit == CALLS:
+            return float(self.calls)
+        before, after = self.alone[unit], self.with_tools[unit]
+        return None if before is None or after is None else after - before
+
+    @property
+    def skipped(self) -> bool:
+        """Whether its calls changed nothing."""
+        return self.unchanged and self.calls > 0
+
+
+def rows(found: Comparison) -> Iterator[Result]:
+    """For each hybrid solver whose MLLM was asked alone too: the share over all and by task, the saving over all."""
+    for group in found.groups:
+        if group.alone is not None and group.hybrid.folder is not None:
+            yield from _of_pair(found, group.alone, group.hybrid)
+
+
+def _of_pair(found: Comparison, alone: Scored, hybrid: Scored) -> Iterator[Result]:
+    whole = found.overlap(alone, hybrid)
+    questions = _questions(whole)
+    if not any(one.calls for one in questions.values()):
+        return
+    notes = [f"left out: {whole.left_out}"] if whole.left_out else []
+    if unread := len(whole.kept) - len(questions):
+        notes.append(f"{unread} without a readable trace")
+    row = Result(NAME, UNCHANGED, FRACTION, None, alone.solver, hybrid.solver)
+    yield from _share(replace(row, note="; ".join(notes)), list(questions.values()))
+    yield from _savings(row, list(questions.values()))
+    for name, part in whole.by_group(found.options.by).items():
+        own = [questions[one.first.id] for one in part.kept if one.first.id in questions]
+        yield from _share(replace(row, group=name), own)
+
+
+def _questions(shared: Overlap) -> dict[str, ToolCost]:
+    """By id the questions that both answered; those without a readable trace are left out."""
+    alone, hybrid = shared.solvers
+    said, before, after = heard(hybrid), _attempts(alone), _attempts(hybrid)
+    kept = {}
+    for row in shared.kept:
+        identity, (one, other) = row.first.id, row.scores
+        if identity in said and not said[identity].no_trace:
+            costs = (spent(before.get(identity)), spent(after.get(identity)))
+            same = one.answer == other.answer
+            kept[identity] = ToolCost(other, same, len(said[identity].calls), *costs)
+    return kept
+
+
+def _attempts(scored: Scored) -> Mapping[str, Attempt]:
+    """A solver's attempts by id; none where another program made the answers."""
+    if scored.folder is None or is_imported(scored):
+        return {}
+    return scored.folder.recorded(scored.recorded).without_steps
+
+
+def spent(attempt: Attempt | None) -> Spent:
+    """By unit the sum over the asks of a question; a unit that one of them lacks is unknown."""
+    total: dict[str, float | None] = {}
+    for _, unit, price in COSTS:
+        parts = [price(exchange.reply.usage) for exchange in attempt.exchanges] if attempt else [None]
+        known = [part for part in parts if part is not None]
+        total[unit] = sum(known) if len(known) == len(parts) else None
+    return total
+
+
+def _share(row: Result, questions: Sequence[ToolCost]) -> Iterator[Result]:
+    called = [one for one in questions if one.calls]
+    if called:
+        metric = accuracy(UNCHANGED, [replace(one.score, correct=float(one.unchanged)) for one in called])
+        yield replace(with_interval(row, metric), ids=tuple(one.score.id for one in called if one.unchanged))
+
+
+def _savings(row: Result, questions: Sequence[ToolCost]) -> Iterator[Result]:
+    """In each unit the saving and its share of what the tools cost over all questions; None where it is unknown."""
+    counted = replace(row, n=len(questions))
+    for unit in UNITS:
+        saved = replace(counted, quantity=f"{unit} saved", unit=unit)
+        share = replace(counted, quantity=f"share of {unit}")
+        added = [cost for one in questions if (cost := one.added(unit)) is not None]
+        if len(added) < len(questions):
+            note = _unknown(row, unit, questions)
+            yield from (replace(one, note=note) for one in (saved, share))
+            continue
+        columns = [(cost * one.skipped, cost) for one, cost in zip(questions, added, strict=True)]
+        clusters = [one.score.unit for one in questions]
+        made = bootstrap(Sample.of(columns, clusters, [""] * len(questions)), _ratio)
+        yield replace(saved, value=float(sum(column[0] for column in columns)))
+        if not np.isfinite(made.values[0]):
+            yield replace(share, note=f"no {unit} more with tools than alone")
+            continue
+        low, high = interval_of(made, 0) or (None, None)
+        yield replace(share, value=float(made.values[0]), low=low, high=high)
+
+
+def _unknown(row: Result, unit: str, questions: Sequence[ToolCost]) -> str:
+    """Whose cost in a unit was not recorded, and of how many questions."""
+    lacking = [one for one in questions if one.added(unit) is None]
+    sides = ((row.a, [one.alone for one in lacking]), (row.b, [one.with_tools for one in lacking]))
+    whose = [name for name, costs in sides if any(one[unit] is None for one in costs)]
+    return f"{unit} of {' and '.join(whose)} not recorded for {len(lacking)} of {len(questions)} questions"
+
+
+def _ratio(sums: Floats) -> Floats:
+    """Saved over spent, shape (..., 1); NaN where the tools cost nothing."""
+    total = sums.sum(axis=-2)
+    above, below = total[..., 0], total[..., 1]
+    ratio: Floats = np.divide(above, below, out=np.full(np.shape(above), np.nan), where=below > 0)
+    return ratio[..., None]
+
+
+def lead(found: Comparison, made: Sequence[Result]) -> str:
+    """How often calls left the answer as it was, and what skipping these would save of what the tools cost."""
+    said = []
+    for group in found.groups:
+        own = {row.quantity: row for row in made if row.b == group.hybrid.solver and not row.group}
+        if share := own.get(UNCHANGED):
+            count = f"{len(share.ids)} of the {share.n} questions with calls have the answer of {share.a} alone"
+            parts = [
+                f"{100 * part.value:.0f} % of the {unit}"
+                for unit in UNITS
+                if (part := own.get(f"share of {unit}")) is not None and part.value is not None
+            ]
+            saved = f"; skipping their calls saves {_listed(parts)} that tools cost" if parts else ""
+            said.append(f"{group.hybrid.solver}: {count}{saved}.")
+    return " ".join(said)
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+
+
+BOTH = "questions that both answered and none failed"
+TOOLGATE = "ours; the question is that of ToolGate, arXiv 2606.03054 (docs/study.md)"
+
+SECTION = Section(
+    NAME,
+    "Which calls changed nothing, and what would skipping them save?",
+    (
+        MetricCard(
+            UNCHANGED,
+            "questions with a call and the same answer (or none) alone and with tools / questions with a call",
+            f"{BOTH}, with a call",
+            TOOLGATE,
+        ),
+        MetricCard(
+            "<calls|seconds|tokens|USD> saved",
+            "sum over questions with a call and an unchanged answer of: with tools - alone",
+            BOTH,
+            TOOLGATE,
+            "None where the cost of a question was not recorded. Seconds are those of model and tools, without queues.",
+            "no bounds",
+        ),
+        MetricCard(
+            "share of <calls|seconds|tokens|USD>",
+            "saved / sum over all questions of: with tools - alone",
+            BOTH,
+            f"{TOOLGATE}; interval BCa over clusters",
+            "None where the tools cost nothing more.",
+            "no bounds",
+        ),
+    ),
+    rows,
+    lead,
+    about=(
+        "answer unchanged: of the questions with a call, those with the answer that the MLLM gives alone. saved: what "
+        "asking the MLLM alone about exactly these would have cost less, were they known beforehand. A model that "
+        "draws its answers changes some by itself."
+    ),
+    headings={"a": "alone", "b": "with tools"},
+    order=119,
+)
