@@ -14,8 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-import numpy as np
-
 from hybrid.benchmarks.base import accuracy
 from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
@@ -25,8 +23,6 @@ from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, Result, Section, with_interval
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.cost import COSTS
-from hybrid.stats.bootstrap import Sample, bootstrap, interval_of
-from hybrid.stats.linearised import Floats
 from hybrid.types import Attempt, Score
 
 NAME: Final = "unchanged"
@@ -136,15 +132,12 @@ def _savings(row: Result, questions: Sequence[ToolCost]) -> Iterator[Result]:
             note = _unknown(row, unit, questions)
             yield from (replace(one, note=note) for one in (saved, share))
             continue
-        columns = [(cost * one.skipped, cost) for one, cost in zip(questions, added, strict=True)]
-        clusters = [one.score.unit for one in questions]
-        made = bootstrap(Sample.of(columns, clusters, [""] * len(questions)), _ratio)
-        yield replace(saved, value=float(sum(column[0] for column in columns)))
-        if not np.isfinite(made.values[0]):
+        total, skipped = sum(added), sum(cost for one, cost in zip(questions, added, strict=True) if one.skipped)
+        yield replace(saved, value=skipped)
+        if total > 0:
+            yield replace(share, value=skipped / total)
+        else:
             yield replace(share, note=f"no {unit} more with tools than alone")
-            continue
-        low, high = interval_of(made, 0) or (None, None)
-        yield replace(share, value=float(made.values[0]), low=low, high=high)
 
 
 def _unknown(row: Result, unit: str, questions: Sequence[ToolCost]) -> str:
@@ -153,14 +146,6 @@ def _unknown(row: Result, unit: str, questions: Sequence[ToolCost]) -> str:
     sides = ((row.a, [one.alone for one in lacking]), (row.b, [one.with_tools for one in lacking]))
     whose = [name for name, costs in sides if any(one[unit] is None for one in costs)]
     return f"{unit} of {' and '.join(whose)} not recorded for {len(lacking)} of {len(questions)} questions"
-
-
-def _ratio(sums: Floats) -> Floats:
-    """Saved over spent, shape (..., 1); NaN where the tools cost nothing."""
-    total = sums.sum(axis=-2)
-    above, below = total[..., 0], total[..., 1]
-    ratio: Floats = np.divide(above, below, out=np.full(np.shape(above), np.nan), where=below > 0)
-    return ratio[..., None]
 
 
 def lead(found: Comparison, made: Sequence[Result]) -> str:
@@ -209,8 +194,8 @@ SECTION = Section(
             "share of <calls|seconds|tokens|USD>",
             "saved / sum over all questions of: with tools - alone",
             BOTH,
-            f"{TOOLGATE}; interval BCa over clusters",
-            "None where the tools cost nothing more.",
+            TOOLGATE,
+            "None where the tools cost nothing more. Sums of this run, so without an interval.",
             "no bounds",
         ),
     ),
