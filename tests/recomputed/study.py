@@ -1,19 +1,18 @@
-"""The sections of a study once more: the decomposition by weights per question, tool-only sets by plain sets."""
+"""The sections of a study once more: the decomposition by events of each question, tool-only sets by plain sets."""
 
 import itertools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import numpy as np
 from scipy.stats import norm
 
-from tests.recomputed.rows import result
-from tests.recomputed.runs import JsonObject, Runs, aligned, credit, failed, right, unit
+from tests.recomputed.rows import measured, result
+from tests.recomputed.runs import Cell, JsonObject, Runs, aligned, credit, failed, right, unit
+from tests.recomputed.sums import contrast
 from tests.recomputed.traces import calls
 
 HYBRID, ALONE = "controller", "mllm"
-RESAMPLES = 2000
 WRONG, RIGHT = "wrong alone", "right alone"
 FACTORS = {
     "call gain": (WRONG, True, "right"),
@@ -57,46 +56,22 @@ def asked(runs: Runs) -> list[Asked]:
     return found
 
 
-class Means:
-    """Weighted means of events, in the questions and in every resample of their clusters."""
+def share(row: JsonObject, questions: Sequence[Asked], above: str, below: str = "", *, by_task: bool) -> JsonObject:
+    """The row with a share of questions, or of an event in an event, and its interval; of no event, without a value.
 
-    def __init__(self, questions: Sequence[Asked], *, by_task: bool) -> None:
-        clusters = sorted({one.cluster for one in questions})
-        place = np.array([clusters.index(one.cluster) for one in questions])
-        drawn = np.random.default_rng(0).integers(len(clusters), size=(RESAMPLES, len(clusters)))
-        times = np.stack([np.bincount(row, minlength=len(clusters)) for row in drawn])
-        left = 1 - np.eye(len(clusters), dtype=int)
-        self._times = np.concatenate([np.ones((1, len(clusters)), int), times, left])[:, place]
-        self._tasks = [one.task if by_task else "" for one in questions]
-        self._events = [one.events() for one in questions]
-
-    def of(self, event: str) -> np.ndarray:
-        """The mean, its resamples, then the mean without each cluster."""
-        total, tasks = np.zeros(len(self._times)), np.zeros(len(self._times))
-        values = np.array([events[event] for events in self._events])
-        for task in sorted(set(self._tasks)):
-            here = np.array([one == task for one in self._tasks])
-            n = self._times[:, here].sum(axis=1)
-            total += np.where(n > 0, (self._times[:, here] @ values[here]) / np.maximum(n, 1), 0)
-            tasks += n > 0
-        return np.where(tasks > 0, total / np.maximum(tasks, 1), np.nan)
-
-
-def with_ends(row: JsonObject, numbers: np.ndarray) -> JsonObject:
-    """The row with value and BCa interval."""
-    value, draws, without = numbers[0], numbers[1 : RESAMPLES + 1], numbers[RESAMPLES + 1 :]
-    draws, without = draws[np.isfinite(draws)], without[np.isfinite(without)]
-    far = without.mean() - without if len(without) else without
-    row = {**row, "value": float(value)}
-    if not (far**2).sum() > 0 or not len(draws):
+    A ratio of two means over tasks is one of two sums in which each question weighs 1 / the size of its task.
+    """
+    size = Counter(one.task for one in questions)
+    cells = []
+    for one in questions:
+        told = {**one.events(), "": 1.0}
+        weight = len(questions) / len(size) / size[one.task] if by_task and below else 1.0
+        if told[below] > 0:
+            stratum = one.task if by_task and not below else ""
+            cells.append(Cell(stratum, one.cluster, told[above] * weight, told[below] * weight))
+    if not cells:
         return row
-    below = np.clip(
-        (draws < value).mean() + (draws == value).mean() / 2, *(1 / (len(draws) + 1) * np.array([1, -1]) + [0, 1])
-    )
-    bias, skew = norm.ppf(below), (far**3).sum() / (6 * (far**2).sum() ** 1.5)
-    ends = [norm.cdf(bias + (bias + z) / (1 - skew * (bias + z))) for z in norm.ppf([0.025, 0.975])]
-    low, high = np.quantile(draws, ends)
-    return {**row, "low": float(low), "high": float(high)}
+    return {**measured(row, ("macro" if by_task and not below else "ratio", cells)), "n": len(questions)}
 
 
 def decomposition(runs: Runs) -> Iterator[JsonObject]:
@@ -112,31 +87,41 @@ def decomposition(runs: Runs) -> Iterator[JsonObject]:
         only = [one if one.tools == tools else one._replace(hybrid=one.alone) for one in every]
         for part in ("call gain", "call harm"):
             row = {**of, "n": len(every), "metric": " + ".join(tools), "ids": _behind(only, part)}
-            yield with_ends(result("decomposition", part, "fraction", None, **row), Means(only, by_task=macro).of(part))
+            yield share(result("decomposition", part, "fraction", None, **row), only, part, by_task=macro)
     for task in sorted({one.task for one in every}):
         own = [one for one in every if one.task == task]
         yield from _parts({**of, "n": len(own), "group": task}, own, False)
 
 
 def _parts(of: JsonObject, questions: Sequence[Asked], macro: bool) -> Iterator[JsonObject]:
-    means = Means(questions, by_task=macro)
-    yield with_ends(result("decomposition", "gain", "fraction", None, **of), means.of("gain"))
+    strata = [one.task if macro else "" for one in questions]
+    alone = [Cell(stratum, one.cluster, one.alone) for stratum, one in zip(strata, questions, strict=True)]
+    hybrid = [Cell(stratum, one.cluster, one.hybrid) for stratum, one in zip(strata, questions, strict=True)]
+    found = contrast("macro" if macro else "ratio", alone, hybrid)
+    low, high = found["interval"]
+    yield result("decomposition", "gain", "fraction", found["difference"], **of, low=low, high=high)
     seen = set()
     for part, (of_mass, call, became) in FACTORS.items():
         ids = _behind(questions, part)
-        yield with_ends(result("decomposition", part, "fraction", None, **of, ids=ids), means.of(part))
+        yield share(result("decomposition", part, "fraction", None, **of, ids=ids), questions, part, by_task=macro)
         word = "call" if call else "no call"
-        mass, acted, changed = means.of(of_mass), means.of(f"{of_mass}, {word}"), means.of(part)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            factors = {
-                f"P({of_mass})": mass,
-                f"P({word} | {of_mass})": acted / mass,
-                f"P({became} with tools | {word}, {of_mass})": changed / acted,
-            }
-        for name, numbers in factors.items():
-            if name not in seen and np.isfinite(numbers[0]):
+        acted = f"{of_mass}, {word}"
+        factors = {
+            f"P({of_mass})": (of_mass, ""),
+            f"P({word} | {of_mass})": (acted, of_mass),
+            f"P({became} with tools | {word}, {of_mass})": (part, acted),
+        }
+        for name, (above, below) in factors.items():
+            row = share(
+                result("decomposition", name, "fraction", None, **of, detail=True),
+                questions,
+                above,
+                below,
+                by_task=macro,
+            )
+            if name not in seen and row["value"] is not None:
                 seen.add(name)
-                yield with_ends(result("decomposition", name, "fraction", None, **of, detail=True), numbers)
+                yield row
 
 
 def _behind(questions: Sequence[Asked], part: str) -> list[str]:
