@@ -106,7 +106,7 @@ def decompose(questions: Sequence[ToolQuestion], how: Combine) -> dict[str, Esti
         for values in ([one.alone for one in questions], [one.with_tools for one in questions])
     )
     difference = contrast(alone, with_tools)
-    found = {GAIN: Estimated(difference.difference, difference.interval), **_parts(questions, how)}
+    found = {GAIN: Estimated(difference.difference, difference.interval), **parts_of(questions, how)}
     weights = _weights(questions, how)
     for place, term in enumerate(TERMS):
         selected = [one.selected(term) for one in questions]
@@ -124,7 +124,8 @@ def decompose(questions: Sequence[ToolQuestion], how: Combine) -> dict[str, Esti
     return found
 
 
-def _parts(questions: Sequence[ToolQuestion], how: Combine) -> dict[str, Estimated]:
+def parts_of(questions: Sequence[ToolQuestion], how: Combine) -> dict[str, Estimated]:
+    """The four parts alone, each a share of the questions."""
     return {
         part: _share(part, questions, [one.parts[place] for one in questions], _ones(questions), how)
         for place, part in enumerate(PARTS)
@@ -218,7 +219,7 @@ def _by_tools(row: Result, questions: Sequence[ToolQuestion], how: Combine) -> I
         return
     for tools in called:
         only = [one if one.tools == tools else replace(one, with_tools=one.alone) for one in questions]
-        made = _parts(only, how)
+        made = parts_of(only, how)
         for part in ("call gain", "call harm"):
             of = replace(row, quantity=part, metric=" + ".join(tools), n=len(questions), ids=_behind(only, part))
             yield _filled(of, made[part])
