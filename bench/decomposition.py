@@ -1,26 +1,58 @@
 """How often the intervals of the decomposition hold the truth: simulated models whose every part is known.
 
-    python -m bench.decomposition --simulations 1000 --questions 400
+    python -m bench.decomposition                       100 simulations a design, half a minute on one core
+    python -m bench.decomposition --simulations 1000    bench/results/decomposition.md
 
 Three models answer with tools: one that never uses findings, one that copies them, one that the tools' descriptions
-alone harm. Questions are independent, of five tasks; the truth is the mean over ten million simulated questions.
+alone harm. 70 % of the calls are of one tool, 30 % of another. The truth is that of ten million simulated questions.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hybrid.scoring.sections.decomposition import GAIN, PARTS, ToolQuestion, decompose
-from hybrid.stats.bootstrap import interval_of
+from hybrid.scoring.sections.decomposition import GAIN, PARTS, TERMS, Estimated, ToolQuestion, decompose, parts_of
+from hybrid.types import Combine
 
-TASKS = 5
+ENOUGH: Final = 10
+"""An estimate is regular where so many clusters or more are expected to be on either side of it."""
+TOOLS: Final = (("first tool",), ("second tool",))
+FIRST: Final = 0.7
+BY_TOOL: Final = (PARTS[0], PARTS[2])
+
 Answers = tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
 """Of each question: right alone, right with tools, a tool was called."""
 Model = Callable[[np.random.Generator, int], Answers]
+
+
+@dataclass(frozen=True)
+class Design:
+    """Questions, evenly of so many tasks, in clusters of so many, of which half copy one draw."""
+
+    name: str
+    questions: int
+    tasks: int = 5
+    rows: int = 1
+
+    @property
+    def how(self) -> Combine:
+        """A mean over several tasks."""
+        return "mean_of_ratios" if self.tasks > 1 else "ratio"
+
+
+DESIGNS: Final = (
+    Design("80 of one task", 80, 1),
+    Design("200 of five tasks", 200),
+    Design("400 of five tasks", 400),
+    Design("400 of five tasks, four a cluster", 400, rows=4),
+)
 
 
 def _alone_and_calls(rng: np.random.Generator, n: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -50,47 +82,108 @@ def confused(rng: np.random.Generator, n: int) -> Answers:
 MODELS: Mapping[str, Model] = {"ignores findings": ignoring, "copies findings": copying, "harmed by schema": confused}
 
 
-def truth(model: Model) -> NDArray[np.float64]:
-    """Gain and parts of a model over ten million questions."""
-    rng, total = np.random.default_rng(7), np.zeros(5)
-    for _ in range(100):
+@dataclass(frozen=True)
+class Truth:
+    """An estimate's true value, and the shares of questions on its two sides; the rarer decides how it is told."""
+
+    value: float
+    sides: tuple[float, float]
+
+    def regular(self, design: Design) -> bool:
+        """Whether `ENOUGH` are expected on either side, counting a cluster once."""
+        return min(self.sides) * design.questions / design.rows >= ENOUGH
+
+
+def truths(model: Model, blocks: int = 100) -> dict[str, Truth]:
+    """Of every estimate of a model, by name; over 100,000 questions a block."""
+    rng, met = np.random.default_rng(7), Counter[str]()
+    for _ in range(blocks):
         alone, right, call = model(rng, 100_000)
-        gain, harm = right & ~alone, alone & ~right
-        parts = (gain & call, gain & ~call, harm & call, harm & ~call)
-        total += [float(right.mean() - alone.mean()), *(float(part.mean()) for part in parts)]
-    return np.asarray(total / 100)
+        for term in TERMS:
+            of = alone if term.right else ~alone
+            acted = of & (call if term.call else ~call)
+            changed = acted & (~right if term.right else right)
+            for name, mask in ((term.mass, of), (term.policy, acted), (term.part, changed)):
+                met[name] += int(mask.sum()) if name != term.mass or term.call else 0
+    share = {name: count / blocks / 100_000 for name, count in met.items()}
+    up, down = (share[PARTS[place]] + share[PARTS[place + 1]] for place in (0, 2))
+    found = {GAIN: Truth(up - down, (up, down))}
+    for term in TERMS:
+        mass, acted_share, changed_share = share[term.mass], share[term.policy], share[term.part]
+        found[term.part] = Truth(changed_share, (changed_share, 1 - changed_share))
+        found[term.mass] = Truth(mass, (mass, 1 - mass))
+        found[term.policy] = Truth(acted_share / mass, (acted_share, mass - acted_share))
+        found[term.quality] = Truth(changed_share / acted_share, (changed_share, acted_share - changed_share))
+    for tools, part_of_calls in zip(TOOLS, (FIRST, 1 - FIRST), strict=True):
+        for part in BY_TOOL:
+            value = share[part] * part_of_calls
+            found[f"{part}, {tools[0]}"] = Truth(value, (value, 1 - value))
+    return found
 
 
-def coverage(model: Model, simulations: int, questions: int, seed: int) -> NDArray[np.float64]:
-    """How often each interval held the truth; NaN for a part that the model cannot have."""
-    known, rng = truth(model), np.random.default_rng(seed)
-    held = np.zeros(5)
+def drawn(rng: np.random.Generator, model: Model, design: Design) -> list[ToolQuestion]:
+    """The questions of one simulation."""
+    own, shared = model(rng, design.questions), model(rng, design.questions // design.rows)
+    cluster = np.arange(design.questions) // design.rows
+    copies = (rng.random(design.questions) < 0.5) & (design.rows > 1)
+    alone, right, call = (np.where(copies, one[cluster], each).tolist() for one, each in zip(shared, own, strict=True))
+    first = (rng.random(design.questions) < FIRST).tolist()
+    return [
+        ToolQuestion(
+            str(place),
+            f"task {cluster[place] % design.tasks}",
+            str(cluster[place]),
+            float(alone[place]),
+            float(right[place]),
+            TOOLS[0 if first[place] else 1] if call[place] else (),
+        )
+        for place in range(design.questions)
+    ]
+
+
+def estimates(questions: Sequence[ToolQuestion], how: Combine) -> dict[str, Estimated]:
+    """Every number of the section over all, and those by tool."""
+    found = decompose(questions, how)
+    for tools in TOOLS:
+        only = [one if one.tools == tools else replace(one, with_tools=one.alone) for one in questions]
+        of_tools = parts_of(only, how)
+        found |= {f"{part}, {tools[0]}": of_tools[part] for part in BY_TOOL}
+    return found
+
+
+def coverage(model: Model, known: Mapping[str, Truth], design: Design, simulations: int, seed: int) -> dict[str, float]:
+    """How often the interval of each estimate held the truth; an estimate without an interval did not."""
+    rng, held = np.random.default_rng([seed, design.questions, design.rows]), dict.fromkeys(known, 0)
     for _ in range(simulations):
-        alone, right, call = model(rng, questions)
-        rows = [
-            ToolQuestion(
-                str(i), f"task {i % TASKS}", str(i), float(alone[i]), float(right[i]), ("tool",) * int(call[i])
-            )
-            for i in range(questions)
-        ]
-        made = decompose(rows, "mean_of_ratios")
-        for place in range(5):
-            ends = interval_of(made, place)
-            held[place] += ends is not None and ends[0] <= known[place] <= ends[1]
-    return np.where(known == 0, np.nan, held / simulations)
+        for name, one in estimates(drawn(rng, model, design), design.how).items():
+            ends = one.interval
+            held[name] += ends is not None and ends.low - 1e-9 <= known[name].value <= ends.high + 1e-9
+    return {name: count / simulations for name, count in held.items()}
 
 
-def main() -> None:
-    """Print one line a model."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print a Markdown table for each model, then the range over the regular estimates of all."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--simulations", type=int, default=1000)
-    options.add_argument("--questions", type=int, default=400)
+    options.add_argument("--simulations", type=int, default=100)
     options.add_argument("--seed", type=int, default=0)
-    given = options.parse_args()
-    print(f"{'':18}" + "".join(f"{name:>13}" for name in (GAIN, *PARTS)))
-    for name, model in MODELS.items():
-        shares = coverage(model, given.simulations, given.questions, given.seed)
-        print(f"{name:18}" + "".join(f"{'-' if np.isnan(one) else f'{one:.3f}':>13}" for one in shares))
+    given = options.parse_args(arguments)
+    print(f"{given.simulations:,} simulations a design, seed {given.seed}, nominal 95 %; in brackets: not regular")
+    regular, others = [], []
+    for title, model in MODELS.items():
+        known = truths(model)
+        shares = [coverage(model, known, design, given.simulations, given.seed) for design in DESIGNS]
+        print(f"\n## {title}\n\n| estimate | truth | {' | '.join(design.name for design in DESIGNS)} |")
+        print("| :--- |" + " ---: |" * (1 + len(DESIGNS)))
+        for name, truth in known.items():
+            cells = []
+            for design, share in zip(DESIGNS, shares, strict=True):
+                whole = truth.regular(design)
+                (regular if whole else others).append(share[name])
+                cells.append(f"{share[name]:.3f}" if whole else f"({share[name]:.3f})")
+            print(f"| {name.replace('|', '&#124;')} | {truth.value:.4f} | {' | '.join(cells)} |", flush=True)
+    for kind, found in (("regular", regular), ("others", others)):
+        inside = sum(0.93 <= one <= 0.97 for one in found)
+        print(f"\n{kind}: {min(found):.3f} to {max(found):.3f}, {inside} of {len(found)} in 0.93 to 0.97")
 
 
 if __name__ == "__main__":

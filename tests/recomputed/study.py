@@ -1,19 +1,18 @@
-"""The sections of a study once more: shares by weights per question, sets of questions by plain sets."""
+"""The sections of a study once more: the decomposition by events of each question, sets of questions by plain sets."""
 
 import itertools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
 from scipy.stats import norm
 
 from tests.recomputed.rows import measured, result
 from tests.recomputed.runs import Cell, JsonObject, Runs, aligned, by_task, credit, failed, right, unit
+from tests.recomputed.sums import contrast
 from tests.recomputed.traces import calls
 
 HYBRID, ALONE, SPECIALIST = "controller", "mllm", "specialist"
-RESAMPLES = 2000
 WRONG, RIGHT = "wrong alone", "right alone"
 FACTORS = {
     "call gain": (WRONG, True, "right"),
@@ -57,51 +56,22 @@ def asked(runs: Runs) -> list[Asked]:
     return found
 
 
-def drawn(clusters: Sequence[str]) -> np.ndarray:
-    """How often each question counts: once, then in every resample of the clusters, then without each of them."""
-    names = sorted(set(clusters))
-    place = np.array([names.index(one) for one in clusters])
-    times = np.random.default_rng(0).integers(len(names), size=(RESAMPLES, len(names)))
-    counts = np.stack([np.bincount(row, minlength=len(names)) for row in times])
-    left = 1 - np.eye(len(names), dtype=int)
-    return np.concatenate([np.ones((1, len(names)), int), counts, left])[:, place]
+def share(row: JsonObject, questions: Sequence[Asked], above: str, below: str = "", *, macro: bool) -> JsonObject:
+    """The row with a share of questions, or of an event in an event, and its interval; of no event, without a value.
 
-
-class Means:
-    """Weighted means of events, in the questions and in every resample of their clusters."""
-
-    def __init__(self, questions: Sequence[Asked], *, by_task: bool) -> None:
-        self._times = drawn([one.cluster for one in questions])
-        self._tasks = [one.task if by_task else "" for one in questions]
-        self._events = [one.events() for one in questions]
-
-    def of(self, event: str) -> np.ndarray:
-        """The mean, its resamples, then the mean without each cluster."""
-        total, tasks = np.zeros(len(self._times)), np.zeros(len(self._times))
-        values = np.array([events[event] for events in self._events])
-        for task in sorted(set(self._tasks)):
-            here = np.array([one == task for one in self._tasks])
-            n = self._times[:, here].sum(axis=1)
-            total += np.where(n > 0, (self._times[:, here] @ values[here]) / np.maximum(n, 1), 0)
-            tasks += n > 0
-        return np.where(tasks > 0, total / np.maximum(tasks, 1), np.nan)
-
-
-def with_ends(row: JsonObject, numbers: np.ndarray) -> JsonObject:
-    """The row with value and BCa interval."""
-    value, draws, without = numbers[0], numbers[1 : RESAMPLES + 1], numbers[RESAMPLES + 1 :]
-    draws, without = draws[np.isfinite(draws)], without[np.isfinite(without)]
-    far = without.mean() - without if len(without) else without
-    row = {**row, "value": float(value)}
-    if not (far**2).sum() > 0 or not len(draws):
+    A ratio of two means over tasks is one of two sums in which each question weighs 1 / the size of its task.
+    """
+    size = Counter(one.task for one in questions)
+    cells = []
+    for one in questions:
+        told = {**one.events(), "": 1.0}
+        weight = len(questions) / len(size) / size[one.task] if macro and below else 1.0
+        if told[below] > 0:
+            stratum = one.task if macro and not below else ""
+            cells.append(Cell(stratum, one.cluster, told[above] * weight, told[below] * weight))
+    if not cells:
         return row
-    below = np.clip(
-        (draws < value).mean() + (draws == value).mean() / 2, *(1 / (len(draws) + 1) * np.array([1, -1]) + [0, 1])
-    )
-    bias, skew = norm.ppf(below), (far**3).sum() / (6 * (far**2).sum() ** 1.5)
-    ends = [norm.cdf(bias + (bias + z) / (1 - skew * (bias + z))) for z in norm.ppf([0.025, 0.975])]
-    low, high = np.quantile(draws, ends)
-    return {**row, "low": float(low), "high": float(high)}
+    return {**measured(row, ("macro" if macro and not below else "ratio", cells)), "n": len(questions)}
 
 
 def decomposition(runs: Runs) -> Iterator[JsonObject]:
@@ -117,31 +87,41 @@ def decomposition(runs: Runs) -> Iterator[JsonObject]:
         only = [one if one.tools == tools else one._replace(hybrid=one.alone) for one in every]
         for part in ("call gain", "call harm"):
             row = {**of, "n": len(every), "metric": " + ".join(tools), "ids": _behind(only, part)}
-            yield with_ends(result("decomposition", part, "fraction", None, **row), Means(only, by_task=macro).of(part))
+            yield share(result("decomposition", part, "fraction", None, **row), only, part, macro=macro)
     for task in sorted({one.task for one in every}):
         own = [one for one in every if one.task == task]
         yield from _parts({**of, "n": len(own), "group": task}, own, False)
 
 
 def _parts(of: JsonObject, questions: Sequence[Asked], macro: bool) -> Iterator[JsonObject]:
-    means = Means(questions, by_task=macro)
-    yield with_ends(result("decomposition", "gain", "fraction", None, **of), means.of("gain"))
+    strata = [one.task if macro else "" for one in questions]
+    alone = [Cell(stratum, one.cluster, one.alone) for stratum, one in zip(strata, questions, strict=True)]
+    hybrid = [Cell(stratum, one.cluster, one.hybrid) for stratum, one in zip(strata, questions, strict=True)]
+    found = contrast("macro" if macro else "ratio", alone, hybrid)
+    low, high = found["interval"]
+    yield result("decomposition", "gain", "fraction", found["difference"], **of, low=low, high=high)
     seen = set()
     for part, (of_mass, call, became) in FACTORS.items():
         ids = _behind(questions, part)
-        yield with_ends(result("decomposition", part, "fraction", None, **of, ids=ids), means.of(part))
+        yield share(result("decomposition", part, "fraction", None, **of, ids=ids), questions, part, macro=macro)
         word = "call" if call else "no call"
-        mass, acted, changed = means.of(of_mass), means.of(f"{of_mass}, {word}"), means.of(part)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            factors = {
-                f"P({of_mass})": mass,
-                f"P({word} | {of_mass})": acted / mass,
-                f"P({became} with tools | {word}, {of_mass})": changed / acted,
-            }
-        for name, numbers in factors.items():
-            if name not in seen and np.isfinite(numbers[0]):
+        acted = f"{of_mass}, {word}"
+        factors = {
+            f"P({of_mass})": (of_mass, ""),
+            f"P({word} | {of_mass})": (acted, of_mass),
+            f"P({became} with tools | {word}, {of_mass})": (part, acted),
+        }
+        for name, (above, below) in factors.items():
+            row = share(
+                result("decomposition", name, "fraction", None, **of, detail=True),
+                questions,
+                above,
+                below,
+                macro=macro,
+            )
+            if name not in seen and row["value"] is not None:
                 seen.add(name)
-                yield with_ends(result("decomposition", name, "fraction", None, **of, detail=True), numbers)
+                yield row
 
 
 def _behind(questions: Sequence[Asked], part: str) -> list[str]:
@@ -198,13 +178,13 @@ def unchanged(runs: Runs) -> Iterator[JsonObject]:
         note = f"left out: {lost} that one of them failed" if lost and not task else ""
         row = result("unchanged", "answer unchanged", "fraction", None, **of, group=task, ids=same, note=note)
         yield measured(row, ("ratio", cells))
-    kept = [row[0] for row in whole if not failed(row[0])]
-    skip = np.array([bool(made[row["id"]]) and _same(runs, row["id"]) for row in kept])
-    times, spent = drawn([unit(row) for row in kept]), {name: _spent(runs, name) for name in (ALONE, HYBRID)}
-    yield from _saved(of, "calls", np.array([len(made[row["id"]]) for row in kept], float), skip, times)
+    kept = [row[0]["id"] for row in whole if not failed(row[0])]
+    skip = {identity for identity in kept if made[identity] and _same(runs, identity)}
+    spent = {name: _spent(runs, name) for name in (ALONE, HYBRID)}
+    yield from _saved(of, "calls", {identity: float(len(made[identity])) for identity in kept}, skip)
     for name in USAGE:
-        more = [spent[HYBRID][row["id"], name] - spent[ALONE][row["id"], name] for row in kept]
-        yield from _saved(of, name, np.array(more, float), skip, times)
+        more = {identity: spent[HYBRID][identity, name] - spent[ALONE][identity, name] for identity in kept}
+        yield from _saved(of, name, more, skip)
     note = f"USD of {ALONE} and {HYBRID} not recorded for {len(kept)} of {len(kept)} questions"
     yield result("unchanged", "USD saved", "USD", None, **of, n=len(kept), note=note)
     yield result("unchanged", "share of USD", "fraction", None, **of, n=len(kept), note=note)
@@ -223,15 +203,11 @@ def _spent(runs: Runs, solver: str) -> dict[tuple[str, str], float]:
     }
 
 
-def _saved(of: JsonObject, name: str, more: np.ndarray, skip: np.ndarray, times: np.ndarray) -> Iterator[JsonObject]:
-    of = {**of, "n": len(more)}
-    yield result("unchanged", f"{name} saved", name, float(more @ skip), **of)
-    share = result("unchanged", f"share of {name}", "fraction", None, **of)
-    if more.sum() > 0:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            yield with_ends(share, (times @ (more * skip)) / (times @ more))
-    else:
-        yield {**share, "note": f"no {name} more with tools than alone"}
+def _saved(of: JsonObject, name: str, more: Mapping[str, float], skip: set[str]) -> Iterator[JsonObject]:
+    of, total, saved = {**of, "n": len(more)}, sum(more.values()), sum(more[identity] for identity in skip)
+    yield result("unchanged", f"{name} saved", name, saved, **of)
+    share = result("unchanged", f"share of {name}", "fraction", saved / total if total > 0 else None, **of)
+    yield share if total > 0 else {**share, "note": f"no {name} more with tools than alone"}
 
 
 def knowledge(runs: Runs) -> Iterator[JsonObject]:

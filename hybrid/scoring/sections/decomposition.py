@@ -6,19 +6,18 @@ With a and w in 0..1 for how right the MLLM is alone and with tools on a questio
 
     gain = mean(w - a) = call gain + schema gain - call harm - schema harm
 
-exactly, in every resample and for every task: call gain = mean(c max(w - a, 0)), schema gain the same of the questions
-without a call, and the harms with max(a - w, 0). Each is mass x policy x quality: of call gain P(wrong alone),
-P(call | wrong alone) and P(right with tools | call, wrong alone). Ma et al., "What Does Vision Tool-Use Reinforcement
-Learning Really Learn?" (arXiv 2602.01334), section "Explain"; graded answers are ours.
+exactly, over any questions and for every task: call gain = mean(c max(w - a, 0)), schema gain the same of the
+questions without a call, and the harms with max(a - w, 0). Each is mass x policy x quality: of call gain P(wrong
+alone), P(call | wrong alone) and P(right with tools | call, wrong alone). Ma et al., "What Does Vision Tool-Use
+Reinforcement Learning Really Learn?" (arXiv 2602.01334), section "Explain"; graded answers are ours.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
-
-import numpy as np
 
 from hybrid.benchmarks.card import MetricCard
 from hybrid.display.tables import signed
@@ -27,9 +26,8 @@ from hybrid.scoring.findings import Heard, heard
 from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.overlap import PLAIN, Overlap
 from hybrid.scoring.result import FRACTION, Result, Section
-from hybrid.stats.bootstrap import Resampled, Sample, bootstrap, interval_of, mean_of
-from hybrid.stats.linearised import Floats
-from hybrid.types import Combine
+from hybrid.stats import Interval, combine, contrast, interval
+from hybrid.types import Cell, Combine, Metric
 
 NAME: Final = "decomposition"
 GAIN: Final = "gain"
@@ -40,63 +38,24 @@ SIGNS: Final = (1, 1, -1, -1)
 
 @dataclass(frozen=True)
 class Term:
-    """One part of the gain as mass x policy x quality, each a ratio of two columns of `Row`."""
+    """One part of the gain as mass x policy x quality, by the names of these."""
 
     part: str
     mass: str
     policy: str
     quality: str
-    selected: int
-    """The column of the questions that the mass counts."""
-    acted: int
-    """Of those, the questions with (or without) a call."""
-    changed: int
-    """Of those, what changed: the part itself."""
+    right: bool
+    """Whether the part is of the questions that are right alone, or of those that are wrong."""
+    call: bool
+    """Whether it is of the questions with a call, or of those without."""
 
-
-QUESTIONS, DIFFERENCE, WRONG, RIGHT = range(4)
-WRONG_CALL, WRONG_NO_CALL, RIGHT_CALL, RIGHT_NO_CALL = range(4, 8)
-CALL_GAIN, SCHEMA_GAIN, CALL_HARM, SCHEMA_HARM = range(8, 12)
-"""The columns of a question: see `_columns`."""
 
 WRONG_ALONE, RIGHT_ALONE = "P(wrong alone)", "P(right alone)"
 TERMS: Final = (
-    Term(
-        PARTS[0],
-        WRONG_ALONE,
-        "P(call | wrong alone)",
-        "P(right with tools | call, wrong alone)",
-        WRONG,
-        WRONG_CALL,
-        CALL_GAIN,
-    ),
-    Term(
-        PARTS[1],
-        WRONG_ALONE,
-        "P(no call | wrong alone)",
-        "P(right with tools | no call, wrong alone)",
-        WRONG,
-        WRONG_NO_CALL,
-        SCHEMA_GAIN,
-    ),
-    Term(
-        PARTS[2],
-        RIGHT_ALONE,
-        "P(call | right alone)",
-        "P(wrong with tools | call, right alone)",
-        RIGHT,
-        RIGHT_CALL,
-        CALL_HARM,
-    ),
-    Term(
-        PARTS[3],
-        RIGHT_ALONE,
-        "P(no call | right alone)",
-        "P(wrong with tools | no call, right alone)",
-        RIGHT,
-        RIGHT_NO_CALL,
-        SCHEMA_HARM,
-    ),
+    Term(PARTS[0], WRONG_ALONE, "P(call | wrong alone)", "P(right with tools | call, wrong alone)", False, True),
+    Term(PARTS[1], WRONG_ALONE, "P(no call | wrong alone)", "P(right with tools | no call, wrong alone)", False, False),
+    Term(PARTS[2], RIGHT_ALONE, "P(call | right alone)", "P(wrong with tools | call, right alone)", True, True),
+    Term(PARTS[3], RIGHT_ALONE, "P(no call | right alone)", "P(wrong with tools | no call, right alone)", True, False),
 )
 
 
@@ -117,40 +76,91 @@ class ToolQuestion:
         gain, harm = max(self.with_tools - self.alone, 0.0), max(self.alone - self.with_tools, 0.0)
         return (gain, 0.0, harm, 0.0) if self.tools else (0.0, gain, 0.0, harm)
 
+    def selected(self, term: Term) -> float:
+        """How much of it the mass of a term counts."""
+        return self.alone if term.right else 1 - self.alone
 
-def _columns(question: ToolQuestion) -> tuple[float, ...]:
-    wrong, right, call = 1 - question.alone, question.alone, float(bool(question.tools))
-    of_mass = (wrong * call, wrong * (1 - call), right * call, right * (1 - call))
-    return (1.0, question.with_tools - question.alone, wrong, right, *of_mass, *question.parts)
+    def acted(self, term: Term) -> float:
+        """How much of that has a call, or has none, as the term wants."""
+        return self.selected(term) if bool(self.tools) == term.call else 0.0
 
 
-def decompose(questions: Sequence[ToolQuestion], how: Combine) -> Resampled:
-    """Gain, its four parts, then mass, policy and quality of each part: 17 numbers with their resamples.
+@dataclass(frozen=True)
+class Estimated:
+    """A number of the decomposition; None where nothing is in its condition, or where too little tells an interval."""
+
+    value: float | None
+    interval: Interval | None
+
+
+def decompose(questions: Sequence[ToolQuestion], how: Combine) -> dict[str, Estimated]:
+    """The gain, its four parts, then mass, policy and quality of each part, by name.
 
     Under `mean_of_ratios` each is the mean over tasks, and policy and quality are ratios of such means, so that mass x
-    policy x quality is the part. A quality is NaN where nothing is in its condition.
+    policy x quality is the part. The gain has the interval of any difference of two solvers (`hybrid.stats.contrast`),
+    all others, which are shares, that of any share (`interval`).
     """
-    sample = Sample.of(
-        [_columns(one) for one in questions], [one.cluster for one in questions], [one.task for one in questions]
+    every = _ones(questions)
+    alone, with_tools = (
+        _metric(GAIN, questions, values, every, how)
+        for values in ([one.alone for one in questions], [one.with_tools for one in questions])
     )
+    difference = contrast(alone, with_tools)
+    found = {GAIN: Estimated(difference.difference, difference.interval), **parts_of(questions, how)}
+    weights = _weights(questions, how)
+    for place, term in enumerate(TERMS):
+        selected = [one.selected(term) for one in questions]
+        found[term.mass] = _share(term.mass, questions, selected, every, how)
+        selected, acted, changed = (
+            [value * weight for value, weight in zip(values, weights, strict=True)]
+            for values in (
+                selected,
+                [one.acted(term) for one in questions],
+                [one.parts[place] for one in questions],
+            )
+        )
+        found[term.policy] = _share(term.policy, questions, acted, selected, "ratio")
+        found[term.quality] = _share(term.quality, questions, changed, acted, "ratio")
+    return found
 
-    def numbers(sums: Floats) -> Floats:
-        mean = [mean_of(sums, column, QUESTIONS, how) for column in range(sums.shape[-1])]
-        made = [mean[DIFFERENCE], *(mean[term.changed] for term in TERMS)]
-        for term in TERMS:
-            made += [
-                mean[term.selected],
-                _over(mean[term.acted], mean[term.selected]),
-                _over(mean[term.changed], mean[term.acted]),
-            ]
-        return np.stack(made, axis=-1)
 
-    return bootstrap(sample, numbers)
+def parts_of(questions: Sequence[ToolQuestion], how: Combine) -> dict[str, Estimated]:
+    """The four parts alone, each a share of the questions."""
+    return {
+        part: _share(part, questions, [one.parts[place] for one in questions], _ones(questions), how)
+        for place, part in enumerate(PARTS)
+    }
 
 
-def _over(above: Floats, below: Floats) -> Floats:
-    ratio: Floats = np.divide(above, below, out=np.full(np.shape(above), np.nan), where=below > 0)
-    return ratio
+def _ones(questions: Sequence[ToolQuestion]) -> list[float]:
+    return [1.0] * len(questions)
+
+
+def _weights(questions: Sequence[ToolQuestion], how: Combine) -> list[float]:
+    """How much each question weighs in a mean over questions that is to be one over tasks; 1 for tasks alike."""
+    if how == "ratio":
+        return _ones(questions)
+    size = Counter(one.task for one in questions)
+    return [len(questions) / len(size) / size[one.task] for one in questions]
+
+
+def _share(
+    name: str, questions: Sequence[ToolQuestion], above: Sequence[float], below: Sequence[float], how: Combine
+) -> Estimated:
+    metric = _metric(name, questions, above, below, how)
+    return Estimated(metric.value, interval(metric))
+
+
+def _metric(
+    name: str, questions: Sequence[ToolQuestion], above: Sequence[float], below: Sequence[float], how: Combine
+) -> Metric:
+    """The questions with anything below the line; tasks are strata where every task weighs alike."""
+    cells = tuple(
+        Cell(one.task if how == "mean_of_ratios" else "", one.cluster, *values)
+        for one, *values in zip(questions, above, below, strict=True)
+        if values[1] > 0
+    )
+    return Metric(name, combine(cells, how), len(cells), how, cells)
 
 
 def rows(found: Comparison) -> list[Result]:
@@ -195,28 +205,11 @@ def _questions(shared: Overlap, said: Mapping[str, Heard]) -> list[ToolQuestion]
 
 def rows_of(row: Result, questions: Sequence[ToolQuestion], how: Combine) -> Iterator[Result]:
     """The gain, its parts with the questions behind them, and the factors of each part, each in a copy of `row`."""
-    made = decompose(questions, how)
-    names = (GAIN, *PARTS, *(factor for term in TERMS for factor in (term.mass, term.policy, term.quality)))
-    seen = set()
-    for place, name in enumerate(names):
-        value = float(made.values[place])
-        if name in seen or not np.isfinite(value):
-            continue
-        seen.add(name)
-        ends = interval_of(made, place) or (None, None)
-        ids: tuple[str, ...] = ()
-        if name in PARTS:
-            ids = tuple(one.id for one in questions if one.parts[PARTS.index(name)] > 0)
-        yield replace(
-            row,
-            quantity=name,
-            value=value,
-            n=len(questions),
-            low=ends[0],
-            high=ends[1],
-            ids=ids,
-            detail=name not in (GAIN, *PARTS),
-        )
+    for name, made in decompose(questions, how).items():
+        if made.value is not None:
+            ids = _behind(questions, name) if name in PARTS else ()
+            detail = name not in (GAIN, *PARTS)
+            yield _filled(replace(row, quantity=name, n=len(questions), ids=ids, detail=detail), made)
 
 
 def _by_tools(row: Result, questions: Sequence[ToolQuestion], how: Combine) -> Iterator[Result]:
@@ -226,14 +219,20 @@ def _by_tools(row: Result, questions: Sequence[ToolQuestion], how: Combine) -> I
         return
     for tools in called:
         only = [one if one.tools == tools else replace(one, with_tools=one.alone) for one in questions]
-        made = decompose(only, how)
+        made = parts_of(only, how)
         for part in ("call gain", "call harm"):
-            place = 1 + PARTS.index(part)
-            low, high = interval_of(made, place) or (None, None)
-            ids = tuple(one.id for one in only if one.parts[place - 1] > 0)
-            name = " + ".join(tools)
-            value, count = float(made.values[place]), len(questions)
-            yield replace(row, quantity=part, metric=name, value=value, n=count, low=low, high=high, ids=ids)
+            of = replace(row, quantity=part, metric=" + ".join(tools), n=len(questions), ids=_behind(only, part))
+            yield _filled(of, made[part])
+
+
+def _behind(questions: Sequence[ToolQuestion], part: str) -> tuple[str, ...]:
+    place = PARTS.index(part)
+    return tuple(one.id for one in questions if one.parts[place] > 0)
+
+
+def _filled(row: Result, made: Estimated) -> Result:
+    low, high = (made.interval.low, made.interval.high) if made.interval else (None, None)
+    return replace(row, value=made.value, low=low, high=high)
 
 
 def lead(found: Comparison, made: Sequence[Result]) -> str:
@@ -256,7 +255,7 @@ def lead(found: Comparison, made: Sequence[Result]) -> str:
 
 
 COUNTS = "questions that both answered and none failed"
-SOURCE = "Ma et al. 2026, arXiv 2602.01334; intervals BCa over clusters (docs/study.md)"
+SOURCE = "Ma et al. 2026, arXiv 2602.01334; intervals as of other shares and differences (docs/study.md)"
 
 
 def _card(name: str, formula: str, about: str = "", values: str = "0 to 1") -> MetricCard:

@@ -7,7 +7,7 @@ import pytest
 
 from hybrid.errors import DataError
 from hybrid.scoring.recorded_pair import decomposed, read_pair
-from hybrid.scoring.sections.decomposition import decompose
+from hybrid.scoring.sections.decomposition import GAIN, PARTS, decompose
 
 
 def files(folder: Path, without: str, with_tools: str, suffix: str = "csv") -> tuple[Path, Path]:
@@ -29,7 +29,8 @@ def test_csv_with_calls_gives_the_whole_decomposition(tmp_path: Path) -> None:
         ("b", "x", 1, 0, True),
         ("c", "y", 0, 1, False),
     ]
-    assert decompose(pair.questions, "ratio").values[:5] == pytest.approx([1 / 3, 1 / 3, 1 / 3, 1 / 3, 0])
+    found = decompose(pair.questions, "ratio")
+    assert [found[name].value for name in (GAIN, *PARTS)] == pytest.approx([1 / 3, 1 / 3, 1 / 3, 1 / 3, 0])
     assert (pair.has_calls, pair.only_one) == (True, 1)
     assert any("1 questions are in one of the files alone" in line for line in pair.missing)
 

@@ -1,14 +1,17 @@
 """The decomposition of the gain: a worked example, what adds up exactly, and factors that multiply to their part."""
 
 import math
+import random
 from collections.abc import Sequence
+from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.scoring.sections.decomposition import PARTS, SIGNS, TERMS, ToolQuestion, decompose
+from hybrid.scoring.sections.decomposition import GAIN, PARTS, SIGNS, TERMS, ToolQuestion, decompose
+from hybrid.stats import SKEWED_T, wilson
+from hybrid.types import Combine
 
 EXAMPLE = [
     # id, task, alone, with tools, tools: ten questions, as docs/study.md goes through them.
@@ -25,10 +28,15 @@ EXAMPLE = [
 ]
 
 
+def values(questions: Sequence[ToolQuestion], how: Combine) -> dict[str, float]:
+    """The numbers that are defined."""
+    return {name: one.value for name, one in decompose(questions, how).items() if one.value is not None}
+
+
 def test_the_worked_example() -> None:
-    values = decompose(EXAMPLE, "ratio").values
-    assert values[:5] == pytest.approx([0.2, 0.3, 0.1, 0.1, 0.1])
-    factors = np.reshape(values[5:], (4, 3))
+    found = values(EXAMPLE, "ratio")
+    assert [found[name] for name in (GAIN, *PARTS)] == pytest.approx([0.2, 0.3, 0.1, 0.1, 0.1])
+    factors = [[found[name] for name in (term.mass, term.policy, term.quality)] for term in TERMS]
     assert factors[0] == pytest.approx([6 / 10, 4 / 6, 3 / 4])
     assert factors[1] == pytest.approx([6 / 10, 2 / 6, 1 / 2])
     assert factors[2] == pytest.approx([4 / 10, 2 / 4, 1 / 2])
@@ -38,18 +46,33 @@ def test_the_worked_example() -> None:
 def test_a_mean_over_tasks_weighs_each_task_alike() -> None:
     easy = [ToolQuestion(f"e{i}", "easy", f"e{i}", 1, 1, ()) for i in range(9)]
     hard = [ToolQuestion("h", "hard", "h", 0, 1, ("depth",))]
-    assert decompose([*easy, *hard], "ratio").values[:2] == pytest.approx([0.1, 0.1])
-    assert decompose([*easy, *hard], "mean_of_ratios").values[:2] == pytest.approx([0.5, 0.5])
+    for how, gained in (("ratio", 0.1), ("mean_of_ratios", 0.5)):
+        found = values([*easy, *hard], how)
+        assert (found[GAIN], found["call gain"]) == pytest.approx((gained, gained))
 
 
+def test_intervals_are_those_of_a_difference_and_of_shares() -> None:
+    found = decompose(EXAMPLE * 4, "ratio")
+    singly = decompose([replace(one, cluster=str(i)) for i, one in enumerate(EXAMPLE * 4)], "ratio")
+    quality = found["P(right with tools | call, wrong alone)"].interval, wilson(3 * 4, 4 * 4)
+    assert quality[0] is not None
+    assert quality[1] is not None
+    assert singly["P(right with tools | call, wrong alone)"].interval == quality[1]
+    assert singly["call gain"].interval == wilson(12, 40)
+    assert quality[0].low < quality[1].low < quality[1].high < quality[0].high  # four copies are one question
+    assert singly[GAIN].interval is not None
+    assert singly[GAIN].interval.method == SKEWED_T
+
+
+GRADES = st.one_of(st.sampled_from([0.0, 1.0]), st.integers(0, 1000).map(lambda grade: grade / 1000))
 QUESTIONS = st.lists(
     st.builds(
         ToolQuestion,
         id=st.uuids().map(str),
         task=st.sampled_from("xyz"),
         cluster=st.sampled_from("abcdefgh"),
-        alone=st.one_of(st.sampled_from([0.0, 1.0]), st.floats(0, 1)),
-        with_tools=st.one_of(st.sampled_from([0.0, 1.0]), st.floats(0, 1)),
+        alone=GRADES,
+        with_tools=GRADES,
         tools=st.sampled_from([(), ("depth",), ("crop",), ("crop", "depth")]),
     ),
     min_size=1,
@@ -57,24 +80,35 @@ QUESTIONS = st.lists(
 )
 
 
-@given(QUESTIONS, st.sampled_from(["ratio", "mean_of_ratios"]))
-def test_the_parts_add_up_in_the_sample_and_in_every_resample(questions: Sequence[ToolQuestion], how: str) -> None:
-    found = decompose(questions, how)
-    for numbers in (found.values[None], found.draws):
-        total = sum(sign * numbers[:, 1 + place] for place, sign in enumerate(SIGNS))
-        np.testing.assert_allclose(total, numbers[:, 0], rtol=0, atol=1e-12)
+@given(QUESTIONS, st.sampled_from(["ratio", "mean_of_ratios"]), st.integers(0, 2**32 - 1))
+def test_the_parts_add_up_in_the_sample_and_in_every_resample(
+    questions: Sequence[ToolQuestion], how: Combine, seed: int
+) -> None:
+    clusters = sorted({one.cluster for one in questions})
+    drawn = random.Random(seed).choices(clusters, k=len(clusters))
+    resample = [one for cluster in drawn for one in questions if one.cluster == cluster]
+    for own in (questions, resample):
+        found = values(own, how)
+        total = sum(sign * found[part] for part, sign in zip(PARTS, SIGNS, strict=True))
+        assert total == pytest.approx(found[GAIN], abs=1e-12)
 
 
 @given(QUESTIONS, st.sampled_from(["ratio", "mean_of_ratios"]))
-def test_each_part_is_mass_times_policy_times_quality(questions: Sequence[ToolQuestion], how: str) -> None:
-    values = decompose(questions, how).values
-    for place in range(len(TERMS)):
-        mass, policy, quality = values[5 + 3 * place : 8 + 3 * place]
-        part = values[1 + place]
+def test_each_part_is_mass_times_policy_times_quality(questions: Sequence[ToolQuestion], how: Combine) -> None:
+    found = values(questions, how)
+    for term in TERMS:
         # A factor is undefined where nothing is in its condition, and the part is then nothing.
-        product = 0.0 if math.isnan(policy) or math.isnan(quality) else mass * policy * quality
-        assert product == pytest.approx(part, abs=1e-12)
-        assert all(math.isnan(factor) or -1e-12 <= factor <= 1 + 1e-12 for factor in (mass, policy, quality))
+        factors = [found.get(name, 0.0) for name in (term.mass, term.policy, term.quality)]
+        assert math.prod(factors) == pytest.approx(found[term.part], abs=1e-12)
+        assert all(-1e-12 <= factor <= 1 + 1e-12 for factor in factors)
+
+
+@given(QUESTIONS, st.sampled_from(["ratio", "mean_of_ratios"]))
+def test_every_interval_is_around_its_value(questions: Sequence[ToolQuestion], how: Combine) -> None:
+    for name, one in decompose(questions, how).items():
+        if one.value is not None and one.interval is not None:
+            assert (-1 if name == GAIN else 0) <= one.interval.low <= one.value + 1e-12
+            assert one.value - 1e-12 <= one.interval.high <= 1
 
 
 @given(QUESTIONS)
