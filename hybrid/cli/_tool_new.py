@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from hybrid.errors import UsageError
-from hybrid.registry import NO_WORD, folders, is_word
+from hybrid.plugins import folders, is_word, no_word
 
 TEMPLATE = '''"""How light an image is, as a whole or in one half: an example to be changed.
 
@@ -137,7 +137,7 @@ def new(name: str, folder: Path | None) -> int:
       hybrid tools new brightness
     """
     if not is_word(name):
-        raise UsageError(f"{name!r}: {NO_WORD}, and begins with a letter")
+        raise UsageError(f"{name!r}: {no_word('tool')}, and begins with a letter")
     tools_folder = Path(folders("tools")[0])
     tests = tools_folder.parent / "tests" / "tools" if folder is None else folder
     target, test = (folder or tools_folder) / f"{name}.py", tests / f"test_{name}.py"

@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hybrid.benchmarks.card import BenchmarkCard
-from hybrid.config import RunConfig, ServiceOptions
+from hybrid.config import LOCAL, RunConfig, ServiceOptions
 from hybrid.errors import UsageError, did_you_mean, install_extra
-from hybrid.integrations.mcp.foreign import CODE_DIGITS, NOTHING_FOREIGN, ForeignTool, ForeignTools
-from hybrid.registry import load, names, refuse_unknown
+from hybrid.integrations.mcp.foreign import NOTHING_FOREIGN, ForeignTool, ForeignTools
+from hybrid.registry import is_outside, load, names, package_of_solver, place_of, refuse_unknown
+from hybrid.repeats import word_of
 from hybrid.running import permissions
-from hybrid.serving.sources import code_of
+from hybrid.serving.sources import CODE_DIGITS, code_of
 from hybrid.solving.solver import Solver
 from hybrid.tool import Tool
 from hybrid.types import Json
@@ -129,7 +130,7 @@ def _foreign_tools(config: RunConfig) -> ForeignTools:
         if config.mcp_images:
             raise UsageError(f"--mcp-image {next(iter(config.mcp_images))}: there is no --mcp")
         return NOTHING_FOREIGN
-    if config.engine != "local":
+    if config.engine != LOCAL:
         raise UsageError(
             f"--mcp: the tools of other servers are asked from this process, not by --engine {config.engine}"
         )
@@ -176,7 +177,7 @@ def tools_in_use(
         WeightsError: weights that the user gave cannot be used.
     """
     offered = choice.tools_offered if any(solver.offers_tools for solver in solvers.values()) else ()
-    required = {name: solver.required_tools(benchmark, routes) for name, solver in solvers.items()}
+    required = {name: _required(name, solver, benchmark, routes) for name, solver in solvers.items()}
     optional = {*offered} - {*choice.named}
     wanted = (*offered, *sorted(frozenset().union(*required.values())))
     tools, backends, left_out = _import_tools(wanted, optional, service, choice.foreign)
@@ -194,6 +195,18 @@ def tools_in_use(
         choice.foreign,
         left_out,
     )
+
+
+def _required(name: str, solver: Solver, benchmark: str, routes: Collection[str] | None) -> frozenset[str]:
+    """The tools that a solver requires. Raises `UsageError` where one from outside raises."""
+    try:
+        return solver.required_tools(benchmark, routes)
+    except Exception as error:
+        package = package_of_solver(word_of(name))
+        if isinstance(error, UsageError) or not is_outside(package, word_of(name)):
+            raise
+        where = place_of(package, word_of(name))
+        raise UsageError(f"{where}: its required_tools raises {type(error).__name__}: {error}") from error
 
 
 def _import_tools(

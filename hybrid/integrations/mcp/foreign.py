@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 BACKEND = "mcp"
 """The backend of findings of foreign tools."""
-CODE_DIGITS = 12
-"""Digits of the hash of a tool in the manifest."""
 LONGEST_NAME, MOST_DESCRIPTION, MOST_WORDS = 64, 4000, 300
 """Characters of a tool's name, of its description, and of the description of one argument."""
 MOST_SCHEMA, MOST_REFERENCES = 20_000, 16
