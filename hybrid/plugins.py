@@ -95,8 +95,8 @@ TESTS: Final = ("test_", "conftest")
 
 _OWN: dict[str, tuple[str, ...]] = {}
 """By package the folders of the project, from before others were looked in."""
-_NAMED: dict[str, tuple[str, ...]] = {}
-"""The folders that were named, each with the packages whose files it holds."""
+_NAMED: dict[Path, tuple[tuple[str, str], ...]] = {}
+"""The folders that were named, each with the packages and folders of the files that it holds."""
 
 
 @dataclass(frozen=True)
@@ -142,8 +142,7 @@ def looked_in() -> dict[str, tuple[str, ...]]:
 def outside() -> tuple[Path, ...]:
     """The folders that were named and whose files are still looked for."""
     _look_where_the_environment_says()
-    packages = {package for package in _OWN if outside_folders(package)}
-    return tuple(Path(place) for place, held in _NAMED.items() if packages.intersection(held))
+    return tuple(root for root, held in _NAMED.items() if any(place in folders(package) for package, place in held))
 
 
 def look_also_in(places: Sequence[Path], option: str) -> None:
@@ -160,17 +159,18 @@ def look_also_in(places: Sequence[Path], option: str) -> None:
         root = place.expanduser().resolve()
         if not root.is_dir():
             raise UsageError(f"{option} {place}: there is no such folder")
-        held = {kind.package: root / kind.folder for kind in KINDS if _stems([str(root / kind.folder)])}
-        held = held or ({TOOLS: root} if _stems([str(root)]) else {})
+        inside = ((kind.package, str(root / kind.folder)) for kind in KINDS)
+        held = tuple((package, place) for package, place in inside if _stems([place]))
+        held = held or (((TOOLS, str(root)),) if _stems([str(root)]) else ())
         if not held:
             kinds = ", ".join(f"{kind.folder}/" for kind in KINDS)
             raise UsageError(
                 f"{option} {place}: no tool lies there (a file NAME.py that defines TOOL), and no folder of {kinds}"
             )
-        for package, folder in held.items():
-            if str(folder) not in folders(package):
-                look_in(package, (*folders(package), str(folder)))
-        _NAMED[str(root)] = tuple(held)
+        for package, folder in held:
+            if folder not in folders(package):
+                look_in(package, (*folders(package), folder))
+        _NAMED[root] = held
 
 
 def _look_where_the_environment_says() -> None:

@@ -39,6 +39,7 @@ COMMANDS = {
     "tools": "List, describe and run the specialist tools.",
     "benchmarks": "List and describe the benchmarks.",
     "data": "Check a benchmark's data before a run.",
+    "new": "Begin a repository of plug-ins.",
     "completion": "Let a shell complete commands, options and names.",
 }
 COMPLETE = "_HYBRID_COMPLETE"
