@@ -120,6 +120,7 @@ look_also_in([Path(__file__).parent], __file__)
 @click.command("new")
 @click.argument("name")
 @click.option(
+    "--path",
     "--tool-path",
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
@@ -133,7 +134,7 @@ def new(name: str, folder: Path | None) -> int:
 
     \b
     Examples:
-      hybrid tools new brightness --tool-path my_tools
+      hybrid tools new brightness --path my_tools
       hybrid tools new brightness
     """
     if not is_word(name):
@@ -144,7 +145,7 @@ def new(name: str, folder: Path | None) -> int:
     for place in (target, target.with_suffix(""), test, *_ours(tools_folder, name)):
         if place.exists():
             raise UsageError(f"{place} is there already")
-    option = "" if folder is None else f" --tool-path {shlex.quote(str(folder))}"
+    option = "" if folder is None else f" --path {shlex.quote(str(folder))}"
     title = "".join(word.capitalize() for word in name.split("_"))
     target.parent.mkdir(parents=True, exist_ok=True)
     tests.mkdir(parents=True, exist_ok=True)

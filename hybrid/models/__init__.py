@@ -16,8 +16,8 @@ from hybrid.config import ModelSettings
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.models.base import CallKey, ChatModel, ModelOpener, ModelRefused
+from hybrid.models.langchain.opening import open_model as by_langchain
 from hybrid.models.providers import PROVIDERS
-from hybrid.models.providers._langchain import open_model as by_langchain
 from hybrid.models.remembered import remembering
 from hybrid.plugins import left_out
 from hybrid.registry import is_outside, load, names, place_of

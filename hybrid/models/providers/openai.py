@@ -5,7 +5,7 @@ from __future__ import annotations
 from hybrid.config import ModelSettings
 from hybrid.images import ImageStore
 from hybrid.models.base import ChatModel
-from hybrid.models.providers import _langchain
+from hybrid.models.langchain import opening
 
 
 def open_model(name: str, settings: ModelSettings, store: ImageStore) -> ChatModel:
@@ -14,7 +14,7 @@ def open_model(name: str, settings: ModelSettings, store: ImageStore) -> ChatMod
     from hybrid.models.chat_completions.client import ChatCompletionsClient, speaks
 
     if not name.partition(":")[2] or not speaks(settings):
-        return _langchain.open_model(name, settings, store)
+        return opening.open_model(name, settings, store)
     return Caller(ChatCompletionsClient(name, settings, store), settings)
 
 
