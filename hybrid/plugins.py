@@ -28,6 +28,9 @@ from hybrid.errors import UsageError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+PATH_VARIABLE: Final = "HYBRID_TOOL_PATH"
+"""Folders to look in, separated as those of `$PATH` are. Named here, since a shell that completes a name needs no
+options."""
 OURS: Final = "hybrid-perception"
 """The distribution of the project."""
 
@@ -174,10 +177,8 @@ def look_also_in(places: Sequence[Path], option: str) -> None:
 
 
 def _look_where_the_environment_says() -> None:
-    from hybrid.config.plugin_path import PATH
-
-    if told := os.environ.get(PATH.variable):
-        look_also_in([Path(place) for place in told.split(os.pathsep) if place], PATH.variable)
+    if named := os.environ.get(PATH_VARIABLE):
+        look_also_in([Path(place) for place in named.split(os.pathsep) if place], PATH_VARIABLE)
 
 
 def own_names(package: str) -> set[str]:

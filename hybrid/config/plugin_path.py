@@ -8,14 +8,15 @@ from __future__ import annotations
 from typing import Final
 
 from hybrid.config.option import Option
+from hybrid.plugins import PATH_VARIABLE
 
 PATH: Final = Option(
     "--path",
     "Find tools, solvers, benchmarks, models and statistics in DIR too. DIR has folders tools, graphs, baselines, "
     "benchmarks, models, sections or exports, or is a folder of tools. May be given several times, besides the folders "
-    "of $HYBRID_TOOL_PATH; --tool-path is its former name.",
+    f"of ${PATH_VARIABLE}; --tool-path is its former name.",
     "tools",
     metavar="DIR",
-    variable="HYBRID_TOOL_PATH",
+    variable=PATH_VARIABLE,
 )
 FORMER_NAME: Final = "--tool-path"
