@@ -59,7 +59,7 @@ SHARED = frozenset({"hybrid", "config", "display", "log", "tool"})
 """The files of hybrid that lie in no room, options, files of a run, tables and texts for people, the seam of a tool."""
 SURFACES = ("hybrid", "hybrid.__main__")
 """What people start with: `import hybrid` and `python -m hybrid`; they call what does the work."""
-BY_STRING = ("hybrid/registry.py",)
+BY_STRING = ("hybrid/registry.py", "hybrid/plugins.py")
 """Files that import a module by a name that is made at run time."""
 MOST_LINES, MOST_FUNCTION_LINES = 400, 50
 HEAVY = ("torch", "transformers", "langchain", "langgraph", "cv2", "numpy", "pyarrow", "PIL", "pydantic")

@@ -14,7 +14,7 @@ import click
 
 from hybrid.cli._option_types import refuse_empty
 from hybrid.cli._streams import RedactedStream, redact_logs
-from hybrid.display.notes import tell
+from hybrid.display.notes import quietly, tell
 from hybrid.errors import HybridError, did_you_mean
 from hybrid.registry import described_by, load, names
 from hybrid.version import __version__
@@ -40,6 +40,7 @@ COMMANDS = {
     "tools": "List, describe and run the specialist tools.",
     "benchmarks": "List and describe the benchmarks.",
     "data": "Check a benchmark's data before a run.",
+    "new": "Begin a repository of plug-ins.",
     "completion": "Let a shell complete commands, options and names.",
 }
 COMPLETE = "_HYBRID_COMPLETE"
@@ -134,7 +135,8 @@ def main() -> None:
     redact_logs()
     if os.environ.get(COMPLETE):
         # A shell asks what may follow: click answers in bytes, names alone, and ends the program.
-        cli(prog_name="hybrid", complete_var=COMPLETE)
+        with quietly():
+            cli(prog_name="hybrid", complete_var=COMPLETE)
     with _guarded("stdout", needed=True), _guarded("stderr", needed=False), described_by(describer):
         code = _ended()
         if sys.stdout is not None:
@@ -143,7 +145,7 @@ def main() -> None:
 
 
 def describer() -> Describer:
-    """Imports the user's own tools in a process of their own, so that none can hang or end the program."""
+    """Imports what lies outside of the project in a process of its own: none of it can hang or end the program."""
     from hybrid.serving.described import Describer
 
     return Describer()

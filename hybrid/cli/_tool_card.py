@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hybrid.cli import _complete
-from hybrid.cli._tool_path import tool_path_option
+from hybrid.cli._path import path_option
 
 if TYPE_CHECKING:
     from hybrid.tool import BackendCard, Bin, KnownAnswer, Need, Provenance, Tool
@@ -26,7 +26,7 @@ UNKNOWN = "unknown training data and licence; a run with them says so"
 
 @click.command("show")
 @click.argument("name", shell_complete=_complete.tools)
-@tool_path_option
+@path_option
 def show(name: str) -> int:
     """Print the card of a tool: what it says and does not, its arguments and its backends.
 

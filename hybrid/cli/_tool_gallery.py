@@ -17,8 +17,8 @@ import click
 
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import max_seconds_option
+from hybrid.cli._path import path_option
 from hybrid.cli._tool_cache import open_cache
-from hybrid.cli._tool_path import tool_path_option
 from hybrid.config.pairs import pairs
 from hybrid.display.notes import is_quiet
 from hybrid.errors import HybridError, UsageError
@@ -114,7 +114,7 @@ class Studio:
 @click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
 @click.option("--limit", type=click.IntRange(1), default=12, show_default=True, help="At most so many images.")
 @max_seconds_option
-@tool_path_option
+@path_option
 @told_options
 def gallery(
     folder: Path,

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from hybrid.errors import UsageError
-from hybrid.registry import NO_WORD, folders, is_word
+from hybrid.plugins import folders, is_word, no_word
 
 TEMPLATE = '''"""How light an image is, as a whole or in one half: an example to be changed.
 
@@ -120,6 +120,7 @@ look_also_in([Path(__file__).parent], __file__)
 @click.command("new")
 @click.argument("name")
 @click.option(
+    "--path",
     "--tool-path",
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
@@ -133,18 +134,18 @@ def new(name: str, folder: Path | None) -> int:
 
     \b
     Examples:
-      hybrid tools new brightness --tool-path my_tools
+      hybrid tools new brightness --path my_tools
       hybrid tools new brightness
     """
     if not is_word(name):
-        raise UsageError(f"{name!r}: {NO_WORD}, and begins with a letter")
+        raise UsageError(f"{name!r}: {no_word('tool')}, and begins with a letter")
     tools_folder = Path(folders("tools")[0])
     tests = tools_folder.parent / "tests" / "tools" if folder is None else folder
     target, test = (folder or tools_folder) / f"{name}.py", tests / f"test_{name}.py"
     for place in (target, target.with_suffix(""), test, *_ours(tools_folder, name)):
         if place.exists():
             raise UsageError(f"{place} is there already")
-    option = "" if folder is None else f" --tool-path {shlex.quote(str(folder))}"
+    option = "" if folder is None else f" --path {shlex.quote(str(folder))}"
     title = "".join(word.capitalize() for word in name.split("_"))
     target.parent.mkdir(parents=True, exist_ok=True)
     tests.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from hybrid.cli._option_types import Device
-from hybrid.cli._tool_path import tool_path_option
+from hybrid.cli._path import path_option
 from hybrid.config.pairs import pairs
 from hybrid.errors import UsageError, install_extra
 from hybrid.registry import plugin, refuse_unknown
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command("serve")
-@tool_path_option
+@path_option
 @click.option("--tools", "tool_names", help="Tools to serve: A,B.  [default: all]")
 @click.option("--http", is_flag=True, help="Streamable HTTP on 127.0.0.1 instead of stdin and stdout.")
 @click.option("--port", type=click.IntRange(0, 65535), help="With --http; 0 for one that is free.  [default: 0]")

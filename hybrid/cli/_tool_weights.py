@@ -19,8 +19,8 @@ from hybrid.cli import _complete
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import Device
+from hybrid.cli._path import path_option
 from hybrid.cli._tool_args import arguments_of
-from hybrid.cli._tool_path import tool_path_option
 from hybrid.config.pairs import pairs
 from hybrid.display.notes import tell
 from hybrid.errors import UsageError, WeightsError
@@ -49,7 +49,7 @@ class FoundWeights:
 @click.option("--weights", multiple=True, metavar="TOOL=DIR_OR_ID", help="Instead of a tool's default weights.")
 @click.option("--no-fetch", is_flag=True, help="Only look at what is on disk.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Also write tool, id, path and sha256 as JSON.")
-@tool_path_option
+@path_option
 @told_options
 def prepare(tools: tuple[str, ...], weights: tuple[str, ...], *, no_fetch: bool, out: Path | None) -> int:
     """Fetch and hash the learned weights of every TOOL (default: all that have some), for nodes without a network.
@@ -83,13 +83,13 @@ def prepare(tools: tuple[str, ...], weights: tuple[str, ...], *, no_fetch: bool,
 
 def _chosen(wanted: Sequence[str], named: Mapping[str, str]) -> list[Tool]:
     """The tools that are asked for; without any, all whose learned backend loads something of its own."""
-    from hybrid.registry import load, names
+    from hybrid.registry import load, load_each
 
     asked = [load("tools", name) for name in dict.fromkeys((*wanted, *named))]
     for tool in asked:
         if not _loads(tool):
             raise UsageError(f"{tool.card.name} loads no weights of its own")
-    return asked if wanted else [tool for tool in (load("tools", name) for name in names("tools")) if _loads(tool)]
+    return asked if wanted else [tool for _, tool in load_each("tools") if _loads(tool)]
 
 
 def _loads(tool: Tool) -> bool:
@@ -124,7 +124,7 @@ def _prepared(tool: Tool, named: Mapping[str, str], *, download: bool) -> FoundW
 @click.option("--device", type=Device(), default="cpu", show_default=True)
 @click.option("--contract", is_flag=True, help="Ask instead what every tool owes, of this one.")
 @click.option("--args", "args_json", help="With --contract: arguments of a plain call, as JSON.")
-@tool_path_option
+@path_option
 @told_options
 def check(
     name: str,
@@ -149,7 +149,7 @@ def check(
     Examples:
       hybrid tools check depth --weights depth-anything/Depth-Anything-V2-Small-hf
       hybrid tools check similarity --backend classical
-      hybrid tools check my_tool --tool-path my_tools --contract
+      hybrid tools check my_tool --path my_tools --contract
     """
     from hybrid.config import ServiceOptions
     from hybrid.registry import load

@@ -43,7 +43,7 @@ RARE = frozenset(
         "model_arg",
         "weights",
         "tool_output",
-        "tool_path",
+        "path",
         "max_turns",
         "concurrency",
         "form_csv",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hybrid.cli import _complete
+from hybrid.cli._path import path_option
 from hybrid.cli._table_options import tables_option
 from hybrid.display.terminal import TEXT, Shape, folded, pasteable
 
@@ -21,13 +22,14 @@ def command() -> None:
 
 
 @command.command("list")
+@path_option
 @tables_option
 def list_(tables: Shape) -> int:
     """Print every benchmark with its size."""
-    from hybrid.registry import load, names
+    from hybrid.registry import load_each
 
-    for name in names("hybrid.benchmarks"):
-        card: BenchmarkCard = load("hybrid.benchmarks", name).card
+    for name, benchmark in load_each("hybrid.benchmarks"):
+        card: BenchmarkCard = benchmark.card
         line = f"{name:12} {sum(card.tasks.values()):6,} questions, {len(card.tasks):2} tasks  {card.title}"
         click.echo(folded(line, tables, hang=4))
     return 0
@@ -36,6 +38,7 @@ def list_(tables: Shape) -> int:
 @command.command()
 @click.argument("name", shell_complete=_complete.benchmarks)
 @click.option("--all", "every", is_flag=True, help="Settings, metrics, baselines and published numbers too.")
+@path_option
 @tables_option
 def show(name: str, every: bool, tables: Shape) -> int:
     """Print what a benchmark is: source, licence, tools, images and tasks.

@@ -9,6 +9,7 @@ import click
 
 from hybrid.cli import _complete
 from hybrid.cli._logging_options import told_options
+from hybrid.cli._path import path_option
 from hybrid.cli._table_options import tables_option
 from hybrid.display.notes import tell
 from hybrid.display.terminal import TEXT, Shape
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 @click.option("--folds", type=click.IntRange(2), default=5, show_default=True)
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="The trust file, for --trust.")
 @tables_option
+@path_option
 @told_options
 def command(run: Path, folds: int, out: Path, tables: Shape) -> int:
     """Count how often each tool was right, by route and confidence, in a finished RUN.

@@ -12,6 +12,7 @@ from hybrid.cli import _complete
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import BENCHMARK, Listed
+from hybrid.cli._path import path_option
 from hybrid.cli._table_options import (
     abstain_option,
     allow_failed_option,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from hybrid.scoring.paths import CompareArguments
 
 
-@click.command("compare", cls=Grouped, rare=("benchmark", "data", "field", "protocol", "margin"))
+@click.command("compare", cls=Grouped, rare=("path", "benchmark", "data", "field", "protocol", "margin"))
 @click.argument(
     "paths", nargs=-1, shell_complete=_complete.runs, required=True, type=click.Path(path_type=Path, exists=True)
 )
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
 @click.option("--all", is_flag=True, help="Print every table.")
 @tables_option
 @form_options
+@path_option
 @told_options
 def command(paths: tuple[Path, ...], form: str | None, tables: Shape, **options: Unpack[CompareArguments]) -> int:
     """Compare solvers: what tools bring in plain sentences, each solver's value, and accuracy by task.

@@ -14,6 +14,7 @@ import click
 
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import BENCHMARK, Listed
+from hybrid.cli._path import path_option
 
 if TYPE_CHECKING:
     from hybrid.benchmarks.base import Benchmark
@@ -35,6 +36,7 @@ def command() -> None:
     "--task", "tasks", cls=Listed, multiple=True, metavar="A,B", help="Only these tasks.  [default: every task]"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@path_option
 @told_options
 def check(where: str, benchmark: str, split: str | None, tasks: tuple[str, ...], as_json: bool) -> int:
     """Say whether DIR is a complete copy of a benchmark, or what a run would fetch from the hub.

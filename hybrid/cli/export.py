@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from hybrid.cli._logging_options import told_options
+from hybrid.cli._option_types import OneOf
+from hybrid.cli._path import path_option
 from hybrid.display.notes import tell
 from hybrid.errors import UsageError
 from hybrid.registry import load, names
@@ -15,12 +17,15 @@ from hybrid.registry import load, names
 if TYPE_CHECKING:
     from hybrid.exporting.base import Images
 
-FORMATS = names("hybrid.exporting")
+FORMATS = "hybrid.exporting"
+FORMAT = OneOf("format", FORMATS)
 
 
 @click.command("export")
-@click.argument("path", metavar="RUN[/SOLVER]", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option("--to", "form", required=True, type=click.Choice(FORMATS), help="What is written.")
+@click.argument("run", metavar="RUN[/SOLVER]", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option(
+    "--to", "form", required=True, type=FORMAT, metavar=f"[{'|'.join(names(FORMATS))}]", help="What is written."
+)
 @click.option(
     "-o", "--out", required=True, type=click.Path(path_type=Path), help="A file or folder that is not there yet."
 )
@@ -31,8 +36,9 @@ FORMATS = names("hybrid.exporting")
     show_default=True,
     help="Whether pictures go into an inspect log; the other formats hold none.",
 )
+@path_option
 @told_options
-def command(path: Path, form: str, out: Path, images: Images) -> int:
+def command(run: Path, form: str, out: Path, images: Images) -> int:
     """Write a run as other tools read it, and say on stderr what it came to.
 
     No model is called, and the run stays as it is.
@@ -51,11 +57,11 @@ def command(path: Path, form: str, out: Path, images: Images) -> int:
 
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise UsageError(f"-o {out} is there already: name a file or folder that is not")
-    run = ExportedRun.at(path)
-    written = load("hybrid.exporting", form).export(run, out, ExportOptions(images))
+    exported = ExportedRun.at(run)
+    written = load(FORMATS, form).export(exported, out, ExportOptions(images))
     for line in written.notes:
         tell(f"note: {line}")
-    for sentence in run.conclusion:
+    for sentence in exported.conclusion:
         tell(sentence.text)
     for file in written.paths:
         click.echo(file)

@@ -40,6 +40,11 @@ def run_benchmark(benchmark: str | RunConfig, options: Mapping[str, object]) -> 
     Raises:
         UsageError: an option that is not there or does not fit, or a folder that holds another run.
     """
+    with described_by(Describer):
+        return _run_benchmark(benchmark, options)
+
+
+def _run_benchmark(benchmark: str | RunConfig, options: Mapping[str, object]) -> ScoreReport:
     if isinstance(benchmark, RunConfig):
         if options:
             raise UsageError(f"{next(iter(options))}=...: put it into the RunConfig, which is the whole configuration")
@@ -61,7 +66,7 @@ def run_benchmark(benchmark: str | RunConfig, options: Mapping[str, object]) -> 
 def _scored(config: RunConfig, abstain: Abstain | None, *, allow_failed: bool) -> ScoreReport:
     """Ask what is open and score the solvers that were asked; none where the answers are hidden."""
     opener = opener_of(config)
-    with described_by(Describer), Bars() as bars:
+    with Bars() as bars:
         plan = prepare(config)
         wait_for(execute(plan, bars, opener, bars.watch))
     scored: tuple[Scored, ...] = ()

@@ -11,6 +11,7 @@ import click
 from hybrid.cli import _complete
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import Address, Listed
+from hybrid.cli._path import path_option
 from hybrid.cli._table_options import tables_option
 from hybrid.display.terminal import TEXT, Shape
 from hybrid.errors import UsageError
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 @click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Replies in flight.")
 @tables_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@path_option
 @told_options
 def command(
     run: Path,

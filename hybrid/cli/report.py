@@ -12,6 +12,7 @@ from hybrid.cli import _complete
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import BENCHMARK
+from hybrid.cli._path import path_option
 from hybrid.cli._table_options import abstain_option, allow_failed_option, protocol_option
 from hybrid.display.notes import is_quiet, tell
 from hybrid.errors import UsageError
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from hybrid.scoring.paths import CompareArguments
 
 
-@click.command("report", cls=Grouped, rare=("benchmark", "data", "field", "protocol", "margin"))
+@click.command("report", cls=Grouped, rare=("path", "benchmark", "data", "field", "protocol", "margin"))
 @click.argument(
     "paths", nargs=-1, shell_complete=_complete.runs, required=True, type=click.Path(path_type=Path, exists=True)
 )
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     help="Non-inferior is what is behind by less than this, in the unit of the headline metric.  [default: 0.05]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers of the pages as one JSON object.")
+@path_option
 @told_options
 def command(
     paths: tuple[Path, ...],

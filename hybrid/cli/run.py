@@ -14,9 +14,9 @@ from hybrid.cli import _complete
 from hybrid.cli._configured import Configured, options_of, variants_of
 from hybrid.cli._help import GroupedOption
 from hybrid.cli._logging_options import told_options
+from hybrid.cli._path import path_option
 from hybrid.cli._run_options import config_of, run_options
 from hybrid.cli._table_options import abstain_option, allow_failed_option, tables_option
-from hybrid.cli._tool_path import tool_path_option
 from hybrid.display.loading import loading_shown_by
 from hybrid.display.notes import is_quiet, tell
 from hybrid.display.terminal import TEXT, Shape
@@ -45,8 +45,8 @@ OWN_OPTIONS: list[click.Parameter] = [
 ]
 
 
-@click.command("run", cls=Configured, params=[*OWN_OPTIONS, *run_options()], rare=("tool_path",))
-@tool_path_option
+@click.command("run", cls=Configured, params=[*OWN_OPTIONS, *run_options()], rare=("path",))
+@path_option
 @abstain_option
 @allow_failed_option
 @click.option(
@@ -85,7 +85,7 @@ def command(**options: Any) -> int:
       hybrid run blink --data DIR --model openai:gpt-4o --solver caption --setting caption-model=openai:gpt-4.1
       hybrid run hvsbench --data DIR --model openai:gpt-4o --solver mllm --setting context=FILE.jsonl
       hybrid run blink --data DIR --model openai:gpt-4o --solver mllm --max-tokens 1024 --setting reasoning=first
-      hybrid run blink --data DIR --model openai:gpt-4o --tool-path my_tools --tools default,my_tool
+      hybrid run blink --data DIR --model openai:gpt-4o --path my_tools --tools default,my_tool
       hybrid run blink --data DIR --model openai:gpt-4o --mcp "shapes=python shapes_server.py" --dry-run
       hybrid run hvsbench --data DIR --model openai:qwen --base-url URL --engine ray --address 10.0.0.4:6379
       hybrid run blink,hvsbench --model openai:gpt-4o --limit 50

@@ -13,6 +13,7 @@ from hybrid.cli import _complete
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import BENCHMARK
+from hybrid.cli._path import path_option
 from hybrid.cli._table_options import (
     abstain_option,
     allow_failed_option,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 FAILED_SHOWN = 20
 
 
-@click.command("score", cls=Grouped)
+@click.command("score", cls=Grouped, rare=("path",))
 @click.argument(
     "paths", nargs=-1, shell_complete=_complete.runs, required=True, type=click.Path(path_type=Path, exists=True)
 )
@@ -57,6 +58,7 @@ FAILED_SHOWN = 20
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Import the predictions as a run into this folder.")
 @tables_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@path_option
 @told_options
 def command(paths: tuple[Path, ...], as_json: bool, tables: Shape, **options: Unpack[ScoreArguments]) -> int:
     """Score runs, or predictions that somebody else saved. No model is called.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hybrid.cli._path import path_option
 from hybrid.cli._table_options import tables_option
 from hybrid.display.terminal import Shape, folded
 
@@ -24,13 +25,14 @@ def command() -> None:
 
 
 @command.command("list")
+@path_option
 @tables_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def list_(tables: Shape, as_json: bool) -> int:
     """Print every solver: its name, its role in a comparison, whether it needs a model, and what it does."""
-    from hybrid.registry import load_solver, solver_names
+    from hybrid.registry import SOLVERS, load_each
 
-    solvers: dict[str, Solver] = {name: load_solver(name) for name in solver_names()}
+    solvers: dict[str, Solver] = dict(sorted(one for package in SOLVERS for one in load_each(package)))
     facts = [
         {"name": name, "role": solver.role, "needs_model": solver.needs_model, "summary": _summary(name)}
         for name, solver in solvers.items()

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 OWN = frozenset({"benchmark", "config", "solver", "out", "as_json", "verbose", "quiet", "debug", "tool_output", "show"})
 """Options of `hybrid run` that a study decides, or has of its own."""
 DEFAULT_SOLVER = "controller"
-RARE = frozenset(
-    {"setting", "max_tokens", "model_arg", "weights", "tool_path", "max_turns", "concurrency", "device"}
-) | {f"form_{form}" for form in FORMS if form != "json"}
+RARE = frozenset({"setting", "max_tokens", "model_arg", "weights", "path", "max_turns", "concurrency", "device"}) | {
+    f"form_{form}" for form in FORMS if form != "json"
+}
 """Options that only `--help-all` shows, beside those that are rare in `hybrid run`."""
 
 

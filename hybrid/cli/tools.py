@@ -12,13 +12,13 @@ import click
 from hybrid.cli import _complete
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import Device, max_seconds_option
+from hybrid.cli._path import path_option
 from hybrid.cli._table_options import tables_option
 from hybrid.cli._tool_args import arguments_of
 from hybrid.cli._tool_cache import cache, open_cache
 from hybrid.cli._tool_card import show
 from hybrid.cli._tool_gallery import gallery
 from hybrid.cli._tool_new import new
-from hybrid.cli._tool_path import tool_path_option
 from hybrid.cli._tool_serve import serve
 from hybrid.cli._tool_weights import check, check_learned, prepare
 from hybrid.display.notes import tell
@@ -39,7 +39,7 @@ def command() -> None:
 
 
 @command.command("list")
-@tool_path_option
+@path_option
 @tables_option
 @click.option("--all", "every", is_flag=True, help="Whole sentences on what each tool answers.")
 def list_(tables: Shape, every: bool) -> int:
@@ -49,7 +49,7 @@ def list_(tables: Shape, every: bool) -> int:
 
     \b
     Example:
-      hybrid tools list --tool-path my_tools
+      hybrid tools list --path my_tools
     """
     from hybrid.registry import load, names
 
@@ -85,7 +85,7 @@ def list_(tables: Shape, every: bool) -> int:
 @click.option("--no-cache", is_flag=True, help="Neither read a finding kept on disk nor keep one.")
 @click.option("--picture", type=click.Path(path_type=Path), help="Save the tool's picture as PNG.")
 @click.option("--json", "as_json", is_flag=True, help="The finding's data as JSON on stdout.")
-@tool_path_option
+@path_option
 @told_options
 def run_(
     name: str,

@@ -20,8 +20,8 @@ from hybrid.config.identity import concerning, digest, folder_name, identity_of,
 from hybrid.config.keywords import RunKeywords
 from hybrid.config.run_config import DEFAULT_SOLVERS, REPLAY_SOLVERS, RunConfig, own_frame
 from hybrid.config.words import (
+    LOCAL,
     AnswerForm,
-    EngineName,
     Gate,
     ImageForm,
     Missing,
@@ -39,12 +39,12 @@ __all__ = [
     "CPU",
     "DEFAULT_SOLVERS",
     "LOAD_S",
+    "LOCAL",
     "MOST_THREADS",
     "QUEUE_S",
     "REPLAY_SOLVERS",
     "AnswerForm",
     "BackendChoice",
-    "EngineName",
     "Gate",
     "ImageForm",
     "Limits",

@@ -11,6 +11,7 @@ from typing import Final
 
 from hybrid.config import RunConfig
 from hybrid.config.option import Option, leaves
+from hybrid.config.plugin_path import PATH
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ VARIABLES: Final = (
         "The folder of images, findings of tools and generated data; else `hybrid` in `$XDG_CACHE_HOME` or `~/.cache`.",
     ),
     *(_of(leaf.option) for leaf in leaves(RunConfig) if leaf.option.variable),
-    Variable("HYBRID_TOOL_PATH", "Folders of further tools, as `--tool-path` takes them, divided as in `PATH`."),
+    Variable(PATH.variable, f"Folders of plug-ins, as `{PATH.name}` takes them, divided as in `PATH`."),
     Variable(
         "HYBRID_STUDIO_IMAGES",
         "The folder below which the graph in Studio opens pictures by path; else the folder it was started in.",

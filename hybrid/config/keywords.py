@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict
 
-from hybrid.config.words import Backends, EngineName, ImageForm, Parse, Pictures, Show, ToolCalling, ToolOutput
+from hybrid.config.words import Backends, ImageForm, Parse, Pictures, Show, ToolCalling, ToolOutput
 from hybrid.types import Json
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class RunKeywords(TypedDict, total=False):
     max_cost: float | None
     seed: int | None
     concurrency: int | None
-    engine: EngineName | None
+    engine: str | None
     address: str | None
     out: str | Path | None
     no_cache: bool | None
@@ -72,7 +72,7 @@ class RunKeywords(TypedDict, total=False):
     trace: str | None
     trace_text: bool | None
     config: str | Path | None
-    tool_path: str | Path | Sequence[str | Path] | None
+    path: str | Path | Sequence[str | Path] | None
     abstain: Literal["chance", "wrong"] | None
     allow_failed: bool | None
     tables: Literal["wide", "narrow", "auto"] | None

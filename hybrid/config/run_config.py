@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final
 
 from hybrid.config.groups import AUTO, OF_CAPTIONER, Limits, ModelSettings, RunLimits, ServiceOptions
 from hybrid.config.option import AS_IS, FREE, OF_MODEL, OF_SOLVERS, Counts, Option, Renamed
-from hybrid.config.words import AnswerForm, EngineName, Gate, ImageForm, Missing, Parse, Reasoning, Show, ToolOutput
+from hybrid.config.words import LOCAL, AnswerForm, Gate, ImageForm, Missing, Parse, Reasoning, Show, ToolOutput
 from hybrid.errors import UsageError
 from hybrid.types import Json
 
@@ -278,16 +278,16 @@ class RunConfig:
     ] = 64
     """Questions in flight, over all workers of an engine together."""
     engine: Annotated[
-        EngineName,
+        str,
         FREE,
-        Option("--engine", "Who asks: this process, or workers of a Ray cluster (extra `ray`).", "limits"),
-    ] = "local"
+        Option("--engine", "Who asks: this process (local), or a cluster (docs/cluster.md).", "limits", metavar="NAME"),
+    ] = LOCAL
     address: Annotated[
         str | None,
         FREE,
         Option(
             "--address",
-            "Of a Ray cluster, HOST:PORT.  [default: one of this machine, for this command]",
+            "Of a cluster, HOST:PORT.  [default: one of this machine, for this command]",
             "limits",
             metavar="HOST:PORT",
         ),
@@ -375,7 +375,10 @@ class RunConfig:
         traced = self.trace is not None
         untraced = self.trace_text and not traced
         yield untraced, "--trace-text says what a trace tells: give --trace otlp or --trace FILE.jsonl with it"
-        yield traced and self.engine == "ray", "--trace tells of what this process asks: leave --engine ray away"
+        yield (
+            traced and self.engine != LOCAL,
+            f"--trace tells of what this process asks: leave --engine {self.engine} away",
+        )
         answers = self.trace_text and self.tool_output == "oracle"
         yield answers, "--trace-text: what --tool-output oracle tells a model are the answers: leave one away"
         cold = self.model_settings.temperature == 0

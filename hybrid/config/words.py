@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 ToolCalling = Literal["native", "text", "auto"]
 Backends = Literal["auto", "learned", "classical"]
 Pictures = Literal["auto", "png"]
 """How a crop or an overlay is stored: `auto` as JPEG where the image that it was made from is one, else as PNG."""
-EngineName = Literal["local", "ray"]
+LOCAL: Final = "local"
+"""The engine that is the process of the run itself."""
 Parse = Literal["official", "strict"]
 Show = Literal["text", "image", "both"]
 """The parts of a finding that a model is shown."""

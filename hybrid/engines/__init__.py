@@ -1,31 +1,50 @@
-"""`--engine local|ray`: who asks the questions of a run (the seam is `hybrid/running/engine.py`).
+"""`--engine NAME`: who asks the questions of a run (the seam is `hybrid/running/engine.py`).
 
     carry_out(run, progress, tell, opener_of(config))
 
-`local` is the process of the run itself. Everything else is one folder here, imported only when it is named.
+`local` is the process of the run itself. Everything else is offered in the entry-point group `hybrid.engines`, by this
+project and by installed packages: a function from the configuration to an `Opener`, imported only when it is named.
 """
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+from collections.abc import Callable
+from typing import Final
 
-from hybrid.config import RunConfig
-from hybrid.errors import UsageError, install_extra
+from hybrid.config import LOCAL, RunConfig
+from hybrid.errors import UsageError, did_you_mean
+from hybrid.registry import offered_names, plugin
 from hybrid.running.engine import Opener, here
+
+GROUP: Final = "hybrid.engines"
+"""The entry-point group of engines."""
 
 
 def opener_of(config: RunConfig) -> Opener:
     """The function that opens the engine that was named.
 
     Raises:
-        UsageError: an address without an engine that has one, or the package of the engine is not installed.
+        UsageError: there is no such engine, it cannot be imported, or it refuses the configuration: an address that it
+            has no use for, a package that is not installed.
     """
-    if config.engine == "local":
-        if config.address is not None:
-            raise UsageError(f"--address {config.address} says where a Ray cluster is: give --engine ray with it")
+    if config.engine == LOCAL:
+        refuse_address(config)
         return here
-    if find_spec("ray") is None:
-        raise UsageError(f"--engine ray needs the package ray: {install_extra('ray')}")
-    from hybrid.engines.ray.engine import on_ray
+    known = (LOCAL, *offered_names(GROUP))
+    if config.engine not in known:
+        hint = did_you_mean(config.engine, known)
+        raise UsageError(f"--engine {config.engine}: there is no such engine{hint}; there are: {', '.join(known)}")
+    try:
+        engine: Callable[[RunConfig], Opener] = plugin(GROUP, config.engine)
+    except Exception as error:
+        raise UsageError(f"--engine {config.engine}: cannot be imported: {type(error).__name__}: {error}") from error
+    return engine(config)
 
-    return on_ray
+
+def refuse_address(config: RunConfig) -> None:
+    """Raise `UsageError` where an address is given, for an engine that has none."""
+    if config.address is not None:
+        others = " or ".join(f"--engine {name}" for name in offered_names(GROUP))
+        raise UsageError(
+            f"--address {config.address}: the engine {config.engine} has no use for it: give {others or 'none'} with it"
+        )

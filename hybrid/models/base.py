@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from hybrid.config import ModelSettings
 from hybrid.errors import UsageError
+from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, Message
 from hybrid.repeats import number_of
 from hybrid.tool import Tool
@@ -74,6 +76,7 @@ class Listener(Protocol):
         ...
 
 
+@runtime_checkable
 class ChatModel(Protocol):
     """An MLLM behind `--model`. Built without loading or connecting; safe for concurrent calls on one event loop."""
 
@@ -112,6 +115,18 @@ class ChatModel(Protocol):
 
     async def close(self) -> None:
         """Let go of connections and weights. A closed model may not be called again."""
+        ...
+
+
+class ModelOpener(Protocol):
+    """Makes the models of one word before the colon: what a file of `hybrid/models/providers` exports as `MODEL`."""
+
+    def __call__(self, name: str, settings: ModelSettings, store: ImageStore, /) -> ChatModel:
+        """The model of the whole name, as the user typed it, not yet connected or loaded.
+
+        Raises:
+            UsageError: a name or an option that it does not take.
+        """
         ...
 
 

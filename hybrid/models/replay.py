@@ -22,7 +22,7 @@ from hybrid.log.files import read_small
 from hybrid.log.lines import json_lines
 from hybrid.messages import AssistantMessage, Message
 from hybrid.models.base import CallKey, prompt_sha256
-from hybrid.registry import load, names
+from hybrid.registry import load_each
 from hybrid.tool import Tool
 from hybrid.types import Json
 
@@ -66,8 +66,8 @@ Reader = Callable[[Path, bytes], Iterator[Recording]]
 def read_published(path: Path, data: bytes) -> Iterator[Recording]:
     """A file of the outputs that a benchmark published, in the layout of that benchmark; without prompts."""
     del data
-    for name in names("hybrid.benchmarks"):
-        rows: Sequence[PublishedReply] | None = load("hybrid.benchmarks", name).recordings(path)
+    for _, benchmark in load_each("hybrid.benchmarks"):
+        rows: Sequence[PublishedReply] | None = benchmark.recordings(path)
         if rows is not None:
             return (Recording((str(row.id), 0, 0), row.reply, row.where) for row in rows)
     raise DataError(f"{path}: not the saved outputs of a benchmark, in the layout that it published")

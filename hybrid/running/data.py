@@ -15,7 +15,7 @@ from hybrid.images import ImageStore, home
 from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import difference
 from hybrid.log.questions import AnyQuestion, Questions, QuestionSpool
-from hybrid.registry import load, names
+from hybrid.registry import load_each
 from hybrid.running.hub import fetch, is_hub
 from hybrid.serving.sources import ours
 from hybrid.types import Json, Question
@@ -140,8 +140,8 @@ def _rather(benchmark: Benchmark, source: Source) -> str:
     for place in (*inside, *around):
         if _holds(benchmark, replace(source, folder=place)):
             return f"they are in {place}: say --data {place}"
-    for name in names("hybrid.benchmarks"):
-        other: Benchmark = load("hybrid.benchmarks", name)
+    other: Benchmark
+    for name, other in load_each("hybrid.benchmarks"):
         card = other.card
         looked_in = replace(source, split=card.splits[0], tasks=(), settings=card.chosen({}))
         # A benchmark that looks below is asked only where there is something to see: a home folder may be given.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hybrid.benchmarks.base import Benchmark
-from hybrid.config import DEFAULT_SOLVERS, REPLAY_SOLVERS, RunConfig, folder_name
+from hybrid.config import DEFAULT_SOLVERS, LOCAL, REPLAY_SOLVERS, RunConfig, folder_name
 from hybrid.errors import UsageError, install_extra
 from hybrid.images import ImageStore, home
 from hybrid.log.folder import RunFolder
@@ -158,7 +158,7 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
 
 def _check_options(config: RunConfig) -> None:
     """Raise `UsageError` for an engine that cannot ask the model, or a trace that cannot be made."""
-    if config.client is not None and config.engine != "local":
+    if config.client is not None and config.engine != LOCAL:
         raise UsageError(f"model={config.model}: an object is asked in this process, not by --engine {config.engine}")
     if config.tracing is None:
         return
@@ -231,7 +231,7 @@ def _models(
 
 def _check_device(config: RunConfig, missing: list[str] | None) -> None:
     """Raise `UsageError`, or list it in `missing`, for a device that is not here. A cluster has those of its nodes."""
-    if config.engine == "local":
+    if config.engine == LOCAL:
         with _listed_in(missing):
             refuse_absent(config.service.device)
 

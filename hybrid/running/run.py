@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 
+from hybrid.config import LOCAL
 from hybrid.errors import HybridError, Outage, ServerDown, UsageError, WeightsError
 from hybrid.log.attempts import Recorder, Unfinished
 from hybrid.log.files import writing
@@ -164,7 +165,7 @@ async def _ask_all(
     run: ResolvedRun, state: RunState, replies: RunReplies, watched: _Watched, tell: Tell, opener: Opener
 ) -> RunEnd:
     stopped: HybridError | None = None
-    if run.config.engine == "local":
+    if run.config.engine == LOCAL:
         for name, solver in run.solvers.items():
             if run.questions.without(state.solvers[name].finished):
                 solver.warm()

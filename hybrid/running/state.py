@@ -25,11 +25,14 @@ from hybrid.log.files import writing
 from hybrid.log.folder import QUESTIONS, RunFolder, attempts_of
 from hybrid.log.lines import Extent, Measure
 from hybrid.log.manifest import MANIFEST, difference
+from hybrid.registry import package_of_solver
+from hybrid.repeats import word_of
 from hybrid.running.data import TAKEN, taken_by
 from hybrid.running.engine import Tell
 from hybrid.running.invocation import invocation
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun, read_data
+from hybrid.serving.sources import code_outside
 from hybrid.solving.captions import captions_fact
 from hybrid.solving.solver import Solver
 from hybrid.texts import text_hash
@@ -270,6 +273,10 @@ def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
     """A solver's entry in the manifest: its texts, the tools that it may call, and how it shows a model images."""
     tools = run.tools.metadata(name)
     facts: dict[str, Json] = {"texts": text_hash(solver.texts), "tools": tools}
+    word = word_of(name)
+    if (code := code_outside(package_of_solver(word), word)) is not None:
+        # The role too: the solver need not be there when the run is compared.
+        facts |= {"code": code, "role": solver.role}
     if solver.needs_model:
         facts["image_labels"] = run.config.image_labels or solver.names_images
     if run.shows_captions(solver) and run.captioner is not None:

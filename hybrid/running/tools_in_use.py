@@ -17,12 +17,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hybrid.benchmarks.card import BenchmarkCard
-from hybrid.config import RunConfig, ServiceOptions
+from hybrid.config import LOCAL, RunConfig, ServiceOptions
 from hybrid.errors import UsageError, did_you_mean, install_extra
-from hybrid.registry import load, names, plugin, refuse_unknown
+from hybrid.registry import is_outside, load, names, package_of_solver, place_of, plugin, refuse_unknown
+from hybrid.repeats import word_of
 from hybrid.running import permissions
 from hybrid.serving.foreign import GROUP, ForeignTool, ForeignTools
-from hybrid.serving.sources import code_of
+from hybrid.serving.sources import CODE_DIGITS, code_of
 from hybrid.solving.solver import Solver
 from hybrid.tool import Tool
 from hybrid.types import Json
@@ -34,8 +35,6 @@ NO_TOOL = "none"
 """The value of `--tools` that offers no tool."""
 BENCHMARK_TOOLS = "default"
 """Stands for the benchmark's own tools in a list of tools."""
-CODE_DIGITS = 12
-"""Digits of the hash of a tool in the manifest."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +130,7 @@ def _foreign_tools(config: RunConfig) -> ForeignTools:
         if config.mcp_images:
             raise UsageError(f"--mcp-image {next(iter(config.mcp_images))}: there is no --mcp")
         return ForeignTools()
-    if config.engine != "local":
+    if config.engine != LOCAL:
         raise UsageError(
             f"--mcp: the tools of other servers are asked from this process, not by --engine {config.engine}"
         )
@@ -176,7 +175,7 @@ def tools_in_use(
         WeightsError: weights that the user gave cannot be used.
     """
     offered = choice.tools_offered if any(solver.offers_tools for solver in solvers.values()) else ()
-    required = {name: solver.required_tools(benchmark, routes) for name, solver in solvers.items()}
+    required = {name: _required(name, solver, benchmark, routes) for name, solver in solvers.items()}
     optional = {*offered} - {*choice.named}
     wanted = (*offered, *sorted(frozenset().union(*required.values())))
     tools, backends, left_out = _import_tools(wanted, optional, service, choice.foreign)
@@ -194,6 +193,18 @@ def tools_in_use(
         choice.foreign,
         left_out,
     )
+
+
+def _required(name: str, solver: Solver, benchmark: str, routes: Collection[str] | None) -> frozenset[str]:
+    """The tools that a solver requires. Raises `UsageError` where one from outside raises."""
+    try:
+        return solver.required_tools(benchmark, routes)
+    except Exception as error:
+        package = package_of_solver(word_of(name))
+        if isinstance(error, UsageError) or not is_outside(package, word_of(name)):
+            raise
+        where = place_of(package, word_of(name))
+        raise UsageError(f"{where}: its required_tools raises {type(error).__name__}: {error}") from error
 
 
 def _import_tools(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast, get_args
 
 from hybrid.registry import load_solver, solver_names
 from hybrid.repeats import number_of, word_of
@@ -40,7 +41,12 @@ def repetition(scored: Scored) -> int:
 def role(scored: Scored) -> Role:
     """The role of a solver in a comparison; answers that other programs recorded count as an MLLM alone."""
     name = word(scored)
-    if is_imported(scored) or name not in solver_names():
+    if is_imported(scored):
+        return "mllm"
+    recorded = None if scored.folder is None else scored.folder.manifest["solvers"].get(scored.recorded, {}).get("role")
+    if recorded in get_args(Role):
+        return cast(Role, recorded)
+    if name not in solver_names():
         return "mllm"
     found: Role = load_solver(name).role
     return found

@@ -42,7 +42,7 @@ from hybrid.scoring.published_tables import published_below
 from hybrid.scoring.rendering import Block, as_csv, pieces, sides, tables_of
 from hybrid.scoring.result import Result, SectionResult
 from hybrid.scoring.score import Scored, with_judged
-from hybrid.scoring.sections import computed, results, sections
+from hybrid.scoring.sections import codes_of, computed, results, sections
 from hybrid.stats import interval
 from hybrid.types import Json
 
@@ -285,7 +285,7 @@ class ComparisonReport(Report):
         """Solvers as `hybrid score --json` prints them, and every row of the result table.
 
         `conclusion` has the sentences of the whole, `conclusions` what each section concludes, `faults` the sections
-        that could not be made, and why.
+        that could not be made, and why, `plugins` the hash of the code of those from outside.
         """
         faults: dict[str, Json] = {made.name: made.fault for made in self.sections if made.fault is not None}
         return {
@@ -294,6 +294,7 @@ class ComparisonReport(Report):
             "conclusion": [asdict(sentence) for sentence in self.conclusion],
             "conclusions": {made.name: made.lead for made in self.sections if made.lead},
             **({"faults": faults} if faults else {}),
+            **({"plugins": plugins} if (plugins := codes_of(self.sections)) else {}),
         }
 
     def rows(self) -> list[dict[str, Json]]:

@@ -1,11 +1,13 @@
-"""Tools whose code this process does not import: a worker process imports and describes them.
+"""What lies outside of the project, imported in a worker process first; tools in no other, which describes them.
 
     with described_by(Describer):                  # hybrid.registry
         load("tools", "redness")                   # from a folder of the user: a `Tool` with `code`
+        load("baselines", "always_a")              # imported here, after its import there has ended well
 
-The tools of the tree are trusted; an import of any other that hangs, crashes or ends its process costs that tool. What
-crosses is the card and the schema of the arguments. The functions of such a tool are where its code is: its worker
-checks the arguments of a call and finds out what the tool needs.
+The files of the project are trusted; an import of any other that hangs, crashes or ends its process costs that thing
+alone. Of a tool the card and the schema of the arguments cross. Its functions are where its code is: its worker checks
+the arguments of a call and finds out what the tool needs. Solvers, benchmarks, models, statistics and formats work in
+this process, so that the trial shows only that they can be imported and are what they must be.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from hybrid.tool.args import args_of_schema
 
 
 class Describer:
-    """Describes tools by name, each once; its worker process starts with the first and is there until `close`."""
+    """Imports things by name, each once; its worker process starts with the first and is there until `close`."""
 
     def __init__(self, options: ServiceOptions | None = None) -> None:
         self._worker = WorkerExecutor(FindingCache(None, ImageStore(home() / "images")), options or ServiceOptions())
@@ -36,25 +38,32 @@ class Describer:
         self._thread = threading.Thread(target=self._loop.run_forever, name="describe", daemon=True)
         self._thread.start()
         self._lock = threading.Lock()
-        self._tools: dict[str, Tool | UsageError] = {}
+        self._known: dict[tuple[str, str], Tool | UsageError | None] = {}
 
-    def __call__(self, name: str) -> Tool:
-        """The tool, with its `code`. Raises `UsageError`, the same each time, where it cannot be imported."""
+    def __call__(self, package: str, name: str) -> Tool | None:
+        """The tool, with its `code`; None for another thing.
+
+        Raises:
+            UsageError: it cannot be imported, or is not what it must be; the same each time.
+        """
         with self._lock:
-            if name not in self._tools:
-                self._tools[name] = self._ask(name)
-        tool = self._tools[name]
-        if isinstance(tool, UsageError):
-            raise tool
-        return tool
+            if (package, name) not in self._known:
+                self._known[package, name] = self._ask(package, name)
+        thing = self._known[package, name]
+        if isinstance(thing, UsageError):
+            raise thing
+        return thing
 
-    def _ask(self, name: str) -> Tool | UsageError:
+    def _ask(self, package: str, name: str) -> Tool | UsageError | None:
         try:
-            return tool_of(asyncio.run_coroutine_threadsafe(self._worker.describe(name), self._loop).result())
+            said = asyncio.run_coroutine_threadsafe(self._worker.describe(package, name), self._loop).result()
+            return tool_of(said) if isinstance(said, ToolDescription) else None
         except UsageError as error:
             return error
         except ToolError as error:
-            return UsageError(f"{place_of(name)}: cannot be imported: {str(error).removeprefix(name).lstrip()}")
+            return UsageError(
+                f"{place_of(package, name)}: cannot be imported: {str(error).removeprefix(name).lstrip()}"
+            )
 
     def close(self) -> None:
         """End the worker process."""

@@ -28,8 +28,8 @@ class Setup:
 
     modules: tuple[str, ...]
     """`sys.path`."""
-    tools: tuple[str, ...]
-    """The folders of the package `tools`."""
+    folders: Mapping[str, tuple[str, ...]]
+    """By package the folders of its files, where some lie outside of the project."""
     images: Path
     findings: Path | None
     options: ServiceOptions
@@ -79,10 +79,13 @@ class NeedRequest:
 
 @dataclass(frozen=True, slots=True)
 class DescribeRequest:
-    """Import a tool and describe it."""
+    """Import a tool and describe it, or import another thing that lies outside of the project."""
 
     number: int
     tool: str
+    """The name of the thing."""
+    package: str = "tools"
+    """Where it lies."""
     kind: Literal["describe"] = "describe"
 
 
@@ -161,6 +164,15 @@ class ToolDescription:
 
 
 @dataclass(frozen=True, slots=True)
+class ImportResponse:
+    """A thing that is no tool was imported, and is what it must be."""
+
+    number: int
+    notices: tuple[str, ...] = ()
+    kind: Literal["imported"] = "imported"
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """The error that ends a request: its class in `hybrid.errors`, empty for a defect of our own."""
 
@@ -214,7 +226,7 @@ class JobEnd:
 
 
 Request: TypeAlias = ToolRequest | LoadRequest | NeedRequest | DescribeRequest
-Response: TypeAlias = ToolResponse | LoadResponse | NeedResponse | ToolDescription
+Response: TypeAlias = ToolResponse | LoadResponse | NeedResponse | ToolDescription | ImportResponse
 ToWorker: TypeAlias = Setup | Request
 FromWorker: TypeAlias = WorkerReady | Heartbeat | JobStart | JobEnd | Response | Failure
 Message: TypeAlias = ToWorker | FromWorker

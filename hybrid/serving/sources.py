@@ -21,7 +21,8 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from hybrid.registry import folders, load, module_of, package_of
+from hybrid.plugins import BY_PACKAGE, KINDS, outside_folders
+from hybrid.registry import folders, is_outside, load, module_of, package_of
 from hybrid.tool import Need, Tool
 from hybrid.types import Json
 
@@ -29,6 +30,8 @@ PACKAGES = ("hybrid", "tools")
 """Whose modules count, with those of an installed package that offers the tool. Those of other distributions stand in
 the manifest with their versions."""
 
+CODE_DIGITS = 12
+"""Of a hash in a manifest."""
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(?P<base>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n]*)"
     r"|import[ \t]+(?P<plain>[^\n]*))",
@@ -110,7 +113,8 @@ class Sources:
         """The file of a module of the packages. Where a package has several folders the first that has it counts."""
         if module in self._files:
             return self._files[module]
-        package, *inner = module.split(".")
+        package = next((name for name in self._folders if f"{module}.".startswith(f"{name}.")), "")
+        inner = module.removeprefix(package).split(".")[1:]
         for folder in self._folders.get(package, ()):
             place = folder.joinpath(*inner)
             if "__init__.py" in self._names(place):
@@ -142,6 +146,22 @@ def _read_module(module: str, path: Path) -> tuple[str, frozenset[str]]:
     return hashlib.sha256(content).hexdigest(), names
 
 
+def code_outside(package: str, name: str) -> str | None:
+    """The hash of what lies outside of the project of a thing: its module and all that this imports from there.
+
+    12 hex digits of sha256, as a manifest has them; None for a file of the project, which its version stands for. The
+    thing has been loaded in this process.
+    """
+    if package not in BY_PACKAGE or not is_outside(package, name):
+        return None
+    module = module_of(package, name)
+    places = {**{kind.package: outside_folders(kind.package) for kind in KINDS}, **package_of(package, name)}
+    file = getattr(sys.modules.get(module), "__file__", None)
+    files = {} if file is None or module.partition(".")[0] in places else {module: Path(file)}
+    roots = {name: [Path(place) for place in found] for name, found in places.items()}
+    return Sources(roots, files).sha256([module])[:CODE_DIGITS]
+
+
 @lru_cache(maxsize=256)
 def code_of(tool: Tool) -> str:
     """Hex sha256 of all that is ours and decides what a tool finds. Raises `UsageError` for a need that is no tool."""
@@ -150,7 +170,7 @@ def code_of(tool: Tool) -> str:
     modules = _modules(tool)
     others = sorted({need.tool for need in _needs(tool)} - {tool.card.name})
     needed = {name: code_of(load("tools", name)) for name in others}
-    offered = package_of(tool.card.name)
+    offered = package_of("tools", tool.card.name)
     others_files = tuple((name, path) for name in modules if (path := _other_file(name, tuple(offered))) is not None)
     sources = _installed(folders("tools"), tuple(offered.items()), others_files)
     facts: list[Json] = [_card(tool), tool.args.model_json_schema(), sources.sha256(modules), needed]

@@ -29,13 +29,14 @@ from typing import cast
 from hybrid.config import ServiceOptions
 from hybrid.display.loading import loads
 from hybrid.errors import HybridError, Outage, ToolError
-from hybrid.registry import folders
+from hybrid.plugins import looked_in
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.executor import RemoteExecutor, error_of
 from hybrid.serving.jobs import Job, PendingRequest, Worker, WorkerEnd, judge
 from hybrid.serving.protocol import (
     DescribeRequest,
     Failure,
+    ImportResponse,
     JobEnd,
     JobStart,
     LoadResponse,
@@ -91,8 +92,8 @@ class WorkerExecutor(RemoteExecutor):
             raise Outage("the tool service is closed")
         return await self._in_loop().ask(request, watch)
 
-    async def describe(self, name: str) -> ToolDescription:
-        """Import a tool in the worker process, and there alone.
+    async def describe(self, package: str, name: str) -> ToolDescription | ImportResponse:
+        """Import a tool, or another thing from outside, in the worker process, and there alone.
 
         Raises:
             ToolError: its import hangs, or ends its process.
@@ -101,7 +102,7 @@ class WorkerExecutor(RemoteExecutor):
         """
         watch = Stopwatch(time.monotonic)
         watch.waiting = 1
-        return cast(ToolDescription, await self.ask(DescribeRequest(0, name), watch))
+        return cast(ToolDescription | ImportResponse, await self.ask(DescribeRequest(0, name, package), watch))
 
     def warm(self) -> None:
         """Start the worker of this event loop soon, unless that was done: it takes longer than many a model call."""
@@ -215,7 +216,7 @@ class _Supervisor:
     def _start(self) -> None:
         cache = self._executor.cache
         findings = None if cache.folder is None else cache.folder.absolute()
-        setup = Setup(tuple(sys.path), folders("tools"), cache.store.root.absolute(), findings, self._options)
+        setup = Setup(tuple(sys.path), looked_in(), cache.store.root.absolute(), findings, self._options)
         try:
             process = WorkerProcess(setup, self._hear, lambda how: self._lose(WorkerEnd(how)))
         except OSError as error:
@@ -263,7 +264,7 @@ class _Supervisor:
             case WorkerReady():
                 worker.up, self._starts = True, 0
                 self._go_on()
-            case Failure() | ToolResponse() | LoadResponse() | NeedResponse() | ToolDescription():
+            case Failure() | ToolResponse() | LoadResponse() | NeedResponse() | ToolDescription() | ImportResponse():
                 for line in message.notices:
                     self._executor.notice(line)
                 if (one := self._pending.get(message.number)) is not None:

@@ -22,10 +22,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
+from hybrid.plugins import TOOLS
 from hybrid.registry import load, look_in
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.channel import ThreadChannel
@@ -35,6 +36,7 @@ from hybrid.serving.pipeline import IMPORT, Pipeline
 from hybrid.serving.protocol import (
     DescribeRequest,
     Heartbeat,
+    ImportResponse,
     JobEnd,
     JobStart,
     LoadRequest,
@@ -70,7 +72,8 @@ def main() -> None:
     if not isinstance(setup, Setup):
         raise SystemExit("the first message is no setup")
     sys.path[:] = setup.modules
-    look_in("tools", setup.tools)
+    for package, folders in setup.folders.items():
+        look_in(package, folders)
     _load_libraries()
     asyncio.run(_serve(sock, channel, setup))
 
@@ -200,8 +203,10 @@ class Desk:
 
     def _described(self, request: DescribeRequest) -> Response:
         with self._imports(request):
-            tool: Tool = load("tools", request.tool)
-            return description_of(request.number, tool, code_of(tool))
+            thing: Any = load(request.package, request.tool)
+            if request.package != TOOLS:
+                return ImportResponse(request.number)
+            return description_of(request.number, thing, code_of(thing))
 
     @contextmanager
     def _imports(self, request: Request) -> Iterator[None]:

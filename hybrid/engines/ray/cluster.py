@@ -23,9 +23,10 @@ from pathlib import Path
 import ray
 
 from hybrid.config import MOST_THREADS
+from hybrid.config.plugin_path import PATH
 from hybrid.errors import ServerDown, UsageError
 from hybrid.models.providers import IN_PROCESS, PROVIDERS
-from hybrid.registry import folders, look_also_in, outside
+from hybrid.plugins import KINDS, folders, look_also_in, outside_folders
 
 ROOMS = ("hybrid", "tools", "graphs", "baselines")
 LEAST_IN_FLIGHT = 16
@@ -93,32 +94,35 @@ def environment_of(model: str | None) -> dict[str, str]:
 
 def code() -> str:
     """Hex sha256 over the program's files as they lie on this machine, whatever folder they lie in."""
-    return _code(tuple((room, folders(room)) for room in ROOMS), outside())
+    beside = tuple((kind.package, outside_folders(kind.package)) for kind in KINDS)
+    foreign = {place for _, places in beside for place in places}
+    rooms = tuple((room, tuple(place for place in folders(room) if place not in foreign)) for room in ROOMS)
+    return _code((*rooms, *beside), frozenset(foreign))
 
 
 @cache
-def _code(rooms: tuple[tuple[str, tuple[str, ...]], ...], beside: tuple[Path, ...]) -> str:
+def _code(rooms: tuple[tuple[str, tuple[str, ...]], ...], beside: frozenset[str]) -> str:
     total = hashlib.sha256()
     for room, places in rooms:
         for folder in map(Path, places):
-            # What lies around tools of somebody's own may be anything.
-            inside = (*folder.glob("*.py"), *folder.glob("*/*.py")) if folder in beside else folder.rglob("*.py")
-            for path in sorted(inside):
+            # What lies around things of somebody's own may be anything.
+            forms = ("*.py", "*/*.py") if str(folder) in beside else ("**/*.py",)
+            for path in sorted(path for form in forms for path in folder.glob(form)):
                 content = hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()
                 total.update(f"{room}/{path.relative_to(folder).as_posix()} {content}\n".encode())
     return total.hexdigest()
 
 
-def other_program(expected: str, node: str, tools: Sequence[Path] = ()) -> str | None:
+def other_program(expected: str, node: str, named: Sequence[Path] = ()) -> str | None:
     """Why an actor must not be asked: another program would give other answers under the same name.
 
     Args:
         expected: the `code` of the run's own process.
         node: where the actor is.
-        tools: folders of tools outside of the project, which it looks in from now on.
+        named: folders with things outside of the project, which it looks in from now on.
     """
     try:
-        look_also_in(tools, "--tool-path")
+        look_also_in(named, PATH.name)
     except UsageError as error:
         return f"node {node}: {error}"
     if code() == expected:

@@ -32,8 +32,8 @@ class Place:
     """The hash of the program's files (`cluster.code`)."""
     folder: Path
     """Relative names of recordings and weights count from here, where a node has such a folder."""
-    tools: tuple[Path, ...] = ()
-    """Folders of tools outside of the project."""
+    named: tuple[Path, ...] = ()
+    """Folders with things outside of the project."""
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ class ToolActor:
         # Findings are kept where they are asked for.
         self._executor = WorkerExecutor(FindingCache(None, self._store), options)
         self._watches: dict[str, Stopwatch] = {}
-        self._refusal = other_program(setup.place.code, here(), setup.place.tools) or other_tools(setup, here())
+        self._refusal = other_program(setup.place.code, here(), setup.place.named) or other_tools(setup, here())
 
     async def ready(self) -> Ready:
         """Whether it can be asked, or why it must not be."""

@@ -74,7 +74,7 @@ class Worker:
         """Open the model, with these variables of the run's environment; or say why it must not be asked."""
         os.environ.update(environment)
         move_to(self._setup.place.folder)
-        refusal = other_program(self._setup.place.code, here(), self._setup.place.tools)
+        refusal = other_program(self._setup.place.code, here(), self._setup.place.named)
         if refusal is None:
             try:
                 self._open()

@@ -6,13 +6,15 @@ for made in results(compare(solvers)):
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from weakref import WeakKeyDictionary
 
 from hybrid.errors import HybridError
-from hybrid.registry import load, names
+from hybrid.registry import is_outside, load_each
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.result import Section, SectionResult
+from hybrid.serving.sources import code_outside
+from hybrid.types import Json
 
 _COMPUTED: WeakKeyDictionary[Comparison, dict[str, SectionResult]] = WeakKeyDictionary()
 
@@ -23,8 +25,12 @@ def computed(comparison: Comparison) -> dict[str, SectionResult]:
 
 
 def sections() -> tuple[Section, ...]:
-    """Every section, in the order in which they are read. Raises `UsageError` for a file that is none."""
-    known: list[Section] = [load(__name__, name) for name in names(__name__)]
+    """Every section, in the order in which they are read; what is wrong from outside is left out.
+
+    Raises:
+        UsageError: a file of the project is none.
+    """
+    known: list[Section] = [section for _, section in load_each(__name__)]
     return tuple(sorted(known, key=lambda section: (section.order, section.name)))
 
 
@@ -36,6 +42,12 @@ def results(comparison: Comparison, only: Collection[str] | None = None) -> tupl
     asked = [section for section in sections() if only is None or section.name in only]
     made = [_made(section, comparison) for section in asked]
     return tuple(one for one in made if one.rows or one.fault)
+
+
+def codes_of(made: Iterable[SectionResult]) -> dict[str, Json]:
+    """The hash of the code of those sections that lie outside of the project, as a manifest names such things."""
+    codes = {f"sections/{one.name}": code_outside(__name__, one.name) for one in made}
+    return {name: code for name, code in codes.items() if code is not None}
 
 
 def _made(section: Section, comparison: Comparison) -> SectionResult:
@@ -52,3 +64,7 @@ def _result_of(section: Section, comparison: Comparison) -> SectionResult:
     # A trace that was cut off or edited raises what reading raises: JSON and pydantic ValueError, the disk OSError.
     except (HybridError, OSError, ValueError) as error:
         return SectionResult(section, (), fault=" ".join(str(error).split()) or type(error).__name__)
+    except Exception as error:
+        if not is_outside(__name__, section.name):
+            raise
+        return SectionResult(section, (), fault=" ".join(f"{type(error).__name__}: {error}".split()))

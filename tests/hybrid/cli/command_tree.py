@@ -65,6 +65,7 @@ class Given:
             ("tools", "show"): ("markers",),
             ("tools", "run"): ("markers", image),
             ("tools", "new"): ("glow", "--tool-path", out),
+            ("new", "plugin"): ("glow", "-o", out),
             ("tools", "gallery"): (str(self.image.parent), "-o", out, "--limit", "1"),
             ("tools", "check"): ("markers", "--contract"),
             ("tools", "cache", "prune"): ("--older-than", "1"),

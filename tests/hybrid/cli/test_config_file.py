@@ -174,7 +174,7 @@ def values() -> st.SearchStrategy[dict[str, Any]]:
     found: dict[str, st.SearchStrategy[Any]] = {}
     for option in run_command.params:
         key = option.opts[0].removeprefix("--")
-        if isinstance(option, click.Argument) or key in NOT_KEPT | {"prompts", "tools", "tool-path"}:
+        if isinstance(option, click.Argument) or key in NOT_KEPT | {"prompts", "tools", "path"}:
             continue
         found[key] = one_of(option, text)
     found |= {"model": text.filter(lambda word: not word.startswith(("replay:", "embedded"))), "tools": text}

@@ -4,6 +4,7 @@ import asyncio
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Collection, Iterator
@@ -16,12 +17,13 @@ import pytest
 from PIL import Image
 
 import tools
-from hybrid import registry
+from hybrid import plugins
 from hybrid.config import ModelSettings, RunConfig, ServiceOptions
+from hybrid.config.plugin_path import PATH
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ToolCall
-from hybrid.registry import load, loaded, look_also_in, names, outside
+from hybrid.registry import described_by, load, loaded, look_also_in, names, outside
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import carry_out
 from hybrid.serving import sources
@@ -75,10 +77,10 @@ TOOL = Tool(
 @pytest.fixture(autouse=True)
 def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nothing that a test has looked in, or imported from there, is known to another."""
-    monkeypatch.delenv(registry.PATH_VARIABLE, raising=False)
+    monkeypatch.delenv(PATH.variable, raising=False)
     before, modules = list(tools.__path__), set(sys.modules)
     yield
-    registry._entry_points.cache_clear()
+    plugins._entry_points.cache_clear()
     tools.__path__[:] = before
     for name in set(sys.modules) - modules:
         if name.startswith(("tools.", "red_package")) and not str(sys.modules[name].__file__).startswith(before[0]):
@@ -108,7 +110,7 @@ def test_the_tool_of_these_tests_has_forty_lines() -> None:
 
 
 def test_every_command_that_names_a_tool_finds_it(command: Callable[..., Any], own: Path, photo: Path) -> None:
-    path = ("--tool-path", own)
+    path = ("--path", own)
     assert "there are: " in command("tools", "show", "redness").err
     assert "Says which share" in command("tools", "show", "redness", *path).out
     ended = command("tools", "run", "redness", photo, *path, "--json")
@@ -134,40 +136,51 @@ def test_tests_and_helpers_beside_a_tool_are_no_tools(own: Path) -> None:
     for name in ("test_redness.py", "conftest.py", "_helper.py"):
         (own / name).write_text("raise RuntimeError")
     before = set(names("tools"))
-    look_also_in([own], "--tool-path")
+    look_also_in([own], "--path")
     assert set(names("tools")) - before == {"redness"}
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("depth.py", r"there is a 'depth' already, \S+tools/depth; rename one of them"),
-        ("rules.py", "there is a 'rules' already"),
-        ("_shared.py", "there is a '_shared' already"),
+        ("depth.py", r"own/depth\.py: there is a tool 'depth' already, \S+tools/depth; rename one of them"),
+        ("rules.py", r"rules\.py: a tool cannot have the name 'rules'"),
+        ("_shared.py", r"own/redness\.py: there is a '_shared' already, \S+tools/_shared; rename the one beside it"),
         ("Red.py", r"Red\.py: the name of a tool is of lower-case letters"),
         ("my-red.py", r"my-red\.py: the name of a tool is of lower-case letters"),
     ],
 )
-def test_a_name_that_is_taken_or_no_word_is_refused(own: Path, name: str, said: str) -> None:
+def test_a_name_that_is_taken_or_no_word_is_told_and_left_out(
+    own: Path, name: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = names("tools")
     (own / name).write_text(FORTY_LINES)
-    before = list(tools.__path__)
-    with pytest.raises(UsageError, match=said):
-        look_also_in([own], "--tool-path")
-    assert list(tools.__path__) == before
+    look_also_in([own], "--path")
+    with described_by(lambda: pytest.fail("nothing is imported")):
+        assert set(names("tools")) - {"redness"} == set(before)
+        names("tools")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("note: left out: ")
+    assert re.search(said, line)
+    assert load("tools", "depth").card.name == "depth", "a name of the project stays its own"
 
 
-def test_two_folders_cannot_have_the_same_tool(own: Path, tmp_path: Path) -> None:
+def test_of_two_tools_with_one_name_neither_has_it(own: Path, tmp_path: Path) -> None:
     (tmp_path / "second").mkdir()
     (tmp_path / "second" / "redness.py").write_text(FORTY_LINES)
-    with pytest.raises(UsageError, match=r"second: there is a 'redness' already, \S+own/redness.py"):
-        look_also_in([own, tmp_path / "second"], "--tool-path")
+    (tmp_path / "second" / "redder.py").write_text(FORTY_LINES.replace('"redness"', '"redder"'))
+    look_also_in([own, tmp_path / "second"], "--path")
+    assert "redness" not in names("tools")
+    assert load("tools", "redder").card.name == "redder"
+    with pytest.raises(UsageError, match=r"there is a tool 'redness' already, \S+/redness.py; rename one of them"):
+        load("tools", "redness")
 
 
 def test_a_folder_that_is_none_or_holds_nothing_is_refused(command: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    ended = command("tools", "list", "--tool-path", "nowhere")
-    assert (ended.code, ended.err) == (2, "hybrid: --tool-path nowhere: there is no such folder\n")
-    ended = command("tools", "list", "--tool-path", "empty")
+    ended = command("tools", "list", "--path", "nowhere")
+    assert (ended.code, ended.err) == (2, "hybrid: --path nowhere: there is no such folder\n")
+    ended = command("tools", "list", "--path", "empty")
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert "no tool lies there (a file NAME.py that defines TOOL)" in ended.err
 
@@ -188,11 +201,11 @@ def test_a_broken_file_costs_a_line_with_its_place(
     command: Callable[..., Any], own: Path, code: str, said: str
 ) -> None:
     (own / "redness.py").write_text(code)
-    shown = command("tools", "show", "redness", "--tool-path", own)
+    shown = command("tools", "show", "redness", "--path", own)
     assert shown.code == 2
     assert said in shown.err
     assert shown.err.count("\n") == 1
-    listed = command("tools", "list", "--tool-path", own)
+    listed = command("tools", "list", "--path", own)
     assert listed.code == 3
     assert said in listed.err
     assert "depth " in listed.out, "the others are listed all the same"
@@ -201,11 +214,11 @@ def test_a_broken_file_costs_a_line_with_its_place(
 def test_no_command_imports_it_or_ends_with_it(command: Callable[..., Any], own: Path) -> None:
     (own / "ends.py").write_text("import os\nos._exit(4)\n")
     (own / "stops.py").write_text("raise SystemExit(0)\n")
-    listed = command("tools", "list", "--tool-path", own)
+    listed = command("tools", "list", "--path", own)
     assert listed.code == 3
     ended, stopped = (line for line in listed.err.splitlines() if line.startswith(("ends:", "stops:")))
     assert ended.endswith("ends.py: cannot be imported: cost its worker process: exit code 4")
-    assert stopped.endswith("stops.py: cannot be imported: the tool failed: SystemExit: 0")
+    assert stopped.endswith("stops.py:1: cannot be imported: SystemExit: 0")
     assert {"redness", "depth"} <= {line.split()[0] for line in listed.out.splitlines()}
     assert not {"tools.redness", "tools.ends"} & set(sys.modules)
 
@@ -223,7 +236,7 @@ def test_a_call_that_hangs_or_ends_its_process_costs_neither_the_command_nor_the
     before, does, said = ILL[name]
     text = FORTY_LINES.replace('name="redness"', f'name="{name}"').replace("found = []", f"{does}\n        found = []")
     (own / f"{name}.py").write_text(text.replace("from collections.abc", f"{before}from collections.abc", 1))
-    words = ("--tool-path", own, "--max-seconds", "1")
+    words = ("--path", own, "--max-seconds", "1")
     ended = command("tools", "run", name, photo, *words)
     assert (ended.code, ended.out, ended.err) == (3, "", f"hybrid: {said}\n")
     (tmp_path / "photos").mkdir()
@@ -239,7 +252,7 @@ def test_a_helper_in_its_folder_is_where_the_error_is(own: Path) -> None:
     (own / "red").mkdir()
     (own / "red" / "__init__.py").write_text("from tools.red.helper import HELP\n")
     (own / "red" / "helper.py").write_text("\nHELP = None.help\n")
-    look_also_in([own], "--tool-path")
+    look_also_in([own], "--path")
     with pytest.raises(UsageError, match=r"red/helper\.py:2: cannot be imported: AttributeError"):
         load("tools", "red")
 
@@ -249,7 +262,7 @@ def test_what_it_imports_and_not_where_it_lies_is_its_code(own: Path, tmp_path: 
 
     def code(folder: Path) -> str:
         program = (
-            "from pathlib import Path; from hybrid.registry import load, look_also_in;"
+            "from pathlib import Path; from hybrid.registry import described_by, load, look_also_in;"
             "from hybrid.serving.sources import code_of;"
             f"look_also_in([Path({str(folder)!r})], ''); print(code_of(load('tools', 'redness')))"
         )
@@ -301,12 +314,12 @@ def test_a_model_is_offered_it_and_calls_it_in_a_run(
 
 
 def _looked_up(own: Path) -> Any:
-    look_also_in([own], "--tool-path")
+    look_also_in([own], "--path")
     return load("tools", "redness")
 
 
 def test_a_run_takes_the_benchmarks_menu_and_a_tool_besides(own: Path, tmp_path: Path, fakes: Any) -> None:
-    look_also_in([own], "--tool-path")
+    look_also_in([own], "--path")
     tools_offered = [
         tool.card.name for tool in planned(tmp_path, fakes, tools=("default", "redness")).resources.tools_offered
     ]
@@ -318,7 +331,7 @@ def test_a_run_takes_the_benchmarks_menu_and_a_tool_besides(own: Path, tmp_path:
 
 def test_a_run_is_told_by_its_option(command: Callable[..., Any], own: Path) -> None:
     words = ("run", "blink", "--data", "sample", "--model", "embedded", "--solver", "controller", "--limit", "1")
-    told = command(*words, "--tools", "redness", "--tool-path", own, "--dry-run")
+    told = command(*words, "--tools", "redness", "--path", own, "--dry-run")
     assert told.code == 0, told.err
     tools.__path__.remove(str(own))
     assert "no 'redness' in tools/" in command(*words, "--tools", "redness", "--dry-run").err
@@ -330,7 +343,7 @@ def test_the_contract_says_what_is_broken(command: Callable[..., Any], own: Path
         'limits="Says nothing about what the image shows."', 'limits="x"'
     )
     (own / "redness.py").write_text(broken)
-    ended = command("tools", "check", "redness", "--tool-path", own, "--contract")
+    ended = command("tools", "check", "redness", "--path", own, "--contract")
     assert ended.code == 3
     for words in (
         "limits of less than 30",
@@ -348,16 +361,16 @@ def test_a_tool_that_answers_differently_each_time_breaks_it(own: Path) -> None:
 
 
 def test_a_new_tool_and_its_test_run_as_they_are_written(command: Callable[..., Any], tmp_path: Path) -> None:
-    ended = command("tools", "new", "glow", "--tool-path", "my tools")
+    ended = command("tools", "new", "glow", "--path", "my tools")
     assert ended.code == 0, ended.err
     assert ended.out.splitlines()[:2] == ["wrote my tools/glow.py", "wrote my tools/test_glow.py"]
     assert sorted(path.name for path in (tmp_path / "my tools").iterdir()) == ["glow.py", "test_glow.py"]
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "my tools"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "2 passed" in done.stdout, done.stdout
-    assert command("tools", "check", "glow", "--tool-path", "my tools").out.startswith("0 of 1 wrong: glow, ")
+    assert command("tools", "check", "glow", "--path", "my tools").out.startswith("0 of 1 wrong: glow, ")
     for name, said in {"glow": "is there already", "depth": "is there already", "Glow": "lower-case letters"}.items():
-        again = command("tools", "new", name, "--tool-path", "my tools")
+        again = command("tools", "new", name, "--path", "my tools")
         assert (again.code, said in again.err) == (2, True)
 
 
@@ -433,7 +446,7 @@ def learned(tmp_path: Path) -> Callable[..., Path]:
 def test_tensors_that_no_file_holds_are_an_error_for_it_too(
     command: Callable[..., Any], learned: Callable[..., Path], photo: Path, words: tuple[str, ...]
 ) -> None:
-    ended = command("tools", *words, "--tool-path", learned("lacking", without=["1.weight", "4.bias"]))
+    ended = command("tools", *words, "--path", learned("lacking", without=["1.weight", "4.bias"]))
     assert ended.code == 2
     assert "does not fit the network parts.net: 2 of its tensors are in no weight file (1.weight, 4.bias)" in ended.err
 
@@ -441,7 +454,7 @@ def test_tensors_that_no_file_holds_are_an_error_for_it_too(
 def test_a_check_that_asks_nothing_says_so(command: Callable[..., Any], learned: Callable[..., Path]) -> None:
     tool = learned("hidden") / "hidden.py"
     tool.write_text(tool.read_text().replace('self.parts = {"net": network()}', "return"))
-    ended = command("tools", "check", "hidden", "--tool-path", tool.parent)
+    ended = command("tools", "check", "hidden", "--path", tool.parent)
     assert (ended.code, ended.out) == (2, "")
     assert "nothing was checked: hidden has no images with known answers" in ended.err
 
@@ -450,7 +463,7 @@ def test_a_check_that_asks_nothing_says_so(command: Callable[..., Any], learned:
 def test_the_test_of_a_new_tool_runs_for_a_learned_backend_alone(
     command: Callable[..., Any], learned: Callable[..., Path], tmp_path: Path, *, here: bool, said: str
 ) -> None:
-    assert command("tools", "new", "soft", "--tool-path", "mine").code == 0
+    assert command("tools", "new", "soft", "--path", "mine").code == 0
     learned("soft", trained=True)
     if not here:
         (tmp_path / "weights").rename(tmp_path / "elsewhere")
@@ -464,7 +477,7 @@ def test_a_tool_that_falls_back_says_so_once(learned: Callable[..., Path], photo
     kind = 'type("Classical", (Learned,), {"setup": lambda *_: None})'
     both = f'backends=(BackendCard("classical", "1", {kind}, "Nothing is loaded."),'
     tool.write_text(tool.read_text().replace('weights="./weights"', 'weights="./nowhere"').replace("backends=(", both))
-    words = [sys.executable, "-m", "hybrid", "tools", "run", "both", str(photo), "--tool-path", str(tool.parent)]
+    words = [sys.executable, "-m", "hybrid", "tools", "run", "both", str(photo), "--path", str(tool.parent)]
     # The process of the tools writes to the same stream.
     ended = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr.count("weights absent")) == (0, 1)
@@ -514,7 +527,6 @@ def test_what_an_installed_tool_imports_of_its_package_is_its_code(installed: Pa
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("depth = red_package.colour", r"red-package \(depth = red_package.colour\): tools has a 'depth' already"),
         ("Red = red_package.colour", "the name of a tool is of lower-case letters"),
         ("other = red_package.colour", "card has the name 'other', not 'redness'"),
         ("redness = red_package.nothing", "cannot be imported: ModuleNotFoundError"),
@@ -523,12 +535,25 @@ def test_what_an_installed_tool_imports_of_its_package_is_its_code(installed: Pa
 )
 def test_the_rules_are_the_same_for_an_installed_package(installed: Path, line: str, said: str) -> None:
     (installed / "red_package-1.0.dist-info" / "entry_points.txt").write_text(f"[hybrid.tools]\n{line}\n")
-    registry._entry_points.cache_clear()
+    plugins._entry_points.cache_clear()
     with pytest.raises(UsageError, match=said):
         load("tools", line.split(maxsplit=1)[0])
 
 
 def test_an_installed_tool_and_a_file_of_the_same_name_clash(installed: Path, own: Path) -> None:
-    look_also_in([own], "--tool-path")
-    with pytest.raises(UsageError, match=r"red-package \(redness = \S+\): tools has a 'redness' already, \S+own"):
-        names("tools")
+    look_also_in([own], "--path")
+    assert "redness" not in names("tools")
+    with pytest.raises(UsageError, match=r"red-package \(redness = \S+\): there is a tool 'redness' already, \S+own"):
+        load("tools", "redness")
+
+
+def test_an_installed_tool_with_a_name_of_ours_is_told_and_ours_stays(
+    installed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (installed / "red_package-1.0.dist-info" / "entry_points.txt").write_text(
+        "[hybrid.tools]\ndepth = red_package.colour\n"
+    )
+    plugins._entry_points.cache_clear()
+    assert load("tools", "depth").card.name == "depth"
+    names("tools")
+    assert re.search(r"red-package \(depth = \S+\): there is a tool 'depth' already", capsys.readouterr().err)

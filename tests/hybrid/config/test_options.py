@@ -30,7 +30,7 @@ def test_the_options_of_the_command_are_those_of_the_configuration_and_its_own()
     assert {leaf.option.name for leaf in LEAVES} <= set(CLICK)
     own = {one.name for one in command.params} - {leaf.option.key for leaf in LEAVES}
     shown = {"tables", "as_json", "verbose", "quiet", "debug"}
-    assert own == {"benchmark", "config", "tool_path", "abstain", "allow_failed", "dry_run"} | shown
+    assert own == {"benchmark", "config", "path", "abstain", "allow_failed", "dry_run"} | shown
 
 
 def test_a_run_without_options_is_that_of_python(monkeypatch: pytest.MonkeyPatch) -> None:

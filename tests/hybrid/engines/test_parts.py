@@ -65,8 +65,13 @@ def test_the_engine_is_the_one_that_was_named() -> None:
 
 
 def test_an_address_needs_an_engine_that_has_one() -> None:
-    with pytest.raises(UsageError, match=r"--address 10\.0\.0\.4:6379 .* --engine ray"):
+    with pytest.raises(UsageError, match=r"--address 10\.0\.0\.4:6379: .* --engine ray"):
         opener_of(RunConfig("blink", address="10.0.0.4:6379"))
+
+
+def test_an_engine_that_there_is_not_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(UsageError, match=r"--engine rya: there is no such engine .*ray.*; there are: local, ray"):
+        opener_of(RunConfig("blink", engine="rya"))
 
 
 @pytest.mark.parametrize("address", ["nowhere", "ray://127.0.0.1:10001", "127.0.0.1:x", "127.0.0.1:{closed}"])

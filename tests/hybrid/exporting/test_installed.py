@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid import registry
-from hybrid.errors import UsageError
+from hybrid import plugins
 from hybrid.exporting.base import ExportedRun, ExportOptions
 from hybrid.registry import load, names
 
@@ -36,9 +35,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (facts / "entry_points.txt").write_text("[hybrid.exports]\nlines = lined_format\n")
     (tmp_path / "lined_format.py").write_text(EXPORTER)
     monkeypatch.syspath_prepend(tmp_path)
-    registry._entry_points.cache_clear()
+    plugins._entry_points.cache_clear()
     yield facts
-    registry._entry_points.cache_clear()
+    plugins._entry_points.cache_clear()
 
 
 @pytest.mark.usefixtures("site")
@@ -48,8 +47,11 @@ def test_it_is_found_beside_our_own_and_writes_a_run(traced: Path, tmp_path: Pat
     assert [path.read_text() for path in written.paths] == ["specialist\nchance"]
 
 
-def test_a_name_that_is_taken_is_refused_by_the_package_that_offers_it(site: Path) -> None:
+def test_a_name_that_is_taken_stays_ours_and_the_package_is_told(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (site / "entry_points.txt").write_text("[hybrid.exports]\nparquet = lined_format\n")
-    registry._entry_points.cache_clear()
-    with pytest.raises(UsageError, match=r"lined \(parquet = lined_format\): hybrid.exporting has a 'parquet' already"):
-        names("hybrid.exporting")
+    plugins._entry_points.cache_clear()
+    assert "lines" not in names("hybrid.exporting")
+    assert "lined (parquet = lined_format): there is a format 'parquet' already" in capsys.readouterr().err
+    assert load("hybrid.exporting", "parquet").form != "lines"

@@ -14,7 +14,7 @@ from hybrid.models import open_model
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("gpt-4o", "; there are: openai, anthropic, google_genai, ollama, hf, replay, embedded"),
+        ("gpt-4o", "; there are: openai, anthropic, google_genai, ollama, embedded, hf, replay"),
         ("mistral:x", "no provider 'mistral'"),
         ("openai:", "write openai:MODEL"),
         ("replay", "write replay:DIR"),

@@ -11,6 +11,7 @@ import pytest
 import tools
 from hybrid import registry
 from hybrid.config import ServiceOptions
+from hybrid.config.plugin_path import PATH
 from hybrid.errors import ToolError, UsageError
 from hybrid.images import ImageStore
 from hybrid.registry import described_by, load, look_also_in
@@ -80,7 +81,7 @@ BROKEN = {
     "holds": ("import ctypes\nctypes.PyDLL(None).sleep(10000)\n", "no sign of life for 3 s"),
     "ends": ("import os\nos._exit(4)\n", "cost its worker process: exit code 4"),
     "crashes": ("import ctypes\nctypes.string_at(0)\n", "cost its worker process: signal SIGSEGV"),
-    "leaves": ("raise SystemExit(0)\n", "the tool failed: SystemExit: 0"),
+    "leaves": ("raise SystemExit(0)\n", "cannot be imported: SystemExit: 0"),
     "raises": ("\n1 / 0\n", "ZeroDivisionError: division by zero"),
     "empty": ("", "must define TOOL"),
 }
@@ -89,12 +90,12 @@ BROKEN = {
 @pytest.fixture
 def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of the user's with one tool."""
-    monkeypatch.delenv(registry.PATH_VARIABLE, raising=False)
+    monkeypatch.delenv(PATH.variable, raising=False)
     before = list(tools.__path__)
     folder = tmp_path / "outside"
     folder.mkdir()
     (folder / "sound.py").write_text(SOUND)
-    look_also_in([folder], "--tool-path")
+    look_also_in([folder], "--path")
     yield folder
     tools.__path__[:] = before
     for name in ("sound", "needy", *BROKEN):

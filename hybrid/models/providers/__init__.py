@@ -1,5 +1,6 @@
-"""The providers' quirks: one row each, and the tokens that each counts for an image.
+"""The providers, one file each, and of those with a client of LangChain's a row of quirks.
 
+The file `NAME.py` exports `MODEL`, which opens the models `NAME:...` (`ModelOpener`), and is found by its name.
 A provider that LangChain's `init_chat_model` knows needs no row: it is asked by the options of its class
 (`langchain/chat_models.py`). A row adds the names of its keys, its own options, and connections that are its own
 (`langchain/pools.py`).

@@ -1,0 +1,30 @@
+"""`--path DIR`: where things lie besides those of the project, for the commands that name some."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hybrid.config.plugin_path import FORMER_NAME, PATH
+from hybrid.registry import look_also_in
+
+
+def _look(context: click.Context, _parameter: click.Parameter, places: tuple[Path, ...]) -> None:
+    if not context.resilient_parsing:
+        look_also_in(places, PATH.name)
+
+
+path_option = click.option(
+    PATH.name,
+    FORMER_NAME,
+    "path",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar=PATH.metavar,
+    is_eager=True,
+    expose_value=False,
+    callback=_look,
+    help=PATH.help,
+)
+"""Looked in before other options are read, for the rest of the process."""

@@ -1,0 +1,22 @@
+"""The engine as it is offered in the entry-point group `hybrid.engines`: importing this needs no Ray."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from hybrid.config import RunConfig
+from hybrid.errors import UsageError, install_extra
+from hybrid.running.engine import Opener
+
+
+def engine(config: RunConfig) -> Opener:
+    """The opener of a cluster, which is at `--address` or started for the run.
+
+    Raises:
+        UsageError: the package is not installed.
+    """
+    if find_spec("ray") is None:
+        raise UsageError(f"--engine {config.engine} needs the package ray: {install_extra('ray')}")
+    from hybrid.engines.ray.engine import on_ray
+
+    return on_ray

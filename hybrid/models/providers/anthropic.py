@@ -1,0 +1,5 @@
+"""`anthropic:MODEL`: models of Anthropic, by LangChain's client."""
+
+from hybrid.models.langchain.opening import open_model
+
+MODEL = open_model

@@ -1,0 +1,5 @@
+"""`google_genai:MODEL`: models of Google, by LangChain's client."""
+
+from hybrid.models.langchain.opening import open_model
+
+MODEL = open_model

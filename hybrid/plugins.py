@@ -1,0 +1,315 @@
+"""Where the things lie that can be named: in the project, in folders that were named, in installed packages.
+
+    look_also_in([Path("mine")], "--path")
+    found("tools")["redness"].told           # mine/tools/redness.py
+
+`KINDS` has what can be added, each kind in the same three ways: a file of the project's package; a file in a folder
+`DIR/tools`, `DIR/baselines`, ... of a folder that was named (one without such folders holds tools); an entry point of
+an installed package, `NAME = package.module` in the group `hybrid.tools`, `hybrid.baselines`, ... Nothing is imported
+here but the packages of the project. A name of the project stays the project's; of several things from outside with one
+name none has it. `left_out` says why.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import pkgutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from hybrid.errors import UsageError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+PATH_VARIABLE: Final = "HYBRID_TOOL_PATH"
+"""Folders to look in, separated as those of `$PATH` are. Named here, since a shell that completes a name needs no
+options."""
+OURS: Final = "hybrid-perception"
+"""The distribution of the project."""
+
+
+@dataclass(frozen=True)
+class PluginKind:
+    """One kind of what can be added."""
+
+    word: str
+    """In messages. Two kinds of one word share their names: a graph and a baseline are both solvers."""
+    package: str
+    """Where the project has its own."""
+    export: str
+    """The name that a file defines."""
+    folder: str
+    """Where a named folder has them; with `hybrid.` before it the entry-point group."""
+    type: str
+    """The class of what is exported, `module:Class`."""
+    reads: tuple[str, ...] = ()
+    """Attributes that lists read: they are read once when it is loaded, as they may raise."""
+    named: str = ""
+    """The one of them that must be the name of the file."""
+
+    @property
+    def group(self) -> str:
+        """The entry-point group."""
+        return f"hybrid.{self.folder}"
+
+
+KINDS: Final = (
+    PluginKind("tool", "tools", "TOOL", "tools", "hybrid.tool:Tool", named="card.name"),
+    PluginKind("solver", "graphs", "SOLVER", "graphs", "hybrid.solving.solver:Solver", ("role", "needs_model")),
+    PluginKind("solver", "baselines", "SOLVER", "baselines", "hybrid.solving.solver:Solver", ("role", "needs_model")),
+    PluginKind(
+        "benchmark",
+        "hybrid.benchmarks",
+        "BENCHMARK",
+        "benchmarks",
+        "hybrid.benchmarks.base:Benchmark",
+        ("card.tasks", "card.title"),
+        "card.name",
+    ),
+    PluginKind("model provider", "hybrid.models.providers", "MODEL", "models", "collections.abc:Callable"),
+    PluginKind(
+        "statistic",
+        "hybrid.scoring.sections",
+        "SECTION",
+        "sections",
+        "hybrid.scoring.result:Section",
+        ("order", "title"),
+        "name",
+    ),
+    PluginKind(
+        "format", "hybrid.exporting", "EXPORTER", "exports", "hybrid.exporting.base:Exporter", ("about", "form")
+    ),
+)
+BY_PACKAGE: Final[Mapping[str, PluginKind]] = {kind.package: kind for kind in KINDS}
+TOOLS: Final = "tools"
+"""The package whose files a named folder holds that is not laid out like the project."""
+
+NOT_THINGS: Final = ("base", "card", "rules")
+"""Modules next to the things: seams of benchmarks and exports, benchmark cards, rules of the specialist-only solver."""
+TESTS: Final = ("test_", "conftest")
+"""How the names of files begin that lie next to things and test them."""
+
+_OWN: dict[str, tuple[str, ...]] = {}
+"""By package the folders of the project, from before others were looked in."""
+_NAMED: dict[Path, tuple[tuple[str, str], ...]] = {}
+"""The folders that were named, each with the packages and folders of the files that it holds."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where one thing lies."""
+
+    kind: PluginKind
+    name: str
+    places: Sequence[str]
+    """The folders in which its file is; none for an entry point."""
+    own: bool
+    entry: EntryPoint | None = None
+
+    @property
+    def told(self) -> str:
+        """Its file or the package that offers it, in a message."""
+        return _file_of(self.places, self.name) if self.entry is None else told(self.entry)
+
+
+def folders(package: str) -> tuple[str, ...]:
+    """Where the files of a package lie, those of named folders last."""
+    return tuple(importlib.import_module(package).__path__)
+
+
+def look_in(package: str, places: Sequence[str]) -> None:
+    """Find the files of a package in these folders from now on; those that are no folder of the project are outside."""
+    _OWN.setdefault(package, folders(package))
+    importlib.import_module(package).__path__[:] = list(places)
+    importlib.invalidate_caches()
+
+
+def outside_folders(package: str) -> tuple[str, ...]:
+    """The folders of a package that lie outside of the project."""
+    own = _OWN.get(package)
+    return () if own is None else tuple(place for place in folders(package) if place not in own)
+
+
+def looked_in() -> dict[str, tuple[str, ...]]:
+    """The folders of each package that has some outside of the project: what `look_in` takes in another process."""
+    return {package: folders(package) for package in _OWN if outside_folders(package)}
+
+
+def outside() -> tuple[Path, ...]:
+    """The folders that were named and whose files are still looked for."""
+    _look_where_the_environment_says()
+    return tuple(root for root, held in _NAMED.items() if any(place in folders(package) for package, place in held))
+
+
+def look_also_in(places: Sequence[Path], option: str) -> None:
+    """Find things in these folders too, from now on, each file `NAME.py` and each folder `NAME` with an `__init__.py`.
+
+    Args:
+        places: folders laid out like the project (`tools/`, `baselines/`, ...), or folders of tools.
+        option: what the user calls them.
+
+    Raises:
+        UsageError: no such folder, or nothing in it.
+    """
+    for place in places:
+        root = place.expanduser().resolve()
+        if not root.is_dir():
+            raise UsageError(f"{option} {place}: there is no such folder")
+        inside = ((kind.package, str(root / kind.folder)) for kind in KINDS)
+        held = tuple((package, place) for package, place in inside if _stems([place]))
+        held = held or (((TOOLS, str(root)),) if _stems([str(root)]) else ())
+        if not held:
+            kinds = ", ".join(f"{kind.folder}/" for kind in KINDS)
+            raise UsageError(
+                f"{option} {place}: no tool lies there (a file NAME.py that defines TOOL), and no folder of {kinds}"
+            )
+        for package, folder in held:
+            if folder not in folders(package):
+                look_in(package, (*folders(package), folder))
+        _NAMED[root] = held
+
+
+def _look_where_the_environment_says() -> None:
+    if named := os.environ.get(PATH_VARIABLE):
+        look_also_in([Path(place) for place in named.split(os.pathsep) if place], PATH_VARIABLE)
+
+
+def own_names(package: str) -> set[str]:
+    """The things of a package that are the project's.
+
+    Raises:
+        UsageError: the package is not installed.
+    """
+    if package not in _OWN:
+        spec = importlib.util.find_spec(package)
+        if spec is None or spec.submodule_search_locations is None:
+            raise UsageError(f"the package {package!r} is not installed")
+        return _stems(list(spec.submodule_search_locations))
+    return _stems(_OWN[package])
+
+
+def found(package: str) -> Mapping[str, Origin]:
+    """The things of a package by name. Raises `UsageError` for a folder of the environment that is not there."""
+    return _catalogue(BY_PACKAGE[package].word)[0].get(package, {})
+
+
+def left_out(package: str) -> Mapping[str, str]:
+    """By name the reason why a thing from outside is not among those of a package, beginning with where it lies."""
+    return _catalogue(BY_PACKAGE[package].word)[1].get(package, {})
+
+
+def _catalogue(word: str) -> tuple[dict[str, dict[str, Origin]], dict[str, dict[str, str]]]:
+    """By package what is found of the kinds of a word, and why the rest is left out."""
+    _look_where_the_environment_says()
+    kinds = [kind for kind in KINDS if kind.word == word]
+    by_name: dict[str, list[Origin]] = {}
+    for kind in kinds:
+        for origin in (*_in_folders(kind), *_in_packages(kind)):
+            by_name.setdefault(origin.name, []).append(origin)
+    there: dict[str, dict[str, Origin]] = {}
+    missing: dict[str, dict[str, str]] = {}
+    for name, origins in by_name.items():
+        whose = next((one for one in origins if one.own), origins[0] if len(origins) == 1 else None)
+        for one in origins:
+            why = _wrong_name(one) or _helper_clash(one)
+            if why is None and one is whose:
+                there.setdefault(one.kind.package, {})[name] = one
+                continue
+            other = next((each for each in origins if each is not one), one)
+            taken = f"there is a {word} {name!r} already, {other.told}; rename one of them"
+            missing.setdefault(one.kind.package, {})[name] = f"{one.told}: {why or taken}"
+    return there, missing
+
+
+def _in_folders(kind: PluginKind) -> Iterator[Origin]:
+    outer = outside_folders(kind.package)
+    places = _OWN.get(kind.package) or folders(kind.package)
+    for name in own_names(kind.package):
+        yield Origin(kind, name, places, own=True)
+    for place in outer:
+        for name in sorted(_stems([place], kept=NOT_THINGS)):
+            yield Origin(kind, name, (place,), own=False)
+
+
+def _in_packages(kind: PluginKind) -> Iterator[Origin]:
+    for entry in entry_points(kind.group):
+        ours = entry.dist is not None and entry.dist.name == OURS
+        yield Origin(kind, entry.name, (), ours, entry)
+
+
+def _wrong_name(one: Origin) -> str | None:
+    return None if one.own or is_word(one.name) else no_word(one.kind.word)
+
+
+def _helper_clash(one: Origin) -> str | None:
+    """Why a file cannot be imported with its helpers: one of them has the name of another in an earlier folder."""
+    if one.own or one.entry is not None:
+        return None
+    if one.name in NOT_THINGS:
+        return f"a {one.kind.word} cannot have the name {one.name!r}; rename it"
+    every = folders(one.kind.package)
+    earlier = every[: every.index(one.places[0])]
+    shadowed = sorted(_modules(earlier) & {name for name in _modules(one.places) if name.startswith("_")})
+    if not shadowed:
+        return None
+    return f"there is a {shadowed[0]!r} already, {_file_of(earlier, shadowed[0])}; rename the one beside it"
+
+
+def no_word(word: str) -> str:
+    """Of what the name of a thing is made."""
+    return f"the name of a {word} is of lower-case letters, digits and underscores"
+
+
+def is_word(name: str) -> bool:
+    """Whether a thing can have that name."""
+    return name.isidentifier() and name.isascii() and name == name.lower() and not name.startswith("_")
+
+
+def _stems(places: Sequence[str], kept: Sequence[str] = ()) -> set[str]:
+    """The names of the things in some folders; `kept` are names that are none and are taken for them."""
+    return {name for name in _modules(places) if (name in kept or name not in NOT_THINGS) and name[0] != "_"}
+
+
+def _modules(places: Sequence[str]) -> set[str]:
+    """The names of everything in some folders that can be imported, less the tests."""
+    return {module.name for module in pkgutil.iter_modules(list(places)) if not module.name.startswith(TESTS)}
+
+
+def _file_of(places: Sequence[str], name: str) -> str:
+    """Where a thing, or a helper, is written."""
+    paths = (Path(place) / each for place in places for each in (f"{name}.py", name))
+    return next((str(path) for path in paths if path.exists()), name)
+
+
+def told(entry: EntryPoint) -> str:
+    """An entry point in a message."""
+    package = "an installed package" if entry.dist is None else f"the installed package {entry.dist.name}"
+    return f"{package} ({entry.name} = {entry.value})"
+
+
+def entry_points(group: str) -> tuple[EntryPoint, ...]:
+    """What installed packages offer in a group, the same module under the same name once."""
+    return _entry_points(tuple(sys.path)).get(group, ())
+
+
+@lru_cache(maxsize=8)
+def _entry_points(path: tuple[str, ...]) -> Mapping[str, tuple[EntryPoint, ...]]:
+    """The entry points for us that are found along this `sys.path`, by group: all metadata are read, so once."""
+    from importlib.metadata import distributions
+
+    known: dict[tuple[str, str, str], EntryPoint] = {}
+    for distribution in distributions(path=list(path)):
+        for entry in distribution.entry_points:
+            if entry.group.startswith("hybrid."):
+                known.setdefault((entry.group, entry.name, entry.value), entry)
+    by_group: dict[str, tuple[EntryPoint, ...]] = {}
+    for (group, *_), entry in known.items():
+        by_group[group] = (*by_group.get(group, ()), entry)
+    return by_group

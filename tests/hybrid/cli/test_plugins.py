@@ -1,0 +1,329 @@
+"""Things from outside of the project, of every kind: found in one way, named in the manifest, left out where bad."""
+
+import importlib
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid import plugins
+from hybrid.config import ServiceOptions
+from hybrid.config.plugin_path import PATH
+from hybrid.errors import UsageError
+from hybrid.plugins import KINDS
+from hybrid.registry import described_by, load, look_also_in, names, solver_names
+from hybrid.serving.described import Describer
+from hybrid.serving.sources import code_outside
+
+SOLVER = """
+from hybrid.solving.solver import Solver
+from hybrid.types import Reply
+
+
+class First(Solver):
+    \"\"\"Always A.\"\"\"
+
+    role = "specialist"
+
+    async def ask(self, prompt, ctx):
+        return Reply("(A)")
+
+
+SOLVER = First()
+"""
+BENCHMARK = """
+from dataclasses import replace
+
+from hybrid.benchmarks.blink import BENCHMARK as BLINK
+
+
+class Other(type(BLINK)):
+    card = replace(BLINK.card, name="{name}", title="Another one")
+    texts_file = BLINK.texts_file
+
+
+BENCHMARK = Other()
+"""
+MODEL = """
+from hybrid.models.embedded import EmbeddedModel
+
+
+def MODEL(name, settings, store):
+    return EmbeddedModel(settings, store)
+"""
+SECTION = """
+from hybrid.benchmarks.card import MetricCard
+from hybrid.scoring.result import FRACTION, Result, Section
+
+
+def rows(comparison):
+    yield Result("{name}", "nought", FRACTION, 0.0)
+
+
+SECTION = Section("{name}", "Nothing?", (MetricCard("nought", "0", "nothing", "ours"),), rows)
+"""
+EXPORTER = """
+from hybrid.exporting.base import Exporter
+
+
+class Nothing(Exporter):
+    form = "nothing"
+    about = "nothing"
+
+    def export(self, run, path, options):
+        raise NotImplementedError
+
+
+EXPORTER = Nothing()
+"""
+TOOL = """
+from hybrid.tool import Args, BackendCard, Card, Tool
+
+TOOL = Tool(Card("{name}", "Says nothing.", "All.", (BackendCard("classical", "1", object, "nothing"),)), Args)
+"""
+TEXTS = {
+    "tools": TOOL,
+    "graphs": SOLVER,
+    "baselines": SOLVER,
+    "benchmarks": BENCHMARK,
+    "models": MODEL,
+    "sections": SECTION,
+    "exports": EXPORTER,
+}
+"""A whole thing of each kind, by the folder of the kind."""
+
+
+@pytest.fixture(autouse=True)
+def as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing that a test has looked in, or imported from there, is known to another."""
+    monkeypatch.delenv(PATH.variable, raising=False)
+    before = {kind.package: plugins.folders(kind.package) for kind in KINDS}
+    modules = set(sys.modules)
+    yield
+    plugins._entry_points.cache_clear()
+    for package, places in before.items():
+        sys.modules[package].__path__[:] = places
+    for name in set(sys.modules) - modules:
+        package, _, thing = name.rpartition(".")
+        if thing.startswith("own_") or name.startswith("own_"):
+            del sys.modules[name]
+            vars(sys.modules[package]).pop(thing, None) if package in sys.modules else None
+    importlib.invalidate_caches()
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """A folder laid out like the project, with one thing of each kind, named `own_` and the folder."""
+    for kind in KINDS:
+        write(tmp_path / "own", kind.folder, f"own_{kind.folder}", TEXTS[kind.folder])
+    return tmp_path / "own"
+
+
+def write(root: Path, folder: str, name: str, text: str) -> Path:
+    path = root / folder / f"{name}.py"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text.replace("{name}", name))
+    return path
+
+
+def offer(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package on `sys.path` that offers one thing of each kind, as an installer leaves it."""
+    facts = site / "own_package-1.0.dist-info"
+    facts.mkdir(parents=True)
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: own-package\nVersion: 1.0\n")
+    lines = []
+    for kind in KINDS:
+        write(site, "own_package", f"of_{kind.folder}", TEXTS[kind.folder].replace("{name}", f"own_{kind.folder}"))
+        lines += [f"[{kind.group}]", f"own_{kind.folder} = own_package.of_{kind.folder}"]
+    (site / "own_package" / "__init__.py").write_text("")
+    (facts / "entry_points.txt").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(str(site))
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_every_kind_is_found_and_loaded_in_one_way(
+    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed: bool
+) -> None:
+    if installed:
+        offer(tmp_path / "site", monkeypatch)
+    else:
+        look_also_in([own], "--path")
+    for kind in KINDS:
+        name = f"own_{kind.folder}"
+        assert name in names(kind.package), kind
+        first = load(kind.package, name)
+        assert load(kind.package, name) is first
+        code = code_outside(kind.package, name)
+        assert re.fullmatch("[0-9a-f]{12}", code or "")
+    assert code_outside("baselines", "chance") is None, "a file of the project"
+
+
+def test_the_hash_of_a_thing_is_over_what_it_imports_from_outside(own: Path) -> None:
+    solver = own / "baselines" / "own_baselines.py"
+    helper = write(own, "baselines", "_own_words", "WORDS = 1\n")
+    solver.write_text("from baselines._own_words import WORDS\n" + SOLVER)
+    look_also_in([own], "--path")
+    load("baselines", "own_baselines")
+    before = code_outside("baselines", "own_baselines")
+    helper.write_text("WORDS = 2\n")
+    assert code_outside("baselines", "own_baselines") != before
+    helper.write_text("WORDS = 1\n")
+    assert code_outside("baselines", "own_baselines") == before
+    sys.modules.pop("baselines._own_words")
+
+
+def test_a_run_names_what_lies_outside_with_its_hash_and_is_compared_without_it(
+    own: Path, command: Callable[..., Any], tmp_path: Path
+) -> None:
+    run, path = tmp_path / "run", ("--path", own)
+    words = ("--data", "sample", "--task", "Jigsaw", "--limit", "2", "--model", "own_models:x")
+    ended = command("run", "own_benchmarks", *words, "--solver", "own_baselines,mllm", "--out", run, *path)
+    assert ended.code == 0, ended.err
+    manifest = json.loads((run / "manifest.json").read_text())
+    assert manifest["identity"]["plugins"] == {
+        f"{folder}/own_{folder}": code_outside(package, f"own_{folder}")
+        for package, folder in (("hybrid.benchmarks", "benchmarks"), ("hybrid.models.providers", "models"))
+    }
+    facts = manifest["solvers"]
+    assert (facts["own_baselines"]["code"], facts["own_baselines"]["role"]) == (
+        code_outside("baselines", "own_baselines"),
+        "specialist",
+    )
+    assert not {"code", "role"} & set(facts["mllm"])
+    ended = command("compare", run, "--json", *path)
+    said = json.loads(ended.out)
+    assert said["plugins"] == {"sections/own_sections": code_outside("hybrid.scoring.sections", "own_sections")}
+    assert [row["value"] for row in said["results"] if row["section"] == "own_sections"] == [0.0]
+
+
+BAD = {
+    "raises": ("1 / 0\n", r":1: cannot be imported: ZeroDivisionError"),
+    "hangs": ("import time\ntime.sleep(10000)\n", "did not finish its import within 3 s"),
+    "ends": ("import os\nos._exit(4)\n", "cost its worker process: exit code 4"),
+    "leaves": ("raise SystemExit(0)\n", "cannot be imported: SystemExit: 0"),
+    "empty": ("", "must define SOLVER"),
+    "wrong": ("SOLVER = 3\n", "SOLVER must be a Solver, and is a int"),
+    "faulty": (
+        SOLVER.replace('role = "specialist"', "role = property(lambda self: 1 / 0)"),
+        "its role raises ZeroDivisionError: division by zero",
+    ),
+    "chance": (SOLVER, "there is a solver 'chance' already"),
+    "Capital": (SOLVER, "the name of a solver is of lower-case letters"),
+}
+
+
+def test_a_bad_one_is_named_in_a_line_and_costs_no_other(
+    own: Path, monkeypatch: pytest.MonkeyPatch, command: Callable[..., Any]
+) -> None:
+    for name, (text, _) in BAD.items():
+        write(own, "baselines", name if name in ("chance", "Capital") else f"own_{name}", text)
+    monkeypatch.setattr(
+        "hybrid.cli.describer", lambda: Describer(ServiceOptions(import_s=3.0, silence_s=3.0)), raising=True
+    )
+    listed = command("solvers", "list", "--json", "--path", own)
+    assert listed.code == 0
+    there = {one["name"] for one in json.loads(listed.out)["solvers"]}
+    assert {"chance", "mllm", "controller", "own_baselines", "own_graphs"} <= there
+    assert not {"Capital", *(f"own_{name}" for name in BAD)} & there
+    lines = listed.err.splitlines()
+    assert len(lines) == len(BAD)
+    for name, (_, why) in BAD.items():
+        (line,) = (line for line in lines if f"{name}.py" in line)
+        assert line.startswith("note: left out: ")
+        assert why.lstrip(":1") in line
+    assert not {name for name in sys.modules if name.startswith("baselines.own_")} - {"baselines.own_baselines"}
+
+
+@pytest.mark.parametrize("name", ["hangs", "wrong", "faulty"])
+def test_asking_for_a_bad_one_is_an_error_that_says_why(own: Path, name: str) -> None:
+    write(own, "baselines", f"own_{name}", BAD[name][0])
+    look_also_in([own], "--path")
+    with (
+        described_by(lambda: Describer(ServiceOptions(import_s=3.0, silence_s=3.0))),
+        pytest.raises(UsageError, match=BAD[name][1]),
+    ):
+        load("baselines", f"own_{name}")
+
+
+def test_of_two_solvers_from_outside_with_one_name_neither_has_it(own: Path) -> None:
+    write(own, "graphs", "own_baselines", SOLVER)
+    look_also_in([own], "--path")
+    assert "own_graphs" in solver_names()
+    assert "own_baselines" not in solver_names()
+    with pytest.raises(UsageError, match=r"there is a solver 'own_baselines' already, \S+own_baselines.py; rename one"):
+        load("baselines", "own_baselines")
+
+
+def test_a_statistic_that_raises_costs_its_own_rows(
+    own: Path, command: Callable[..., Any], chance_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(own, "sections", "own_faulty", SECTION.replace("    yield", "    1 / 0\n    yield"))
+    write(own, "sections", "own_wrong", "SECTION = 3\n")
+    ended = command("compare", chance_run, "--json", "--path", own)
+    said = json.loads(ended.out)
+    assert said["faults"] == {"own_faulty": "ZeroDivisionError: division by zero"}
+    assert {"metrics", "own_sections"} <= {row["section"] for row in said["results"]}
+    (line,) = (line for line in ended.err.splitlines() if "left out" in line)
+    assert "own_wrong.py: SECTION must be a Section of the name 'own_wrong', and is a int" in line
+
+
+@pytest.fixture
+def chance_run(command: Callable[..., Any], tmp_path: Path) -> Path:
+    """Two generated questions, answered by chance."""
+    run = tmp_path / "by_chance"
+    words = ("--data", "sample", "--task", "Jigsaw", "--limit", "2", "--solver", "chance", "--out", run)
+    assert command("run", "blink", *words).code == 0
+    return run
+
+
+def test_a_solver_whose_required_tools_raise_is_refused_with_its_file(own: Path, command: Callable[..., Any]) -> None:
+    faulty = SOLVER.replace("    async", "    def required_tools(self, *_):\n        return {}[1]\n\n    async")
+    write(own, "baselines", "own_needy", faulty)
+    words = ("--data", "sample", "--task", "Jigsaw", "--limit", "1", "--path", own)
+    ended = command("run", "blink", *words, "--solver", "own_needy")
+    assert ended.code == 2
+    assert "own_needy.py: its required_tools raises KeyError: 1" in ended.err
+
+
+def test_an_opener_that_gives_no_model_is_refused(own: Path, command: Callable[..., Any]) -> None:
+    write(own, "models", "own_three", "MODEL = lambda name, settings, store: 3\n")
+    words = ("--data", "sample", "--task", "Jigsaw", "--limit", "1", "--path", own, "--solver", "mllm")
+    ended = command("run", "blink", *words, "--model", "own_three:x")
+    assert ended.code == 2
+    assert "own_three.py gives a int and no ChatModel" in ended.err
+
+
+def test_a_folder_without_any_kind_says_what_it_may_hold(command: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    ended = command("solvers", "list", "--path", tmp_path / "empty")
+    assert ended.code == 2
+    for kind in KINDS:
+        assert f"{kind.folder}/" in ended.err
+
+
+def test_a_new_plugin_repository_passes_its_tests_at_once(command: Callable[..., Any], tmp_path: Path) -> None:
+    out = tmp_path / "glow"
+    ended = command("new", "plugin", "glow", "-o", out)
+    assert ended.out == f"wrote {out}\nnext: cd {out} && uv run pytest\n"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=out,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "4 passed" in done.stdout
+    assert f'path = "{Path(plugins.__file__).parents[1].as_posix()}"' in (out / "pyproject.toml").read_text()
+    for line in (out / "pyproject.toml").read_text().splitlines():
+        if line.startswith("glow_"):
+            module = line.split('"')[1].replace(".", "/")
+            assert (out / f"{module}.py").is_file(), line
+    assert "python -m pytest" in (out / ".github" / "workflows" / "ci.yml").read_text()
+    assert command("new", "plugin", "glow", "-o", out).err == f"hybrid: {out} is there already\n"
+    assert "the name of a plug-in is of lower-case" in command("new", "plugin", "Glow").err
