@@ -34,7 +34,7 @@ from hybrid.errors import DataError
 from hybrid.images import ImageStore, home
 from hybrid.messages import AssistantMessage, Message, ToolMessage, parts_of
 from hybrid.models import open_model
-from hybrid.registry import load, names
+from hybrid.registry import load_each
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
@@ -64,7 +64,7 @@ _opening = asyncio.Lock()
 def shared() -> Resources:
     """The model and tools of all questions. Raises `UsageError` for a model that cannot be had."""
     name, store = os.environ.get("HYBRID_MODEL") or "embedded", ImageStore(home() / "images")
-    tools = [load("tools", tool) for tool in names("tools")]
+    tools = [tool for _, tool in load_each("tools")]
     in_use = backends_in_use(tools, "auto", {})
     tools_offered = tuple(tool for tool in tools if in_use[tool.card.name] != ABSENT)
     control = Control(ToolService(store, FindingCache(home() / "findings", store), ServiceOptions()))

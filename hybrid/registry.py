@@ -178,19 +178,14 @@ def package_of(package: str, name: str) -> Mapping[str, tuple[str, ...]]:
     return {} if top is None or not hasattr(top, "__path__") else {top.__name__: tuple(top.__path__)}
 
 
-def _export(package: str, origin: Origin | None) -> str:
-    of_entry = origin.entry.attr if origin is not None and origin.entry is not None else ""
-    return of_entry or (INNER[package] if package in INNER else BY_PACKAGE[package].export)
-
-
 def loaded(package: str, name: str) -> Any:
-    """The export of a file that has been imported, without a look at other files; else None."""
+    """The export of a file that has been imported, without a look at the disk; else None."""
+    export = INNER[package] if package in INNER else BY_PACKAGE[package].export
     if (module := sys.modules.get(f"{package}.{name}")) is not None:
-        return getattr(module, _export(package, None), None)
-    origin = _origin(package, name)
-    entry = None if origin is None else origin.entry
-    module = None if entry is None else sys.modules.get(entry.module)
-    return getattr(module, _export(package, origin), None)
+        return getattr(module, export, None)
+    offered = () if package in INNER else entry_points(BY_PACKAGE[package].group)
+    entry = next((entry for entry in offered if entry.name == name), None)
+    return None if entry is None else getattr(sys.modules.get(entry.module), entry.attr or export, None)
 
 
 def refuse_unknown(package: str, name: str) -> None:
@@ -227,7 +222,7 @@ def load(package: str, name: str, *, here: bool = False) -> Any:
             return described
     entry = None if origin is None else origin.entry
     module = _imported(entry.module if entry else f"{package}.{name}", told(entry) if entry else name)
-    export = _export(package, origin)
+    export = (entry.attr if entry else "") or (INNER[package] if package in INNER else BY_PACKAGE[package].export)
     if not hasattr(module, export):
         raise UsageError(f"{module.__file__} must define {export}")
     thing = getattr(module, export)
