@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from hybrid.cli import _complete
+from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import Address, Listed
 from hybrid.cli._path import path_option
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from hybrid.scoring.judge import Judged
 
 
-@click.command("judge")
+@click.command("judge", cls=Grouped, rare=("path",))
 @click.argument("run", shell_complete=_complete.runs, type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--model", required=True, help="provider:model, hf:DIR_OR_ID or replay:DIR.")
 @click.option(
