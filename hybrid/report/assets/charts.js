@@ -27,11 +27,13 @@ const linked = (href, name, ...marks) =>
 function points(lines, { low, high, zero = false, marks = [], label = "" }) {
   return (width) => {
     const right = 8 + Math.max(...lines.map((line) => report.widthOf(line.text)));
-    const left = Math.min(10 + Math.max(...lines.map((line) => report.widthOf(report.visible(line.label)))), Math.max(80, width * (width < 480 ? 0.38 : 0.45)));
+    const left = Math.min(10 + Math.max(...lines.map((line) => report.widthOf(report.visible(line.label)))), Math.max(80, width * 0.45));
     const inner = width - left - right - 8;
     const toX = (value) => left + ((value - low) / (high - low || 1)) * inner;
     const labels = lines.map((line) => report.lines(line.label, left - 10));
-    const heights = labels.map((one) => Math.max(20, one.length * LINE_PX + 4));
+    // Many lines stand closer: on a phone nine solvers end on the first screen.
+    const [least, between] = lines.length > 6 ? [16, 2] : [20, 4];
+    const heights = labels.map((one) => Math.max(least, one.length * LINE_PX + between));
     const named = inLanes(marks, toX, width);
     const top = 4 + named.lanes * LINE_PX;
     const bottom = top + sum(heights);
