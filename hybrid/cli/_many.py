@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -53,9 +54,14 @@ def stopped(what: str, reason: object) -> str:
 
 def tell_interrupted(interrupted: Interrupted, kept: str) -> int:
     """Say where the finished part lies and how to go on; the exit code."""
-    again = redact(shlex.join(["hybrid", *sys.argv[1:]]))
+    again = redact(shlex.join([*program(), *sys.argv[1:]]))
     click.echo(f"{interrupted}; what is finished is kept in {kept}; to go on: {again}", err=True)
     return interrupted.exit_code
+
+
+def program() -> tuple[str, ...]:
+    """The words by which this program was started: `uv run` has it in an environment that no shell knows."""
+    return ("uv", "run", "hybrid") if "UV" in os.environ else ("hybrid",)
 
 
 def prepared(config: RunConfig, *, dry: bool = False) -> ResolvedRun:

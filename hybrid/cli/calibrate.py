@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,24 +10,32 @@ import click
 
 from hybrid.cli import _complete
 from hybrid.cli._logging_options import told_options
+from hybrid.cli._option_types import Listed
 from hybrid.cli._path import path_option
 from hybrid.cli._table_options import tables_option
 from hybrid.display.notes import tell
 from hybrid.display.terminal import TEXT, Shape
+from hybrid.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from hybrid.display.tables import Table
-    from hybrid.scoring.calibrate import CountedAnswer
+    from hybrid.scoring.calibrate_tables import Measurements
 
 
 @click.command("calibrate")
 @click.argument("run", shell_complete=_complete.runs, type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--folds", type=click.IntRange(2), default=5, show_default=True)
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="The trust file, for --trust.")
+@click.option(
+    "--only", cls=Listed, multiple=True, metavar="NAME,NAME", help="Print the routes of these tools, or of mllm."
+)
+@click.option("--all", "every", is_flag=True, help="Print every tool on every route.")
 @tables_option
 @path_option
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, with every number.")
 @told_options
-def command(run: Path, folds: int, out: Path, tables: Shape) -> int:
+def command(
+    run: Path, folds: int, out: Path, only: tuple[str, ...], tables: Shape, *, every: bool, as_json: bool
+) -> int:
     """Count how often each tool was right, by route and confidence, in a finished RUN.
 
     A question is later judged only by what was counted on the other folds. The MLLM's own accuracy is counted too
@@ -42,12 +51,23 @@ def command(run: Path, folds: int, out: Path, tables: Shape) -> int:
     from hybrid.cli.score import name_failed
     from hybrid.display.tables import RENDERERS
     from hybrid.log.folder import RunFolder
-    from hybrid.scoring.calibrate import measured, write_trust
+    from hybrid.scoring import calibrate_tables
+    from hybrid.scoring.calibrate import measured, measurements, write_trust
 
+    if as_json + every + bool(only) > 1:
+        raise UsageError("--only and --all choose tables, and --json has every number: give one of them")
     folder = RunFolder.existing(run)
     counted = write_trust(folder, out, folds)
-    click.echo(RENDERERS[TEXT[tables]](_table(counted)), nl=False)
-    for name in measured(folder.manifest, counted).unchecked:
+    rows = _chosen(measurements(counted), only)
+    unchecked = measured(folder.manifest, counted).unchecked
+    if as_json:
+        told = {"run": str(run), "trust": str(out), "folds": folds, "unchecked": unchecked}
+        click.echo(json.dumps({**told, "measured": calibrate_tables.as_json(rows)}))
+    elif only or every:
+        click.echo(RENDERERS[TEXT[tables]](calibrate_tables.by_route(rows)), nl=False)
+    else:
+        click.echo("\n".join(calibrate_tables.headline(rows)))
+    for name in unchecked:
         tell(f"unchecked weights: {name} answered without having been asked for known answers")
     tell(f"wrote {out}")
     damage = [line for solver in folder.solvers() for line in folder.recorded(solver).damage]
@@ -55,23 +75,11 @@ def command(run: Path, folds: int, out: Path, tables: Shape) -> int:
     return 3 if damage else 0
 
 
-def _table(counted: tuple[CountedAnswer, ...]) -> Table:
-    from hybrid.display.tables import Column, Table, accuracy, bounds
-    from hybrid.scoring.calibrate import measurements
-    from hybrid.stats import wilson
-
-    rows = tuple(
-        (
-            *key,
-            f"{measured.right:g}/{measured.n}",
-            accuracy(measured.right / measured.n),
-            # The sum of graded answers is no count of right ones.
-            bounds(wilson(int(measured.right), measured.n) if measured.right.is_integer() else None),
-            f"{measured.recalibration.intercept:+.2f}",
-            f"{measured.recalibration.slope:.2f}",
-        )
-        for key, measured in measurements(counted)
-    )
-    columns = tuple(Column(name, "left") for name in ("tool", "backend", "route"))
-    numbers = tuple(Column(name) for name in ("right", "reliability", "95 %", "intercept", "slope"))
-    return Table("How often a specialist was right, and how its log-odds are corrected", (*columns, *numbers), rows)
+def _chosen(measured: Measurements, only: tuple[str, ...]) -> Measurements:
+    """The rows of the tools named, or all. Raises `UsageError` for a tool that answered nothing."""
+    known = list(dict.fromkeys(tool for (tool, _, _), _ in measured))
+    for name in only:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise UsageError(f"--only {name}: no answer of it was counted{hint}; there are: {', '.join(known)}")
+    return tuple(row for row in measured if not only or row[0][0] in only)

@@ -1,27 +1,25 @@
-"""`hybrid quickstart`: what tools bring to a model, on generated questions, offline."""
+"""`hybrid quickstart`: the quick study of `hybrid study`, on generated questions, offline, with its report."""
 
 from __future__ import annotations
 
-import json
-import os
-import shlex
-import sys
 from collections import Counter
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hybrid.cli._logging_options import told_options
+from hybrid.cli._many import program
 from hybrid.cli._table_options import allow_failed_option, tables_option
+from hybrid.cli.study import DEFAULT_SOLVER, ask_cells, study_as_json
 from hybrid.display.notes import tell
 from hybrid.display.terminal import TEXT, Shape, folded, pasteable
 
 if TYPE_CHECKING:
-    from hybrid.config import ToolOutput
-    from hybrid.running.run import RunEnd
-    from hybrid.scoring.reports import ScoreReport
+    from hybrid.scoring.reports import ComparisonReport
     from hybrid.scoring.score import Scored
 
 QUESTIONS = 60
@@ -62,100 +60,50 @@ ABOUT = (
 @tables_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 @told_options
-def command(limit: int, out: Path, allow_failed: bool, tables: Shape, as_json: bool) -> int:
+def command(limit: int, **options: Any) -> int:
     """Generate questions, answer them in four ways, and say what the tools brought. Needs no key and no weights.
 
     A model answers with tools (`controller`), with tools whose findings are blank, and alone (`mllm`); the tools answer
-    without it (`specialist`). The model is `embedded`, a small demonstration model that ships with the project: the
-    numbers say what the machinery does, nothing about real MLLMs. The same command again goes on where it stopped.
+    without it (`specialist`): the quick study of `hybrid study`. The model is `embedded`, a small demonstration model
+    that ships with the project: the numbers say what the machinery does, nothing about real MLLMs. OUT/site holds the
+    report. The same command again goes on where it stopped.
     """
-    from hybrid.cli.score import name_failed
-    from hybrid.running.signals import Interrupted
-    from hybrid.scoring.reports import ScoreReport
+    from hybrid.config import ModelSettings, RunConfig, ServiceOptions
+    from hybrid.running.study import cells_of
 
-    try:
-        runs = {folder: _answered(output, limit, folder) for folder, output in _runs(out).items()}
-    except Interrupted as interrupted:
-        again = shlex.join([*program(), *sys.argv[1:]])
-        click.echo(f"{interrupted}; what is finished is kept in {out}; to go on: {again}", err=True)
-        return interrupted.exit_code
-    report = ScoreReport(runs)
-    _show(report, out, tables, allow_failed=allow_failed, as_json=as_json)
-    name_failed(report.failed)
-    return exit_code(report)
-
-
-def exit_code(report: ScoreReport) -> int:
-    """3 where questions failed, are still open, or where a run is damaged; else 0."""
-    return 3 if report.failed or any(one.open for one in report.solvers) else 0
-
-
-def _runs(out: Path) -> dict[Path, ToolOutput]:
-    """The folder of each run, and what its tools return."""
-    return {out / BENCHMARK: "real", out / f"{BENCHMARK}-blank": "blank"}
-
-
-def _answered(output: ToolOutput, limit: int, folder: Path) -> tuple[Scored, ...]:
-    """The scored solvers of one run, after what was open has been asked.
-
-    Raises:
-        Interrupted: a signal ended it.
-        HybridError: the folder holds another run or cannot be written, or nothing could be asked.
-    """
-    from hybrid.benchmarks.base import ScoreOptions
-    from hybrid.cli.run import asked
-    from hybrid.config import DEFAULT_SOLVERS, ModelSettings, RunConfig, ServiceOptions
-    from hybrid.running.engine import here
-    from hybrid.running.resolve import prepare
-    from hybrid.scoring.paths import TABLES_RULE, tell_unkept
-    from hybrid.scoring.runs import score_run
-
-    tell(f"{folder}: making ready {BENCHMARK}'s questions, tool output {output} ...")
+    tell(f"{BENCHMARK}: making ready generated questions ...")
+    folders = (BENCHMARK, f"{BENCHMARK}-blank")
+    cells = [replace(cell, name=name) for cell, name in zip(cells_of("quick", DEFAULT_SOLVER), folders, strict=True)]
     config = RunConfig(
         BENCHMARK,
-        solvers=DEFAULT_SOLVERS if output == "real" else ("controller",),
         model="embedded",
         model_settings=ModelSettings(extra={"batch": BATCH}),
         data="sample",
         tasks=tuple(TASKS),
         limit=limit,
-        tool_output=output,
         service=ServiceOptions("classical", isolated=True),
-        out=folder,
     )
-    run = prepare(config)
-    tell(f"{folder}: {len(run.sound)} generated questions")
-    _tell_open(asked(run, here))
-    return tell_unkept(score_run(run.folder, ScoreOptions(abstain=TABLES_RULE)))
+
+    return ask_cells(cells, config, options, partial(_show, options))
 
 
-def _tell_open(end: RunEnd) -> None:
-    """Name what was not finished, and raise what stopped everything."""
-    from hybrid.cli.score import name_failed
+def _show(options: Mapping[str, Any], report: ComparisonReport, runs: Sequence[Path]) -> None:
+    """Print the conclusion with its tables, where the report lies, what went wrong, and what to do next; or JSON."""
+    from hybrid.report.collect import collect_paths
+    from hybrid.report.site import write_site
 
-    if end.stopped is not None:
-        raise end.stopped
-    name_failed([f"{failure.id} ({failure.solver}): {failure.error}" for failure in end.failures])
-
-
-def _show(report: ScoreReport, out: Path, tables: Shape, *, allow_failed: bool, as_json: bool) -> None:
-    """Print the conclusion with its tables, what went wrong, and what to do next; or one JSON object."""
-    from hybrid.scoring.reports import compare_paths
-
-    compared = compare_paths([*report.paths], allow_failed=allow_failed)
-    if as_json:
-        sentences = [asdict(sentence) for sentence in compared.conclusion]
-        click.echo(json.dumps({"conclusion": sentences, **report.as_json()}))
-        return
-    parts = (compared.render(TEXT[tables]), *(folded(part, "narrow", hang=0) for part in (*mishaps(report), ABOUT)))
-    click.echo("\n\n".join(part.strip() for part in (*parts, _next(out, tables))))
+    tables: Shape = options["tables"]
+    click.echo(study_as_json(report, runs) if options["as_json"] else report.render(TEXT[tables]).strip())
+    page = write_site(collect_paths(runs, allow_failed=options["allow_failed"]), options["out"] / "site")
+    if not options["as_json"]:
+        said = (folded(part, "narrow", hang=0).strip() for part in (*mishaps(report.solvers), ABOUT))
+        click.echo("\n" + "\n\n".join((f"report: {page}", *said, _next(runs, tables))))
 
 
-def mishaps(report: ScoreReport) -> list[str]:
+def mishaps(solvers: Sequence[Scored]) -> list[str]:
     """Lines on the questions that ended in neither an answer nor an abstention, with the folder to look in."""
     lines = [
-        f"  {path / one.solver}: {', '.join(bad_ends)}"
-        for path, solvers in report.paths.items()
+        f"  {one.folder.path / one.recorded if one.folder else one.solver}: {', '.join(bad_ends)}"
         for one in solvers
         if (bad_ends := _bad_ends(one))
     ]
@@ -172,17 +120,23 @@ def _bad_ends(one: Scored) -> list[str]:
     return [*counts, f"{lost} lost"] if lost else counts
 
 
-def _next(out: Path, tables: Shape) -> str:
-    """Commands on this run and beyond, to be pasted as they stand."""
+def _next(runs: Sequence[Path], tables: Shape) -> str:
+    """Commands on these runs and beyond, to be pasted as they stand."""
     commands = (
-        ("compare", str(out / BENCHMARK), str(out / f"{BENCHMARK}-blank")),
-        ("report", str(out / BENCHMARK), str(out / f"{BENCHMARK}-blank"), "-o", str(out / "site")),
+        ("compare", *map(str, runs), "--only", "decomposition"),
         ("tools", "list"),
-        ("run", "blink", "--data", "sample", "--limit", "20", "--model", "openai:gpt-4o", "--dry-run"),
+        (
+            "study",
+            "blink",
+            "--data",
+            "sample",
+            "--limit",
+            "20",
+            "--model",
+            "openai:gpt-4o",
+            "-o",
+            "runs/study",
+            "--dry-run",
+        ),
     )
     return "\n".join(pasteable([*program(), *words], tables, "next: ") for words in commands)
-
-
-def program() -> tuple[str, ...]:
-    """The words by which this program was started: `uv run` has it in an environment that no shell knows."""
-    return ("uv", "run", "hybrid") if "UV" in os.environ else ("hybrid",)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,9 @@ from hybrid.errors import UsageError
 if TYPE_CHECKING:
     from hybrid.config import RunConfig
     from hybrid.running.study import Cell
+    from hybrid.scoring.reports import ComparisonReport
+
+    Show = Callable[[ComparisonReport, Sequence[Path]], None]
 
 OWN = frozenset({"benchmark", "config", "solver", "out", "as_json", "verbose", "quiet", "debug", "tool_output", "show"})
 """Options of `hybrid run` that a study decides, or has of its own."""
@@ -93,7 +97,9 @@ def command(form: str | None, **options: Any) -> int:
     given = {**options_of(click.get_current_context(), run_command), "solver": [solver]}
     config = config_of({**options, "solver": (solver,), "tool_output": "real", "show": "both"}, given)
     cells = cells_of(options["depth"], solver)
-    return _dry_run(cells, config, options["out"], form) if options["dry_run"] else _run(cells, config, options, form)
+    if options["dry_run"]:
+        return _dry_run(cells, config, options["out"], form)
+    return ask_cells(cells, config, options, partial(_shown, form, options["tables"]))
 
 
 command.params += [option for option in run_command.params if option.name not in OWN]
@@ -110,10 +116,19 @@ def _dry_run(cells: Sequence[Cell], config: RunConfig, out: Path, form: str) -> 
     return show_estimate(ManyEstimate(runs), form)
 
 
-def _run(cells: Sequence[Cell], config: RunConfig, options: Mapping[str, Any], form: str) -> int:
-    """Ask what is open in every cell, then say what came out."""
+def ask_cells(cells: Sequence[Cell], config: RunConfig, options: Mapping[str, Any], show: Show) -> int:
+    """Ask what is open in every cell of a study, then show what came out; the exit code.
+
+    Args:
+        cells: the main run first.
+        config: the options that all cells share.
+        options: those of the command: the folder `out`, and `allow_failed` and perhaps `abstain` of the comparison.
+        show: prints the comparison of the cells that have answers, and gets their folders; not called without any.
+    """
     from hybrid.cli.score import name_failed
+    from hybrid.log.folder import RunFolder
     from hybrid.running.signals import Interrupted
+    from hybrid.scoring.reports import compare_paths
 
     out: Path = options["out"]
     runs = [PlannedRun(f"{cell.name} ({cell.about})", cell.config(config, out)) for cell in cells]
@@ -122,33 +137,43 @@ def _run(cells: Sequence[Cell], config: RunConfig, options: Mapping[str, Any], f
     except Interrupted as interrupted:
         return tell_interrupted(interrupted, str(out))
     failed = [f"{question}: {why}" for question, why in found.failures.items()]
-    failed += _shown(cells, out, options, form)
+    begun = [out / cell.name for cell in cells if any(map(RunFolder(out / cell.name).finished, cell.solvers))]
+    if begun:
+        report = compare_paths(begun, abstain=options.get("abstain"), allow_failed=options["allow_failed"])
+        show(report, begun)
+        failed += (*report.failed, *_unanswerable(report))
     name_failed(list(dict.fromkeys(failed)))
     return 3 if failed or found.left or found.waiting else 0
 
 
-def _shown(cells: Sequence[Cell], out: Path, options: Mapping[str, Any], form: str) -> list[str]:
-    """Print the conclusion and the tables of a study; what is damaged or failed in its runs."""
+def _unanswerable(report: ComparisonReport) -> Iterator[str]:
+    """A line for each question that failed for good, as one that a recording lacks; an outage is asked anew."""
+    from hybrid.types import Outcome
+
+    for one in report.solvers:
+        for score in one.scores:
+            if score.outcome.failed and score.outcome is not Outcome.OUTAGE:
+                yield f"{score.id} ({one.solver}): {one.reasons.get(score.id, score.outcome.value)}"
+
+
+def study_as_json(report: ComparisonReport, begun: Sequence[Path]) -> str:
+    """The comparison of a study as one JSON object, with the folder of each cell that has answers."""
+    return json.dumps({"study": {path.name: str(path) for path in begun}, **report.as_json()})
+
+
+def _shown(form: str, shape: Shape, report: ComparisonReport, begun: Sequence[Path]) -> None:
+    """Print the conclusion and the tables of a study."""
     from hybrid.display.tables import RENDERERS
-    from hybrid.log.folder import RunFolder
-    from hybrid.scoring.reports import compare_paths
     from hybrid.scoring.study_tables import study_tables
 
-    begun = [out / cell.name for cell in cells if any(map(RunFolder(out / cell.name).finished, cell.solvers))]
-    if not begun:
-        return []
-    counting = {name: options[name] for name in ("abstain", "allow_failed")}
-    report = compare_paths(begun, **counting)
     if form == "json":
-        click.echo(json.dumps({"study": {cell.name: str(out / cell.name) for cell in cells}, **report.as_json()}))
+        click.echo(study_as_json(report, begun))
     elif form == "csv":
         click.echo(report.render(form), nl=False)
     else:
         tables = "\n".join(map(RENDERERS[form], study_tables(report.sections)))
         click.echo(f"{report.render(form)}\n{tables}", nl=False)
-        shape: Shape = options["tables"]
         click.echo(pasteable(("hybrid", "report", *map(str, begun), "-o", "site"), shape, "\nevery question: "))
-    return list(report.failed)
 
 
 def _recorded(files: Sequence[Path], benchmark: str | None, form: str) -> int:

@@ -98,7 +98,7 @@ class ExportedRun:
         """The solvers with their scores. Raises `UsageError` for a split with hidden answers."""
         return score_run(self.folder, self.options, self.solvers, keep=False)
 
-    @property
+    @cached_property
     def conclusion(self) -> tuple[Sentence, ...]:
         """The sentences that `hybrid compare` prints of these solvers; none for a split with hidden answers."""
         if self.split in self.benchmark.card.hidden_splits or not self.solvers:

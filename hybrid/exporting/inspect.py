@@ -141,7 +141,11 @@ class _Making:
             config=EvalConfig(),
             packages={"hybrid-perception": __version__},
             tags=list(scored.labels),
-            metadata={"run_sha256": self.run.sha256, "identity": dict(identity)},
+            metadata={
+                "run_sha256": self.run.sha256,
+                "identity": dict(identity),
+                "conclusion": [sentence.text for sentence in self.run.conclusion],
+            },
         )
         stats = EvalStats(
             started_at=_time(min(started, default=0.0)),

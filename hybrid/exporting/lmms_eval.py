@@ -97,7 +97,13 @@ def _results(
         },
         "group_subtasks": {whole: list(by_task)},
         "n-samples": counts,
-        "config": {"model": model, "limit": None, "seed": run.identity.get("seed"), "run_sha256": run.sha256},
+        "config": {
+            "model": model,
+            "limit": None,
+            "seed": run.identity.get("seed"),
+            "run_sha256": run.sha256,
+            "conclusion": [sentence.text for sentence in run.conclusion],
+        },
         "date": date,
         "model_name": model,
     }

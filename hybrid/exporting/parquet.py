@@ -86,7 +86,12 @@ class Parquet(Exporter):
         rows = [row for scored in run.scored for row in _rows(run, scored)]
         if not rows:
             raise UsageError(f"{run.folder.path} has no question that was asked")
-        metadata = {"hybrid_version": __version__, "run_sha256": run.sha256, "identity": json.dumps(run.identity)}
+        metadata = {
+            "hybrid_version": __version__,
+            "run_sha256": run.sha256,
+            "identity": json.dumps(run.identity),
+            "conclusion": json.dumps([sentence.text for sentence in run.conclusion]),
+        }
         schema = pa.schema([(column.name, _type(column)) for column in COLUMNS], metadata=metadata)
         path.parent.mkdir(parents=True, exist_ok=True)
         try:

@@ -77,11 +77,11 @@ def _waterfalls(comparison: Comparison, section: Section, rows: Sequence[Result]
     for by in ("", f" by {comparison.grouping}"):
         for a, b in dict.fromkeys((row.a, row.b) for row in rows):
             own = tuple(row for row in steps if (row.a, row.b) == (a, b) and bool(row.group) is bool(by))
-            title = f"From {a} to {b}{by}{_rule(comparison, own)}"
+            title = f"From {a} to {b}{by}{rule_of(comparison, own)}"
             yield Chart("waterfall", title, own, signs=tuple(signs[row.quantity] for row in own))
 
 
-def _rule(comparison: Comparison, rows: Sequence[Result]) -> str:
+def rule_of(comparison: Comparison, rows: Sequence[Result]) -> str:
     """How a missing answer counts, in words, where rows follow another rule than the runs; else an empty text."""
     others = {row.none for row in rows} - {"", comparison.solvers[0].abstain}
     return "".join(f" (no answer counts as {rule})" for rule in others)

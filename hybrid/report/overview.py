@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hybrid.benchmarks.base import Benchmark
 from hybrid.display.tables import Table
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
-from hybrid.report.charts import charts_of, headlines, of_main_pairs, shown
+from hybrid.report.charts import charts_of, headlines, of_main_pairs, rule_of, shown
 from hybrid.report.facts import card, facts, run_facts
 from hybrid.report.payload import Chart, Overview, OverviewSection
 from hybrid.scoring.compare import Comparison
@@ -31,6 +31,7 @@ from hybrid.scoring.sections import results
 
 DECOMPOSITION, VALUES, DIFFERENCES, TASKS = "decomposition", "metrics", "differences", "tasks"
 """The sections whose rows the first screen shows."""
+GAIN = "What the gain is made of"
 
 
 @dataclass(frozen=True)
@@ -113,9 +114,10 @@ def _front(
     The first is over all questions, a chart for each pair, as its section begins too: its steps open their questions.
     """
     if DECOMPOSITION in made:
-        for chart in charts_of(comparison, made[DECOMPOSITION]):
-            if not chart.rows[0].group:
-                yield chart
+        steps = [chart for chart in charts_of(comparison, made[DECOMPOSITION]) if not chart.rows[0].group]
+        for chart in steps:
+            # Of several, a menu has the names of the solvers, and a heading with them fills a phone's screen.
+            yield replace(chart, title=GAIN + rule_of(comparison, chart.rows)) if len(steps) > 1 else chart
     if values:
         metric = values[0].metric
         lines = _few(mark for mark in marks if mark.task == metric)

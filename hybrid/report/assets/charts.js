@@ -24,14 +24,16 @@ const linked = (href, name, ...marks) =>
 // --- points with intervals -------------------------------------------------------------------------------------------
 
 /* A line: { label, row, look, text, href, told }, a bar where it has `from`. `marks` are lines across all: { label, kind, value, note }. */
-function points(lines, { low, high, zero = false, marks = [], label = "" }) {
+function points(lines, { low, high, last = high, zero = false, marks = [], label = "" }) {
   return (width) => {
     const right = 8 + Math.max(...lines.map((line) => report.widthOf(line.text)));
-    const left = Math.min(10 + Math.max(...lines.map((line) => report.widthOf(report.visible(line.label)))), Math.max(80, width * (width < 480 ? 0.38 : 0.45)));
+    const left = Math.min(10 + Math.max(...lines.map((line) => report.widthOf(report.visible(line.label)))), Math.max(80, width * 0.45));
     const inner = width - left - right - 8;
     const toX = (value) => left + ((value - low) / (high - low || 1)) * inner;
     const labels = lines.map((line) => report.lines(line.label, left - 10));
-    const heights = labels.map((one) => Math.max(20, one.length * LINE_PX + 4));
+    // Many lines stand closer: on a phone nine solvers end on the first screen.
+    const [least, between] = lines.length > 6 ? [16, 2] : [20, 4];
+    const heights = labels.map((one) => Math.max(least, one.length * LINE_PX + between));
     const named = inLanes(marks, toX, width);
     const top = 4 + named.lanes * LINE_PX;
     const bottom = top + sum(heights);
@@ -52,7 +54,7 @@ function points(lines, { low, high, zero = false, marks = [], label = "" }) {
     return {
       height: bottom + (label ? 36 : 22),
       parts: [
-        report.axis({ toX, low, high, y: bottom, height: bottom - top, width: inner, label }),
+        report.axis({ toX, low, high: last, y: bottom, height: bottom - top, width: inner, label }),
         zero ? report.svg("line", { x1: toX(0), x2: toX(0), y1: top, y2: bottom, stroke: "var(--ink)", "stroke-width": 1.25 }) : null,
         named.marks.map((mark) => [
           report.svg("line", { x1: toX(mark.value), x2: toX(mark.value), y1: top - 2, y2: bottom, stroke: "var(--ink)", "stroke-width": 1.5, "stroke-dasharray": DASHES[mark.kind] }),
@@ -159,10 +161,11 @@ function waterfall(chart, where) {
     });
     return { task, n: rows[0].n, lines: [...lines, whole(rows[0].b)] };
   });
+  // The interval of a step may reach further than an accuracy can.
   const ends = reach(panels.flatMap((one) => one.lines.map((line) => line.row)), false);
   return figure("waterfall", chart.title, chart.rows, where, panelled(panels, ({ task, n, lines }) =>
     report.el("div", { class: "panel" }, task ? report.said(task, "h4") : null,
-      report.drawn(`${report.visible(task || chart.title)}: ${lines.map((line) => line.told).join("; ")}`, points(lines, { ...ends, label: `accuracy, n = ${n}; 95 % intervals` })))));
+      report.drawn(`${report.visible(task || chart.title)}: ${lines.map((line) => line.told).join("; ")}`, points(lines, { ...ends, last: Math.min(ends.high, 1), label: `accuracy, n = ${n}; 95 % intervals` })))));
 }
 
 // --- parts that add up -----------------------------------------------------------------------------------------------

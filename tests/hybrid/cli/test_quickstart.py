@@ -1,4 +1,4 @@
-"""`hybrid quickstart`: what it prints and what it does not, the same command again, and the commands it names."""
+"""`hybrid quickstart`: what it prints and what it does not, its report, the same again, and the commands it names."""
 
 import json
 import re
@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from hybrid.cli.quickstart import ABOUT, BENCHMARK, MISHAPS, TASKS, exit_code, mishaps, program
+from hybrid.cli._many import program
+from hybrid.cli.quickstart import ABOUT, BENCHMARK, MISHAPS, TASKS, mishaps
 from hybrid.registry import load
 from hybrid.scoring.pairing import Data
-from hybrid.scoring.reports import ScoreReport
 from hybrid.scoring.score import Counted, Scored
 from hybrid.types import Outcome, Score, Usage
 from tools.rules import tools_asked
@@ -64,16 +64,20 @@ def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, m
     assert (again.code, again.out) == (0, first.out)
     assert answered(tmp_path / "quick") == before
     report = json.loads(command(*words, "--json").out)
+    assert 1 <= len(report["conclusion"]) <= 5
     assert all(one["text"] in said for one in report["conclusion"])
-    assert sorted(report["paths"]) == sorted(f"quick/{run}" for run in RUNS)
+    assert report["study"] == {run: f"quick/{run}" for run in RUNS}
+
+    # The report lies where it says, and begins with the decomposition.
+    (page,) = re.findall(r"^report: (.+)$", first.out, re.MULTILINE)
+    assert (tmp_path / page).is_file()
+    overview = (tmp_path / page).parent / "data" / BENCHMARK / "overview.js"
+    assert '"front":[{"kind":"waterfall"' in overview.read_text().replace("\\", "")
 
     # What it names next runs as it stands; a model without a key is estimated, and the key named.
-    compared, written, listed, estimated = (command(*line[1:]) for line in named_next(first.out))
+    compared, listed, estimated = (command(*line[1:]) for line in named_next(first.out))
     assert compared.code == 0, compared.err
-    assert "controller [blank]" in compared.out
-    assert compared.out.split("\n\n")[:2] == [head, solvers]
-    assert written.code == 0, written.err
-    assert "controller [blank]" in (tmp_path / "quick" / "site" / "data" / "site.js").read_text()
+    assert "call gain" in compared.out
     assert listed.code == 0, listed.err
     assert "OPENAI_API_KEY" in estimated.out
     assert re.search(r"controller +\d+", estimated.out)
@@ -109,24 +113,17 @@ def test_started_by_uv_it_is_named_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert program() == ("uv", "run", "hybrid")
 
 
-def of(*outcomes: Outcome, **facts: Any) -> ScoreReport:
+def of(*outcomes: Outcome, **facts: Any) -> tuple[Scored, ...]:
     scores = tuple(Score(str(place), "Jigsaw", 0.0, outcome) for place, outcome in enumerate(outcomes))
     counted = Counted(scores, ())
     data = Data("blink", "val", {}, {})
     one = Scored("blink", "controller", {"wrong": counted, "chance": counted}, "chance", {}, data)
-    return ScoreReport({Path("quick/blink"): (replace(one, **facts),)})
-
-
-def test_failed_and_open_questions_are_an_exit_code_of_3() -> None:
-    assert exit_code(of(Outcome.ANSWERED, Outcome.ABSTAINED, Outcome.UNPARSED)) == 0
-    assert exit_code(of(Outcome.ANSWERED, Outcome.OUTAGE)) == 3
-    assert exit_code(of(Outcome.ANSWERED, open=1)) == 3
-    assert exit_code(of(Outcome.ANSWERED, damage=("attempts.jsonl is short",))) == 3
+    return (replace(one, **facts),)
 
 
 def test_what_went_wrong_is_counted_and_explained() -> None:
     assert mishaps(of(Outcome.ANSWERED, Outcome.ABSTAINED, usage=Usage())) == []
     ends = (Outcome.UNPARSED, Outcome.TOOL_FAULT, Outcome.TOOL_FAULT, Outcome.BUDGET)
     (told,) = mishaps(of(*ends, usage=Usage(tool_faults=4)))
-    assert told.splitlines() == [MISHAPS, "  quick/blink/controller: 1 unparsed, 1 budget, 2 tool_fault, 4 lost"]
+    assert told.splitlines() == [MISHAPS, "  controller: 1 unparsed, 1 budget, 2 tool_fault, 4 lost"]
     assert all(word in MISHAPS for word in ("unparsed:", "budget:", "tool_fault:", "lost:"))

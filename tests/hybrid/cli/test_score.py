@@ -138,6 +138,22 @@ def test_from_a_run_to_a_trust_file(command: Command, blink: tuple[str, ...], tm
     assert ended.code == 0
     assert "jigsaw" in ended.out
     assert len(json.loads((tmp_path / "trust.json").read_text())["folds"]) == 3
+
+    # All routes of a tool with --only and --all; as JSON the same numbers.
+    ended = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", "--json")
+    measured = json.loads(ended.out)["measured"]
+    assert {one["tool"] for one in measured} >= {"jigsaw", "mllm"}
+    for choice in (("--only", "mllm"), ("--all",)):
+        table = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", *choice).out
+        shown = [one for one in measured if choice == ("--all",) or one["tool"] == "mllm"]
+        assert len(table.splitlines()) == 4 + len(shown)
+        assert all(f" {one['route']} " in table and f"{one['right']:g}/{one['n']}" in table for one in shown)
+    refused = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", "--only", "jigsw")
+    assert refused.code == 2
+    assert "jigsaw" in refused.err
+    both = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", "--all", "--json")
+    assert both.code == 2
+
     words = [word if not word.endswith("/run") else str(tmp_path / "second") for word in blink]
     trusting = command("run", *words, "--solver", "arbiter", "--trust", tmp_path / "trust.json", "--json")
     assert trusting.code == 0

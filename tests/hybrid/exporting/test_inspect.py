@@ -67,6 +67,7 @@ def test_a_log_reads_back_with_scores_calls_and_usage(traced: Path, tmp_path: Pa
     assert (log.status, log.eval.task, log.eval.solver) == ("success", "blink", "specialist")
     assert log.eval.dataset.location is None  # generated questions are not the published ones
     assert log.eval.metadata["run_sha256"] == run.sha256
+    assert log.eval.metadata["conclusion"] == [sentence.text for sentence in run.conclusion] != []
     metrics = {name: metric.value for name, metric in log.results.scores[0].metrics.items()}
     assert metrics == {metric.name: metric.value for metric in own.metrics}
     questions = run.folder.questions().by_id

@@ -117,6 +117,7 @@ def test_a_log_has_the_fields_of_lmms_eval_and_names_no_image(made: Any, tmp_pat
     }
     assert rows[0]["target"] in "AB"
     told = json.loads(results.read_text())
+    assert told["config"]["conclusion"] == [sentence.text for sentence in ExportedRun.at(folder).conclusion] != []
     (own,) = ExportedRun.at(folder).scored
     values = {metric.name: metric.value for metric in own.counted["wrong"].metrics}
     assert told["results"]["blink"]["accuracy_macro,none"] == values["accuracy_macro"]

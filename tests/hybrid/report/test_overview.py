@@ -19,6 +19,7 @@ from hybrid.cli import cli
 from hybrid.display.tables import as_text
 from hybrid.report.charts import charts_of
 from hybrid.report.collect import collect_paths
+from hybrid.report.overview import GAIN
 from hybrid.report.payload import BenchmarkPages, Chart
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.reference import ReferenceLine
@@ -169,6 +170,15 @@ def test_cards_and_warnings(made: tuple[BenchmarkPages, ComparisonReport]) -> No
     told = {card.name: (card.n, card.failed) for card in pages.overview.solvers}
     assert told == {one.solver: (36, int(one.solver == "controller")) for one in report.solvers}
     assert any(line.startswith("controller: 1 of 36 questions failed") for line in pages.overview.warnings)
+
+
+def test_of_several_first_pictures_the_menu_alone_has_the_names(made_up_runs: Any, tmp_path: Path) -> None:
+    models = {"openai:gpt-4o": tmp_path / "a", "openai:gpt-4.1": tmp_path / "b"}
+    runs = [made_up_runs.write(folder, "blink", size=4, model=model).real for model, folder in models.items()]
+    (pages,) = collect_paths(runs).benchmarks
+    steps = [chart for chart in pages.overview.front if chart.kind == "waterfall"]
+    assert len({(chart.rows[0].a, chart.rows[0].b) for chart in steps}) == len(steps) == 2
+    assert {chart.title for chart in steps} == {f"{GAIN} (no answer counts as wrong)"}
 
 
 def test_the_first_picture_leads_from_alone_to_with_tools(made: tuple[BenchmarkPages, ComparisonReport]) -> None:

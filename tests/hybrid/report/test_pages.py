@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 import pytest
 
+from hybrid.report.overview import GAIN
 from hybrid.report.payload import Tag
 from hybrid.report.site import write_site
 from tests.hybrid.report import made_up_pages as made_up
@@ -217,6 +218,51 @@ def test_nine_solvers_fit_every_page(width: int, opened: Any, tmp_path: Path) ->
         assert labels_outside(page) == [], view
         for head in page.locator(".head .solver").all():
             assert head.evaluate("one => one.scrollWidth <= one.clientWidth + 1"), view
+
+
+def test_of_nine_solvers_a_phone_shows_the_first_chart_whole(opened: Any, tmp_path: Path) -> None:
+    """Two solvers with tools, all names as long as a conclusion prints them, and the sentences of several."""
+    first, alone, *_ = made_up.SOLVERS
+    long = {first.name: "controller [anthropic:claude-opus-4; demonstration model; shown]"}
+    long |= {alone.name: "mllm [anthropic:claude-opus-4; demonstration model; shown]"}
+    named = "controller [anthropi…; blank], verify [anthropic:cla…l; blank], controller [openai:gp…; blank]"
+    sentences = (
+        f"Next to its model alone, over 6 to 1200 questions and adjusted (Holm) for 3 tests: none for {named}.",
+        f"Next to the specialists alone: no difference shown for {named}.",
+        f"With tools next to blank tools: no difference shown for {named}.",
+        f"Tasks where the interval of the difference to the model alone is below 0: {named}.",
+        "Limits: 29 are not asked yet; generated questions say nothing of real pictures; 6 questions show 87 points",
+    )
+    names = [*long.values(), *(f"controller [anthropic:claude-opus-{n}; blank]" for n in range(6))]
+    solvers = (*made_up.SOLVERS, *(replace(first, name=name) for name in names))
+    made = made_up.benchmark_pages("blink", made_up.rows_of(12, solvers), None, solvers)
+    steps, *others = made.overview.front
+    rows = tuple(replace(row, a=long.get(row.a, row.a), b=long.get(row.b or "", row.b)) for row in steps.rows)
+    front = (*(replace(steps, title=f"{GAIN} (no answer counts as wrong)", rows=rows) for _ in range(2)), *others)
+    made = replace(made, overview=replace(made.overview, front=front, conclusion=sentences))
+    pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), title="BLINK", benchmarks=[made])
+    page = opened(PHONE).open(write_site(pages, tmp_path / "site").as_uri())
+    page.wait_for_selector(".front-steps svg")
+    box = page.locator(".front-steps").bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] <= PHONE["height"]
+    assert labels_outside(page) == []
+    labels = page.locator(".front-steps svg tspan").all_text_contents()
+    assert any(label.endswith("shown]") for label in labels)
+    assert not [label for label in labels if label.endswith("…")]
+
+
+def test_the_values_of_nine_solvers_end_on_a_phones_first_screen(opened: Any, tmp_path: Path) -> None:
+    first = made_up.SOLVERS[0]
+    names = ("controller [blank]", "controller [shuffled]", "controller [oracle]", "result_only", "verify", "text_only")
+    solvers = (*made_up.SOLVERS, *(replace(first, name=name) for name in names))
+    made = made_up.benchmark_pages("blink", made_up.rows_of(84, solvers), None, solvers)
+    pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), title="BLINK", benchmarks=[made])
+    page = opened(PHONE).open(write_site(pages, tmp_path / "site").as_uri())
+    page.wait_for_selector(".front-values svg")
+    box = page.locator(".front-values > .chart").bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] <= PHONE["height"]
 
 
 def test_a_task_and_its_dot_open_its_questions(opened: Any, five: str) -> None:
