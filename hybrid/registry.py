@@ -90,9 +90,14 @@ def described_by(make: Callable[[], Describer]) -> Iterator[None]:
             describer.close()
 
 
-def _is_outside(name: str) -> bool:
+def is_outside(name: str) -> bool:
     """Whether the tool of that name is none of the project's own files."""
     return name in _offered(OPEN) or (OPEN in _OWN and name not in _stems(_OWN[OPEN]))
+
+
+def state() -> tuple[object, ...]:
+    """What decides, besides the name, which tool `load` gives: where it looks, and who describes those from outside."""
+    return folders(OPEN), tuple(sys.path), _Outside.make, _Outside.made
 
 
 def names(package: str) -> tuple[str, ...]:
@@ -282,7 +287,7 @@ def load(package: str, name: str, *, here: bool = False) -> Any:
             lacks what it must define.
     """
     refuse_unknown(package, name)
-    if package == OPEN and _Outside.make is not None and not here and _is_outside(name):
+    if package == OPEN and _Outside.make is not None and not here and is_outside(name):
         _Outside.made = _Outside.made or _Outside.make()
         return _Outside.made(name)
     entry = _offered(package).get(name)

@@ -5,7 +5,7 @@
 
 The tools of the tree are trusted; an import of any other that hangs, crashes or ends its process costs that tool. What
 crosses is the card and the schema of the arguments. The functions of such a tool are where its code is: its worker
-checks the arguments of a call and finds out what the tool needs.
+checks the arguments of a call, finds out what the tool needs, and runs its rules (`rules.py`).
 """
 
 from __future__ import annotations
@@ -17,11 +17,19 @@ from functools import partial
 from typing import Any, NoReturn
 
 from hybrid.config import ServiceOptions
-from hybrid.errors import ToolError, UsageError
+from hybrid.errors import Outage, ToolError, UsageError
 from hybrid.images import ImageStore, home
 from hybrid.registry import place_of
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.protocol import BackendDescription, CheckDescription, ToolDescription
+from hybrid.serving.protocol import (
+    BackendDescription,
+    CheckDescription,
+    RuleDescription,
+    RuleRequest,
+    RuleResponse,
+    ToolDescription,
+)
+from hybrid.serving.rules import DescribedRule, NextStep
 from hybrid.serving.supervisor import WorkerExecutor
 from hybrid.tool import BackendCard, Card, KnownAnswer, Need, Tool
 from hybrid.tool.args import args_of_schema
@@ -36,6 +44,7 @@ class Describer:
         self._thread = threading.Thread(target=self._loop.run_forever, name="describe", daemon=True)
         self._thread.start()
         self._lock = threading.Lock()
+        self._closed = False
         self._tools: dict[str, Tool | UsageError] = {}
 
     def __call__(self, name: str) -> Tool:
@@ -50,22 +59,30 @@ class Describer:
 
     def _ask(self, name: str) -> Tool | UsageError:
         try:
-            return tool_of(asyncio.run_coroutine_threadsafe(self._worker.describe(name), self._loop).result())
+            description = asyncio.run_coroutine_threadsafe(self._worker.describe(name), self._loop).result()
+            return tool_of(description, self._next_step)
         except UsageError as error:
             return error
         except ToolError as error:
             return UsageError(f"{place_of(name)}: cannot be imported: {str(error).removeprefix(name).lstrip()}")
 
+    async def _next_step(self, request: RuleRequest) -> RuleResponse:
+        """As `WorkerExecutor.next_step`, for any event loop."""
+        if self._closed:
+            raise Outage("the process that described the tools has ended")
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._worker.next_step(request), self._loop))
+
     def close(self) -> None:
         """End the worker process."""
+        self._closed = True
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._worker.close()
         self._loop.close()
 
 
-def tool_of(description: ToolDescription) -> Tool:
-    """The tool that was described."""
+def tool_of(description: ToolDescription, next_step: NextStep) -> Tool:
+    """The tool that was described; its rules are run by `next_step`."""
     card = Card(
         name=description.tool,
         summary=description.summary,
@@ -76,9 +93,9 @@ def tool_of(description: ToolDescription) -> Tool:
         measured=description.measured,
     )
     checks = tuple(KnownAnswer(check.name, _elsewhere, check.series) for check in description.checks)
-    return Tool(
-        card, args_of_schema(description.schema, partial(_completed, description.schema)), checks, code=description.code
-    )
+    rules = {rule.route: DescribedRule(card.name, rule.route, rule.tools, next_step) for rule in description.rules}
+    args = args_of_schema(description.schema, partial(_completed, description.schema))
+    return Tool(card, args, checks, rules=rules, code=description.code)
 
 
 def _backend_of(description: BackendDescription) -> BackendCard:
@@ -127,6 +144,7 @@ def description_of(number: int, tool: Tool, code: str) -> ToolDescription:
         needs=tuple(need.tool for need in card.needs),
         checks=tuple(CheckDescription(check.name, check.series) for check in tool.checks),
         schema=tool.args.model_json_schema(),
+        rules=tuple(RuleDescription(route, tuple(rule.tools)) for route, rule in tool.rules.items()),
         code=code,
     )
 

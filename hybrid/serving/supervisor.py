@@ -43,6 +43,8 @@ from hybrid.serving.protocol import (
     NeedResponse,
     Request,
     Response,
+    RuleRequest,
+    RuleResponse,
     Setup,
     ToolDescription,
     ToolResponse,
@@ -102,6 +104,12 @@ class WorkerExecutor(RemoteExecutor):
         watch = Stopwatch(time.monotonic)
         watch.waiting = 1
         return cast(ToolDescription, await self.ask(DescribeRequest(0, name), watch))
+
+    async def next_step(self, request: RuleRequest) -> RuleResponse:
+        """What a rule does next about a prompt. Raises `ToolError` where it raises, hangs or ends its process."""
+        watch = Stopwatch(time.monotonic)
+        watch.waiting = 1
+        return cast(RuleResponse, await self.ask(request, watch))
 
     def warm(self) -> None:
         """Start the worker of this event loop soon, unless that was done: it takes longer than many a model call."""
@@ -263,7 +271,7 @@ class _Supervisor:
             case WorkerReady():
                 worker.up, self._starts = True, 0
                 self._go_on()
-            case Failure() | ToolResponse() | LoadResponse() | NeedResponse() | ToolDescription():
+            case Failure() | ToolResponse() | LoadResponse() | NeedResponse() | ToolDescription() | RuleResponse():
                 for line in message.notices:
                     self._executor.notice(line)
                 if (one := self._pending.get(message.number)) is not None:

@@ -43,11 +43,13 @@ from hybrid.serving.protocol import (
     NeedResponse,
     Request,
     Response,
+    RuleRequest,
     Setup,
     ToolRequest,
     ToolResponse,
     WorkerReady,
 )
+from hybrid.serving.rules import next_step
 from hybrid.serving.sources import code_of
 from hybrid.serving.stages import tool_errors
 from hybrid.tool import Tool
@@ -185,6 +187,8 @@ class Desk:
                 with tool_errors():
                     args = tool.parse(request.args)
                 return NeedResponse(number, await pipeline.need_args(tool, backend, place, args, findings, number))
+            case RuleRequest():
+                return await asyncio.to_thread(self._ruled, tool, request)
             case ToolRequest():
                 with tool_errors():
                     args = tool.parse(request.args)
@@ -202,6 +206,10 @@ class Desk:
         with self._imports(request):
             tool: Tool = load("tools", request.tool)
             return description_of(request.number, tool, code_of(tool))
+
+    def _ruled(self, tool: Tool, request: RuleRequest) -> Response:
+        with self._reports.timed(request.tool, "rule", (request.number,), False), tool_errors():
+            return next_step(tool.rules[request.route], request)
 
     @contextmanager
     def _imports(self, request: Request) -> Iterator[None]:

@@ -31,6 +31,7 @@ from tools._shared.view_matches import Matches, View, view_of
 from tools.correspondence.checks import CHECKS
 from tools.correspondence.choice import POINT_UNKNOWN, CandidateChoice, choose, distances_px
 from tools.correspondence.point_transfer import descriptor_distances, transfers
+from tools.correspondence.rules import RULES
 from tools.correspondence.wording import describe, names_of
 from tools.markers import MarkersArgs, locate
 
@@ -265,4 +266,5 @@ TOOL = Tool(
     ),
     args=CorrespondenceArgs,
     checks=CHECKS,
+    rules=RULES,
 )

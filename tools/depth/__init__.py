@@ -26,6 +26,7 @@ from tools.depth.checks import CHECKS
 from tools.depth.cues import depth_of, measure, score_of, weights
 from tools.depth.models import LONGEST_PX, DepthInput, DepthMap, DepthModel, DepthValues, depth_map
 from tools.depth.picture import draw_depth, draw_order
+from tools.depth.rules import RULES
 
 SAME_ROW = 0.02
 """Two points are on one row when their rows differ by at most this fraction of the height."""
@@ -369,4 +370,5 @@ TOOL = Tool(
     ),
     args=DepthArgs,
     checks=CHECKS,
+    rules=RULES,
 )

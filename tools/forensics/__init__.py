@@ -21,6 +21,7 @@ from tools._shared.backends import Learned, WeightFree
 from tools._shared.overlay import Overlay
 from tools.forensics.cues import LEAST_PX, NoiseStatistics, measure, residual_picture
 from tools.forensics.models import SyntheticDetector, scores
+from tools.forensics.rules import RULES
 
 Logits = npt.NDArray[np.float64]
 
@@ -220,4 +221,5 @@ TOOL = Tool(
         images=(1, 4),
     ),
     args=ForensicsArgs,
+    rules=RULES,
 )

@@ -26,6 +26,7 @@ from tools._shared.backends import Learned, WeightFree
 from tools._shared.dense_features import DenseFeatures, FeatureGrid, FeatureInput, feature_map
 from tools._shared.provenance import DINO
 from tools.jigsaw.checks import CHECKS, probe
+from tools.jigsaw.rules import RULES
 from tools.jigsaw.seam_features import Opinion, affinity, decide_by_features
 
 SeamLine = npt.NDArray[np.float32]
@@ -380,4 +381,5 @@ TOOL = Tool(
     args=JigsawArgs,
     checks=CHECKS,
     probe=probe,
+    rules=RULES,
 )

@@ -29,6 +29,7 @@ from tools._shared.provenance import MATCHERS
 from tools._shared.reflection import match_either_hand
 from tools._shared.view_matches import FRAME_PX, Matches, View, view_of
 from tools.motion.checks import CHECKS
+from tools.motion.rules import RULES
 from tools.motion.two_views import Motion, best_motion
 
 FEWEST_INLIERS = 20
@@ -315,4 +316,5 @@ TOOL = Tool(
     ),
     args=MotionArgs,
     checks=CHECKS,
+    rules=RULES,
 )

@@ -27,6 +27,7 @@ from tools._shared.reading import unmarked, window_median
 from tools.reflectance.checks import CHECKS
 from tools.reflectance.cues import WORK_PX, PairCues, compare, log_reflectance, reflectance_map, segment, weigh
 from tools.reflectance.models import IntrinsicModel
+from tools.reflectance.rules import RULES
 
 DARKER_WEIGHTS = (-1.225, 1.808, 1.195, 0.887, 1.028, 0.058, 0.312, -0.039, 0.898)
 """Of `PairCues.signed`: log odds that the first point is darker. From `bench/reflectance.py --fit --items 120`."""
@@ -259,4 +260,5 @@ TOOL = Tool(
     ),
     args=ReflectanceArgs,
     checks=CHECKS,
+    rules=RULES,
 )

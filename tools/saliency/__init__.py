@@ -30,6 +30,7 @@ from tools.saliency.checks import CHECKS
 from tools.saliency.cues import WORK_PX, SaliencyMap, stretch, without_lines
 from tools.saliency.models import Attention, PatchInput, contrasted
 from tools.saliency.objects import Region, in_box, object_map, salient_objects
+from tools.saliency.rules import RULES
 
 MOST_OBJECTS = 12
 MOST_BOXES = 26
@@ -305,4 +306,5 @@ TOOL = Tool(
     ),
     args=SaliencyArgs,
     checks=CHECKS,
+    rules=RULES,
 )

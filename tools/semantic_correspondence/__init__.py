@@ -31,6 +31,7 @@ from tools._shared.provenance import DINO
 from tools._shared.reading import shrink
 from tools.semantic_correspondence.checks import CHECKS
 from tools.semantic_correspondence.models import FeatureModel, feature_model
+from tools.semantic_correspondence.rules import RULES
 
 REFERENCE = "REF"
 SOFTNESS = 0.05
@@ -277,4 +278,5 @@ TOOL = Tool(
     ),
     args=SemanticArgs,
     checks=CHECKS,
+    rules=RULES,
 )

@@ -22,6 +22,7 @@ from tools._shared.provenance import DINO, SIGLIP
 from tools.similarity import cues, models
 from tools.similarity.checks import CHECKS
 from tools.similarity.models import Features, Layers
+from tools.similarity.rules import RULES
 
 Aspect = Literal["content", "layout", "style", "all"]
 ASPECTS: tuple[Aspect, ...] = ("content", "layout", "style", "all")
@@ -187,4 +188,5 @@ TOOL = Tool(
     ),
     args=SimilarityArgs,
     checks=CHECKS,
+    rules=RULES,
 )
