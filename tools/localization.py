@@ -21,10 +21,10 @@ from hybrid.errors import ToolError
 from hybrid.marks.marks import Marks, remove_marks
 from hybrid.marks.marks_json import Label, marks_from
 from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Request, Tool
+from hybrid.tool.backends import WeightFree
 from hybrid.tool.rules import OneCall, Rule, drawn_labels, letter
 from hybrid.types import Box, Fault, Json, Prompt
 from tools._shared.args import BoxArg, read_boxes
-from tools._shared.backends import WeightFree
 from tools._shared.boxes import corners, overlap, shared_area
 from tools._shared.grabcut import Mask, cut
 from tools._shared.overlay import PALETTE, Overlay

@@ -19,9 +19,9 @@ from pydantic import Field
 from hybrid.marks.marks import Marks
 from hybrid.marks.marks_json import Label, marks_from
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Request, Tool
+from hybrid.tool.backends import WeightFree
 from hybrid.types import Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
-from tools._shared.backends import WeightFree
 from tools._shared.match_models import DEFAULT_WEIGHTS, LearnedPairs
 from tools._shared.matching_package import PACKAGE
 from tools._shared.pair_picture import DrawnPoint, dot_colours, draw_view, thinned

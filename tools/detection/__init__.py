@@ -15,8 +15,8 @@ from pydantic import Field
 
 from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Provenance, Request, Tool
+from hybrid.tool.backends import Learned
 from hybrid.types import Box, Fault, Json
-from tools._shared.backends import Learned
 from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay
 from tools.detection.checks import CHECKS, probe

@@ -21,8 +21,8 @@ from pydantic import Field
 
 from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool.backends import Learned, WeightFree
 from hybrid.types import Box, Json
-from tools._shared.backends import Learned, WeightFree
 from tools._shared.dense_features import DenseFeatures, FeatureGrid, FeatureInput, feature_map
 from tools._shared.provenance import DINO
 from tools.jigsaw.checks import CHECKS, probe

@@ -20,8 +20,8 @@ import numpy as np
 from pydantic import Field
 
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Request, Tool
+from hybrid.tool.backends import WeightFree
 from hybrid.types import Json
-from tools._shared.backends import WeightFree
 from tools._shared.match_models import DEFAULT_WEIGHTS, LearnedPairs
 from tools._shared.matching_package import PACKAGE
 from tools._shared.pair_picture import dot_colours, draw_view, thinned

@@ -19,9 +19,9 @@ from pydantic import Field
 from hybrid.marks.marks_json import Label
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
 from hybrid.tool.args import UNTOLD
+from hybrid.tool.backends import Learned, WeightFree
 from hybrid.types import Json
 from tools._shared.args import PointArg, Spot, marker_labels, read_points
-from tools._shared.backends import Learned, WeightFree
 from tools._shared.overlay import PALETTE, Overlay, heat
 from tools._shared.reading import unmarked, window_median
 from tools.reflectance.checks import CHECKS

@@ -15,8 +15,8 @@ from pydantic import Field
 
 from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Card, Evidence, Found, Need, Picture, Request, Tool
+from hybrid.tool.backends import WeightFree
 from hybrid.types import Finding, Json
-from tools._shared.backends import WeightFree
 from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay
 from tools.detection.detection_json import DetectedThing, ThingName, seen_from

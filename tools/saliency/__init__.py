@@ -18,9 +18,9 @@ import numpy as np
 from pydantic import Field
 
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool.backends import Learned, WeightFree
 from hybrid.types import Box, Json
 from tools._shared.args import BoxArg, read_boxes
-from tools._shared.backends import Learned, WeightFree
 from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay, heat
 from tools._shared.provenance import DINO

@@ -17,8 +17,8 @@ import numpy as np
 from pydantic import Field
 
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool.backends import Learned, WeightFree
 from hybrid.types import Json
-from tools._shared.backends import Learned, WeightFree
 from tools._shared.overlay import Overlay, heat
 from tools._shared.provenance import CLIPSEG
 from tools._shared.reading import shrink

@@ -15,8 +15,8 @@ import numpy as np
 from pydantic import Field
 
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool.backends import Learned, WeightFree
 from hybrid.types import Box, Json
-from tools._shared.backends import Learned, WeightFree
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.provenance import DINO, SIGLIP
 from tools.similarity import cues, models
