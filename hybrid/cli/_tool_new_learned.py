@@ -89,8 +89,9 @@ def _stripes(first_is_same: bool) -> CheckCase:
     return CheckCase(images, {{}}, lambda it: None if it.data["best"] == wanted else "the paler copy is more alike")
 
 
-RULES = {{"Visual_Similarity": OneCall("{name}", later_image)}}
-"""By route of a question what it answers without an MLLM: `hybrid run --solver specialist` asks it."""
+RULES = dict.fromkeys(("Visual_Similarity", "Jigsaw"), OneCall("{name}", later_image))
+"""By route of a question what it answers without an MLLM (`--solver specialist`). The second is here because its
+questions can be generated, so that the tool can be tried without data: pieces of a picture are like it."""
 
 TOOL = Tool(
     card=Card(

@@ -18,6 +18,7 @@ from hybrid.cli._many import PlannedRun, ask_all, prepared, show_estimate, tell_
 from hybrid.cli._option_types import SOLVER
 from hybrid.cli._run_options import config_of
 from hybrid.cli._table_options import FORMS, form_options
+from hybrid.cli._tool_path import tool_path_option
 from hybrid.cli.run import asked
 from hybrid.cli.run import command as run_command
 from hybrid.display.notes import tell
@@ -78,6 +79,7 @@ RARE = frozenset(
 )
 @form_options
 @told_options
+@tool_path_option
 def command(form: str | None, **options: Any) -> int:
     """Ask the same questions with every tool, without each tool, and without any.
 

@@ -10,6 +10,7 @@ import click
 from hybrid.cli import _complete
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._table_options import tables_option
+from hybrid.cli._tool_path import tool_path_option
 from hybrid.display.notes import tell
 from hybrid.display.terminal import TEXT, Shape
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="The trust file, for --trust.")
 @tables_option
 @told_options
+@tool_path_option
 def command(run: Path, folds: int, out: Path, tables: Shape) -> int:
     """Count how often each tool was right, by route and confidence, in a finished RUN.
 

@@ -20,6 +20,7 @@ from hybrid.cli._table_options import (
     published_option,
     tables_option,
 )
+from hybrid.cli._tool_path import tool_path_option
 from hybrid.display.terminal import TEXT, Shape
 from hybrid.errors import UsageError
 
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
 @tables_option
 @form_options
 @told_options
+@tool_path_option
 def command(paths: tuple[Path, ...], form: str | None, tables: Shape, **options: Unpack[CompareArguments]) -> int:
     """Compare solvers: what tools bring in plain sentences, each solver's value, and accuracy by task.
 
