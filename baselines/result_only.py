@@ -18,8 +18,9 @@ from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.empty_replies import EMPTY, words_of
 from hybrid.solving.evidence import EVIDENCE, evidence
 from hybrid.solving.solver import Solver, SolverContext
+from hybrid.tool.rules import SpecialistAnswer
 from hybrid.types import Prompt, Reply
-from tools.rules import SpecialistAnswer, ask_specialists, has_rule, tools_asked
+from tools.rules import ask_specialists, has_rule, tools_asked
 
 
 class ResultOnly(Solver):
@@ -38,7 +39,8 @@ class ResultOnly(Solver):
 
     def required_tools(self, benchmark: str, routes: Collection[str] | None = None) -> frozenset[str]:
         """Those that the specialist's rules name."""
-        return tools_asked(benchmark, routes)
+        del benchmark
+        return tools_asked(routes)
 
     async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
         """The model's words about the prompt and the finding. A tool that fails has found nothing."""

@@ -19,7 +19,8 @@ class Specialist(Solver):
 
     def required_tools(self, benchmark: str, routes: Collection[str] | None = None) -> frozenset[str]:
         """Those that the rules name."""
-        return tools_asked(benchmark, routes)
+        del benchmark
+        return tools_asked(routes)
 
     async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
         """The specialist's answer in the requested form, or an abstention."""

@@ -26,7 +26,7 @@ from hybrid.types import Box, Finding, Json
 from tools._shared.boxes import overlap
 from tools._shared.known_answers import box_arg, darker, point_args
 from tools.attributes.checks import disc
-from tools.rules.blink import PHRASES
+from tools.relation.rules import PHRASES
 from tools.segmentation.checks import shape_area
 
 LEAST_OVERLAP, AREA_OFF = 0.7, 0.3

@@ -48,8 +48,8 @@ from hybrid.scoring.tally import recorded_of
 from hybrid.solving.answer_confidence import AnswerConfidence, log_odds, probability
 from hybrid.solving.trust import MODEL, Trust, fold_of
 from hybrid.stats import contrast
+from hybrid.tool.rules import SpecialistAnswer
 from hybrid.types import LETTERS, Cell, Exchange, Finding, Metric, Outcome, Prompt, Question, Reply
-from tools.rules import SpecialistAnswer
 
 Half = Literal["all", "first", "second"]
 Part = TypeVar("Part", int, Half)

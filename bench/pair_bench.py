@@ -24,8 +24,8 @@ from hybrid.display.tables import bounds
 from hybrid.samples.seeds import Purpose, generator
 from hybrid.stats import wilson
 from hybrid.tool import Tool
+from hybrid.tool.backends import Learned
 from hybrid.types import Json
-from tools._shared.backends import Learned
 from tools._shared.reflection import match_either_hand
 from tools._shared.view_matches import Matches, View
 

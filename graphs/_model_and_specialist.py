@@ -18,8 +18,9 @@ from graphs._compiled import Compiled
 from hybrid.errors import ToolError
 from hybrid.solving.empty_replies import EMPTY, words_of
 from hybrid.solving.solver import Solver, SolverContext
+from hybrid.tool.rules import SpecialistAnswer
 from hybrid.types import Prompt, Reply
-from tools.rules import SpecialistAnswer, ask_specialists, tools_asked
+from tools.rules import ask_specialists, tools_asked
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -76,7 +77,8 @@ class ModelAndSpecialist(Solver):
 
     def required_tools(self, benchmark: str, routes: Collection[str] | None = None) -> frozenset[str]:
         """Those that the specialist's rules name."""
-        return tools_asked(benchmark, routes)
+        del benchmark
+        return tools_asked(routes)
 
     async def propose(self, prompt: Prompt, ctx: SolverContext) -> Proposal:
         """The MLLM's own words."""

@@ -32,8 +32,9 @@ from hybrid.solving.controls import ORACLE
 from hybrid.solving.self_consistency import voted
 from hybrid.solving.solver import SolverContext
 from hybrid.solving.trust import Trust
+from hybrid.tool.rules import SpecialistAnswer
 from hybrid.types import Json, Prompt, Reply
-from tools.rules import SpecialistAnswer, claimed
+from tools.rules import claimed
 
 
 class Arbiter(ModelAndSpecialist):

@@ -17,8 +17,9 @@ from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.empty_replies import words_of
 from hybrid.solving.evidence import EVIDENCE, evidence
 from hybrid.solving.solver import SolverContext
+from hybrid.tool.rules import SpecialistAnswer
 from hybrid.types import Prompt
-from tools.rules import SpecialistAnswer, has_rule
+from tools.rules import has_rule
 
 DECIDE = "Before you saw this, your answer was: {proposal}\nDecide anew. The tool can be wrong, and so could you."
 SHARE_WITH_EVIDENCE = 0.5

@@ -62,6 +62,7 @@ __all__ = [
     "refuse_unknown",
     "solver_docstring",
     "solver_names",
+    "state",
 ]
 
 INNER = {"tools.rules": "RULES", "hybrid.cli": "command"}
@@ -107,6 +108,11 @@ def _leave_out(why: str) -> None:
     if why not in _Outside.said:
         _Outside.said |= {why}
         tell(f"note: left out: {why}")
+
+
+def state() -> tuple[object, ...]:
+    """What decides, besides the name, which tool `load` gives: where it looks, and who describes those from outside."""
+    return folders(TOOLS), tuple(sys.path), _Outside.make, _Outside.made
 
 
 def names(package: str) -> tuple[str, ...]:

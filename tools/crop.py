@@ -20,9 +20,9 @@ from pydantic import Field, model_validator
 
 from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool.backends import WeightFree
 from hybrid.types import Box, Fault, Finding, Json
 from tools._shared.args import PointArg, RegionArg, read_boxes, read_points
-from tools._shared.backends import WeightFree
 from tools._shared.boxes import corners
 from tools._shared.overlay import DARK, WHITE, extent, write
 from tools.markers import MarkersArgs, locate

@@ -9,6 +9,7 @@ one cuts out, by colour, what the boxes share and takes the box that fits this c
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,9 +21,10 @@ from hybrid.errors import ToolError
 from hybrid.marks.marks import Marks, remove_marks
 from hybrid.marks.marks_json import Label, marks_from
 from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Request, Tool
-from hybrid.types import Box, Fault, Json
+from hybrid.tool.backends import WeightFree
+from hybrid.tool.rules import OneCall, Rule, drawn_labels, letter
+from hybrid.types import Box, Fault, Json, Prompt
 from tools._shared.args import BoxArg, read_boxes
-from tools._shared.backends import WeightFree
 from tools._shared.boxes import corners, overlap, shared_area
 from tools._shared.grabcut import Mask, cut
 from tools._shared.overlay import PALETTE, Overlay
@@ -272,6 +274,34 @@ def _detection_arguments(args: Args) -> Mapping[str, Json] | None:
     return {"names": [args.name], "threshold": 0.05} if isinstance(args, LocalizationArgs) else None
 
 
+def boxed_name(prompt: Prompt) -> dict[str, Json] | None:
+    """The thing in the boxes, and their letters."""
+    name = boxed_thing(prompt.text)
+    return None if name is None else {"name": name, **drawn_labels(prompt)}
+
+
+def boxed_thing(text: str) -> str | None:
+    """The thing that a question about two boxes names: "... encloses the red car more accurately?" is "red car".
+
+    What LVIS adds in brackets to tell two meanings apart, as in "the tank top (clothing)", is left out.
+    """
+    match = re.search(
+        r"\b(?:encloses?|locali[sz]es?|surrounds?|fits?|contains?) the (?P<name>[a-z][a-z' -]*?)"
+        r"(?: \([a-z -]+\))?(?: (?:more|most|better|best)\b[a-z ]*)?\s*\?",
+        text,
+        re.IGNORECASE,
+    )
+    return match["name"] if match else None
+
+
+RULES: Mapping[str, Rule] = {
+    "Object_Localization": OneCall(
+        "localization", letter(), boxed_name, ("no name", "the question names no thing in a box")
+    ),
+}
+"""By route."""
+
+
 TOOL = Tool(
     card=Card(
         name="localization",
@@ -303,4 +333,5 @@ TOOL = Tool(
         needs=(Need("markers", _marker_arguments),),
     ),
     args=LocalizationArgs,
+    rules=RULES,
 )

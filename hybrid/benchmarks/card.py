@@ -116,6 +116,8 @@ class BenchmarkCard:
     by the official parse."""
     routes_are_tasks: bool = False
     """Whether the route of every prompt is its question's task: the tasks of a run then tell which rules are asked."""
+    routes: tuple[str, ...] = ()
+    """The routes of its prompts where they are no tasks. With neither, any rule may be asked."""
     official_settings: Mapping[str, str] = field(default_factory=dict)
     """Settings that `--protocol official` implies where they are not given: each reads replies on the way to the answer
     as the papers' code does, which our format line is not written for."""

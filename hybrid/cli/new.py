@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from hybrid.cli._plugin_template import FILES
-from hybrid.cli._tool_new import INSIDE, TEMPLATE, TEST
+from hybrid.cli._tool_new_weight_free import INSIDE, TEMPLATE, TEST
 from hybrid.errors import UsageError
 from hybrid.plugins import folders, is_word, no_word
 

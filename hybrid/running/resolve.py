@@ -337,8 +337,8 @@ def _solvers(config: RunConfig) -> dict[str, Solver]:
 
 
 def _routes(benchmark: Benchmark, mounted: Mounted) -> tuple[str, ...] | None:
-    """The routes of the chosen tasks where a task is a route, so that weights of other tasks' tools are not wanted."""
-    return mounted.source.tasks if benchmark.card.routes_are_tasks else None
+    """The routes that the questions can have, so that weights of other tools are not wanted; None where unknown."""
+    return mounted.source.tasks if benchmark.card.routes_are_tasks else benchmark.card.routes or None
 
 
 def _permitted(config: RunConfig, benchmark: Benchmark, mounted: Mounted, tools: ToolsInUse) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from hybrid.repeats import word_of
 from hybrid.running import permissions
 from hybrid.serving.foreign import GROUP, ForeignTool, ForeignTools
 from hybrid.serving.sources import CODE_DIGITS, code_of
+from hybrid.solving.rules import table
 from hybrid.solving.solver import Solver
 from hybrid.tool import Tool
 from hybrid.types import Json
@@ -64,6 +65,8 @@ class ToolsInUse:
     """The tools of other MCP servers, called or not."""
     left_out: tuple[str, ...] = ()
     """The reason for each tool that would be offered and cannot be imported."""
+    rule_notes: tuple[str, ...] = ()
+    """Rules that tools from outside replace, and the tools whose rules are missing."""
 
     def metadata(self, solver: str) -> dict[str, Json]:
         """The tools of a solver as the manifest has them: by name the backend and the hash of the code."""
@@ -192,6 +195,7 @@ def tools_in_use(
         by_solver,
         choice.foreign,
         left_out,
+        table().notes if any(required.values()) else (),
     )
 
 

@@ -2,7 +2,7 @@
 
     heard(scored)["val_Jigsaw_1"].finding          # "right"
 
-For every question that a solver answered, the rule of the specialist alone (`tools/rules/`) runs once more on the
+For every question that a solver answered, the rule of the specialist alone runs once more on the
 findings in its steps. No tool runs: a call of the rule gets the finding of a recorded call that asked the same
 (`recorded_calls.py`), the last one where there are several, and none where there is no such call. The rule's answer is
 scored like any reply. Where the solver ran the rule itself and its steps hold the specialists' answer, that is taken.
@@ -18,7 +18,7 @@ import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Literal, TypeVar
 
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark
@@ -27,7 +27,7 @@ from hybrid.errors import DataError, NotRecorded, ToolError
 from hybrid.log.attempts import Recorded
 from hybrid.messages import AssistantMessage, Message
 from hybrid.prompts import Wording
-from hybrid.registry import load, names
+from hybrid.registry import load
 from hybrid.scoring.groups import is_imported
 from hybrid.scoring.recorded_calls import recorded_tools
 from hybrid.scoring.score import Scored
@@ -35,9 +35,11 @@ from hybrid.scoring.tally import where_raised
 from hybrid.scoring.traces import TracedCall, calls_of
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
-from hybrid.solving.solver import CallTool, Log, Meter, SolverContext
+from hybrid.solving.rules import table
+from hybrid.solving.solver import Log, Meter, SolverContext
 from hybrid.solving.trust import Trust
 from hybrid.tool import Tool
+from hybrid.tool.rules import CallTool
 from hybrid.types import Attempt, Exchange, Fault, Outcome, Prompt, Question, Reply
 
 Verdict = Literal["right", "wrong", "none", "unread"]
@@ -152,7 +154,9 @@ async def hear(benchmark: Benchmark, question: Question, attempt: Attempt) -> He
     if not calls:
         return Heard((), False, "none")
     of_its_kind = [exchange for exchange in attempt.exchanges if exchange.prompt.kind is question.kind]
-    if all(exchange.prompt.route not in rules() and _specialist_answer(exchange) is None for exchange in of_its_kind):
+    if all(
+        exchange.prompt.route not in table().rules and _specialist_answer(exchange) is None for exchange in of_its_kind
+    ):
         routes = ", ".join(dict.fromkeys(repr(exchange.prompt.route) for exchange in of_its_kind))
         return Heard(calls, False, "unread", unread=f"there is no rule for {routes or 'its asks'}")
     answered = [
@@ -177,7 +181,7 @@ def _called(attempt: Attempt) -> tuple[Called, ...]:
 
 
 def _to_the_point(exchange: Exchange) -> bool:
-    rule = rules().get(exchange.prompt.route)
+    rule = table().rules.get(exchange.prompt.route)
     return rule is not None and any(step.kind == "tool" and step.name in rule.tools for step in exchange.reply.steps)
 
 
@@ -196,26 +200,16 @@ def _specialist_answer(exchange: Exchange) -> str | None:
     return None
 
 
-# A rule takes a prompt and a context and returns a `SpecialistAnswer` of `tools/rules`, whose answer is read.
-Rule = Any
-
-
-@cache
-def rules() -> Mapping[str, Rule]:
-    """The specialists' rules by route."""
-    return {route: rule for name in names("tools.rules") for route, rule in load("tools.rules", name).items()}
-
-
 async def recorded_answer(prompt: Prompt, calls: Sequence[TracedCall]) -> str | None:
     """The answer of the rule for a prompt from recorded calls; None where it abstains, or where there is no rule."""
-    rule = rules().get(prompt.route)
+    rule = table().rules.get(prompt.route)
     if rule is None:
         return None
     try:
         specialist_answer = await rule(prompt, _context(prompt, recorded_tools(rule.tools, calls)))
     except ToolError:
         return None
-    return None if specialist_answer is None else str(specialist_answer.answer)
+    return None if specialist_answer is None else specialist_answer.answer
 
 
 async def _no_model(messages: Sequence[Message], tools: Sequence[Tool] = ()) -> AssistantMessage:

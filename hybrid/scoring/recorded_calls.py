@@ -13,8 +13,8 @@ from typing import Any
 from hybrid.errors import NoBackend, ToolError, UsageError
 from hybrid.registry import load
 from hybrid.scoring.traces import TracedCall
-from hybrid.solving.solver import CallTool
 from hybrid.tool import Tool
+from hybrid.tool.rules import CallTool
 from hybrid.types import Box, Finding, Json
 
 SAME_BOX = 0.75

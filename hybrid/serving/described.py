@@ -6,8 +6,9 @@
 
 The files of the project are trusted; an import of any other that hangs, crashes or ends its process costs that thing
 alone. Of a tool the card and the schema of the arguments cross. Its functions are where its code is: its worker checks
-the arguments of a call and finds out what the tool needs. Solvers, benchmarks, models, statistics and formats work in
-this process, so that the trial shows only that they can be imported and are what they must be.
+the arguments of a call, finds out what the tool needs, and runs its rules (`rules.py`). Solvers, benchmarks, models,
+statistics and formats work in this process, so that the trial shows only that they can be imported and are what they
+must be.
 """
 
 from __future__ import annotations
@@ -19,11 +20,19 @@ from functools import partial
 from typing import Any, NoReturn
 
 from hybrid.config import ServiceOptions
-from hybrid.errors import ToolError, UsageError
+from hybrid.errors import Outage, ToolError, UsageError
 from hybrid.images import ImageStore, home
 from hybrid.registry import place_of
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.protocol import BackendDescription, CheckDescription, ToolDescription
+from hybrid.serving.protocol import (
+    BackendDescription,
+    CheckDescription,
+    RuleDescription,
+    RuleRequest,
+    RuleResponse,
+    ToolDescription,
+)
+from hybrid.serving.rules import DescribedRule, NextStep
 from hybrid.serving.supervisor import WorkerExecutor
 from hybrid.tool import BackendCard, Card, KnownAnswer, Need, Tool
 from hybrid.tool.args import args_of_schema
@@ -38,6 +47,7 @@ class Describer:
         self._thread = threading.Thread(target=self._loop.run_forever, name="describe", daemon=True)
         self._thread.start()
         self._lock = threading.Lock()
+        self._closed = False
         self._known: dict[tuple[str, str], Tool | UsageError | None] = {}
 
     def __call__(self, package: str, name: str) -> Tool | None:
@@ -57,7 +67,7 @@ class Describer:
     def _ask(self, package: str, name: str) -> Tool | UsageError | None:
         try:
             said = asyncio.run_coroutine_threadsafe(self._worker.describe(package, name), self._loop).result()
-            return tool_of(said) if isinstance(said, ToolDescription) else None
+            return tool_of(said, self._next_step) if isinstance(said, ToolDescription) else None
         except UsageError as error:
             return error
         except ToolError as error:
@@ -65,16 +75,23 @@ class Describer:
                 f"{place_of(package, name)}: cannot be imported: {str(error).removeprefix(name).lstrip()}"
             )
 
+    async def _next_step(self, request: RuleRequest) -> RuleResponse:
+        """As `WorkerExecutor.next_step`, for any event loop."""
+        if self._closed:
+            raise Outage("the process that described the tools has ended")
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._worker.next_step(request), self._loop))
+
     def close(self) -> None:
         """End the worker process."""
+        self._closed = True
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._worker.close()
         self._loop.close()
 
 
-def tool_of(description: ToolDescription) -> Tool:
-    """The tool that was described."""
+def tool_of(description: ToolDescription, next_step: NextStep) -> Tool:
+    """The tool that was described; its rules are run by `next_step`."""
     card = Card(
         name=description.tool,
         summary=description.summary,
@@ -85,9 +102,9 @@ def tool_of(description: ToolDescription) -> Tool:
         measured=description.measured,
     )
     checks = tuple(KnownAnswer(check.name, _elsewhere, check.series) for check in description.checks)
-    return Tool(
-        card, args_of_schema(description.schema, partial(_completed, description.schema)), checks, code=description.code
-    )
+    rules = {rule.route: DescribedRule(card.name, rule.route, rule.tools, next_step) for rule in description.rules}
+    args = args_of_schema(description.schema, partial(_completed, description.schema))
+    return Tool(card, args, checks, rules=rules, code=description.code)
 
 
 def _backend_of(description: BackendDescription) -> BackendCard:
@@ -136,6 +153,7 @@ def description_of(number: int, tool: Tool, code: str) -> ToolDescription:
         needs=tuple(need.tool for need in card.needs),
         checks=tuple(CheckDescription(check.name, check.series) for check in tool.checks),
         schema=tool.args.model_json_schema(),
+        rules=tuple(RuleDescription(route, tuple(rule.tools)) for route, rule in tool.rules.items()),
         code=code,
     )
 

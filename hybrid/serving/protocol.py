@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 from hybrid.config import ServiceOptions
 from hybrid.serving.loader import BackendIdentity
 from hybrid.tool import BackendName, Bin, CheckSeries, Provenance
-from hybrid.types import Fault, Finding, ImageRef, Json
+from hybrid.types import Fault, Finding, ImageRef, Json, Prompt
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -90,6 +90,19 @@ class DescribeRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class RuleRequest:
+    """Ask the rule of a tool whose code is only in the worker what comes next: a call, or its answer."""
+
+    number: int
+    tool: str
+    route: str
+    prompt: Prompt
+    said: tuple[Finding | None, ...]
+    """The findings of its calls so far, in order; None of a tool that has no backend."""
+    kind: Literal["rule"] = "rule"
+
+
+@dataclass(frozen=True, slots=True)
 class ToolResponse:
     """A finding, which backend made it, and new lines for the user. Its pictures are in the image store."""
 
@@ -121,6 +134,39 @@ class NeedResponse:
 
 
 @dataclass(frozen=True, slots=True)
+class RuleCall:
+    """A tool call that a rule waits for."""
+
+    tool: str
+    images: tuple[str, ...]
+    args: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleAnswer:
+    """A `SpecialistAnswer` whose finding is that of call number `call` (from 0)."""
+
+    answer: str
+    call: int
+    choice: int | None
+    sure: float | None
+    on_card: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RuleResponse:
+    """What a rule does next; with neither a call nor an answer it abstains."""
+
+    number: int
+    call: RuleCall | None = None
+    answer: RuleAnswer | None = None
+    remarks: tuple[tuple[str, str], ...] = ()
+    """Name and text of what it wrote into the trace, from its start on."""
+    notices: tuple[str, ...] = ()
+    kind: Literal["ruled"] = "ruled"
+
+
+@dataclass(frozen=True, slots=True)
 class BackendDescription:
     """A `BackendCard` without its functions; of what it needs the names."""
 
@@ -145,6 +191,14 @@ class CheckDescription:
 
 
 @dataclass(frozen=True, slots=True)
+class RuleDescription:
+    """A rule without its function."""
+
+    route: str
+    tools: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ToolDescription:
     """A `Tool` without its functions: its card, the schema of its arguments and the hash of its code."""
 
@@ -158,6 +212,7 @@ class ToolDescription:
     needs: tuple[str, ...]
     checks: tuple[CheckDescription, ...]
     schema: Mapping[str, Json]
+    rules: tuple[RuleDescription, ...]
     code: str
     notices: tuple[str, ...] = ()
     kind: Literal["description"] = "description"
@@ -225,8 +280,8 @@ class JobEnd:
     kind: Literal["end"] = "end"
 
 
-Request: TypeAlias = ToolRequest | LoadRequest | NeedRequest | DescribeRequest
-Response: TypeAlias = ToolResponse | LoadResponse | NeedResponse | ToolDescription | ImportResponse
+Request: TypeAlias = ToolRequest | LoadRequest | NeedRequest | DescribeRequest | RuleRequest
+Response: TypeAlias = ToolResponse | LoadResponse | NeedResponse | ToolDescription | RuleResponse | ImportResponse
 ToWorker: TypeAlias = Setup | Request
 FromWorker: TypeAlias = WorkerReady | Heartbeat | JobStart | JobEnd | Response | Failure
 Message: TypeAlias = ToWorker | FromWorker

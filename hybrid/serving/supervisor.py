@@ -44,6 +44,8 @@ from hybrid.serving.protocol import (
     NeedResponse,
     Request,
     Response,
+    RuleRequest,
+    RuleResponse,
     Setup,
     ToolDescription,
     ToolResponse,
@@ -103,6 +105,12 @@ class WorkerExecutor(RemoteExecutor):
         watch = Stopwatch(time.monotonic)
         watch.waiting = 1
         return cast(ToolDescription | ImportResponse, await self.ask(DescribeRequest(0, name, package), watch))
+
+    async def next_step(self, request: RuleRequest) -> RuleResponse:
+        """What a rule does next about a prompt. Raises `ToolError` where it raises, hangs or ends its process."""
+        watch = Stopwatch(time.monotonic)
+        watch.waiting = 1
+        return cast(RuleResponse, await self.ask(request, watch))
 
     def warm(self) -> None:
         """Start the worker of this event loop soon, unless that was done: it takes longer than many a model call."""
@@ -264,7 +272,15 @@ class _Supervisor:
             case WorkerReady():
                 worker.up, self._starts = True, 0
                 self._go_on()
-            case Failure() | ToolResponse() | LoadResponse() | NeedResponse() | ToolDescription() | ImportResponse():
+            case (
+                Failure()
+                | ToolResponse()
+                | LoadResponse()
+                | NeedResponse()
+                | RuleResponse()
+                | ToolDescription()
+                | ImportResponse()
+            ):
                 for line in message.notices:
                     self._executor.notice(line)
                 if (one := self._pending.get(message.number)) is not None:

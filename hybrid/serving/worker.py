@@ -45,11 +45,13 @@ from hybrid.serving.protocol import (
     NeedResponse,
     Request,
     Response,
+    RuleRequest,
     Setup,
     ToolRequest,
     ToolResponse,
     WorkerReady,
 )
+from hybrid.serving.rules import next_step
 from hybrid.serving.sources import code_of
 from hybrid.serving.stages import tool_errors
 from hybrid.tool import Tool
@@ -188,6 +190,8 @@ class Desk:
                 with tool_errors():
                     args = tool.parse(request.args)
                 return NeedResponse(number, await pipeline.need_args(tool, backend, place, args, findings, number))
+            case RuleRequest():
+                return await asyncio.to_thread(self._ruled, tool, request)
             case ToolRequest():
                 with tool_errors():
                     args = tool.parse(request.args)
@@ -207,6 +211,10 @@ class Desk:
             if request.package != TOOLS:
                 return ImportResponse(request.number)
             return description_of(request.number, thing, code_of(thing))
+
+    def _ruled(self, tool: Tool, request: RuleRequest) -> Response:
+        with self._reports.timed(request.tool, "rule", (request.number,), False), tool_errors():
+            return next_step(tool.rules[request.route], request)
 
     @contextmanager
     def _imports(self, request: Request) -> Iterator[None]:

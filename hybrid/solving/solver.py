@@ -23,7 +23,8 @@ from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
 from hybrid.solving.trust import Trust
 from hybrid.tool import Tool
-from hybrid.types import Fault, Finding, ImageRef, Json, Prompt, Reply, Step, Usage
+from hybrid.tool.rules import CallTool
+from hybrid.types import Fault, ImageRef, Json, Prompt, Reply, Step, Usage
 
 Role = Literal["hybrid", "mllm", "specialist", "chance"]
 """The kind of a solver: an MLLM with specialists, the MLLM alone, the specialists alone, or neither."""
@@ -34,14 +35,6 @@ class AskModel(Protocol):
 
     async def __call__(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> AssistantMessage:
         """The model's message. Raises `Outage`, `NotRecorded` or `BudgetSpent`."""
-        ...
-
-
-class CallTool(Protocol):
-    """Call a specialist on images that this ask has shown, by name."""
-
-    async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
-        """The finding, its images named and added to the registry. Raises `ToolError` or `BudgetSpent`."""
         ...
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, Ty
 
 from hybrid.errors import ToolError
 from hybrid.tool.networks import Network
+from hybrid.tool.rules import Rule
 from hybrid.types import Box, Fault, Finding, Json
 
 if TYPE_CHECKING:
@@ -257,6 +258,8 @@ class Tool:
     """A question of which every network sees the given picture (H, W, 3), at least 400 px a side, or large parts of it:
     what reaches the network is compared with what the picture should become. None: the arguments of the known answers,
     or none at all, with the picture in the place of every image."""
+    rules: Mapping[str, Rule] = field(default_factory=dict, hash=False)
+    """By route of a question how this tool answers it without an MLLM."""
     code: str = ""
     """The hash of its code where that was imported in another process alone (`hybrid/serving/described.py`): it can be
     described and asked for by name, and its functions cannot be called here."""

@@ -1,9 +1,9 @@
 """The networks that a backend has loaded, and how pictures must reach them: what checks of weights look at.
 
-    with collecting() as networks:              # `tools._shared.backends.Learned.setup` does this
+    with collecting() as networks:              # `hybrid.tool.backends.Learned.setup` does this
         model = DepthModel(weights, "cpu")      # whatever loads a network says so: `loaded(Network(...))`
 
-`load_verified` of `tools/_shared/checkpoint.py` says so for every checkpoint of transformers, with what the
+`load_verified` of `hybrid/tool/checkpoint.py` says so for every checkpoint of transformers, with what the
 checkpoint's own processor does to a picture. Who loads weights in another way says it with `loaded` and gives the
 normalisation that the weights were trained with, for example `normalised(IMAGENET_MEAN, IMAGENET_STD)`.
 """

@@ -17,8 +17,8 @@ from hybrid.registry import load
 from hybrid.solving.answer_confidence import Recalibration, log_odds, probability
 from hybrid.solving.controls import ORACLE, ORACLE_ANSWER, Control
 from hybrid.solving.trust import MODEL, Curve, Measurement, Trust
+from hybrid.tool.rules import SpecialistAnswer as Said
 from hybrid.types import Box, Fault, Finding, Given, ImageRef, Json, Kind, Outcome, Prompt, StoredImage
-from tools.rules import SpecialistAnswer as Said
 
 CHOICES = ("the second image", "the third image")
 BOXES = tuple(Box(10 * place, 0, 10 * place + 9, 9) for place in range(12))

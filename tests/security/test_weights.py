@@ -119,7 +119,7 @@ def test_code_in_a_checkpoint_is_not_run(folder: Path, tmp_path: Path, model_typ
 
 
 def _load_for_a_tool(where: str) -> Any:
-    from tools._shared.checkpoint import load_verified
+    from hybrid.tool.checkpoint import load_verified
 
     return load_verified("AutoModelForDepthEstimation", where)
 

@@ -13,13 +13,13 @@ from hybrid.errors import ToolError
 from hybrid.registry import load
 from hybrid.tool import Request
 from hybrid.types import Box, Finding
-from tools._shared.relation_names import RelationName
 from tools.detection import report as detected
 from tools.detection.detection_json import DetectedThing
 from tools.detection.models import Detection
 from tools.relation import TOOL, BoxRelation, RelationArgs, decide, depths_of
 from tools.relation.box_relations import BY_DEPTH, CERTAIN, PLANAR, holds
-from tools.rules.blink import asked_relation
+from tools.relation.relation_names import RelationName
+from tools.relation.rules import asked_relation
 
 EDGE, LENGTH = st.floats(0, 500), st.floats(1, 300)
 BOXES = st.builds(lambda x, y, w, h: Box(x, y, x + w, y + h), EDGE, EDGE, LENGTH, LENGTH)

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.tool import Pixels
-from tools._shared.backends import check_finite
+from hybrid.tool.backends import check_finite
+from hybrid.tool.checkpoint import load_verified
 from tools._shared.batches import in_batches
-from tools._shared.checkpoint import load_verified
 from tools._shared.reading import check_elongation
 from tools._shared.whole_picture import whole_picture
 

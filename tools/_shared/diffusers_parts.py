@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.errors import WeightsError, install_extra
+from hybrid.tool.checkpoint import first_line, refuse_unfit
 from hybrid.tool.networks import Network, loaded, normalised
 from hybrid.weights import find_weights
-from tools._shared.checkpoint import first_line, refuse_unfit
 
 INDEX = "model_index.json"
 HALF = (0.5, 0.5, 0.5)

@@ -21,8 +21,8 @@ import numpy as np
 
 from hybrid.errors import WeightsError
 from hybrid.tool import Pixels
+from hybrid.tool.checkpoint import content_hash, first_line, put_tensors
 from hybrid.tool.networks import Network, loaded, normalised
-from tools._shared.checkpoint import content_hash, first_line, put_tensors
 from tools._shared.prepared_pair import PreparedPair
 from tools._shared.view_matches import Matches, Points
 

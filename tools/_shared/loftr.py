@@ -22,9 +22,9 @@ import cv2
 import numpy as np
 
 from hybrid.tool import Pixels
+from hybrid.tool.checkpoint import fill
 from hybrid.tool.networks import grey as grey_picture
 from hybrid.weights import weights_sha256
-from tools._shared.checkpoint import fill
 from tools._shared.local_features import read_tensors
 from tools._shared.prepared_pair import PreparedPair
 from tools._shared.view_matches import Matches

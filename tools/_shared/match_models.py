@@ -17,9 +17,9 @@ import numpy as np
 
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Args, Evidence, Request
+from hybrid.tool.backends import Learned
 from hybrid.weights import find_weights
 from tools._shared import local_features, loftr
-from tools._shared.backends import Learned
 from tools._shared.matching_package import converted, package_folder
 from tools._shared.prepared_pair import PairNetwork, PreparedPair, Views
 from tools._shared.reflection import believed_hands

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from hybrid.errors import WeightsError, install_extra
 from hybrid.images import home
 from hybrid.log.files import write_atomic
-from tools._shared.checkpoint import first_line
+from hybrid.tool.checkpoint import first_line
 from tools._shared.local_features import MODEL_TYPE
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.tool import Pixels
-from tools._shared.backends import check_finite
+from hybrid.tool.backends import check_finite
+from hybrid.tool.checkpoint import load_verified
 from tools._shared.batches import in_batches
-from tools._shared.checkpoint import load_verified
 
 HeatMap = npt.NDArray[np.float32]
 FAMILY = "clipseg"

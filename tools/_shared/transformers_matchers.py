@@ -28,8 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.tool import Pixels
+from hybrid.tool.checkpoint import load_verified
 from tools._shared.batches import in_batches
-from tools._shared.checkpoint import load_verified
 from tools._shared.efficient_loftr import match_pairs
 from tools._shared.prepared_pair import PreparedPair
 from tools._shared.view_matches import Matches, Points

@@ -15,9 +15,9 @@ from pydantic import Field, StringConstraints
 
 from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Provenance, Request, Tool
+from hybrid.tool.backends import Learned
 from hybrid.types import Box, Fault, Json
 from tools._shared.args import RegionArg, read_boxes
-from tools._shared.backends import Learned
 from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.provenance import SIGLIP

@@ -19,9 +19,9 @@ from pydantic import Field
 from hybrid.marks.marks import Marks
 from hybrid.marks.marks_json import Label, marks_from
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Request, Tool
+from hybrid.tool.backends import WeightFree
 from hybrid.types import Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
-from tools._shared.backends import WeightFree
 from tools._shared.match_models import DEFAULT_WEIGHTS, LearnedPairs
 from tools._shared.matching_package import PACKAGE
 from tools._shared.pair_picture import DrawnPoint, dot_colours, draw_view, thinned
@@ -31,6 +31,7 @@ from tools._shared.view_matches import Matches, View, view_of
 from tools.correspondence.checks import CHECKS
 from tools.correspondence.choice import POINT_UNKNOWN, CandidateChoice, choose, distances_px
 from tools.correspondence.point_transfer import descriptor_distances, transfers
+from tools.correspondence.rules import RULES
 from tools.correspondence.wording import describe, names_of
 from tools.markers import MarkersArgs, locate
 
@@ -265,4 +266,5 @@ TOOL = Tool(
     ),
     args=CorrespondenceArgs,
     checks=CHECKS,
+    rules=RULES,
 )

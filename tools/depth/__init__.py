@@ -18,14 +18,15 @@ from pydantic import Field
 from hybrid.marks.marks_json import Label
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
 from hybrid.tool.args import UNTOLD
+from hybrid.tool.backends import Learned, WeightFree
 from hybrid.types import Json
 from tools._shared.args import PointArg, Spot, marker_labels, read_points
-from tools._shared.backends import Learned, WeightFree
 from tools._shared.reading import unmarked
 from tools.depth.checks import CHECKS
 from tools.depth.cues import depth_of, measure, score_of, weights
 from tools.depth.models import LONGEST_PX, DepthInput, DepthMap, DepthModel, DepthValues, depth_map
 from tools.depth.picture import draw_depth, draw_order
+from tools.depth.rules import RULES
 
 SAME_ROW = 0.02
 """Two points are on one row when their rows differ by at most this fraction of the height."""
@@ -369,4 +370,5 @@ TOOL = Tool(
     ),
     args=DepthArgs,
     checks=CHECKS,
+    rules=RULES,
 )

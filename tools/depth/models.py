@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 from hybrid.errors import WeightsError
 from hybrid.tool import Pixels
-from tools._shared.backends import check_finite
+from hybrid.tool.backends import check_finite
+from hybrid.tool.checkpoint import load_verified
 from tools._shared.batches import in_batches
-from tools._shared.checkpoint import load_verified
 from tools._shared.reading import check_elongation, shrink, window_median
 
 DepthValues = npt.NDArray[np.float32]

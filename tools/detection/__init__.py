@@ -15,13 +15,14 @@ from pydantic import Field
 
 from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Provenance, Request, Tool
+from hybrid.tool.backends import Learned
 from hybrid.types import Box, Fault, Json
-from tools._shared.backends import Learned
 from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay
 from tools.detection.checks import CHECKS, probe
 from tools.detection.detection_json import ThingName
 from tools.detection.models import Detection, DetectionInput, DetectionOutput, Detector
+from tools.detection.rules import RULES
 
 MOST_CERTAIN = 0.9
 """Highest confidence in a count: no detector of this kind was measured here."""
@@ -209,4 +210,5 @@ TOOL = Tool(
     args=DetectionArgs,
     checks=CHECKS,
     probe=probe,
+    rules=RULES,
 )

@@ -16,11 +16,12 @@ import numpy.typing as npt
 
 from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Provenance, Request, Tool
+from hybrid.tool.backends import Learned, WeightFree
 from hybrid.types import Json
-from tools._shared.backends import Learned, WeightFree
 from tools._shared.overlay import Overlay
 from tools.forensics.cues import LEAST_PX, NoiseStatistics, measure, residual_picture
 from tools.forensics.models import SyntheticDetector, scores
+from tools.forensics.rules import RULES
 
 Logits = npt.NDArray[np.float64]
 
@@ -220,4 +221,5 @@ TOOL = Tool(
         images=(1, 4),
     ),
     args=ForensicsArgs,
+    rules=RULES,
 )

@@ -20,9 +20,9 @@ import numpy.typing as npt
 
 from hybrid.errors import WeightsError
 from hybrid.tool import Pixels
+from hybrid.tool.backends import check_finite
+from hybrid.tool.checkpoint import content_hash, fill, find_checkpoint
 from hybrid.tool.networks import normalised
-from tools._shared.backends import check_finite
-from tools._shared.checkpoint import content_hash, fill, find_checkpoint
 from tools._shared.reading import check_elongation
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))

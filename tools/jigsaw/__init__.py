@@ -21,11 +21,12 @@ from pydantic import Field
 
 from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool.backends import Learned, WeightFree
 from hybrid.types import Box, Json
-from tools._shared.backends import Learned, WeightFree
 from tools._shared.dense_features import DenseFeatures, FeatureGrid, FeatureInput, feature_map
 from tools._shared.provenance import DINO
 from tools.jigsaw.checks import CHECKS, probe
+from tools.jigsaw.rules import RULES
 from tools.jigsaw.seam_features import Opinion, affinity, decide_by_features
 
 SeamLine = npt.NDArray[np.float32]
@@ -380,4 +381,5 @@ TOOL = Tool(
     args=JigsawArgs,
     checks=CHECKS,
     probe=probe,
+    rules=RULES,
 )

@@ -21,8 +21,8 @@ from hybrid.marks.marks import BoxMark, Marks, PointMark, scale_marks
 from hybrid.marks.marks_json import Label, marks_data
 from hybrid.marks.pairs import CLEAR_LETTER
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool.backends import WeightFree
 from hybrid.types import Box
-from tools._shared.backends import WeightFree
 from tools._shared.overlay import Overlay
 
 LONGEST_PX = 1536

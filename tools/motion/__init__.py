@@ -20,8 +20,8 @@ import numpy as np
 from pydantic import Field
 
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Request, Tool
+from hybrid.tool.backends import WeightFree
 from hybrid.types import Json
-from tools._shared.backends import WeightFree
 from tools._shared.match_models import DEFAULT_WEIGHTS, LearnedPairs
 from tools._shared.matching_package import PACKAGE
 from tools._shared.pair_picture import dot_colours, draw_view, thinned
@@ -29,6 +29,7 @@ from tools._shared.provenance import MATCHERS
 from tools._shared.reflection import match_either_hand
 from tools._shared.view_matches import FRAME_PX, Matches, View, view_of
 from tools.motion.checks import CHECKS
+from tools.motion.rules import RULES
 from tools.motion.two_views import Motion, best_motion
 
 FEWEST_INLIERS = 20
@@ -315,4 +316,5 @@ TOOL = Tool(
     ),
     args=MotionArgs,
     checks=CHECKS,
+    rules=RULES,
 )

@@ -12,9 +12,9 @@ import numpy as np
 from pydantic import Field
 
 from hybrid.tool import Args, BackendCard, Bin, Card, CheckCase, Evidence, Picture, Pixels, Provenance, Request, Tool
+from hybrid.tool.backends import Learned
 from hybrid.types import Box, Json
 from tools._shared.args import RegionArg, read_boxes
-from tools._shared.backends import Learned
 from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay
 from tools.ocr.checks import CHECKS

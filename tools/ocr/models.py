@@ -21,10 +21,10 @@ import numpy.typing as npt
 
 from hybrid.errors import ToolError, WeightsError, install_extra
 from hybrid.tool import Pixels
+from hybrid.tool.checkpoint import load_verified
 from hybrid.tool.networks import Network, loaded, normalised
 from hybrid.types import Box
 from hybrid.weights import find_weights
-from tools._shared.checkpoint import load_verified
 from tools._shared.reading import shrink
 
 DETECTORS = (

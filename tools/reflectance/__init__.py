@@ -19,14 +19,15 @@ from pydantic import Field
 from hybrid.marks.marks_json import Label
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
 from hybrid.tool.args import UNTOLD
+from hybrid.tool.backends import Learned, WeightFree
 from hybrid.types import Json
 from tools._shared.args import PointArg, Spot, marker_labels, read_points
-from tools._shared.backends import Learned, WeightFree
 from tools._shared.overlay import PALETTE, Overlay, heat
 from tools._shared.reading import unmarked, window_median
 from tools.reflectance.checks import CHECKS
 from tools.reflectance.cues import WORK_PX, PairCues, compare, log_reflectance, reflectance_map, segment, weigh
 from tools.reflectance.models import IntrinsicModel
+from tools.reflectance.rules import RULES
 
 DARKER_WEIGHTS = (-1.225, 1.808, 1.195, 0.887, 1.028, 0.058, 0.312, -0.039, 0.898)
 """Of `PairCues.signed`: log odds that the first point is darker. From `bench/reflectance.py --fit --items 120`."""
@@ -259,4 +260,5 @@ TOOL = Tool(
     ),
     args=ReflectanceArgs,
     checks=CHECKS,
+    rules=RULES,
 )

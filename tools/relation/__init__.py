@@ -15,13 +15,14 @@ from pydantic import Field
 
 from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Card, Evidence, Found, Need, Picture, Request, Tool
+from hybrid.tool.backends import WeightFree
 from hybrid.types import Finding, Json
-from tools._shared.backends import WeightFree
 from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay
-from tools._shared.relation_names import RelationName
 from tools.detection.detection_json import DetectedThing, ThingName, seen_from
 from tools.relation.box_relations import BY_DEPTH, CERTAIN, holds
+from tools.relation.relation_names import RelationName
+from tools.relation.rules import RULES
 
 UNCLEAR = 0.1
 """A degree this close to a half is undecided."""
@@ -206,4 +207,5 @@ TOOL = Tool(
         ),
     ),
     args=RelationArgs,
+    rules=RULES,
 )

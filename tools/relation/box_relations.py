@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from hybrid.types import Box
 from tools._shared.boxes import area, shared_area
-from tools._shared.relation_names import RelationName
+from tools.relation.relation_names import RelationName
 
 BY_DEPTH: tuple[RelationName, ...] = ("in front of", "behind")
 

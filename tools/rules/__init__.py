@@ -1,11 +1,10 @@
-"""Answers of the specialists alone: one rule per route, the rules of each benchmark in one file.
+"""Answers of the specialists alone: one rule per route. The rule of one tool lies next to it, those of several here.
 
     answer = await ask_specialists(prompt, ctx)      # a SpecialistAnswer, or None for an abstention
 
-`ask_specialists` looks up the prompt's route in the `RULES` of the files here, calls the tools of that rule and turns
-their `data` (never their text) into a reply of the prompt's kind. A rule names the tools that it may ask: a run sets up
-these and no others (`tools_asked`). A route without a rule, or a finding that does not decide,
-is an abstention.
+`ask_specialists` looks up the prompt's route (`hybrid/solving/rules.py`), calls the tools of that rule and turns their
+`data` (never their text) into a reply of the prompt's kind. A rule names the tools that it may ask: a run sets up these
+and no others (`tools_asked`). A route without a rule, or a finding that does not decide, is an abstention.
 """
 
 from __future__ import annotations
@@ -13,45 +12,37 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 
-from hybrid.errors import NoBackend
-from hybrid.registry import load, names
+from hybrid.errors import HybridError, NoBackend, ToolError
+from hybrid.registry import load
 from hybrid.solving.answer_confidence import AnswerConfidence
 from hybrid.solving.controls import ORACLE, ORACLE_ANSWER
-from hybrid.solving.solver import CallTool, SolverContext
+from hybrid.solving.rules import table
+from hybrid.solving.solver import SolverContext
 from hybrid.solving.trust import claimed_by
 from hybrid.tool import Tool
+from hybrid.tool.rules import CallTool, Rule, SpecialistAnswer
 from hybrid.types import LETTERS, Finding, Json, Kind, Prompt
-from tools.rules._shared.specialist_answer import Rule, SpecialistAnswer, asks
-
-__all__ = ["SpecialistAnswer", "ask_specialists", "asks", "claimed", "has_rule", "rules", "tools_asked"]
-
-
-@cache
-def rules() -> Mapping[str, Rule]:
-    """The rules of all files here, by route. Raises `ValueError` for a route that two files answer differently."""
-    by_route: dict[str, Rule] = {}
-    for name in names("tools.rules"):
-        for route, rule in load("tools.rules", name).items():
-            if by_route.setdefault(route, rule) is not rule:
-                raise ValueError(f"tools/rules/{name}.py: another file has another rule for {route!r}")
-    return by_route
 
 
 def has_rule(prompt: Prompt) -> bool:
     """Whether `ask_specialists` would ask a tool about a prompt of this route."""
-    return prompt.route in rules()
+    return prompt.route in table().rules
 
 
-def tools_asked(benchmark: str, routes: Collection[str] | None = None) -> frozenset[str]:
-    """The tools that may be asked about a benchmark's questions, by name.
+def tools_asked(routes: Collection[str] | None = None) -> frozenset[str]:
+    """The tools that may be asked about prompts of some routes, by name; None for all routes.
 
-    Those of the rules in the file of its name; of all files where it has none. With `routes` only of the rules for
-    these; a route that no rule is for adds nothing.
+    A route that no rule is for adds nothing.
+
+    Raises:
+        UsageError: two tools from outside of the project have a rule for one of them.
     """
-    asked: Mapping[str, Rule] = load("tools.rules", benchmark) if benchmark in names("tools.rules") else rules()
-    return frozenset(tool for route, rule in asked.items() if routes is None or route in routes for tool in rule.tools)
+    found = table()
+    found.refuse_two(routes)
+    return frozenset(
+        tool for route, rule in found.rules.items() if routes is None or route in routes for tool in rule.tools
+    )
 
 
 async def ask_specialists(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
@@ -63,7 +54,8 @@ async def ask_specialists(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswe
         ToolError: a tool cannot answer.
         LookupError: the rule asks a tool that it does not name.
     """
-    rule = rules().get(prompt.route)
+    found = table()
+    rule = found.rules.get(prompt.route)
     if rule is None:
         return None
     try:
@@ -76,6 +68,12 @@ async def ask_specialists(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswe
     except NoBackend as error:
         ctx.rule("no backend", str(error))
         return None
+    except Exception as error:
+        # Code of a tool from outside of the project costs its own answer.
+        if isinstance(error, HybridError) or prompt.route not in found.outside:
+            raise
+        owner = found.outside[prompt.route][0]
+        raise ToolError(f"{owner}, its rule for {prompt.route!r}: {type(error).__name__}: {error}") from error
 
 
 def claimed(specialist_answer: SpecialistAnswer, prompt: Prompt, guess: float) -> AnswerConfidence:

@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from hybrid.solving.solver import SolverContext
+from hybrid.tool.finding_data import box_of, number_of, rows_of
+from hybrid.tool.rules import Rule, RuleContext, SpecialistAnswer, asks, heard, say
 from hybrid.types import Box, Finding, ImageRef, Json, Prompt
-from tools.rules._shared.findings import box_of, heard, number_of, rows_of
+from tools._shared.question_words import MOST_NAMES, asked_question, asks_for_text, named_things
+from tools.detection.rules import all_seen
 from tools.rules._shared.options_in_words import one_of
-from tools.rules._shared.question_words import MOST_NAMES, asked_question, asks_for_text, named_things
-from tools.rules._shared.specialist_answer import Rule, SpecialistAnswer, asks, say
 
 STANDS_OUT: Final = 0.5
 """Saliency relative to the first from which an object draws the eye to its part."""
@@ -30,13 +30,13 @@ GRIDS: Final[Mapping[int, tuple[int, int]]] = {4: (2, 2), 6: (3, 2), 8: (4, 2), 
 
 
 @asks("detection", "ocr", "saliency")
-async def views(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
+async def views(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """Which parts to enlarge, or, where some are shown already, which others to see next."""
     remaining = re.search(r"you can choose from: (.+)", prompt.text)
     if remaining is None:
         wanted = await _wanted(prompt, ctx)
         return None if wanted is None else say(_listed(wanted.parts), wanted.tool, wanted.finding, wanted.sure)
-    seen = await _all_seen(prompt, ctx)
+    seen = await all_seen(prompt, ctx)
     if seen is None:
         return None
     enough, finding = seen
@@ -44,18 +44,8 @@ async def views(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
     return say("no" if enough else ", ".join(numbers), "detection", finding)
 
 
-@asks("detection")
-async def goes_on(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
-    """Whether more has to be seen: as long as a thing that the question names was not found in any part shown."""
-    seen = await _all_seen(prompt, ctx)
-    if seen is None:
-        return None
-    enough, finding = seen
-    return SpecialistAnswer("no" if enough else "yes", "detection", finding)
-
-
 @asks("detection", "ocr", "saliency")
-async def view_plan(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
+async def view_plan(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """Which parts to enlarge; and where some are shown already, which to keep and which others to see."""
     wanted = await _wanted(prompt, ctx)
     if wanted is None:
@@ -67,7 +57,7 @@ async def view_plan(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | No
     return SpecialistAnswer(json.dumps(plan), wanted.tool, wanted.finding, sure=wanted.sure)
 
 
-RULES: Mapping[str, Rule] = {"choice": one_of, "continue": goes_on, "view_plan": view_plan, "views": views}
+RULES: Mapping[str, Rule] = {"choice": one_of, "view_plan": view_plan, "views": views}
 """By kind of ask."""
 
 
@@ -81,7 +71,7 @@ class WantedParts:
     sure: float | None = None
 
 
-async def _wanted(prompt: Prompt, ctx: SolverContext) -> WantedParts | None:
+async def _wanted(prompt: Prompt, ctx: RuleContext) -> WantedParts | None:
     """The parts that the first image, the whole picture, says should be seen."""
     question = asked_question(prompt.text)
     if question is None or not prompt.images or len(prompt.choices) not in GRIDS:
@@ -111,24 +101,6 @@ def _searches(question: str) -> list[tuple[str, dict[str, Json], str]]:
     if things := named_things(question):
         searches.append(("detection", {"names": list(things[:MOST_NAMES])}, "boxes"))
     return searches
-
-
-async def _all_seen(prompt: Prompt, ctx: SolverContext) -> tuple[bool, Finding] | None:
-    """Whether every thing that the question names is in the images shown; None if no tool can look for it."""
-    question = asked_question(prompt.text)
-    missing = set(named_things(question)[:MOST_NAMES]) if question else set()
-    if not missing:
-        ctx.rule("no name", "the question names no thing to look for")
-        return None
-    finding: Finding | None = None
-    for image in prompt.images:
-        finding = await heard(ctx, "detection", image.name, {"names": sorted(missing)})
-        if finding is None:
-            return None
-        missing -= {str(row.get("name")) for row in rows_of(finding, "boxes")}
-        if not missing:
-            break
-    return None if finding is None else (not missing, finding)
 
 
 def _holding(boxes: list[Box], whole: ImageRef, count: int) -> frozenset[int]:

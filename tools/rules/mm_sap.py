@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hybrid.tool.rules import Rule
 from tools.rules._shared.options_in_words import one_of
-from tools.rules._shared.specialist_answer import Rule
 
 RULES: Mapping[str, Rule] = {"choice": one_of}
 """By kind of question."""

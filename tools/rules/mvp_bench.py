@@ -12,12 +12,12 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from hybrid.solving.solver import SolverContext
+from hybrid.tool.finding_data import whole_number
+from hybrid.tool.rules import Rule, RuleContext, SpecialistAnswer, asks, heard, image_names, say
 from hybrid.types import Prompt
-from tools.rules._shared.findings import count_of, heard, names, whole_number
+from tools._shared.question_words import PEOPLE, named_things
+from tools.detection.rules import count_of
 from tools.rules._shared.options_in_words import MOST_CHARACTERS, looked_for, not_found, one_of, own_sentence
-from tools.rules._shared.question_words import PEOPLE, named_things
-from tools.rules._shared.specialist_answer import Rule, SpecialistAnswer, asks, say
 
 _ASKED: Final = re.compile(
     r"\b(?P<verb>is|are|was|were) (?P<subject>(?:the|an?|this|these|those|there)\b.*?)\s*\?", re.IGNORECASE
@@ -46,7 +46,7 @@ _GOES_ON: Final = re.compile(
 
 
 @asks("attributes", "detection")
-async def yes_no(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
+async def yes_no(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """Whether the statement fits the image better than its denial."""
     question = own_sentence(prompt)
     asked = statement_of(question)
@@ -62,7 +62,9 @@ async def yes_no(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
     if missing:
         ctx.rule("refuse", f"detection finds no {missing}")
         return None
-    finding = await heard(ctx, "attributes", names(prompt)[0], {"texts": [text[:MOST_CHARACTERS] for text in asked]})
+    finding = await heard(
+        ctx, "attributes", image_names(prompt)[0], {"texts": [text[:MOST_CHARACTERS] for text in asked]}
+    )
     best = None if finding is None else whole_number(finding, "best", 2)
     return None if finding is None or best is None else say(("yes", "no")[best], "attributes", finding)
 

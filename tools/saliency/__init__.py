@@ -18,9 +18,9 @@ import numpy as np
 from pydantic import Field
 
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool.backends import Learned, WeightFree
 from hybrid.types import Box, Json
 from tools._shared.args import BoxArg, read_boxes
-from tools._shared.backends import Learned, WeightFree
 from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay, heat
 from tools._shared.provenance import DINO
@@ -30,6 +30,7 @@ from tools.saliency.checks import CHECKS
 from tools.saliency.cues import WORK_PX, SaliencyMap, stretch, without_lines
 from tools.saliency.models import Attention, PatchInput, contrasted
 from tools.saliency.objects import Region, in_box, object_map, salient_objects
+from tools.saliency.rules import RULES
 
 MOST_OBJECTS = 12
 MOST_BOXES = 26
@@ -305,4 +306,5 @@ TOOL = Tool(
     ),
     args=SaliencyArgs,
     checks=CHECKS,
+    rules=RULES,
 )

@@ -21,9 +21,9 @@ import numpy as np
 
 from hybrid.errors import WeightsError
 from hybrid.tool import Pixels
-from tools._shared.backends import check_finite
+from hybrid.tool.backends import check_finite
+from hybrid.tool.checkpoint import load_verified
 from tools._shared.batches import in_batches
-from tools._shared.checkpoint import load_verified
 from tools._shared.reading import check_elongation
 from tools._shared.whole_picture import whole_picture
 from tools.saliency.cues import SaliencyMap, stretch

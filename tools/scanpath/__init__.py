@@ -17,8 +17,8 @@ import numpy as np
 from pydantic import Field
 
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool.backends import Learned, WeightFree
 from hybrid.types import Json
-from tools._shared.backends import Learned, WeightFree
 from tools._shared.overlay import Overlay, heat
 from tools._shared.provenance import CLIPSEG
 from tools._shared.reading import shrink
@@ -27,6 +27,7 @@ from tools.saliency.cues import SaliencyMap, salience, stretch
 from tools.scanpath.checks import CHECKS
 from tools.scanpath.fixations import Fixation, Return, fixate, returns
 from tools.scanpath.picture import with_path
+from tools.scanpath.rules import RULES
 
 FREE_CONFIDENCE = 0.4
 UNKNOWN_TARGET_CONFIDENCE = 0.1
@@ -228,4 +229,5 @@ TOOL = Tool(
     ),
     args=ScanpathArgs,
     checks=CHECKS,
+    rules=RULES,
 )

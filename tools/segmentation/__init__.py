@@ -18,9 +18,9 @@ from pydantic import Field, model_validator
 
 from hybrid.errors import NoBackend
 from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
+from hybrid.tool.backends import Learned, WeightFree
 from hybrid.types import Box, Fault, Json
 from tools._shared.args import PointArg, RegionArg, Spot, marker_labels, read_boxes, read_points
-from tools._shared.backends import Learned, WeightFree
 from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.provenance import CLIPSEG

@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from hybrid.errors import ToolError
 from hybrid.tool import Pixels
+from hybrid.tool.backends import check_finite
+from hybrid.tool.checkpoint import find_checkpoint, load_verified, model_type_of
 from hybrid.types import Box, Fault
 from tools._shared.args import Spot
-from tools._shared.backends import check_finite
 from tools._shared.batches import by_shape
-from tools._shared.checkpoint import find_checkpoint, load_verified, model_type_of
 from tools._shared.reading import shrink
 from tools._shared.target_heat import FAMILY, SearchInput, TargetHeat, probability
 

@@ -22,15 +22,16 @@ from hybrid.marks.marks import Marks, remove_marks
 from hybrid.marks.marks_json import Label, marks_from
 from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
 from hybrid.tool.args import UNTOLD
+from hybrid.tool.backends import Learned
 from hybrid.types import Fault, Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
-from tools._shared.backends import Learned
 from tools._shared.dense_features import FeatureGrid, FeatureInput, FeatureMap, feature_map
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.provenance import DINO
 from tools._shared.reading import shrink
 from tools.semantic_correspondence.checks import CHECKS
 from tools.semantic_correspondence.models import FeatureModel, feature_model
+from tools.semantic_correspondence.rules import RULES
 
 REFERENCE = "REF"
 SOFTNESS = 0.05
@@ -277,4 +278,5 @@ TOOL = Tool(
     ),
     args=SemanticArgs,
     checks=CHECKS,
+    rules=RULES,
 )

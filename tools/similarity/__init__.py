@@ -15,13 +15,14 @@ import numpy as np
 from pydantic import Field
 
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool.backends import Learned, WeightFree
 from hybrid.types import Box, Json
-from tools._shared.backends import Learned, WeightFree
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.provenance import DINO, SIGLIP
 from tools.similarity import cues, models
 from tools.similarity.checks import CHECKS
 from tools.similarity.models import Features, Layers
+from tools.similarity.rules import RULES
 
 Aspect = Literal["content", "layout", "style", "all"]
 ASPECTS: tuple[Aspect, ...] = ("content", "layout", "style", "all")
@@ -187,4 +188,5 @@ TOOL = Tool(
     ),
     args=SimilarityArgs,
     checks=CHECKS,
+    rules=RULES,
 )

@@ -22,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.tool import Pixels
-from tools._shared.backends import check_finite
+from hybrid.tool.backends import check_finite
+from hybrid.tool.checkpoint import find_checkpoint, load_verified, model_type_of
 from tools._shared.batches import in_batches
-from tools._shared.checkpoint import find_checkpoint, load_verified, model_type_of
 from tools._shared.reading import shrink
 from tools._shared.whole_picture import square_side, whole_picture
 

@@ -92,6 +92,7 @@ CARD = BenchmarkCard(
         *(f"{name}.{part}" for name in ACCURACIES for part in ("all", "type_", *SETTINGS[0].values)),
         *("recall_", "views.", "zooms.", "shifts.", "declined"),
     ),
+    routes=("choice", "views", "continue", "view_plan"),
     sample_tasks=("geo_loc", "orientation", "daily_loc", "object_attr", "object_rel", "counting"),
     official_reads=frozenset(),
     official_settings={"decisions": "official"},

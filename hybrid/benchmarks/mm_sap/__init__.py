@@ -74,6 +74,7 @@ CARD = BenchmarkCard(
     ),
     headline=("score_sa.total",),
     reported=("score_sa.", "score_kk.", "score_ku.", "unknown_knowns_rate"),
+    routes=("choice",),
     sample_tasks=tuple(SETS),
     official_reads=frozenset(),
     sample_extends=True,

@@ -102,7 +102,7 @@ def test_an_interruption_loses_nothing(tmp_path: Path) -> None:
 def test_the_tools_are_those_that_answer_without_weights() -> None:
     assert set(TASKS) <= set(load("hybrid.benchmarks", BENCHMARK).card.sample_tasks)
     for task, tool in TASKS.items():
-        ready = {name for name in tools_asked(BENCHMARK, [task]) if load("tools", name).backend("classical")}
+        ready = {name for name in tools_asked([task]) if load("tools", name).backend("classical")}
         assert ready == ({tool} if tool else set()), task
 
 

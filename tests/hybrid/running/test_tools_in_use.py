@@ -16,15 +16,18 @@ from hybrid.config import ServiceOptions
 from hybrid.errors import WeightsError
 from hybrid.registry import load, load_solver, names
 from hybrid.running.tools_in_use import ToolChoice, ToolsInUse, tools_in_use
+from hybrid.solving.rules import table
 from tools.rules import tools_asked
 
 ROOT = Path(hybrid.__file__).parent.parent
 CLASSICAL = ServiceOptions("classical")
+ROUTES = tuple(load("hybrid.benchmarks", "blink").card.tasks)
 
 
 def used(*solvers: str, tools_offered: tuple[str, ...] = (), service: ServiceOptions = CLASSICAL) -> ToolsInUse:
     asked = {name: load_solver(name) for name in solvers}
-    return tools_in_use(asked, "blink", ToolChoice(tools_offered or names("tools"), tools_offered), service)
+    choice = ToolChoice(tools_offered or names("tools"), tools_offered)
+    return tools_in_use(asked, "blink", choice, service, ROUTES)
 
 
 def test_who_asks_no_tool_sets_up_none() -> None:
@@ -52,7 +55,7 @@ def test_a_menu_that_nobody_named_leaves_out_what_can_answer_nothing() -> None:
 def test_the_specialists_are_those_of_the_rules(solver: str) -> None:
     found = used(solver)
     assert found.tools_offered == ()
-    assert found.by_solver[solver] == tuple(sorted({*tools_asked("blink"), "markers"}))
+    assert found.by_solver[solver] == tuple(sorted({*tools_asked(ROUTES), "markers"}))
     assert "crop" not in found.tools
 
 
@@ -82,15 +85,19 @@ def test_rules_for_other_tasks_want_no_weights(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("benchmark", names("hybrid.benchmarks"))
-def test_a_benchmark_whose_routes_are_tasks_has_rules_for_tasks_alone(benchmark: str) -> None:
+def test_a_card_says_for_which_routes_rules_are_asked(benchmark: str) -> None:
     card = load("hybrid.benchmarks", benchmark).card
-    every = tools_asked(benchmark)
-    assert (tools_asked(benchmark, card.tasks) == every) is card.routes_are_tasks
+    assert card.routes_are_tasks is not bool(card.routes)
+    routes = card.tasks if card.routes_are_tasks else card.routes
+    assert tools_asked(routes) < tools_asked()
+    assert set(routes) & set(table().rules)
+    assert card.routes_are_tasks or set(routes) <= set(table().rules)
 
 
 FACTS = """
 import json, sys
 from types import SimpleNamespace
+from hybrid.solving.rules import table
 from hybrid.running.tools_in_use import ToolChoice, tools_in_use
 from hybrid.config import ServiceOptions
 solver = SimpleNamespace(offers_tools=True, required_tools=lambda benchmark, routes: frozenset())

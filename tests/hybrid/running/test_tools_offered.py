@@ -1,6 +1,5 @@
 """Which tools a run offers to its model: a benchmark's own menu, one for all its questions, unless others are named."""
 
-import ast
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,33 +10,20 @@ from hybrid.config import ModelSettings, RunConfig
 from hybrid.registry import load, names
 from hybrid.running.estimate import estimate
 from hybrid.running.resolve import ResolvedRun, prepare
+from tools.rules import tools_asked
 
-ROOT = Path(__file__).resolve().parents[3]
 TOOLS = frozenset(names("tools"))
 BENCHMARKS = names("hybrid.benchmarks")
 
 
-def named_in(path: Path, seen: set[Path]) -> set[str]:
-    """The names of tools that stand as texts in a file of rules, or in what it takes from `_shared`."""
-    if path in seen:
-        return set()
-    seen.add(path)
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Constant) and node.value in TOOLS:
-            found.add(str(node.value))
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tools.rules._shared."):
-            found |= named_in(ROOT / f"{(node.module or '').replace('.', '/')}.py", seen)
-    return found
-
-
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_a_menu_has_each_tool_once_and_all_that_the_rules_ask(benchmark: str) -> None:
-    tools_offered = load("hybrid.benchmarks", benchmark).card.tools_offered
+    card = load("hybrid.benchmarks", benchmark).card
+    tools_offered = card.tools_offered
     assert tools_offered
     assert len(set(tools_offered)) == len(tools_offered)
     assert set(tools_offered) <= TOOLS
-    asked = named_in(ROOT / "tools" / "rules" / f"{benchmark}.py", set())
+    asked = tools_asked(card.tasks if card.routes_are_tasks else card.routes)
     assert asked
     assert asked <= set(tools_offered)
 

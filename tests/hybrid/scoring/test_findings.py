@@ -14,11 +14,12 @@ from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from hybrid.scoring.findings import GRADED, NO_TRACE, Heard, hear, heard, recorded_answer, rules
+from hybrid.scoring.findings import GRADED, NO_TRACE, Heard, hear, heard, recorded_answer
 from hybrid.scoring.recorded_calls import as_asked
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
 from hybrid.scoring.traces import TracedCall, calls_of
+from hybrid.solving.rules import table
 from hybrid.types import (
     Attempt,
     Box,
@@ -350,7 +351,7 @@ def test_odd_steps_and_answers_that_are_gone_cost_their_own_question(tmp_path: P
 
 
 def test_a_rule_that_fails_costs_its_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rule = rules()[ROW.route]
+    rule = table().rules[ROW.route]
 
     async def fails_at_times(prompt: Prompt, ctx: Any) -> object:
         if "odd" in prompt.text:
@@ -358,7 +359,7 @@ def test_a_rule_that_fails_costs_its_question(tmp_path: Path, monkeypatch: pytes
         return await rule(prompt, ctx)
 
     fails_at_times.tools = rule.tools  # type: ignore[attr-defined]
-    monkeypatch.setitem(rules(), ROW.route, fails_at_times)  # type: ignore[arg-type]
+    monkeypatch.setitem(table().rules, ROW.route, fails_at_times)  # type: ignore[arg-type]
     odd = replace(ROW, parts=("An odd one.", *ROW.parts))
     scored = made(tmp_path, [attempt(A, prompt=odd, identity="x"), attempt(A, identity="y")])
     found = heard(scored)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hybrid.errors import WeightsError
-from tools._shared.checkpoint import Checkpoint, content_hash, find_checkpoint, load_verified
+from hybrid.tool.checkpoint import Checkpoint, content_hash, find_checkpoint, load_verified
 
 AUTO = "AutoModelForDepthEstimation"
 

@@ -14,10 +14,10 @@ import pytest
 from hybrid.answers import parse
 from hybrid.benchmarks.hvsbench.question_text import given as facts_of
 from hybrid.benchmarks.hvsbench.question_text import options
+from hybrid.solving.rules import table
 from hybrid.types import Box, Finding, Given, ImageRef, Json, Kind, Prompt, StoredImage
 from tools.forensics import judge
 from tools.rules import ask_specialists as ask_rules
-from tools.rules import rules
 
 POINTS = ("Point A", "Point B", "Point C", "Point D")
 IMAGES = ("the second image", "the third image")
@@ -542,7 +542,7 @@ async def test_refusing_where_the_named_thing_is_not_there(fakes: Any) -> None:
 def test_every_route_is_held_to_its_wording_here() -> None:
     held = {case.route for case in CASES} | {route for route, *_ in LOOKED} | {"Q5", "Q7", "Q9", "Q12"}
     held |= {"yes_no", "single", "choice", "views", "continue", "view_plan"}
-    assert held == {str(route) for route in rules()}
+    assert held == {str(route) for route in table().rules}
 
 
 def test_given_boxes_keep_the_order_of_the_letters() -> None:

@@ -16,12 +16,13 @@ from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.scoring.runs import score_run
 from hybrid.solving.answer_confidence import AnswerConfidence
+from hybrid.tool.rules import ORDINALS
 from hybrid.types import LETTERS, Box, Finding, Given, ImageRef, Kind, Prompt, Scanpath, StoredImage
 from tools._shared.boxes import overlap
 from tools.rules import ask_specialists as ask_rules
 from tools.rules import claimed
-from tools.rules._shared.question_words import ORDINALS
-from tools.rules.hvsbench import _around, rank_in, ranked_thing
+from tools.rules.hvsbench import ranked_thing
+from tools.saliency.rules import _around, rank_in
 
 IMAGE = StoredImage("0" * 64, 400, 200, "image/png")
 BOXES = (Box(0, 0, 50, 50), Box(100, 0, 150, 50), Box(200, 0, 250, 50))

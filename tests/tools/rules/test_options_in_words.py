@@ -14,9 +14,9 @@ from hybrid.errors import NoBackend
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.types import Finding, ImageRef, Kind, Outcome, Prompt, StoredImage
+from tools._shared.question_words import asked_question, asks_for_text, named_things
 from tools.rules import ask_specialists as ask_rules
 from tools.rules._shared.options_in_words import refusing, written_choice
-from tools.rules._shared.question_words import asked_question, asks_for_text, named_things
 from tools.rules.mvp_bench import statement_of
 
 REFUSAL = "Sorry, I can't help with it"

@@ -1,29 +1,23 @@
-"""The table of all rules: one file a benchmark, and no route that two files answer differently."""
-
-from typing import Any
+"""The table of all rules: those next to the tools and those that join several, and no route with two of them."""
 
 import pytest
 
-import tools.rules
 from hybrid.registry import load, names
-from tools.rules import rules
+from hybrid.solving.rules import table
 
 
-@pytest.fixture(autouse=True)
-def fresh_table() -> Any:
-    rules.cache_clear()
-    yield
-    rules.cache_clear()
+def test_each_rule_lies_next_to_its_one_tool_or_joins_several() -> None:
+    joined = {route: rule for name in names("tools.rules") for route, rule in load("tools.rules", name).items()}
+    alone = {route: (name, rule) for name in names("tools") for route, rule in load("tools", name).rules.items()}
+    assert set(names("tools.rules")) <= set(names("hybrid.benchmarks"))
+    assert table().rules == joined | {route: rule for route, (_, rule) in alone.items()}
+    assert all(len(rule.tools) > 1 for rule in joined.values())
+    assert all(rule.tools == (name,) for name, rule in alone.values())
+    assert (table().outside, table().notes) == ({}, ())
 
 
-def test_every_file_is_a_benchmark_and_adds_its_rules() -> None:
-    files = names("tools.rules")
-    assert set(files) <= set(names("hybrid.benchmarks"))
-    assert len(files) == 5
-    assert set(rules()) == {route for name in files for route in load("tools.rules", name)}
-
-
-def test_a_route_that_two_files_answer_differently_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(load("tools.rules", "mm_sap"), "choice", load("tools.rules", "blink")["Jigsaw"])
-    with pytest.raises(ValueError, match=r"tools/rules/mm_sap\.py: another file has another rule for 'choice'"):
-        tools.rules.rules()
+def test_a_route_with_two_rules_in_the_project_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(load("tools.rules", "mm_sap"), "Jigsaw", load("tools.rules", "mm_sap")["choice"])
+    monkeypatch.setattr("hybrid.solving.rules.state", lambda: ("another",))
+    with pytest.raises(ValueError, match=r"tools/jigsaw: there is another rule for 'Jigsaw' elsewhere"):
+        table()

@@ -1,1 +1,1 @@
-"""Helpers shared by the rules of several benchmarks: answers, findings, words of questions, options in words."""
+"""Helpers shared by the rules of several benchmarks: options in words."""

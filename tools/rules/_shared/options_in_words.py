@@ -9,18 +9,18 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from hybrid.solving.solver import SolverContext
+from hybrid.tool.finding_data import rows_of, whole_number
+from hybrid.tool.rules import RuleContext, SpecialistAnswer, asks, choose, heard, image_names
 from hybrid.types import Finding, Prompt
 from tools._shared.nouns import singular
-from tools.rules._shared.findings import count_of, counted_choice, heard, names, rows_of, whole_number
-from tools.rules._shared.question_words import (
+from tools._shared.question_words import (
     MOST_NAMES,
     asked_question,
     asks_for_text,
     counted_thing,
     named_things,
 )
-from tools.rules._shared.specialist_answer import SpecialistAnswer, asks, choose
+from tools.detection.rules import count_of, counted_choice
 
 REFUSES: Final = re.compile(r"(?i)\bsorry\b|\b(?:can(?:no|')?t|cannot|unable to) (?:help|answer|tell|know)\b")
 """Phrases by which an option says that the picture does not show the answer."""
@@ -31,7 +31,7 @@ MOST_CHARACTERS: Final = 300
 
 
 @asks("attributes", "detection", "ocr")
-async def one_of(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
+async def one_of(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """A choice in words: by count, by written text, else by the option that fits the image best."""
     question = own_sentence(prompt)
     missing, looked = await not_found(prompt, ctx, question)
@@ -44,7 +44,7 @@ async def one_of(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
     if re.search(r"(?i)\bhow many\b", question):
         ctx.rule("no count", "the question counts some of a kind, which detection by name does not tell apart")
         return None
-    if asks_for_text(question) and (read := await heard(ctx, "ocr", names(prompt)[0], {})) is not None:
+    if asks_for_text(question) and (read := await heard(ctx, "ocr", image_names(prompt)[0], {})) is not None:
         written = written_choice(prompt.choices, str(read.data.get("text", "")))
         if written is not None:
             return choose(written, "ocr", read)
@@ -66,13 +66,13 @@ def looked_for(question: str) -> list[str]:
     return list(dict.fromkeys([counted] if counted else [singular(name) for name in named_things(question)]))
 
 
-async def not_found(prompt: Prompt, ctx: SolverContext, question: str) -> tuple[str | None, Finding | None]:
+async def not_found(prompt: Prompt, ctx: RuleContext, question: str) -> tuple[str | None, Finding | None]:
     """The first named thing that is not in the image, and detection's finding; no finding if no tool was asked."""
     wanted = looked_for(question)
     if not wanted:
         ctx.rule("no name", "the question names no thing to look for")
         return None, None
-    finding = await heard(ctx, "detection", names(prompt)[0], {"names": wanted[:MOST_NAMES]})
+    finding = await heard(ctx, "detection", image_names(prompt)[0], {"names": wanted[:MOST_NAMES]})
     if finding is None:
         return None, None
     return next((name for name in wanted if count_of(finding, name) == 0), None), finding
@@ -91,7 +91,7 @@ def refusing(choices: tuple[str, ...]) -> int | None:
     return fits[0] if len(fits) == 1 else None
 
 
-def _counted(prompt: Prompt, ctx: SolverContext, name: str, finding: Finding) -> SpecialistAnswer | None:
+def _counted(prompt: Prompt, ctx: RuleContext, name: str, finding: Finding) -> SpecialistAnswer | None:
     place = counted_choice(prompt, finding, name)
     if place is None:
         ctx.rule("no count", f"no choice, or more than one, states {count_of(finding, name)} x {name}")
@@ -99,7 +99,7 @@ def _counted(prompt: Prompt, ctx: SolverContext, name: str, finding: Finding) ->
     return choose(place, "detection", finding)
 
 
-async def _fitting(prompt: Prompt, ctx: SolverContext, question: str) -> SpecialistAnswer | None:
+async def _fitting(prompt: Prompt, ctx: RuleContext, question: str) -> SpecialistAnswer | None:
     """The option that fits the image best; none of them fitting is a refusal where one is offered."""
     refusal = refusing(prompt.choices)
     places = [place for place in range(len(prompt.choices)) if place != refusal]
@@ -108,7 +108,7 @@ async def _fitting(prompt: Prompt, ctx: SolverContext, question: str) -> Special
     if not 2 <= len(texts) <= MOST_TEXTS or len(set(texts)) < len(texts):
         ctx.rule("no texts", "the options are not between 2 and 16 different texts")
         return None
-    finding = await heard(ctx, "attributes", names(prompt)[0], {"texts": texts})
+    finding = await heard(ctx, "attributes", image_names(prompt)[0], {"texts": texts})
     best = None if finding is None else whole_number(finding, "best", len(places))
     if finding is None or best is None:
         return None

@@ -13,7 +13,6 @@ from tools._shared.nouns import singular
 MOST_NAMES: Final = 4
 """How many of the things that a question names are looked for."""
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 PEOPLE: Final = r"man|men|woman|women|people|person|boys?|girls?|child|children|kids?|couple|crowd"
 
 _QUESTION: Final = re.compile(

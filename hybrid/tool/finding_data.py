@@ -1,28 +1,11 @@
-"""Tools asked and their findings read: rows, boxes, numbers and places out of JSON of unknown content."""
+"""Findings read: rows, boxes, numbers and places out of JSON of unknown content."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 
-from hybrid.errors import NoBackend
-from hybrid.solving.solver import SolverContext
-from hybrid.types import Box, Finding, Json, Prompt
-from tools.rules._shared.question_words import number_in
-
-
-def names(prompt: Prompt) -> list[str]:
-    """The names of the images shown, in order."""
-    return [image.name for image in prompt.images]
-
-
-async def heard(ctx: SolverContext, tool: str, image: str, args: Mapping[str, Json]) -> Finding | None:
-    """One tool's finding about one image, or None without a backend, for rules that can go on without it."""
-    try:
-        return await ctx.tool(tool, [image], args)
-    except NoBackend as error:
-        ctx.rule("no backend", str(error))
-        return None
+from hybrid.types import Box, Finding, Json
 
 
 def rows_of(finding: Finding, key: str) -> list[Mapping[str, Json]]:
@@ -58,17 +41,3 @@ def whole_number(finding: Finding, key: str, below: float = math.inf) -> int | N
     """The whole number from 0 under a key of a finding's data, and below a bound, or None for anything else."""
     value = finding.data.get(key)
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < below else None
-
-
-def count_of(finding: Finding, name: str) -> int | None:
-    """How many things of a name detection counted; None for a name that a closed-set detector does not know."""
-    counts = finding.data.get("counts")
-    count = counts.get(name) if isinstance(counts, Mapping) else None
-    return count if isinstance(count, int) else None
-
-
-def counted_choice(prompt: Prompt, finding: Finding, name: str) -> int | None:
-    """The place of the one choice that states how many things of a name detection counted; None for none or several."""
-    count = count_of(finding, name)
-    fits = [place for place, choice in enumerate(prompt.choices) if count is not None and number_in(choice) == count]
-    return fits[0] if len(fits) == 1 else None

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks.blink.sample import item
 from tools._shared.nouns import singular
-from tools._shared.relation_names import RelationName
-from tools.rules._shared.question_words import NUMBERS, counted_thing, number_in
-from tools.rules.blink import PHRASES, AskedRelation, asked_relation, boxed_thing
+from tools._shared.question_words import NUMBERS, counted_thing, number_in
+from tools.localization import boxed_thing
+from tools.relation.relation_names import RelationName
+from tools.relation.rules import PHRASES, AskedRelation, asked_relation
 
 WORDS = st.text("abcdefghijklmnopqrstuvwxyz", min_size=2, max_size=8)
 

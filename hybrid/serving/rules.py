@@ -1,0 +1,149 @@
+"""Rules of tools whose code is in the worker process: what one does there, and what this process makes of it.
+
+A rule is run from its start for each of its calls, with the findings of the calls before: nothing of it is kept between
+two requests, so that a worker may end between them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hybrid.errors import NoBackend, ToolError
+from hybrid.serving.protocol import RuleAnswer, RuleCall, RuleRequest, RuleResponse
+from hybrid.tool.rules import Rule, RuleContext, SpecialistAnswer
+from hybrid.types import Finding, Json, Prompt
+
+MOST_CALLS = 32
+"""Tool calls of one rule about one prompt."""
+MOST_ANSWER = 20_000
+"""Characters of its answer."""
+MOST_REMARKS = 100
+
+NextStep = Callable[[RuleRequest], Coroutine[Any, Any, RuleResponse]]
+
+
+@dataclass(frozen=True)
+class DescribedRule:
+    """A rule that a worker process runs, with the calls made here."""
+
+    tool: str
+    """The tool that brings it."""
+    route: str
+    tools: tuple[str, ...]
+    next_step: NextStep
+
+    async def __call__(self, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+        """The answer. Raises `ToolError` where the rule raises, hangs, ends its process or gives none of its kind."""
+        said: list[Finding | None] = []
+        called: list[str] = []
+        while True:
+            try:
+                response = await self.next_step(RuleRequest(0, self.tool, self.route, prompt, tuple(said)))
+            except NoBackend:
+                raise
+            except ToolError as error:
+                raise ToolError(f"{self._name}: {error}", error.fault) from error
+            if response.call is None:
+                break
+            if len(said) == MOST_CALLS:
+                raise ToolError(f"{self._name}: more than {MOST_CALLS} tool calls")
+            called.append(response.call.tool)
+            said.append(await _finding(ctx, response.call))
+        for name, text in response.remarks:
+            ctx.rule(name, text)
+        return None if response.answer is None else self._answer(response.answer, prompt, said, called)
+
+    @property
+    def _name(self) -> str:
+        return f"{self.tool}, its rule for {self.route!r}"
+
+    def _answer(
+        self, answer: RuleAnswer, prompt: Prompt, said: Sequence[Finding | None], called: Sequence[str]
+    ) -> SpecialistAnswer:
+        finding = said[answer.call] if 0 <= answer.call < len(said) else None
+        if finding is None:
+            raise ToolError(f"{self._name}: its answer rests on no finding of its calls")
+        if answer.choice is not None and not 0 <= answer.choice < len(prompt.choices):
+            raise ToolError(f"{self._name}: there is no choice {answer.choice} of {len(prompt.choices)}")
+        return SpecialistAnswer(answer.answer, called[answer.call], finding, answer.choice, answer.sure, answer.on_card)
+
+
+async def _finding(ctx: RuleContext, call: RuleCall) -> Finding | None:
+    """The finding of a call; None of a tool that has no backend, which the rule may go on without."""
+    try:
+        return await ctx.tool(call.tool, call.images, call.args)
+    except NoBackend:
+        return None
+
+
+@dataclass
+class _Wait:
+    """What a rule awaits for a call: no event loop but `next_step`, which gives it the finding."""
+
+    call: RuleCall
+
+    def __await__(self) -> Generator[RuleCall, Finding, Finding]:
+        return (yield self.call)
+
+
+@dataclass
+class _WorkerContext:
+    """The `RuleContext` of a rule in the worker."""
+
+    remarks: list[tuple[str, str]] = field(default_factory=list)
+
+    async def tool(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
+        """The finding, once `next_step` has it."""
+        return await _Wait(RuleCall(name, tuple(images), dict(args)))
+
+    def rule(self, name: str, text: str) -> None:
+        """Keep what goes into the trace."""
+        if len(self.remarks) < MOST_REMARKS:
+            self.remarks.append((str(name), str(text)[:MOST_ANSWER]))
+
+
+def next_step(rule: Rule, request: RuleRequest) -> RuleResponse:
+    """What a rule does after the findings of a request: its next call, its answer, or nothing.
+
+    Raises:
+        ToolError: it awaits anything but a tool call, or its answer is none.
+        NoBackend: a tool that it cannot go on without has no backend.
+    """
+    ctx = _WorkerContext()
+    running: Any = rule(request.prompt, ctx)
+    said = iter(request.said)
+    try:
+        waited = running.send(None)
+        while True:
+            if not isinstance(waited, RuleCall):
+                raise ToolError("a rule awaits its tool calls, one after the other, and nothing else")
+            try:
+                finding = next(said)
+            except StopIteration:
+                return RuleResponse(request.number, call=waited)
+            waited = (
+                running.throw(NoBackend(f"{waited.tool} has no backend that can answer"))
+                if finding is None
+                else running.send(finding)
+            )
+    except StopIteration as end:
+        answer = None if end.value is None else _checked(end.value, request.said)
+        return RuleResponse(request.number, answer=answer, remarks=tuple(ctx.remarks))
+    finally:
+        running.close()
+
+
+def _checked(answer: object, said: Sequence[Finding | None]) -> RuleAnswer:
+    """An answer of code that is not ours, as it crosses. Raises `ToolError`."""
+    if not isinstance(answer, SpecialistAnswer) or not isinstance(answer.answer, str):
+        raise ToolError(f"a rule gives a SpecialistAnswer or None, not {type(answer).__name__}")
+    if len(answer.answer) > MOST_ANSWER:
+        raise ToolError(f"an answer of {len(answer.answer)} characters, where {MOST_ANSWER} are the most")
+    sure = answer.sure
+    if sure is not None and not (isinstance(sure, int | float) and math.isfinite(sure) and 0 <= sure <= 1):
+        raise ToolError(f"its answer is sure to {sure!r}, which is no probability")
+    call = next((place for place, finding in enumerate(said) if finding is answer.finding), -1)
+    return RuleAnswer(answer.answer, call, answer.choice, sure, bool(answer.on_card))

@@ -1,0 +1,80 @@
+"""The rules of the specialists, by route: those of the tools, and those in `tools/rules/` that join several.
+
+    rule = table().rules.get(prompt.route)
+
+A tool from outside of the project is added to be used: its rule takes the place of the project's for the same route,
+and `notes` says so. Of two from outside neither answers: `refuse_two` names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from hybrid.errors import UsageError
+from hybrid.plugins import TOOLS
+from hybrid.registry import is_outside, load, names, place_of, state
+from hybrid.tool import Tool
+from hybrid.tool.rules import Rule
+
+
+@dataclass(frozen=True)
+class RuleTable:
+    """One rule a route."""
+
+    rules: Mapping[str, Rule]
+    outside: Mapping[str, tuple[str, ...]]
+    """By route the tools from outside of the project that have a rule for it."""
+    notes: tuple[str, ...]
+    """Which rules of the project are not asked, and which tools could not be imported, so that theirs are missing."""
+
+    def refuse_two(self, routes: Collection[str] | None) -> None:
+        """Raise `UsageError` where two tools from outside have a rule for one of these routes; None: for any."""
+        for route, tools in self.outside.items():
+            if len(tools) > 1 and (routes is None or route in routes):
+                places = ", ".join(f"{name} ({place_of(TOOLS, name)})" for name in tools)
+                raise UsageError(f"more than one tool has a rule for {route!r}: {places}; leave all but one out")
+
+
+def table() -> RuleTable:
+    """The rules of everything that can be found now. Raises `ValueError` for a route with two rules in the project."""
+    known = names("tools")
+    return _table(known, state())
+
+
+@lru_cache(maxsize=4)
+def _table(known: tuple[str, ...], found: tuple[Any, ...]) -> RuleTable:
+    """The table of the tools of these names; `found` is what `load` depends on besides."""
+    del found
+    own: dict[str, Rule] = {}
+    for name in names("tools.rules"):
+        _add(own, load("tools.rules", name), f"tools/rules/{name}.py")
+    outside: dict[str, tuple[str, ...]] = {}
+    theirs: dict[str, Rule] = {}
+    notes = []
+    for name in known:
+        if not is_outside(TOOLS, name):
+            _add(own, load("tools", name).rules, f"tools/{name}")
+            continue
+        try:
+            tool: Tool = load("tools", name)
+        except UsageError as error:
+            notes.append(f"its rules are not asked: {error}")
+            continue
+        for route, rule in tool.rules.items():
+            theirs[route] = rule
+            outside[route] = (*outside.get(route, ()), name)
+    single = {route: rule for route, rule in theirs.items() if len(outside[route]) == 1}
+    notes += [
+        f"{outside[route][0]} answers {route!r} instead of the project's rule" for route in single if route in own
+    ]
+    both = {route: rule for route, rule in own.items() if route not in outside}
+    return RuleTable({**both, **single}, outside, tuple(notes))
+
+
+def _add(rules: dict[str, Rule], more: Mapping[str, Rule], where: str) -> None:
+    for route, rule in more.items():
+        if rules.setdefault(route, rule) is not rule:
+            raise ValueError(f"{where}: there is another rule for {route!r} elsewhere")

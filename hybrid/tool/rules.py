@@ -1,0 +1,197 @@
+"""The rule of a tool: for which questions it testifies, and what its finding answers, without an MLLM.
+
+    RULES = {"Relative_Depth": OneCall("depth", letter("nearer"), drawn_labels)}      # of `TOOL`: rules=RULES
+
+A rule is found by the route of a prompt, calls the tools that it names, and turns their `data` (never their text) into
+a reply of the prompt's kind, or into None: an abstention. It is asked with the prompt and the findings alone, and gives
+the same for the same: a rule of a tool from outside is run again for each of its calls (`hybrid/serving/rules.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from hybrid.errors import NoBackend
+from hybrid.tool.finding_data import whole_number
+from hybrid.types import LETTERS, Finding, Json, Prompt
+
+ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+
+
+class CallTool(Protocol):
+    """Call a specialist on images that this ask has shown, by name."""
+
+    async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
+        """The finding, its images named and added to the registry. Raises `ToolError` or `BudgetSpent`."""
+        ...
+
+
+class RuleContext(Protocol):
+    """All that a rule may use besides the prompt; the context of a solver is one."""
+
+    @property
+    def tool(self) -> CallTool:
+        """Calls a tool that the rule names."""
+        ...
+
+    def rule(self, name: str, text: str) -> None:
+        """Write why the rule abstains into the trace."""
+        ...
+
+
+@dataclass(frozen=True)
+class SpecialistAnswer:
+    """A specialist's answer to a prompt of any kind, and the finding it rests on."""
+
+    answer: str
+    """The whole reply, in the form of the format line of the prompt's kind."""
+    tool: str
+    finding: Finding
+    choice: int | None = None
+    """The place of the choice, from 0, if the prompt offers choices."""
+    sure: float | None = None
+    """Probability, 0..1, that the answer is right; None: that of the finding."""
+    on_card: bool = False
+    """Whether the reliability on the tool's card applies to this answer. It does not where the card counts another
+    statement, or counts generated pictures while the answer is about where people look."""
+
+    @property
+    def letter(self) -> str | None:
+        """The letter of the choice; None where the answer is none."""
+        return None if self.choice is None else LETTERS[self.choice]
+
+    @property
+    def confidence(self) -> float:
+        """Probability, 0..1, that the answer is right."""
+        return self.finding.confidence if self.sure is None else self.sure
+
+    def as_json(self) -> dict[str, Json]:
+        """The answer as written to a trace and read by `hybrid calibrate`."""
+        return {
+            "letter": self.letter,
+            "answer": self.answer,
+            "tool": self.tool,
+            "backend": self.finding.backend,
+            "confidence": self.confidence,
+            "on_card": self.on_card,
+        }
+
+
+class Rule(Protocol):
+    """Asks tools about a prompt of its route."""
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """Names of the tools that the rule may ask; others are refused."""
+        ...
+
+    async def __call__(self, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+        """Return the specialists' answer, or None for an abstention."""
+        ...
+
+
+@dataclass(frozen=True)
+class RuleInWords:
+    """A rule that is a function."""
+
+    answer: Callable[[Prompt, RuleContext], Awaitable[SpecialistAnswer | None]]
+    tools: tuple[str, ...]
+
+    async def __call__(self, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+        """Return the function's answer, or None for an abstention."""
+        return await self.answer(prompt, ctx)
+
+
+def asks(*tools: str) -> Callable[[Callable[[Prompt, RuleContext], Awaitable[SpecialistAnswer | None]]], Rule]:
+    """Make a function a rule, and name the tools that it may ask: `@asks("detection", "ocr")`."""
+    return lambda answer: RuleInWords(answer, tools)
+
+
+def image_names(prompt: Prompt) -> list[str]:
+    """The names of the images shown, in order."""
+    return [image.name for image in prompt.images]
+
+
+async def heard(ctx: RuleContext, tool: str, image: str, args: Mapping[str, Json]) -> Finding | None:
+    """One tool's finding about one image, or None without a backend, for rules that can go on without it."""
+    try:
+        return await ctx.tool(tool, [image], args)
+    except NoBackend as error:
+        ctx.rule("no backend", str(error))
+        return None
+
+
+def choose(
+    place: int, tool: str, finding: Finding, *, sure: float | None = None, on_card: bool = False
+) -> SpecialistAnswer:
+    """The specialists' choice at `place`, counted from 0."""
+    return SpecialistAnswer(f"Answer: ({LETTERS[place]})", tool, finding, place, sure, on_card)
+
+
+def say(answer: str, tool: str, finding: Finding, sure: float | None = None) -> SpecialistAnswer:
+    """The specialists' answer as a word, a number or an order: `Answer: yes`. No card counts such answers."""
+    return SpecialistAnswer(f"Answer: {answer}", tool, finding, None, sure)
+
+
+def choose_matching(prompt: Prompt, tool: str, finding: Finding, pattern: str | None) -> SpecialistAnswer | None:
+    """The one choice that a pattern matches; none or several is an abstention.
+
+    A choice is found by its words and never by its own letter: choices name points and boxes by the letter drawn in the
+    picture, and images by their place.
+    """
+    fits = [place for place, choice in enumerate(prompt.choices) if pattern is not None and re.search(pattern, choice)]
+    return choose(fits[0], tool, finding, on_card=True) if len(fits) == 1 else None
+
+
+Reading = Callable[[Finding, Prompt], str | None]
+"""Turn a finding into a pattern that matches the right choice; None if it does not decide."""
+
+
+@dataclass(frozen=True)
+class OneCall:
+    """A rule that calls one tool once, on all images, and takes the one choice that matches its finding."""
+
+    tool: str
+    reading: Reading
+    args: Callable[[Prompt], Mapping[str, Json] | None] = lambda prompt: {}
+    """The tool's arguments; None if the wording of the question does not give them."""
+    unread: tuple[str, str] = ("", "")
+    """The note written to the trace for an abstention."""
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The tool of the rule."""
+        return (self.tool,)
+
+    async def __call__(self, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+        """The choice, or None for an abstention."""
+        args = self.args(prompt)
+        if args is None:
+            ctx.rule(*self.unread)
+            return None
+        finding = await ctx.tool(self.tool, image_names(prompt), args)
+        return choose_matching(prompt, self.tool, finding, self.reading(finding, prompt))
+
+
+def letter(key: str = "best") -> Reading:
+    """The letter under a key of the finding, as "Point B", "Box B" or "B is closer" name it."""
+
+    def reading(finding: Finding, prompt: Prompt) -> str | None:
+        label = finding.data.get(key)
+        return rf"\b{re.escape(label)}\b" if isinstance(label, str) else None
+
+    return reading
+
+
+def later_image(finding: Finding, prompt: Prompt) -> str | None:
+    """Which of the images after the first is the best."""
+    best = whole_number(finding, "best", min(len(prompt.images), len(ORDINALS)) - 1)
+    return None if best is None else rf"\b{ORDINALS[best + 1]} image\b"
+
+
+def drawn_labels(prompt: Prompt) -> dict[str, Json]:
+    """The letters that the choices name."""
+    return {"labels": [match[1] for choice in prompt.choices if (match := re.search(r"\b([A-Z])\b", choice))]}

@@ -1,0 +1,116 @@
+"""Rules of tools from outside, step by step as the worker runs them, and what the run makes of what they do."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hybrid.errors import NoBackend, ToolError
+from hybrid.serving.protocol import LineReader, RuleRequest, RuleResponse, line
+from hybrid.serving.rules import MOST_CALLS, DescribedRule, next_step
+from hybrid.tool.rules import Rule, SpecialistAnswer, asks, choose
+from hybrid.types import Finding, Json, Kind, Prompt
+
+PROMPT = Prompt(("Which?",), Kind.CHOICE, ("one", "two"), route="Which")
+
+
+class Context:
+    """A `RuleContext` whose tools say which call it was."""
+
+    def __init__(self, absent: tuple[str, ...] = ()) -> None:
+        self.absent, self.calls, self.notes = absent, list[Any](), list[Any]()
+
+    async def tool(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
+        if name in self.absent:
+            raise NoBackend(f"{name}: no weights")
+        self.calls.append((name, tuple(images), dict(args)))
+        return Finding(name, {"call": len(self.calls)}, 0.5, "classical", "1")
+
+    def rule(self, name: str, text: str) -> None:
+        self.notes.append((name, text))
+
+
+def described(rule: Rule) -> DescribedRule:
+    """The rule as the run has it: every message crosses as a line, and the worker runs it."""
+
+    async def step(request: RuleRequest) -> RuleResponse:
+        (told,) = LineReader().take(line(request))
+        assert isinstance(told, RuleRequest)
+        (said,) = LineReader().take(line(next_step(rule, told)))
+        assert isinstance(said, RuleResponse)
+        return said
+
+    return DescribedRule("mine", "Which", rule.tools, step)
+
+
+def answer(rule: Rule, ctx: Context) -> SpecialistAnswer | None:
+    return asyncio.run(_answer(described(rule), ctx))
+
+
+async def _answer(rule: Rule, ctx: Any) -> SpecialistAnswer | None:
+    return await rule(PROMPT, ctx)
+
+
+@asks("mine", "other")
+async def two_calls(prompt: Prompt, ctx: Any) -> SpecialistAnswer | None:
+    first = await ctx.tool("mine", ["img:1"], {})
+    second = await ctx.tool("other", ["img:1"], {"number": first.data["call"]})
+    ctx.rule("noted", "once")
+    return choose(second.data["call"] - 1, "other", second, sure=0.75)
+
+
+def test_each_call_is_made_once_with_what_the_one_before_found() -> None:
+    ctx = Context()
+    said = answer(two_calls, ctx)
+    assert said is not None
+    assert (said.choice, said.tool, said.confidence, said.finding.data) == (1, "other", 0.75, {"call": 2})
+    assert ctx.calls == [("mine", ("img:1",), {}), ("other", ("img:1",), {"number": 1})]
+    assert ctx.notes == [("noted", "once")]
+
+
+def test_a_tool_without_backend_is_told_to_the_rule_and_ends_one_that_does_not_go_on() -> None:
+    with pytest.raises(NoBackend, match="other has no backend"):
+        answer(two_calls, Context(absent=("other",)))
+
+
+def wrong(make: Callable[[Finding], Any]) -> Rule:
+    """A rule whose answer is made of its finding."""
+
+    async def rule(prompt: Prompt, ctx: Any) -> Any:
+        return make(await ctx.tool("mine", [], {}))
+
+    return asks("mine")(rule)
+
+
+async def _for_ever(prompt: Prompt, ctx: Any) -> SpecialistAnswer | None:
+    while True:
+        await ctx.tool("mine", [], {})
+
+
+async def _sleeps(prompt: Prompt, ctx: Any) -> SpecialistAnswer | None:
+    await asyncio.sleep(0)
+    return None
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        (wrong(lambda finding: "B"), "gives a SpecialistAnswer or None, not str"),
+        (wrong(lambda finding: choose(2, "mine", finding)), "there is no choice 2 of 2"),
+        (wrong(lambda finding: choose(0, "mine", replace(finding))), "rests on no finding of its calls"),
+        (wrong(lambda finding: choose(0, "mine", finding, sure=float("nan"))), "is no probability"),
+        (wrong(lambda finding: SpecialistAnswer("x" * 30_000, "mine", finding)), "an answer of 30000 characters"),
+        (asks("mine")(_for_ever), f"more than {MOST_CALLS} tool calls"),
+        (asks("mine")(_sleeps), "awaits its tool calls"),
+    ],
+)
+def test_what_is_no_answer_is_a_named_fault(rule: Rule, said: str) -> None:
+    with pytest.raises(ToolError, match=rf"mine, its rule for 'Which': .*{said}"):
+        answer(rule, Context())
+
+
+def test_an_abstention_is_none() -> None:
+    waits: Callable[[Finding], Awaitable[None] | None] = lambda finding: None  # noqa: E731
+    assert answer(wrong(waits), Context()) is None

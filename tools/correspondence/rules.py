@@ -1,0 +1,12 @@
+"""The rule of correspondence: the drawn candidate that is the point REF."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hybrid.tool.rules import OneCall, Rule, letter
+
+RULES: Mapping[str, Rule] = {
+    "Visual_Correspondence": OneCall("correspondence", letter()),
+}
+"""By route."""

@@ -1,0 +1,68 @@
+"""The rules of detection: how many things of a name there are, and whether a named thing is still to be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hybrid.tool.finding_data import rows_of
+from hybrid.tool.rules import Rule, RuleContext, SpecialistAnswer, asks, choose, heard, image_names
+from hybrid.types import Finding, Prompt
+from tools._shared.question_words import MOST_NAMES, asked_question, counted_thing, named_things, number_in
+
+
+@asks("detection")
+async def counting(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+    """The choice that states the number of detected things; a number that no choice states is an abstention."""
+    name = counted_thing(prompt.text)
+    if name is None:
+        ctx.rule("no name", "the question names no thing to count")
+        return None
+    finding = await ctx.tool("detection", image_names(prompt), {"names": [name]})
+    place = counted_choice(prompt, finding, name)
+    return None if place is None else choose(place, "detection", finding, on_card=True)
+
+
+@asks("detection")
+async def goes_on(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+    """Whether more has to be seen: as long as a thing that the question names was not found in any part shown."""
+    seen = await all_seen(prompt, ctx)
+    if seen is None:
+        return None
+    enough, finding = seen
+    return SpecialistAnswer("no" if enough else "yes", "detection", finding)
+
+
+RULES: Mapping[str, Rule] = {"Counting": counting, "continue": goes_on}
+"""By route."""
+
+
+def count_of(finding: Finding, name: str) -> int | None:
+    """How many things of a name detection counted; None for a name that a closed-set detector does not know."""
+    counts = finding.data.get("counts")
+    count = counts.get(name) if isinstance(counts, Mapping) else None
+    return count if isinstance(count, int) else None
+
+
+def counted_choice(prompt: Prompt, finding: Finding, name: str) -> int | None:
+    """The place of the one choice that states how many things of a name detection counted; None for none or several."""
+    count = count_of(finding, name)
+    fits = [place for place, choice in enumerate(prompt.choices) if count is not None and number_in(choice) == count]
+    return fits[0] if len(fits) == 1 else None
+
+
+async def all_seen(prompt: Prompt, ctx: RuleContext) -> tuple[bool, Finding] | None:
+    """Whether every thing that the question names is in the images shown; None if no tool can look for it."""
+    question = asked_question(prompt.text)
+    missing = set(named_things(question)[:MOST_NAMES]) if question else set()
+    if not missing:
+        ctx.rule("no name", "the question names no thing to look for")
+        return None
+    finding: Finding | None = None
+    for image in prompt.images:
+        finding = await heard(ctx, "detection", image.name, {"names": sorted(missing)})
+        if finding is None:
+            return None
+        missing -= {str(row.get("name")) for row in rows_of(finding, "boxes")}
+        if not missing:
+            break
+    return None if finding is None else (not missing, finding)

@@ -1,0 +1,196 @@
+"""The rules of saliency: which box stands out most, in which order things do, and which fixations lie on them.
+
+What was counted on generated pictures, in which things were made to stand out, says nothing about people's eyes: no
+answer here claims a card's reliability. Without `--trust` the arbiter takes those of weight-free backends for guesses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final
+
+from hybrid.tool.finding_data import box_of, number_of, rows_of, whole_number
+from hybrid.tool.rules import ORDINALS, Rule, RuleContext, SpecialistAnswer, asks, choose, image_names, say
+from hybrid.types import LETTERS, Box, Finding, Json, Prompt, Scanpath, StoredImage
+from tools._shared.boxes import overlap
+
+MOST_BOXES: Final = 26
+"""Most boxes that the saliency tool ranks in one call."""
+COUNT_SURE, RANK_SURE, LONGEST_SURE = 0.35, 0.45, 0.3
+"""Confidence in a count, a rank and a longest fixation: by argument, since nothing was measured on photographs."""
+PATH_SURE = 0.55
+"""Confidence in one of two paths: hardly above a guess, for the maps know nothing of people."""
+GAZE_SHARE: Final = 0.04
+"""Half the side of the box around a fixation, as a fraction of the image's long side: about one degree of sight."""
+SAME_THING: Final = 0.3
+"""Overlap over union from which a found object is the thing in the asked box."""
+
+
+@asks("saliency")
+async def most_salient_box(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+    """Q1 and Q4: the box that stands out most; the boxes stand in the text in the order of the choices."""
+    ranking = await _ranked_choices(prompt, ctx)
+    return None if ranking is None else choose(ranking.order[0], "saliency", ranking.finding)
+
+
+@asks("saliency")
+async def number_of_objects(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+    """Q2: how many objects stand out."""
+    finding = await ctx.tool("saliency", image_names(prompt), {})
+    count = whole_number(finding, "count")
+    return None if count is None else say(str(count), "saliency", finding, COUNT_SURE)
+
+
+@asks("saliency")
+async def order_of_boxes(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+    """Q3: the boxes from the most to the least salient; all neighbours in the order have to be right."""
+    ranking = await _ranked_choices(prompt, ctx)
+    if ranking is None:
+        return None
+    sure = ranking.finding.confidence ** (len(ranking.order) - 1)
+    return say("".join(LETTERS[place] for place in ranking.order), "saliency", ranking.finding, sure)
+
+
+@asks("saliency")
+async def rank_of_box(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+    """Q6: the place of the asked box among all that stands out."""
+    if len(prompt.given.boxes) != 1:
+        ctx.rule("no box", f"the text gives {len(prompt.given.boxes)} boxes instead of the one to rank")
+        return None
+    return await nearest_rank(prompt, ctx, prompt.given.boxes[0])
+
+
+@asks("saliency")
+async def human_path(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+    """Q8 and Q11: of the given scanpaths the one whose fixations lie on what stands out."""
+    paths = prompt.given.scanpaths
+    if len(paths) != len(prompt.choices) or len(paths) < 2:
+        ctx.rule("no paths", f"the text gives {len(paths)} scanpaths for {len(prompt.choices)} choices")
+        return None
+    each = MOST_BOXES // len(paths)
+    # The first fixation is in the middle of every image.
+    cut = [Scanpath(path.x[1 : each + 1], path.y[1 : each + 1], ()) for path in paths]
+    return await _most_salient_path(prompt, ctx, cut, PATH_SURE)
+
+
+@asks("saliency")
+async def longest_fixation(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+    """Q10 and Q13: of the given fixations the one on what stands out most."""
+    spots = [path for path in prompt.given.scanpaths if len(path.x) == 1]
+    if len(spots) != len(prompt.choices) or not 2 <= len(spots) <= MOST_BOXES:
+        ctx.rule("no fixations", f"the text gives {len(spots)} fixations for {len(prompt.choices)} choices")
+        return None
+    return await _most_salient_path(prompt, ctx, spots, LONGEST_SURE)
+
+
+RULES: Mapping[str, Rule] = {
+    "Q1": most_salient_box,
+    "Q2": number_of_objects,
+    "Q3": order_of_boxes,
+    "Q4": most_salient_box,
+    "Q6": rank_of_box,
+    "Q8": human_path,
+    "Q10": longest_fixation,
+    "Q11": human_path,
+    "Q13": longest_fixation,
+}
+"""By route."""
+
+
+@dataclass(frozen=True)
+class SaliencyRanking:
+    """Boxes by how much they stand out."""
+
+    order: tuple[int, ...]
+    """The places of the boxes, from 0, from the most to the least salient."""
+    finding: Finding
+
+    def values(self) -> list[float] | None:
+        """The saliency of each box relative to the most salient one, by place; None if the finding omits one."""
+        saliencies = [number_of(row, "saliency_0_1") for row in rows_of(self.finding, "objects")]
+        known = [value for value in saliencies if value is not None]
+        if len(known) != len(self.order):
+            return None
+        return [known[self.order.index(place)] for place in range(len(known))]
+
+
+async def ranked_boxes(prompt: Prompt, ctx: RuleContext, boxes: Sequence[Box]) -> SaliencyRanking | None:
+    """The boxes as the saliency tool ranks them; None where its finding does not rank just these."""
+    labelled: list[Json] = [
+        {"x0": box.x0, "y0": box.y0, "x1": box.x1, "y1": box.y1, "label": str(place)} for place, box in enumerate(boxes)
+    ]
+    finding = await ctx.tool("saliency", image_names(prompt), {"boxes": labelled})
+    labels = [str(row.get("label")) for row in rows_of(finding, "objects")]
+    order = tuple(int(label) for label in labels if label.isdecimal())
+    return SaliencyRanking(order, finding) if order and sorted(order) == list(range(len(boxes))) else None
+
+
+async def nearest_rank(prompt: Prompt, ctx: RuleContext, asked: Box) -> SpecialistAnswer | None:
+    """The choice nearest to the rank of a box among the objects that stand out next to it."""
+    ranks = [rank_in(choice) for choice in prompt.choices]
+    if None in ranks or len(set(ranks)) < len(ranks):
+        ctx.rule("no ranks", "the choices do not state one rank each")
+        return None
+    around = await ctx.tool("saliency", image_names(prompt), {})
+    objects = [box for row in rows_of(around, "objects") if (box := box_of(row)) is not None]
+    others = [box for box in objects if overlap(box, asked) < SAME_THING][: MOST_BOXES - 1]
+    ranking = await ranked_boxes(prompt, ctx, [asked, *others])
+    if ranking is None:
+        return None
+    rank = ranking.order.index(0) + 1
+    place = min(range(len(ranks)), key=lambda place: abs((ranks[place] or 0) - rank))
+    return choose(place, "saliency", ranking.finding, sure=RANK_SURE)
+
+
+def rank_in(choice: str) -> int | None:
+    """The rank, from 1, that a choice states: "the second most salient", "2nd", "3"; None for another wording."""
+    low = choice.lower()
+    if found := re.search(r"\b(\d{1,2})(?:st|nd|rd|th)?\b", low):
+        return int(found[1])
+    places = [place for place, word in enumerate(ORDINALS, 1) if re.search(rf"\b{word}\b", low)]
+    if places:
+        return places[0] if len(places) == 1 else None
+    return 1 if re.search(r"\bmost\b", low) else None
+
+
+async def _ranked_choices(prompt: Prompt, ctx: RuleContext) -> SaliencyRanking | None:
+    """The boxes of the choices, ranked."""
+    boxes = prompt.given.boxes
+    if len(boxes) != len(prompt.choices) or not 2 <= len(boxes) <= MOST_BOXES:
+        ctx.rule("no boxes", f"the text gives {len(boxes)} boxes for {len(prompt.choices)} choices")
+        return None
+    return await ranked_boxes(prompt, ctx, boxes)
+
+
+async def _most_salient_path(
+    prompt: Prompt, ctx: RuleContext, paths: Sequence[Scanpath], sure: float
+) -> SpecialistAnswer | None:
+    """The one path whose fixations lie on what stands out most, on average; equal ones decide nothing."""
+    ranking = await ranked_boxes(prompt, ctx, [box for path in paths for box in _around(path, prompt.images[0].image)])
+    values = None if ranking is None else ranking.values()
+    if ranking is None or values is None or not all(path.x for path in paths):
+        return None
+    ends = list(accumulate(len(path.x) for path in paths))
+    means = [sum(values[end - len(path.x) : end]) / len(path.x) for path, end in zip(paths, ends, strict=True)]
+    best = max(means)
+    return choose(means.index(best), "saliency", ranking.finding, sure=sure) if means.count(best) == 1 else None
+
+
+def _around(path: Scanpath, image: StoredImage) -> list[Box]:
+    """A box around each fixation, inside of the image; numbers above 1 stand for pixels, others for fractions."""
+    fractions = all(0 <= value <= 1 for value in (*path.x, *path.y))
+    width, height = (image.width, image.height) if fractions else (1, 1)
+    half = max(1.0, GAZE_SHARE * max(image.width, image.height))
+    return [
+        _inside(Box(x * width - half, y * height - half, x * width + half, y * height + half), image)
+        for x, y in zip(path.x, path.y, strict=True)
+    ]
+
+
+def _inside(box: Box, image: StoredImage) -> Box:
+    """A box cut to the image; one that lies outside becomes the pixel of the border next to it."""
+    x0, y0 = min(max(box.x0, 0.0), image.width - 1.0), min(max(box.y0, 0.0), image.height - 1.0)
+    return Box(x0, y0, max(x0 + 1.0, min(box.x1, float(image.width))), max(y0 + 1.0, min(box.y1, float(image.height))))
