@@ -228,11 +228,11 @@ TOOL = Tool(Card("NAME", "Says B.", "None.", (BackendCard("classical", "1", Back
 """
 
 
-def test_a_tool_from_outside_brings_its_rules(tmp_path: Path) -> None:
+def test_a_tool_from_outside_brings_its_rules(outside: Path) -> None:
     """They run in the worker; one takes the place of the project's, one raises and costs its own answer."""
-    (tmp_path / "ruled.py").write_text(RULED.replace("NAME", "ruled"))
     before = table().rules["Jigsaw"]
-    look_also_in([tmp_path], "--path")
+    (outside / "ruled.py").write_text(RULED.replace("NAME", "ruled"))
+    importlib.invalidate_caches()
     finding = Finding("B", {"best": "B"}, 0.5, "classical", "1")
 
     async def tool(name: str, images: Any, args: Any) -> Finding:
@@ -255,7 +255,7 @@ def test_a_tool_from_outside_brings_its_rules(tmp_path: Path) -> None:
         assert (said.choice, said.tool, said.finding, said.on_card) == (1, "ruled", finding, True)
         with pytest.raises(ToolError, match=r"ruled, its rule for 'IQ_Test': .*ValueError: no such wording"):
             asked("IQ_Test")
-        (tmp_path / "second.py").write_text(RULED.replace("NAME", "second"))
+        (outside / "second.py").write_text(RULED.replace("NAME", "second"))
         importlib.invalidate_caches()
         with pytest.raises(UsageError, match=r"more than one tool has a rule for 'Jigsaw': ruled \(.*, second \(.*"):
             table().refuse_two(["Jigsaw"])
