@@ -233,7 +233,7 @@ GIVEN: Mapping[str, Given] = {
             ("hybrid run blink", "note: tally answers 'Counting' instead of the project's rule"),
             ("hybrid tools new likeness", "wrote my_tools/likeness.py"),
             ("pytest", "3 passed"),
-            ("python my_tools/test_likeness.py", ""),
+            ("python my_tools/test_likeness.py", "wrote tiny"),
             ("hybrid tools check likeness", "0 of 2 wrong"),
             ("hybrid run blink", "verify"),
             ("hybrid run blink", "verify"),

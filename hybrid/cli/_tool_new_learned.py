@@ -169,6 +169,7 @@ def test_a_tensor_that_no_file_holds_is_refused(weights: Path, tmp_path: Path) -
 
 if __name__ == "__main__":
     save_tiny(Path(sys.argv[1]))
+    print(f"wrote {{sys.argv[1]}}")
 '''
 HEAD = """import shutil
 import sys
