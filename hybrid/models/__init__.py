@@ -8,14 +8,15 @@ connected or loaded before it is needed, nor is a package of openai, anthropic, 
 from __future__ import annotations
 
 import difflib
+import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hybrid.config import ModelSettings
-from hybrid.errors import UsageError
+from hybrid.errors import UsageError, needs_local
 from hybrid.images import ImageStore
 from hybrid.models.base import CallKey, ChatModel, ModelRefused
-from hybrid.models.providers import PROVIDERS
+from hybrid.models.providers import IN_PROCESS, PROVIDERS
 from hybrid.models.remembered import remembering
 
 if TYPE_CHECKING:
@@ -89,7 +90,16 @@ def _unknown(name: str) -> UsageError:
     )
 
 
+def _refuse_without_local(name: str) -> None:
+    """Raise `UsageError` for a model in this process where what loads its weights is not installed."""
+    for package in ("torch", "transformers"):
+        if importlib.util.find_spec(package) is None:
+            raise UsageError(needs_local(f"--model {name}", package))
+
+
 def _make(word: str, name: str, rest: str, settings: ModelSettings, store: ImageStore) -> ChatModel:
+    if word in IN_PROCESS:
+        _refuse_without_local(name)
     if word == "replay":
         _refuse_options(word, settings)
         from hybrid.models.replay import ReplayModel
