@@ -80,6 +80,15 @@ def install_extra(extra: str) -> str:
     return f"uv pip install -e '.[{extra}]'"
 
 
+LOCAL = frozenset({"kornia", "safetensors", "timm", "torch", "torchvision", "transformers"})
+"""The packages of the extra `local`, as they are imported: whatever loads weights into this process needs some."""
+
+
+def needs_local(what: str, package: str) -> str:
+    """The line for what cannot load its weights, because a package of the extra `local` is not installed."""
+    return f"{what} needs {package}, which the extra `local` brings: {install_extra('local')}"
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether a device has no memory left (torch's own error, known by name so that torch is not imported for it)."""
     return any(kind.__name__ == "OutOfMemoryError" for kind in type(error).__mro__)

@@ -390,6 +390,6 @@ def test_the_lock_pins_what_is_asked_for_and_names_no_address() -> None:
     lines = (ROOT / "requirements.lock").read_text().splitlines()
     pins = dict(line.split(" ;")[0].split("==")[:2] for line in lines if "==" in line and not line.startswith("#"))
     assert all(re.fullmatch(r"[\w.\-]+(\[[\w,]+\])?==[\w.+!]+( ;.*)?|#.*|", line) for line in lines)
-    asked = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    for requirement in map(Requirement, asked):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for requirement in map(Requirement, (*project["dependencies"], *project["optional-dependencies"]["local"])):
         assert requirement.specifier.contains(pins[requirement.name]), requirement

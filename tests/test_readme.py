@@ -59,7 +59,7 @@ def test_repetitions_can_be_asked_for_as_printed() -> None:
 
 def test_the_installation_for_the_cpu_names_what_it_needs() -> None:
     said = (ROOT / "docs" / "install.md").read_text()
-    assert "uv pip install --torch-backend cpu -e ." in said
+    assert "uv pip install --torch-backend cpu -e '.[local]'" in said
     assert "uv 0.7.14 or later" in said
     assert "download.pytorch.org" in said
 

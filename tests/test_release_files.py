@@ -1,13 +1,17 @@
-"""CITATION.cff and CHANGELOG.md: in their formats, and of the version that the project has."""
+"""CITATION.cff and CHANGELOG.md: in their formats, and of the project's version; what installations bring."""
 
+import ast
 import re
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from hybrid.errors import LOCAL
+
 ROOT = Path(__file__).resolve().parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
 KINDS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 
 
@@ -35,3 +39,27 @@ def test_the_changelog_begins_with_the_version_of_the_project() -> None:
     assert len(versions) == len(re.findall(r"^## ", text, re.MULTILINE))
     assert versions[0][0] == PROJECT["version"]
     assert set(re.findall(r"^### (.+)$", text, re.MULTILINE)) <= KINDS
+
+
+@pytest.mark.parametrize("room", ["hybrid", "tools", "graphs", "baselines"])
+def test_no_module_needs_what_loads_weights_to_be_imported(room: str) -> None:
+    for path in sorted((ROOT / room).rglob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert {name.partition(".")[0] for name in names} & LOCAL == set(), path
+
+
+def packages(requirements: list[str]) -> set[str]:
+    return {re.split(r"[\[<>=;, ]", one)[0] for one in requirements}
+
+
+def test_a_plain_installation_asks_for_nothing_that_loads_weights_and_uv_run_for_all_of_it() -> None:
+    assert packages(PROJECT["dependencies"]) & LOCAL == set()
+    assert packages(PROJECT["optional-dependencies"]["local"]) == LOCAL
+    groups = PYPROJECT["dependency-groups"]
+    by_default = [one for group in PYPROJECT["tool"]["uv"]["default-groups"] for one in groups[group]]
+    assert "hybrid-perception[local]" in by_default
+    # The backends of these load weights with torch.
+    for extra in ("diffusers", "matching"):
+        assert "hybrid-perception[local]" in PROJECT["optional-dependencies"][extra]

@@ -15,7 +15,7 @@ import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -309,5 +309,13 @@ def _environment() -> dict[str, Json]:
     return {
         "python": platform.python_version(),
         "platform": platform.machine(),
-        **{package: version(package) for package in PACKAGES},
+        **{package: _version(package) for package in PACKAGES},
     }
+
+
+def _version(package: str) -> str | None:
+    """The version that is installed; None where there is none, as of torch in an installation without `local`."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -5,11 +5,13 @@
 
 `auto` takes the learned backend where its weights are on disk. Absent weights fall back to the weight-free backend with
 a notice; weights that are there and do not load are an error, and so are weights that fail a known-answer image the
-first time that they are loaded (`known_answers.py`).
+first time that they are loaded (`known_answers.py`). An absent package is no absent weights: where weights are on disk
+and torch is not installed, that is an error as well, never another backend.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import threading
 from dataclasses import dataclass
@@ -17,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.config import AUTO, CPU, BackendChoice
-from hybrid.errors import NoBackend, UsageError, WeightsError, is_out_of_memory
+from hybrid.errors import LOCAL, NoBackend, UsageError, WeightsError, is_out_of_memory, needs_local
 from hybrid.serving.found_networks import refuse_unfilled
 from hybrid.serving.known_answers import check_once
 from hybrid.serving.stages import staged
@@ -135,7 +137,14 @@ class Loader:
 
     def _believed(self, tool: Tool, learned: BackendCard, weights: Path | None, device: str) -> LoadedBackend:
         """Weights that are set up on a device and have passed their known-answer images."""
-        ready = _start(learned, weights, device)
+        try:
+            ready = _start(learned, weights, device)
+        except ModuleNotFoundError as error:
+            package = str(error.name).partition(".")[0]
+            if package not in LOCAL:
+                raise
+            other = ", or take --backend classical" if tool.backend("classical") else ""
+            raise WeightsError(f"{needs_local(f'the learned backend of {tool.card.name}', package)}{other}") from error
         if not self.choice.unchecked:
             check_once(tool, ready.backend, ready.version, device, weights)
         return ready
@@ -173,7 +182,7 @@ def refuse_absent(device: str) -> None:
     try:
         import torch
     except ImportError as error:
-        raise UsageError(f"--device {device} needs torch: {error}") from error
+        raise UsageError(needs_local(f"--device {device}", "torch")) from error
     try:
         wanted = torch.device(device)
     except RuntimeError as error:
@@ -195,6 +204,9 @@ def refuse_absent(device: str) -> None:
 def _device(asked: str) -> str:
     if asked != AUTO:
         return asked
+    # A backend that needs no torch, such as one of ONNX, runs on the CPU.
+    if importlib.util.find_spec("torch") is None:
+        return CPU
     import torch
 
     return "cuda" if torch.cuda.is_available() else CPU

@@ -6,12 +6,14 @@ from hybrid.config import ModelSettings
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.models.base import ChatModel
+from hybrid.models.in_process import refuse_without_local
 
 
 def open_model(name: str, settings: ModelSettings, store: ImageStore) -> ChatModel:
-    """The model, not loaded. Raises `UsageError` for a name that goes on after the word."""
+    """The model, not loaded. Raises `UsageError` for a name that goes on after the word, or without torch."""
     if ":" in name:
         raise UsageError(f"--model {name!r}: the embedded model has no variants; write embedded")
+    refuse_without_local(name)
     from hybrid.models.embedded import EmbeddedModel
 
     return EmbeddedModel(settings, store)

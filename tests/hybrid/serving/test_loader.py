@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from hybrid.config import BackendChoice, ServiceOptions
+from hybrid.errors import WeightsError
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache, entries
@@ -65,6 +67,32 @@ async def test_an_evicted_backend_is_set_up_again(fakes: Any, tmp_path: Path) ->
         assert finding.data["number"] == number
     service.close()
     assert [len(backends[name].setups) for name in ("a", "b")] == [2, 1]
+
+
+class Lacking:
+    """A backend that imports what is not installed."""
+
+    def __init__(self, package: str) -> None:
+        self.package = package
+
+    def setup(self, device: str, weights: str | None) -> None:
+        raise ModuleNotFoundError(f"No module named {self.package!r}", name=self.package)
+
+    def run(self, requests: Sequence[Request[Any]]) -> list[Evidence]:
+        raise AssertionError
+
+
+def test_without_torch_weights_on_disk_are_an_error_and_never_another_backend(fakes: Any, tmp_path: Path) -> None:
+    loader = Loader(BackendChoice("auto", {"counter": weights(tmp_path / "w", 10)}))
+    said = (
+        r"^the learned backend of counter needs torch, which the extra `local` brings: uv pip install -e '\.\[local\]'$"
+    )
+    with pytest.raises(WeightsError, match=said):
+        loader.load(fakes.counter(Lacking("torch.nn"), kind="learned", weights="w"))
+    # Of other packages the project knows no command: that is a defect of the tool.
+    with pytest.raises(ModuleNotFoundError):
+        loader.load(fakes.counter(Lacking("torch_geometric"), kind="learned", weights="w"))
+    assert (loader.loaded, loader.notices) == ((), [])
 
 
 class FullGpu:
