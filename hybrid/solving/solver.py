@@ -155,6 +155,8 @@ class Solver(ABC):
     """Whether it draws by `SolverContext.seed` without a model, so that it can answer otherwise when asked again."""
     offers_tools: bool = False
     """Whether it offers a model tools, to call as it likes."""
+    runs_own_tools: bool = False
+    """Whether it calls tools that are not the run's, which no control (`--tool-output`) reaches."""
     texts: Mapping[str, str] = MappingProxyType({})
     """Its texts for a model besides the prompt; hashed into the manifest."""
 
