@@ -138,6 +138,8 @@ class Solver(ABC):
     A file of graphs/ or baselines/ exports one as `SOLVER` and says of itself what differs from the defaults here.
     """
 
+    name: str = ""
+    """Its name where Python code hands it in, by default that of its class; of a file it is the file's name."""
     role: Role = "hybrid"
     """Its role in a comparison."""
     needs_model: bool = False
