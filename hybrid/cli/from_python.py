@@ -17,11 +17,11 @@ import click
 
 from hybrid.benchmarks.base import Abstain, ScoreOptions
 from hybrid.cli._configured import options_of, variants_of
+from hybrid.cli._keywords import RENAMED, RunKeywords
 from hybrid.cli._logging_options import telling
 from hybrid.cli._run_options import config_of
 from hybrid.cli.run import Bars, command
-from hybrid.config import Objects, RunConfig, RunKeywords
-from hybrid.config.keywords import RENAMED
+from hybrid.config import Objects, RunConfig
 from hybrid.display.notes import is_quiet
 from hybrid.engines import opener_of
 from hybrid.errors import UsageError, did_you_mean

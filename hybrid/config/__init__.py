@@ -18,7 +18,6 @@ from hybrid.config.groups import (
     parse_price,
 )
 from hybrid.config.identity import concerning, digest, folder_name, identity_of, short_name
-from hybrid.config.keywords import RunKeywords
 from hybrid.config.run_config import DEFAULT_SOLVERS, REPLAY_SOLVERS, RunConfig, own_frame
 from hybrid.config.words import (
     LOCAL,
@@ -57,7 +56,6 @@ __all__ = [
     "Price",
     "Reasoning",
     "RunConfig",
-    "RunKeywords",
     "RunLimits",
     "ServiceOptions",
     "Show",

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hybrid
+from hybrid.cli._keywords import RENAMED, RunKeywords
 from hybrid.cli._run_options import config_of
 from hybrid.cli.run import command
-from hybrid.config import Limits, ModelSettings, RunConfig, RunKeywords, parse_model_args
+from hybrid.config import Limits, ModelSettings, RunConfig, parse_model_args
 from hybrid.config.environment import VARIABLES
-from hybrid.config.keywords import RENAMED
 from hybrid.config.option import GROUPS, Leaf, is_path, leaves, placed
 from hybrid.errors import UsageError
 
