@@ -16,14 +16,14 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from hybrid.version import __version__
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hybrid.config import RunConfig, RunKeywords
+    from hybrid.cli.from_python import run as run
     from hybrid.interface.findings import RunnableTool
     from hybrid.scoring.paths import CompareArguments, ScoreArguments
     from hybrid.scoring.reports import ComparisonReport, ScoreReport
@@ -41,27 +41,6 @@ def tool(name: str) -> RunnableTool:
     from hybrid.registry import load
 
     return RunnableTool(load("tools", name))
-
-
-def run(benchmark: str | RunConfig, **options: Unpack[RunKeywords]) -> ScoreReport:
-    """Ask the questions of a benchmark; the same call again goes on where it stopped.
-
-    Args:
-        benchmark: a name as `hybrid benchmarks list` prints it, or the whole configuration of a run.
-        options: those of `hybrid run --help-all`, none beside a `RunConfig`. What a command line repeats is a list
-            (`solver=["mllm", "arbiter"]`) or a mapping (`setting={"hints": "on"}`), a flag is True (`rotate=True`).
-            `model` is also a chat model of LangChain's.
-
-    Returns:
-        The scores of the solvers that were asked; of none where the answers are hidden.
-
-    Raises:
-        UsageError: an option that is not there or does not fit, or a folder that holds another run.
-        DataError: the data cannot be used.
-    """
-    from hybrid.cli.from_python import run_benchmark
-
-    return run_benchmark(benchmark, options)
 
 
 def score(*paths: str | Path, **options: Unpack[ScoreArguments]) -> ScoreReport:
@@ -96,6 +75,20 @@ def compare(*paths: str | Path, **options: Unpack[CompareArguments]) -> Comparis
     from hybrid.scoring.reports import compare_paths
 
     return compare_paths(paths, **options)
+
+
+def __getattr__(name: str) -> Any:
+    """`run`, whose signature is made from the options of a run, when it is asked for."""
+    if name != "run":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from hybrid.cli.from_python import run
+
+    globals()[name] = run
+    return run
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
 
 
 class _Surface(ModuleType):

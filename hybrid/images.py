@@ -11,9 +11,12 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Literal
 
 from hybrid.errors import DataError
 from hybrid.log.files import read_small, write_atomic
@@ -47,6 +50,8 @@ TURNED = range(2, 9)
 """Orientations that turn or mirror; 1 is upright, and a viewer passes over all others."""
 ON_ITS_SIDE = range(5, 9)
 """Those that exchange width and height."""
+SHOWN_IMAGES: Final[ContextVar[Mapping[str, StoredImage]]] = ContextVar("SHOWN_IMAGES", default=MappingProxyType({}))
+"""The images of the question that an agent answers in this context, by name: what its tools can be given by name."""
 
 
 def read_image_file(path: Path, where: str) -> bytes:

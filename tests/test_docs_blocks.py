@@ -292,6 +292,7 @@ GIVEN: Mapping[str, Given] = {
     "docs/tutorials/api-key.md": Given(a_provider, needs=SERVING),
 }
 ELSEWHERE = {
+    "docs/agents.md": "tests/hybrid/integrations/test_agents_page.py",
     "docs/python.md": "tests/hybrid/test_interface.py",
     "docs/tools-elsewhere.md": "tests/hybrid/integrations/test_page.py",
     "README.md": "tests/test_readme.py",

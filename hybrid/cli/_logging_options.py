@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -29,17 +30,24 @@ OPTIONS = (
 )
 
 
+@contextmanager
+def telling(*, verbose: bool, quiet: bool, debug: bool) -> Iterator[None]:
+    """Show what is logged inside as the three options say. Raises `UsageError` for two that contradict each other."""
+    from hybrid.running.run_log import NO_HANDLER, shown
+
+    if quiet and (verbose or debug):
+        raise UsageError("--quiet shows nothing of what --verbose and --debug show: give one of them")
+    level = logging.INFO if verbose else logging.ERROR if quiet else NO_HANDLER
+    with quietly(quiet=quiet), shown(level, traces=debug):
+        yield
+
+
 def told_options(command: Callable[..., int]) -> Callable[..., int]:
     """Give a command the three options, and show what is logged while it runs as they say."""
 
     @functools.wraps(command)
     def told(*args: Any, verbose: bool, quiet: bool, debug: bool, **options: Any) -> int:
-        from hybrid.running.run_log import NO_HANDLER, shown
-
-        if quiet and (verbose or debug):
-            raise UsageError("--quiet shows nothing of what --verbose and --debug show: give one of them")
-        level = logging.INFO if verbose else logging.ERROR if quiet else NO_HANDLER
-        with quietly(quiet=quiet), shown(level, traces=debug):
+        with telling(verbose=verbose, quiet=quiet, debug=debug):
             try:
                 return command(*args, **options)
             except ToolError as error:

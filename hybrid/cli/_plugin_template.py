@@ -143,7 +143,7 @@ import hybrid
 
 def test_it_answers_every_question(tmp_path) -> None:
     report = hybrid.run(
-        "blink", data="sample", task="Jigsaw", limit=2, solver="{name}_first", out=tmp_path / "run", quiet=True
+        "blink", data="sample", task="Jigsaw", limit=2, solvers="{name}_first", out=tmp_path / "run", quiet=True
     )
     (solver,) = report.as_json()["solvers"].values()
     assert (solver["n"], solver["failed"]) == (2, 0)
@@ -155,7 +155,7 @@ import hybrid
 
 def test_a_guess_is_an_answer(tmp_path) -> None:
     run = tmp_path / "run"
-    hybrid.run("blink", data="sample", task="Jigsaw", limit=2, solver="chance", out=run, quiet=True)
+    hybrid.run("blink", data="sample", task="Jigsaw", limit=2, solvers="chance", out=run, quiet=True)
     (row,) = (row for row in hybrid.compare(run).results if row.section == "{name}_answered")
     assert (row.a, row.quantity, row.value) == ("chance", "answered", 1.0)
 '''

@@ -1,26 +1,33 @@
 """A benchmark asked from Python, by the options of `hybrid run`: what `hybrid.run` does.
 
-run_benchmark("blink", {"data": "sample", "model": "embedded", "solver": ["mllm", "specialist"], "limit": 8})
+run("blink", data="sample", model="embedded", solvers=["mllm", MySolver()], limit=8)
 """
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from inspect import Parameter, Signature
+from typing import TYPE_CHECKING, Any, ForwardRef, Unpack, cast
 
 import click
 
 from hybrid.benchmarks.base import Abstain, ScoreOptions
 from hybrid.cli._configured import options_of, variants_of
+from hybrid.cli._keywords import RENAMED, RunKeywords
+from hybrid.cli._logging_options import telling
 from hybrid.cli._run_options import config_of
 from hybrid.cli.run import Bars, command
-from hybrid.config import RunConfig
+from hybrid.config import Objects, RunConfig
+from hybrid.display.notes import is_quiet
 from hybrid.engines import opener_of
 from hybrid.errors import UsageError, did_you_mean
 from hybrid.interface.findings import wait_for
 from hybrid.models.langchain.chat_models import model_name
-from hybrid.registry import described_by
+from hybrid.registry import described_by, is_word, names, solver_names
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.scoring.compare import ComparisonOptions
@@ -29,29 +36,48 @@ from hybrid.scoring.reports import ScoreReport
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
 from hybrid.serving.described import Describer
+from hybrid.solving.solver import Solver
+from hybrid.tool import Tool
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
 
-def run_benchmark(benchmark: str | RunConfig, options: Mapping[str, object]) -> ScoreReport:
-    """Prepare, ask and score, as `hybrid run` with these options does.
+def run(benchmark: str | RunConfig, **options: Unpack[RunKeywords]) -> ScoreReport:
+    """Ask the questions of a benchmark and score the answers; the same call again goes on where it stopped.
+
+    The options are those of `hybrid run`, none beside a `RunConfig`. What a command line repeats is a list
+    (`solvers=["mllm", "arbiter"]`) or a mapping (`setting={"hints": "on"}`), a flag is True (`rotate=True`). `model` is
+    also a chat model of LangChain's, `solvers` takes objects of `hybrid.solving.solver.Solver`, `tools` of
+    `hybrid.tool.Tool`.
+
+    Returns:
+        The scores of the solvers that were asked; of none where the answers are hidden.
 
     Raises:
         UsageError: an option that is not there or does not fit, or a folder that holds another run.
+        DataError: the data cannot be used.
+
+    Args:
+        benchmark: a name as `hybrid benchmarks list` prints it, or the whole configuration of a run.
     """
-    with described_by(Describer):
-        return _run_benchmark(benchmark, options)
+    whole = benchmark if isinstance(benchmark, RunConfig) else None
+    if whole is not None and options:
+        raise UsageError(f"{next(iter(options))}=...: put it into the RunConfig, which is the whole configuration")
+    objects, named = (whole.objects, {}) if whole is not None else with_names(options)
+    told = {name: bool(named.get(name)) for name in ("verbose", "quiet", "debug")}
+    # A tool that was handed in runs in this process, and so does every other with it.
+    with telling(**told), nullcontext() if objects.tools else described_by(Describer):
+        if whole is not None:
+            return _scored(_here(whole), None, allow_failed=False)
+        return _run_benchmark(str(benchmark), named, objects)
 
 
-def _run_benchmark(benchmark: str | RunConfig, options: Mapping[str, object]) -> ScoreReport:
-    if isinstance(benchmark, RunConfig):
-        if options:
-            raise UsageError(f"{next(iter(options))}=...: put it into the RunConfig, which is the whole configuration")
-        return _scored(benchmark, None, allow_failed=False)
-    client = _client(options.get("model"))
-    if client is not None:
-        options = {**options, "model": model_name(client)}
+def _run_benchmark(benchmark: str, options: Mapping[str, object], objects: Objects) -> ScoreReport:
+    solvers = options.get("solvers")
+    # The command knows solvers by name alone.
+    known = [name for name in solvers if name not in objects.solvers] if isinstance(solvers, list) else solvers
+    options = {**options, "solvers": known or None}
     try:
         context = command.make_context("run", [benchmark, *words_of(options)])
     except click.ClickException as error:
@@ -59,16 +85,28 @@ def _run_benchmark(benchmark: str | RunConfig, options: Mapping[str, object]) ->
     if len(variants_of(context)) > 1:
         raise UsageError(f"{options.get('config', benchmark)} asks for several runs: `hybrid run` makes them")
     params = context.params
-    config = replace(config_of(params, options_of(context)), client=client)
-    return _scored(config, params["abstain"], allow_failed=params["allow_failed"])
+    config = replace(config_of(params, options_of(context)), objects=objects)
+    if isinstance(solvers, list):
+        config = replace(config, solvers=tuple(solvers))
+    return _scored(_here(config), params["abstain"], allow_failed=params["allow_failed"])
+
+
+def _here(config: RunConfig) -> RunConfig:
+    """The configuration with tools in this process, and without kept findings, where tools were handed in.
+
+    The code of such a tool may have no file, so that a finding of other code would pass for one of its own.
+    """
+    if not config.objects.tools:
+        return config
+    return replace(config, service=replace(config.service, isolated=False), cache=False)
 
 
 def _scored(config: RunConfig, abstain: Abstain | None, *, allow_failed: bool) -> ScoreReport:
     """Ask what is open and score the solvers that were asked; none where the answers are hidden."""
     opener = opener_of(config)
-    with Bars() as bars:
+    with Bars(quiet=is_quiet()) as bars:
         plan = prepare(config)
-        wait_for(execute(plan, bars, opener, bars.watch))
+        wait_for(execute(plan, bars, opener, bars.watch, bars.tell))
     scored: tuple[Scored, ...] = ()
     if plan.mounted.source.split not in plan.benchmark.card.hidden_splits:
         scored = score_run(plan.folder, ScoreOptions(config.protocol, abstain or TABLES_RULE), tuple(plan.solvers))
@@ -87,14 +125,57 @@ def _client(model: object) -> BaseChatModel | None:
     return model
 
 
+def with_names(options: Mapping[str, object]) -> tuple[Objects, dict[str, object]]:
+    """The objects among the options, and the options with the name of each in its place.
+
+    Raises:
+        UsageError: an object of another type, two of one name, or one of the name that something else has already.
+    """
+    solvers: dict[str, Any] = {}
+    tools: dict[str, Any] = {}
+    named = dict(options)
+    model = _client(options.get("model"))
+    if model is not None:
+        named["model"] = model_name(model)
+    for key, objects, name_of, taken in (
+        ("solvers", solvers, _solver_name, solver_names),
+        ("tools", tools, _tool_name, lambda: names("tools")),
+    ):
+        given = options.get(key)
+        if given is None or isinstance(given, str):
+            continue
+        named[key] = listed = []
+        for one in given if isinstance(given, Sequence) else [given]:
+            name = one if isinstance(one, str) else name_of(one)
+            if not isinstance(one, str):
+                if not is_word(name):
+                    raise UsageError(f"{key}: {name!r} is no name: give one of lower-case letters, digits, underscores")
+                if name in taken() or objects.setdefault(name, one) is not one:
+                    raise UsageError(f"{key}: there is another {name!r} already: give this one another name")
+            listed.append(name)
+    return Objects(model, solvers, tools), named
+
+
+def _solver_name(solver: object) -> str:
+    if not isinstance(solver, Solver):
+        raise UsageError(f"solvers={solver!r:.80}: write a name, or hand in a hybrid.solving.solver.Solver")
+    return solver.name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(solver).__name__).lower()
+
+
+def _tool_name(tool: object) -> str:
+    if not isinstance(tool, Tool):
+        raise UsageError(f"tools={tool!r:.80}: write a name, or hand in a hybrid.tool.Tool")
+    return tool.card.name
+
+
 def words_of(options: Mapping[str, object]) -> list[str]:
     """The options as they are written on a command line."""
     known = {name: option for option in command.params for name in option.opts if isinstance(option, click.Option)}
     words: list[str] = []
     for key, value in options.items():
-        name = "--" + key.replace("_", "-")
-        if name not in known or name in ("--json", "--dry-run"):
-            hint = did_you_mean(key, [word.removeprefix("--").replace("-", "_") for word in known])
+        name = "--" + RENAMED.get(key, key).replace("_", "-")
+        if key not in RunKeywords.__annotations__:
+            hint = did_you_mean(key, list(RunKeywords.__annotations__))
             raise UsageError(f"hybrid.run has no option {key!r}{hint}: it takes those of `hybrid run --help`")
         words += _option_words(known[name], name, value)
     return words
@@ -114,3 +195,27 @@ def _option_words(option: click.Option, name: str, value: object) -> list[str]:
     else:
         values = [value]
     return [f"{name}={one}" for one in values]
+
+
+def _signature() -> Signature:
+    """The benchmark and every option of `RunKeywords`, each left out by default."""
+    hints = RunKeywords.__annotations__
+    options = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=_words(hints[name])) for name in hints]
+    benchmark = Parameter("benchmark", Parameter.POSITIONAL_OR_KEYWORD, annotation="str | RunConfig")
+    return Signature([benchmark, *options], return_annotation="ScoreReport")
+
+
+def _words(hint: object) -> str:
+    return hint.__forward_arg__ if isinstance(hint, ForwardRef) else str(hint)
+
+
+def _documented() -> str:
+    """The docstring of `run` with a line for each option, in the words of its declaration."""
+    helps = {option.name: option.help for option in command.params if isinstance(option, click.Option)}
+    said = {name: str(helps[RENAMED.get(name, name)]) for name in RunKeywords.__annotations__}
+    lines = [f"    {name}: {' '.join(text.split())}" for name, text in said.items()]
+    return "\n".join([inspect.cleandoc(run.__doc__ or ""), *lines])
+
+
+run.__doc__ = _documented()
+cast(Any, run).__signature__ = _signature()

@@ -10,6 +10,7 @@ from hybrid.config.groups import (
     BackendChoice,
     Limits,
     ModelSettings,
+    Objects,
     Price,
     RunLimits,
     ServiceOptions,
@@ -17,7 +18,6 @@ from hybrid.config.groups import (
     parse_price,
 )
 from hybrid.config.identity import concerning, digest, folder_name, identity_of, short_name
-from hybrid.config.keywords import RunKeywords
 from hybrid.config.run_config import DEFAULT_SOLVERS, REPLAY_SOLVERS, RunConfig, own_frame
 from hybrid.config.words import (
     LOCAL,
@@ -50,12 +50,12 @@ __all__ = [
     "Limits",
     "Missing",
     "ModelSettings",
+    "Objects",
     "Parse",
     "Pictures",
     "Price",
     "Reasoning",
     "RunConfig",
-    "RunKeywords",
     "RunLimits",
     "ServiceOptions",
     "Show",

@@ -316,6 +316,18 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Objects:
+    """What Python code hands in instead of naming it, each under the name that it has in the run."""
+
+    model: Any = None
+    """The LangChain chat model that is called `RunConfig.model`; what it is counts under `model`."""
+    solvers: Mapping[str, Any] = field(default_factory=dict)
+    """A `hybrid.solving.solver.Solver` each."""
+    tools: Mapping[str, Any] = field(default_factory=dict)
+    """A `hybrid.tool.Tool` each. These run in this process."""
+
+
+@dataclass(frozen=True)
 class RunLimits:
     """Budgets of one command, counted from its start; None is no limit. They are no part of a run's identity."""
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
-from hybrid.config.groups import AUTO, OF_CAPTIONER, Limits, ModelSettings, RunLimits, ServiceOptions
+from hybrid.config.groups import AUTO, OF_CAPTIONER, Limits, ModelSettings, Objects, RunLimits, ServiceOptions
 from hybrid.config.option import AS_IS, FREE, OF_MODEL, OF_SOLVERS, Counts, Option, Renamed
 from hybrid.config.words import LOCAL, AnswerForm, Gate, ImageForm, Missing, Parse, Reasoning, Show, ToolOutput
 from hybrid.errors import UsageError
@@ -105,8 +105,8 @@ class RunConfig:
         ),
     ] = field(default=None, kw_only=False)
     model_settings: Annotated[ModelSettings, OF_MODEL] = field(default_factory=ModelSettings)
-    client: Annotated[Any, FREE] = None
-    """The LangChain model that is called `model`, where Python code hands one in; what it is counts under `model`."""
+    objects: Annotated[Objects, FREE] = field(default_factory=Objects)
+    """Models, solvers and tools that Python code hands in; `model`, `solvers` and `tools` name them."""
     protocol: Annotated[
         Parse,
         AS_IS,

@@ -38,6 +38,7 @@ def langchain_tools(
     backend: Literal["auto", "learned", "classical"] = "auto",
     weights: Mapping[str, str] | None = None,
     device: str = "cpu",
+    in_run: bool = False,
 ) -> list[BaseTool]:
     """The specialists as LangChain tools, which share loaded weights and the findings kept on disk.
 
@@ -47,12 +48,16 @@ def langchain_tools(
         backend: which code may answer.
         weights: by tool a folder or hub id for its learned backend.
         device: `cpu`, `cuda` or `cuda:N`.
+        in_run: whether they are for an agent that a run asks (`hybrid.solving.agent`): it names the images of its
+            question as that shows them, `img:1`.
 
     Raises:
         UsageError: there is no tool of such a name, or no such folder.
     """
     allowed = None if folder is None else Folder(Path(folder))
-    toolbox = Toolbox.of(names, ServiceOptions(backend=backend, weights=weights or {}, device=device), allowed)
+    toolbox = Toolbox.of(
+        names, ServiceOptions(backend=backend, weights=weights or {}, device=device), allowed, in_run=in_run
+    )
     return [_tool(toolbox, name) for name in toolbox.tools]
 
 

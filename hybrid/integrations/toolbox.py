@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from hybrid.config import ServiceOptions
 from hybrid.display.notes import tell
 from hybrid.errors import ToolError, UsageError
-from hybrid.images import ImageStore, home
+from hybrid.images import SHOWN_IMAGES, ImageStore, home
 from hybrid.integrations.pictures import Folder, read_image
 from hybrid.interface.findings import ShownFinding, shown, stored_image
 from hybrid.models.toolspec import IMAGE, IMAGES, spec
@@ -43,15 +43,22 @@ class Toolbox:
         tools: those that can be called, by name.
         service: runs them.
         folder: the folder whose images a caller may name; None where images come as data alone.
+        in_run: whether the caller is an agent in a run, which names the images of its question (`img:1`).
     """
 
     tools: Mapping[str, Tool]
     service: ToolRunner
     folder: Folder | None = None
+    in_run: bool = False
 
     @classmethod
     def of(
-        cls, chosen: Iterable[str] | None, options: ServiceOptions | None = None, folder: Folder | None = None
+        cls,
+        chosen: Iterable[str] | None,
+        options: ServiceOptions | None = None,
+        folder: Folder | None = None,
+        *,
+        in_run: bool = False,
     ) -> Toolbox:
         """The tools of these names, all for None, in order.
 
@@ -62,7 +69,7 @@ class Toolbox:
         store = ImageStore(home() / "images")
         # A picture that goes to another program is of one format, whatever the image was.
         options = replace(options or ServiceOptions(), pictures="png")
-        return cls(tools, ToolService(store, FindingCache(home() / "findings", store), options), folder)
+        return cls(tools, ToolService(store, FindingCache(home() / "findings", store), options), folder, in_run)
 
     def describe(self, name: str) -> str:
         """The description of a tool: summary, limits and backends of its card."""
@@ -73,6 +80,8 @@ class Toolbox:
     def schema(self, name: str) -> dict[str, Any]:
         """JSON schema of the arguments: those of the tool, and `image` or `images` before them."""
         parameters: dict[str, Any] = spec(self.tools[name])["function"]["parameters"]
+        if self.in_run:
+            return parameters
         fields = parameters["properties"]
         by_name = "" if self.folder is None else ", or the path of a file from the allowed folder on"
         image = {
@@ -132,6 +141,8 @@ class Toolbox:
         import numpy as np
         from PIL import Image
 
+        if self.in_run and isinstance(image, str) and (known := SHOWN_IMAGES.get().get(image)) is not None:
+            return known
         if isinstance(image, Path | bytes | Image.Image | np.ndarray):
             return stored_image(self.service.store, image)
         return self.service.store.put(read_image(image, self.folder), f"image {place}")

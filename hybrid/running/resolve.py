@@ -158,8 +158,11 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
 
 def _check_options(config: RunConfig) -> None:
     """Raise `UsageError` for an engine that cannot ask the model, or a trace that cannot be made."""
-    if config.client is not None and config.engine != LOCAL:
-        raise UsageError(f"model={config.model}: an object is asked in this process, not by --engine {config.engine}")
+    objects = config.objects
+    handed_in = ((objects.model is not None, "model"), (objects.solvers, "solvers"), (objects.tools, "tools"))
+    if config.engine != LOCAL and (named := next((name for there, name in handed_in if there), None)):
+        said = getattr(config, named)
+        raise UsageError(f"{named}={said}: an object is asked in this process, not by --engine {config.engine}")
     if config.tracing is None:
         return
     try:
@@ -222,7 +225,7 @@ def _models(
     model = captioner = None
     if config.model is not None:
         with _listed_in(missing):
-            model = open_model(config.model, config.model_settings, store, config.client)
+            model = open_model(config.model, config.model_settings, store, config.objects.model)
     if config.captioner is not None:
         with _listed_in(missing, f"--setting caption-model={config.captioner}: "):
             captioner = open_model(config.captioner, config.captioner_settings, store)
@@ -325,10 +328,14 @@ def _solvers(config: RunConfig) -> dict[str, Solver]:
                 f"--solver {name}: repetitions are asked for all together: give --setting repeats="
                 f"{max(2, number_of(name))} and --solver {word_of(name)}"
             )
-    solvers: dict[str, Solver] = {name: load_solver(name) for name in wanted}
+    solvers: dict[str, Solver] = {name: config.objects.solvers.get(name) or load_solver(name) for name in wanted}
     for name, solver in solvers.items():
         if solver.needs_model and config.model is None:
             raise UsageError(f"--solver {name} needs a model: give one with --model, such as --model openai:gpt-4o")
+        if solver.runs_own_tools and config.tool_output != "real":
+            raise UsageError(
+                f"--tool-output {config.tool_output}: {name} runs tools of its own, which it cannot change"
+            )
         if solver.needs_live and replayed:
             raise UsageError(f"--solver {name} needs a live model: it lets it call tools or asks it again")
     if replayed and config.images != "separate":

@@ -71,14 +71,18 @@ def ignore(solver: str, so_far: Progress) -> None:
 
 
 async def execute(
-    run: ResolvedRun, progress: ProgressCallback, opener: Opener = here, watch: UsageCallback = ignore
+    run: ResolvedRun,
+    progress: ProgressCallback,
+    opener: Opener = here,
+    watch: UsageCallback = ignore,
+    tell: Tell | None = None,
 ) -> tuple[UnfinishedQuestion, ...]:
     """Ask what is still open, solver by solver. Returns the questions that could not be finished.
 
     Raises:
         HybridError: the error by which it stopped before all had been asked; what is finished is kept.
     """
-    end = await carry_out(run, progress, _on_stderr, opener, watch)
+    end = await carry_out(run, progress, tell or _on_stderr, opener, watch)
     if end.stopped is not None:
         raise end.stopped
     return end.failures

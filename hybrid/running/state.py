@@ -274,9 +274,11 @@ def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
     tools = run.tools.metadata(name)
     facts: dict[str, Json] = {"texts": text_hash(solver.texts), "tools": tools}
     word = word_of(name)
-    if (code := code_outside(package_of_solver(word), word)) is not None:
+    handed_in = word in run.config.objects.solvers
+    code = None if handed_in else code_outside(package_of_solver(word), word)
+    if code is not None or handed_in:
         # The role too: the solver need not be there when the run is compared.
-        facts |= {"code": code, "role": solver.role}
+        facts |= {**({} if code is None else {"code": code}), "role": solver.role}
     if solver.needs_model:
         facts["image_labels"] = run.config.image_labels or solver.names_images
     if run.shows_captions(solver) and run.captioner is not None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.config import LOCAL, RunConfig, ServiceOptions
 from hybrid.errors import UsageError, did_you_mean, install_extra
-from hybrid.registry import is_outside, load, names, package_of_solver, place_of, plugin, refuse_unknown
+from hybrid.registry import is_outside, load, names, package_of_solver, place_of, plugin, refuse_unknown, solver_names
 from hybrid.repeats import word_of
 from hybrid.running import permissions
 from hybrid.serving.foreign import GROUP, ForeignTool, ForeignTools
@@ -47,6 +47,8 @@ class ToolChoice:
     """Those that the user named: a tool that was not named and cannot answer is left out without an error."""
     foreign: ForeignTools = field(default_factory=ForeignTools)
     """The tools of other MCP servers, offered or not."""
+    objects: Mapping[str, Tool] = field(default_factory=dict)
+    """The tools that Python code handed in."""
 
 
 @dataclass(frozen=True)
@@ -95,23 +97,23 @@ def choose_tools(config: RunConfig, card: BenchmarkCard) -> ToolChoice:
             tool loads the weights that were given.
     """
     _check_weights(config.service)
-    foreign = _foreign_tools(config)
+    foreign, objects = _foreign_tools(config), config.objects.tools
     if config.tools == (NO_TOOL,):
-        return ToolChoice(foreign=foreign)
+        return ToolChoice((), (), foreign, objects)
     if config.tools == (EVERY_TOOL,):
-        return ToolChoice((*names("tools"), *foreign.tools), (), foreign)
+        return ToolChoice((*names("tools"), *foreign.tools, *objects), (), foreign, objects)
     of_benchmark = card.tools_offered or names("tools")
     if config.tools in ((), (BENCHMARK_TOOLS,)):
         with_image = (name for name, one in foreign.tools.items() if one.tool.card.images[1])
-        return ToolChoice((*of_benchmark, *with_image), (), foreign)
+        return ToolChoice((*of_benchmark, *with_image), (), foreign, objects)
     named = tuple(name for name in config.tools if name != BENCHMARK_TOOLS)
     for name in named:
         if name in foreign.left_out:
             raise UsageError(f"--tools {name}: {foreign.left_out[name].removeprefix(f'{name}: ')}")
-        if name not in foreign.tools:
+        if name not in foreign.tools and name not in objects:
             _refuse_unknown(name, foreign.tools)
     listed = (each for name in config.tools for each in (of_benchmark if name == BENCHMARK_TOOLS else (name,)))
-    return ToolChoice(tuple(dict.fromkeys(listed)), named, foreign)
+    return ToolChoice(tuple(dict.fromkeys(listed)), named, foreign, objects)
 
 
 def _check_weights(service: ServiceOptions) -> None:
@@ -181,7 +183,7 @@ def tools_in_use(
     required = {name: _required(name, solver, benchmark, routes) for name, solver in solvers.items()}
     optional = {*offered} - {*choice.named}
     wanted = (*offered, *sorted(frozenset().union(*required.values())))
-    tools, backends, left_out = _import_tools(wanted, optional, service, choice.foreign)
+    tools, backends, left_out = _import_tools(wanted, optional, service, choice)
     offered = tuple(name for name in offered if name not in optional or backends.get(name, ABSENT) != ABSENT)
     by_solver = {
         name: with_needs({*required[name], *(offered if solver.offers_tools else ())}, tools, backends)
@@ -204,29 +206,31 @@ def _required(name: str, solver: Solver, benchmark: str, routes: Collection[str]
     try:
         return solver.required_tools(benchmark, routes)
     except Exception as error:
+        if isinstance(error, UsageError) or word_of(name) not in solver_names():
+            raise
         package = package_of_solver(word_of(name))
-        if isinstance(error, UsageError) or not is_outside(package, word_of(name)):
+        if not is_outside(package, word_of(name)):
             raise
         where = place_of(package, word_of(name))
         raise UsageError(f"{where}: its required_tools raises {type(error).__name__}: {error}") from error
 
 
 def _import_tools(
-    wanted: Iterable[str], optional: Collection[str], service: ServiceOptions, foreign: ForeignTools
+    wanted: Iterable[str], optional: Collection[str], service: ServiceOptions, choice: ToolChoice
 ) -> tuple[dict[str, Tool], dict[str, str], tuple[str, ...]]:
     """The wanted tools, all that they need and the foreign ones by name; their backends; why optional ones are missing.
 
     Raises as `tools_in_use`.
     """
-    tools = {name: one.tool for name, one in foreign.tools.items()}
-    backends = {name: one.backend for name, one in foreign.tools.items()}
+    tools = {name: one.tool for name, one in choice.foreign.tools.items()}
+    backends = {name: one.backend for name, one in choice.foreign.tools.items()}
     broken: dict[str, str] = {}
     waiting = list(wanted)
     while waiting:
         if (name := waiting.pop(0)) in tools or name in broken:
             continue
         try:
-            tools[name] = load("tools", name)
+            tools[name] = choice.objects.get(name) or load("tools", name)
         except UsageError as error:
             if name not in optional:
                 raise

@@ -131,6 +131,8 @@ class Solver(ABC):
     A file of graphs/ or baselines/ exports one as `SOLVER` and says of itself what differs from the defaults here.
     """
 
+    name: str = ""
+    """Its name where Python code hands it in, by default that of its class; of a file it is the file's name."""
     role: Role = "hybrid"
     """Its role in a comparison."""
     needs_model: bool = False
@@ -148,6 +150,8 @@ class Solver(ABC):
     """Whether it draws by `SolverContext.seed` without a model, so that it can answer otherwise when asked again."""
     offers_tools: bool = False
     """Whether it offers a model tools, to call as it likes."""
+    runs_own_tools: bool = False
+    """Whether it calls tools that are not the run's, which no control (`--tool-output`) reaches."""
     texts: Mapping[str, str] = MappingProxyType({})
     """Its texts for a model besides the prompt; hashed into the manifest."""
 

@@ -185,7 +185,9 @@ def test_a_finding_shows_its_text_and_its_pictures(fakes: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"solvers": ["mllm"]}, r"hybrid.run has no option 'solvers' \(did you mean 'solver'\?\)"),
+        ({"solver": ["mllm"]}, r"hybrid.run has no option 'solver' \(did you mean 'solvers'\?\)"),
+        ({"tables": "wide"}, "hybrid.run has no option 'tables'"),
+        ({"quiet": True, "verbose": True}, "--quiet shows nothing of what --verbose"),
         ({"tool_outptu": "blank"}, "did you mean 'tool_output'"),
         ({"dry_run": True}, "hybrid.run has no option 'dry_run'"),
         ({"limit": 0}, "0 is not in the range"),
@@ -207,7 +209,7 @@ def test_options_are_written_as_the_command_takes_them() -> None:
     from hybrid.cli.from_python import words_of
 
     options: dict[str, Any] = {
-        "solver": ["mllm", "arbiter"],
+        "solvers": ["mllm", "arbiter"],
         "task": "Jigsaw",
         "tools": ["depth", "crop"],
         "model": None,

@@ -1,5 +1,6 @@
 """One declaration of the options: what is made of it is complete, and says the same everywhere."""
 
+import inspect
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -9,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import hybrid
+from hybrid.cli._keywords import RENAMED, RunKeywords
 from hybrid.cli._run_options import config_of
 from hybrid.cli.run import command
-from hybrid.config import Limits, ModelSettings, RunConfig, RunKeywords, parse_model_args
+from hybrid.config import Limits, ModelSettings, RunConfig, parse_model_args
 from hybrid.config.environment import VARIABLES
 from hybrid.config.option import GROUPS, Leaf, is_path, leaves, placed
 from hybrid.errors import UsageError
@@ -88,9 +91,11 @@ def test_what_is_typed_arrives_in_its_field_and_in_no_other(leaf: Leaf) -> None:
 
 
 def test_the_keywords_of_python_are_the_options_with_their_types() -> None:
-    # LangChain's model is a name for type checkers alone.
-    hints = get_type_hints(RunKeywords, localns={"BaseChatModel": str})
-    own = {one.name for one in command.params} - {"benchmark", "dry_run", "as_json"}
+    # What is handed in as an object is a name for type checkers alone.
+    hints = get_type_hints(RunKeywords, localns=dict.fromkeys(("BaseChatModel", "Solver", "Tool"), str))
+    hints = {RENAMED.get(name, name): hint for name, hint in hints.items()}
+    # What a report prints is asked of the report.
+    own = {one.name for one in command.params} - {"benchmark", "dry_run", "as_json", "tables"}
     assert set(hints) == own
     for leaf in LEAVES:
         found = {part for part in get_args(hints[leaf.option.key]) if part is not type(None)}
@@ -99,6 +104,15 @@ def test_the_keywords_of_python_are_the_options_with_their_types() -> None:
             assert set(leaf.words) <= kinds
         elif not (leaf.is_pairs or leaf.is_many or is_path(leaf) or leaf.option.form == "GB"):
             assert leaf.type in kinds
+
+
+def test_the_function_of_python_shows_every_option_with_its_help() -> None:
+    shown = inspect.signature(hybrid.run).parameters
+    assert list(shown) == ["benchmark", *RunKeywords.__annotations__]
+    for leaf in LEAVES:
+        (name,) = (one for one in shown if RENAMED.get(one, one) == leaf.option.key)
+        assert f"\n    {name}: {' '.join(leaf.option.help.split())}" in str(hybrid.run.__doc__)
+    assert shown["limit"].annotation == "int | None"
 
 
 @given(st.integers(-5, 20))

@@ -14,10 +14,14 @@ from hybrid.errors import UsageError
 from hybrid.exporting.base import ExportedRun, ExportOptions
 from hybrid.exporting.inspect import ATTACHMENT, EXPORTER
 from hybrid.scoring.traces import calls_of
+from hybrid.solving.agent import Agent
+from hybrid.types import Fault, Kind, Prompt
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is of the extra inspect")
 
 from inspect_ai.log import list_eval_logs, read_eval_log
+from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, ChatMessageUser, ContentReasoning, ContentText
+from inspect_ai.tool import ToolCall, ToolCallError
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 
@@ -158,3 +162,24 @@ def test_the_viewer_shows_a_sample(traced: Path, tmp_path: Path, servers: Any) -
         page.screenshot(path=tmp_path / "sample.png")
         browser.close()
     assert wrong == []
+
+
+async def test_the_messages_of_an_agent_of_inspect_become_steps(fakes: Any) -> None:
+    """docs/agents.md: an agent may give back Inspect's messages."""
+    calls = [ToolCall("1", "depth", {"image": "img:1"}), ToolCall("2", "web", {})]
+    messages = [
+        ChatMessageUser(content="Which one?"),
+        ChatMessageAssistant(content=[ContentReasoning(reasoning="hm"), ContentText(text="I look.")], tool_calls=calls),
+        ChatMessageTool(content="A is nearer", tool_call_id="1", function="depth"),
+        ChatMessageTool(content="", tool_call_id="2", function="web", error=ToolCallError("timeout", "too slow")),
+        ChatMessageAssistant(content="(A)"),
+    ]
+    prompt = Prompt(("Which one?",), Kind.CHOICE, ("A", "B"))
+    ctx = fakes.context_of(prompt)
+    reply = await Agent(lambda _: messages).ask(prompt, ctx)
+    assert reply.text == "(A)"
+    assert [(step.kind, step.name, step.text, step.fault) for step in ctx.log.steps[1:3]] == [
+        ("tool", "depth", "A is nearer", None),
+        ("tool", "web", "too slow", Fault.TOOL_ERROR),
+    ]
+    assert ctx.log.steps[1].data == {"images": ["img:1"], "args": {}}

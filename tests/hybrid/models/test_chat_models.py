@@ -9,7 +9,7 @@ from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_openai import ChatOpenAI
 
 import hybrid
-from hybrid.config import ModelSettings, RunConfig
+from hybrid.config import ModelSettings, Objects, RunConfig
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.messages import user_message
@@ -105,7 +105,7 @@ def test_a_model_object_is_known_by_its_class_and_what_is_no_secret() -> None:
 
 
 def test_a_run_asks_the_object_itself(tmp_path: Path) -> None:
-    asked: dict[str, Any] = {"data": "sample", "task": "Jigsaw", "limit": 2, "solver": "mllm"}
+    asked: dict[str, Any] = {"data": "sample", "task": "Jigsaw", "limit": 2, "solvers": "mllm"}
     told = {**asked, "model": FakeListChatModel(responses=["Answer: (A)"]), "out": tmp_path / "run"}
     report: Any = hybrid.run("blink", **told).as_json()
     assert report["solvers"]["mllm"]["outcomes"] == {"answered": 2}
@@ -125,7 +125,7 @@ def test_what_the_object_has_itself_is_refused(store: ImageStore) -> None:
     with pytest.raises(UsageError, match="chat model of LangChain's"):
         hybrid.run("blink", model=3.5)
     with pytest.raises(UsageError, match="not by --engine ray"):
-        prepare(RunConfig("blink", data="sample", model="langchain:x", client=client, engine="ray"))
+        prepare(RunConfig("blink", data="sample", model="langchain:x", objects=Objects(client), engine="ray"))
 
 
 async def test_an_object_without_tools_says_what_to_do(store: ImageStore, crop_tool: Any) -> None:

@@ -1,14 +1,14 @@
 """The options of `hybrid.run` by name, for editors and type checkers; a test holds them to `RunConfig`.
 
-A mapping is what the command line writes as KEY=VALUE words, a list what it repeats. `None` leaves an option out. What
-each of them does, `hybrid run --help-all` and the page of `hybrid run` in the reference say.
+A mapping is what the command line writes as KEY=VALUE words, a list what it repeats. `None` leaves an option out.
+`help(hybrid.run)` has what each does, from its declaration.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 from hybrid.config.words import Backends, ImageForm, Parse, Pictures, Show, ToolCalling, ToolOutput
 from hybrid.types import Json
@@ -16,11 +16,17 @@ from hybrid.types import Json
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
+    from hybrid.solving.solver import Solver
+    from hybrid.tool import Tool
+
+RENAMED: Final = {"solvers": "solver"}
+"""By its name in Python the option of the command that has another."""
+
 
 class RunKeywords(TypedDict, total=False):
     """The options of a run, then those of the command besides: where options come from, and how answers count."""
 
-    solver: str | Sequence[str] | None
+    solvers: str | Solver | Sequence[str | Solver] | None
     split: str | None
     task: str | Sequence[str] | None
     limit: int | None
@@ -45,7 +51,7 @@ class RunKeywords(TypedDict, total=False):
     unchecked_weights: bool | None
     pictures: Pictures | None
     max_load_seconds: float | None
-    tools: str | Sequence[str] | None
+    tools: str | Tool | Sequence[str | Tool] | None
     mcp: str | Sequence[str] | None
     mcp_image: Mapping[str, Json] | None
     tool_output: ToolOutput | None
@@ -75,7 +81,6 @@ class RunKeywords(TypedDict, total=False):
     path: str | Path | Sequence[str | Path] | None
     abstain: Literal["chance", "wrong"] | None
     allow_failed: bool | None
-    tables: Literal["wide", "narrow", "auto"] | None
     verbose: bool | None
     quiet: bool | None
     debug: bool | None

@@ -1,0 +1,249 @@
+"""An agent made elsewhere as a solver: it is sent the question as messages, and its messages become the steps.
+
+    SOLVER = Agent(graph)       # a LangGraph graph of messages, or an agent of `langchain.agents.create_agent`
+    SOLVER = Agent(ask)         # a function from messages to messages, or to the body of a chat completion
+
+The agent runs its own tools, which its messages show: calls of the assistant, and tool messages with their results. A
+result is a finding that the section `evidence` can judge where it has all that our tools return beside the pictures:
+text, data, confidence, backend, version. Our tools in an agent (`hybrid/integrations`) take an image by the name under
+which the question showed it (`img:1`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Final, Protocol
+
+from hybrid.errors import BudgetSpent
+from hybrid.images import SHOWN_IMAGES, ImageStore, home
+from hybrid.messages import AssistantMessage, ToolCall, readable, shortened, whole_text, whole_value
+from hybrid.models.chat_completions.codec import read_arguments, wire_messages
+from hybrid.models.images import ImageEncoder, ImageRules, arrange
+from hybrid.models.toolspec import IMAGE, IMAGES
+from hybrid.solving.solver import Solver, SolverContext
+from hybrid.types import Fault, ImageRef, Json, Outcome, Prompt, Reply, Step, Usage
+
+Wire = list[dict[str, Any]]
+"""Messages in the form of OpenAI's chat completions, which LangChain takes as well; images are data URLs."""
+Ask = Callable[[Wire], Any | Awaitable[Any]]
+
+FINDING: Final = ("data", "confidence", "backend", "version")
+"""The keys of a result that is a finding."""
+ROLES: Final = MappingProxyType({"ai": "assistant", "human": "user"})
+"""By LangChain's word for a role the one that everybody else has."""
+
+
+class Graph(Protocol):
+    """A graph of LangGraph whose state has `messages`."""
+
+    async def ainvoke(self, state: dict[str, Wire], /) -> Mapping[str, Any]:
+        """The last state."""
+        ...
+
+
+class Agent(Solver):
+    """An agent that was made elsewhere, with a model and tools of its own.
+
+    Args:
+        agent: a graph whose state has `messages`, or a function, `async` or not, that is given messages (`Wire`) and
+            returns messages, an object with `messages`, or the body of a chat completion. Messages are those of
+            LangChain, OpenAI or Inspect, as objects or as JSON.
+        name: its name in a run from Python; of a file it is the file's name.
+        about: names all that decides its answers (model, prompt, tools); with other words it is another solver.
+    """
+
+    names_images = True
+    runs_own_tools = True
+
+    def __init__(self, agent: Graph | Ask, name: str = "agent", about: str = "") -> None:
+        self.agent = agent
+        self.name = name
+        self.texts = MappingProxyType({"about": about})
+
+    @cached_property
+    def _images(self) -> ImageEncoder:
+        return ImageEncoder(ImageStore(home() / "images"), ImageRules())
+
+    async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
+        """The last words of the agent.
+
+        Raises:
+            BudgetSpent: the question's seconds ended first.
+            TypeError: what the agent returned are no messages.
+        """
+        urls: dict[str, str] = {}
+
+        def block(ref: ImageRef) -> dict[str, Any]:
+            sent, data = self._images.encoded(ref.image)
+            url = f"data:{sent.media_type};base64,{data.decode('ascii')}"
+            urls[url] = ref.name
+            return {"type": "image_url", "image_url": {"url": url}}
+
+        arranged = arrange([ctx.message(prompt)], keep=0)
+        wired = await asyncio.to_thread(wire_messages, arranged, block, "")
+        shown = SHOWN_IMAGES.set({ref.name: ref.image for ref in prompt.images})
+        started = time.monotonic()
+        try:
+            async with asyncio.timeout(ctx.meter.seconds_left()) as limit:
+                returned = await self._answered(wired)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise BudgetSpent("the question's budget of seconds ended while the agent was asked") from None
+        finally:
+            SHOWN_IMAGES.reset(shown)
+            ctx.meter.used += Usage(seconds=time.monotonic() - started)
+        conversation = _Conversation(_list_of(returned), urls)
+        text = conversation.noted(ctx)
+        return Reply(text, Outcome.ANSWERED if text else Outcome.UNPARSED)
+
+    async def _answered(self, messages: Wire) -> Any:
+        if hasattr(self.agent, "ainvoke"):
+            return await self.agent.ainvoke({"messages": messages})
+        if inspect.iscoroutinefunction(self.agent):
+            return await self.agent(messages)
+        returned = await asyncio.to_thread(self.agent, messages)
+        return await returned if inspect.isawaitable(returned) else returned
+
+
+def _list_of(returned: Any) -> list[Any]:
+    """The messages of what an agent returned. Raises `TypeError` where there are none."""
+    messages = _field(returned, "messages")
+    if messages is None and (choices := _field(returned, "choices")):
+        messages = [_field(choices[0], "message")]
+    if messages is None and isinstance(returned, Sequence) and not isinstance(returned, str):
+        messages = returned
+    if not messages or any(_role(message) is None for message in messages):
+        raise TypeError(f"an agent returns messages, or an object that has them, not {type(returned).__name__}")
+    return list(messages)
+
+
+@dataclass(frozen=True)
+class _Conversation:
+    """The messages of an ask, and the images of the question: by data URL the name."""
+
+    messages: Sequence[Any]
+    urls: Mapping[str, str]
+
+    def noted(self, ctx: SolverContext) -> str:
+        """The last words of the agent, with every call and result written into the steps and counted."""
+        open_calls: dict[str, ToolCall] = {}
+        used, text = Usage(), ""
+        for message in self.messages:
+            if _role(message) == "assistant":
+                said = readable(self._said(message))
+                text = said.text.strip()
+                calls: list[Json] = [{"tool": call.name, "args": call.args} for call in said.calls]
+                ctx.log.note(
+                    Step("model", self._model(message), said.text, data={"tool_calls": calls} if calls else {})
+                )
+                open_calls |= {call.id: call for call in said.calls}
+                used += replace(_tokens(message), model_calls=1, tool_calls=len(said.calls))
+            elif _role(message) == "tool":
+                call = open_calls.pop(_field(message, "tool_call_id") or "", None)
+                step = _result(message, call)
+                used += Usage(tool_faults=int(step.fault is not None))
+                ctx.log.note(step)
+                # Words before a result are no answer.
+                text = ""
+        for call in open_calls.values():
+            ctx.log.note(Step("tool", call.name, "", data=_called(call)))
+        ctx.meter.used += used
+        return text
+
+    def _said(self, message: Any) -> AssistantMessage:
+        calls = [self._call(call) for call in _field(message, "tool_calls") or ()]
+        return AssistantMessage(_text(message), tuple(calls))
+
+    def _call(self, call: Any) -> ToolCall:
+        """A call in the form of OpenAI (`function` with JSON in it), Inspect (`function` is the name) or LangChain."""
+        function = _field(call, "function")
+        name, written = _field(call, "name"), _field(call, "args")
+        if isinstance(function, str):
+            name, written = function, _field(call, "arguments")
+        elif function is not None:
+            name, written = _field(function, "name"), _field(function, "arguments")
+        args, _ = read_arguments(written)
+        given = {"written": str(written)} if args is None else args
+        return ToolCall(str(_field(call, "id") or ""), str(name), self._named(given))
+
+    def _named(self, value: Any) -> Any:
+        """A value in which an image of the question stands by its name instead of its bytes."""
+        if isinstance(value, str):
+            return self.urls.get(value, value)
+        if isinstance(value, list):
+            return [self._named(one) for one in value]
+        return {key: self._named(one) for key, one in value.items()} if isinstance(value, dict) else value
+
+    def _model(self, message: Any) -> str:
+        metadata = _field(message, "response_metadata")
+        name = _field(metadata, "model_name") or _field(message, "model")
+        return name if isinstance(name, str) else "agent"
+
+
+def _result(message: Any, call: ToolCall | None) -> Step:
+    """The step of a tool message."""
+    text = shortened(whole_text(_text(message)))
+    name = call.name if call else str(_field(message, "name") or _field(message, "function") or "unknown")
+    failed = _field(message, "status") == "error" or bool(_field(message, "error"))
+    error = _field(_field(message, "error"), "message")
+    data = _called(call) if call else {}
+    if failed:
+        return Step("tool", name, text or str(error or ""), fault=Fault.TOOL_ERROR, data=data)
+    finding = _finding(message)
+    said = finding.get("text")
+    facts = {key: finding[key] for key in FINDING} if finding else {}
+    return Step("tool", name, said if isinstance(said, str) else text, data={**data, **facts})
+
+
+def _finding(message: Any) -> Mapping[str, Json]:
+    """The finding that a result holds: as its artifact, or as the JSON object that its text is; empty for another."""
+    artifact = _field(message, "artifact")
+    found = _field(artifact, "structured_content") or artifact
+    if found is None:
+        found, _ = read_arguments(_text(message))
+    whole = (
+        isinstance(found, Mapping) and isinstance(found.get("data"), Mapping) and all(key in found for key in FINDING)
+    )
+    return whole_value(json.loads(json.dumps(found, default=str))) if whole else {}
+
+
+def _called(call: ToolCall) -> dict[str, Json]:
+    """The images and the other arguments of a call, as a step has them."""
+    images = call.args.get(IMAGES, call.args.get(IMAGE, ()))
+    names = [images] if isinstance(images, str) else images
+    listed = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+    return {"images": listed, "args": {key: value for key, value in call.args.items() if key not in (IMAGE, IMAGES)}}
+
+
+def _tokens(message: Any) -> Usage:
+    """The tokens that LangChain counts with a message."""
+    counts = _field(message, "usage_metadata")
+    read, written = _field(counts, "input_tokens"), _field(counts, "output_tokens")
+    return Usage(input_tokens=read or 0, output_tokens=written or 0)
+
+
+def _role(message: Any) -> str | None:
+    role = _field(message, "role") or _field(message, "type")
+    return ROLES.get(role, role) if isinstance(role, str) else None
+
+
+def _text(message: Any) -> str:
+    """The text of a message, whose content is a text, or parts of which some are."""
+    content = _field(message, "content")
+    if isinstance(content, str):
+        return content
+    texts = [part if isinstance(part, str) else _field(part, "text") for part in content or ()]
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _field(value: Any, name: str) -> Any:
+    """A field of a JSON object or of another object; None where it has no such field."""
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)

@@ -1,0 +1,112 @@
+"""`docs/agents.md` does what it says, with a local graph and a local server."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+
+import hybrid
+from hybrid.log.folder import RunFolder
+from hybrid.scoring.traces import calls_of
+from tests.runnable import Page
+
+PAGE = Page.read("docs/agents.md")
+WRITTEN_AT = "http://127.0.0.1:8000/v1"
+CALL = {"image": "img:1", "labels": ["A", "B"]}
+
+
+class AsksDepth(BaseChatModel):
+    """With tools it asks depth about the first image and answers as that says; without it answers (A)."""
+
+    with_tools: bool = False
+
+    @property
+    def _llm_type(self) -> str:
+        return "asks-depth"
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> "AsksDepth":
+        return AsksDepth(with_tools=True)
+
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        last: Any = messages[-1]
+        said = AIMessage("Answer: (A)")
+        if self.with_tools and last.type == "human":
+            said = AIMessage("", tool_calls=[{"id": "1", "name": "depth", "args": CALL}])
+        elif last.type == "tool":
+            said = AIMessage(f"Answer: ({nearest(last.artifact['data'])})")
+        return ChatResult(generations=[ChatGeneration(message=said)])
+
+
+def nearest(data: Any) -> str:
+    """The letter of the nearest point of a finding of depth."""
+    return str(max(data["points"], key=lambda point: point["depth_0_1"])["label"])
+
+
+class Serves(BaseHTTPRequestHandler):
+    """Answers a chat completion after a call of a tool of its own, whose messages it sends along."""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        (message,) = asked["messages"]
+        assert self.path == "/v1/chat/completions"
+        assert any(part.get("image_url", {}).get("url", "").startswith("data:image/") for part in message["content"])
+        call = {
+            "id": "1",
+            "type": "function",
+            "function": {"name": "zoom", "arguments": json.dumps({"image": "img:1"})},
+        }
+        said = {"role": "assistant", "content": "Answer: (B)"}
+        messages = [
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "1", "content": "closer"},
+            said,
+        ]
+        body = json.dumps({"choices": [{"index": 0, "message": said}], "messages": messages}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Serves)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_the_page_runs_as_it_is_printed(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"chat_model": AsksDepth()}
+    for block in PAGE.of("python"):
+        exec(compile(block.text.replace(WRITTEN_AT, address), PAGE.name, "exec"), names)  # noqa: S102 - the page is ours
+    rows = hybrid.compare("runs/agent").results
+    whole = {(row.section, row.quantity): row for row in rows if not row.group and not row.metric}
+    evidence = {name: int(row.value or 0) for (section, name), row in whole.items() if section == "evidence"}
+    # Every call is judged: the answer is what the finding comes to.
+    judged = sum(evidence[name] for name in ("correct adoption", "confirmed", "over-trust", "wrong from both"))
+    assert judged == 8
+    assert evidence["correct adoption"] > 0
+    assert not any(evidence[name] for name in ("no call", "wrong tool", "no finding", "unread", "ignored evidence"))
+    gain = {name: row.value for (section, name), row in whole.items() if section == "decomposition"}
+    assert gain["gain"] == pytest.approx(gain["call gain"] - gain["call harm"])
+    assert (evidence["correct adoption"] / 8, evidence["over-trust"] / 8) == (gain["call gain"], gain["call harm"])
+    answers = RunFolder(Path("runs/served")).recorded("served").by_id
+    assert {exchange.reply.text for one in answers.values() for exchange in one.exchanges} == {"Answer: (B)"}
+    called = [calls_of(exchange) for one in answers.values() for exchange in one.exchanges]
+    assert [(call.tool, call.images) for (call,) in called] == [("zoom", ("img:1",))] * 8

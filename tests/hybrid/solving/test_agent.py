@@ -1,0 +1,209 @@
+"""An agent made elsewhere as a solver: what it is sent, and the steps that its messages become."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+
+import hybrid
+from hybrid.errors import BudgetSpent
+from hybrid.images import ImageStore, home
+from hybrid.integrations.langchain import langchain_tools
+from hybrid.solving.agent import Agent
+from hybrid.solving.solver import Meter, SolverContext
+from hybrid.types import Fault, Kind, Outcome, Prompt, Step
+
+FINDING = {"text": "A is nearer.", "data": {"nearest": "A"}, "confidence": 0.5, "backend": "classical", "version": "1"}
+ARGS = {"image": "img:1", "labels": ["A", "B"]}
+USER = {"role": "user", "content": "Which one?"}
+OPENAI = [
+    USER,
+    {
+        "role": "assistant",
+        "content": "I look.",
+        "tool_calls": [
+            {"id": "1", "type": "function", "function": {"name": "depth", "arguments": json.dumps(ARGS)}},
+            {"id": "2", "type": "function", "function": {"name": "web", "arguments": "{}"}},
+        ],
+    },
+    {"role": "tool", "tool_call_id": "2", "content": "a page"},
+    {"role": "tool", "tool_call_id": "1", "content": json.dumps(FINDING)},
+    {"role": "assistant", "content": [{"type": "text", "text": "(A)"}]},
+]
+LANGCHAIN = [
+    USER,
+    AIMessage(
+        "I look.",
+        tool_calls=[{"id": "1", "name": "depth", "args": ARGS}, {"id": "2", "name": "web", "args": {}}],
+        usage_metadata={"input_tokens": 7, "output_tokens": 2, "total_tokens": 9},
+    ),
+    {"type": "tool", "tool_call_id": "2", "content": "a page"},
+    {"type": "tool", "tool_call_id": "1", "content": "A is nearer.", "artifact": FINDING},
+    AIMessage("(A)"),
+]
+# As `ChatMessageAssistant.model_dump()` and its like of inspect_ai write them.
+INSPECT = [
+    USER,
+    {
+        "role": "assistant",
+        "content": [{"type": "reasoning", "reasoning": "hm"}, {"type": "text", "text": "I look."}],
+        "tool_calls": [
+            {"id": "1", "function": "depth", "arguments": ARGS, "type": "function"},
+            {"id": "2", "function": "web", "arguments": {}, "type": "function"},
+        ],
+    },
+    {"role": "tool", "tool_call_id": "2", "function": "web", "content": "a page", "error": None},
+    {"role": "tool", "tool_call_id": "1", "function": "depth", "content": json.dumps(FINDING), "error": None},
+    {"role": "assistant", "content": "(A)", "model": "m"},
+]
+
+
+@pytest.fixture
+def prompt(fakes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Prompt:
+    """A question with one picture, in a store of its own."""
+    monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "home"))
+    (image,) = fakes.refs(ImageStore(home() / "images"), 1, size=(96, 64))
+    return Prompt(("Which point is nearer?", image), Kind.CHOICE, ("A", "B"))
+
+
+def asked(agent: Any, prompt: Prompt, fakes: Any) -> tuple[Any, SolverContext]:
+    ctx = fakes.context_of(prompt)
+    return asyncio.run(Agent(agent).ask(prompt, ctx)), ctx
+
+
+def steps(ctx: SolverContext, kind: str) -> list[Step]:
+    return [step for step in ctx.log.steps if step.kind == kind]
+
+
+@pytest.mark.parametrize("messages", [OPENAI, LANGCHAIN, INSPECT], ids=["openai", "langchain", "inspect"])
+def test_messages_of_every_form_become_the_same_steps(messages: list[Any], prompt: Prompt, fakes: Any) -> None:
+    reply, ctx = asked(lambda _: messages, prompt, fakes)
+    assert (reply.text, reply.outcome) == ("(A)", Outcome.ANSWERED)
+    assert [(step.kind, step.text) for step in ctx.log.steps] == [
+        ("model", "I look."),
+        ("tool", "a page"),
+        ("tool", "A is nearer."),
+        ("model", "(A)"),
+    ]
+    web, depth = steps(ctx, "tool")
+    assert (web.name, web.data) == ("web", {"images": [], "args": {}})
+    facts = {key: FINDING[key] for key in ("data", "confidence", "backend", "version")}
+    assert (depth.name, depth.data) == ("depth", {"images": ["img:1"], "args": {"labels": ["A", "B"]}, **facts})
+    called = steps(ctx, "model")[0].data["tool_calls"]
+    assert called == [{"tool": "depth", "args": ARGS}, {"tool": "web", "args": {}}]
+    used = ctx.meter.used
+    assert (used.model_calls, used.tool_calls, used.tool_faults) == (2, 2, 0)
+    assert (used.input_tokens, used.output_tokens) == ((7, 2) if messages is LANGCHAIN else (0, 0))
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"type": "tool", "tool_call_id": "1", "content": "no", "status": "error", "artifact": FINDING},
+        {"role": "tool", "tool_call_id": "1", "content": "no", "error": {"type": "unknown", "message": "no"}},
+    ],
+    ids=["langchain", "inspect"],
+)
+def test_a_result_that_is_an_error_is_a_fault(result: dict[str, Any], prompt: Prompt, fakes: Any) -> None:
+    reply, ctx = asked(lambda _: [LANGCHAIN[1], result], prompt, fakes)
+    # Words before a result are no answer.
+    assert (reply.text, reply.outcome) == ("", Outcome.UNPARSED)
+    first, second = steps(ctx, "tool")
+    assert (first.name, first.text, first.fault) == ("depth", "no", Fault.TOOL_ERROR)
+    assert "data" not in first.data
+    # A call whose result the messages do not have was made all the same.
+    assert (second.name, second.text, second.fault) == ("web", "", None)
+    assert ctx.meter.used.tool_faults == 1
+
+
+def test_the_body_of_a_chat_completion_is_read(prompt: Prompt, fakes: Any) -> None:
+    body = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "(B)"}}]}
+    assert asked(lambda _: body, prompt, fakes)[0].text == "(B)"
+    assert asked(lambda _: {**body, "messages": OPENAI}, prompt, fakes)[0].text == "(A)"
+
+
+@pytest.mark.parametrize("returned", [None, "(A)", [], {}, ["(A)"]])
+def test_what_is_no_message_is_an_error(returned: Any, prompt: Prompt, fakes: Any) -> None:
+    with pytest.raises(TypeError, match="an agent returns messages"):
+        asked(lambda _: returned, prompt, fakes)
+
+
+def test_the_question_is_sent_with_its_pictures_as_data_urls(prompt: Prompt, fakes: Any) -> None:
+    sent: list[dict[str, Any]] = []
+
+    async def ask(messages: list[dict[str, Any]]) -> list[Any]:
+        sent.extend(messages)
+        url = messages[0]["content"][-2]["image_url"]["url"]
+        call = {"id": "1", "name": "look", "args": {"images": [url], "seen": {"at": url}}}
+        return [AIMessage("", tool_calls=[call]), AIMessage("(A)")]
+
+    _, ctx = asked(ask, prompt, fakes)
+    (message,) = sent
+    assert message["role"] == "user"
+    text, name, image, line = message["content"]
+    assert (text["text"], name["text"]) == ("Which point is nearer?", "img:1:")
+    assert image["image_url"]["url"].startswith("data:image/png;base64,")
+    assert "Answer" in line["text"]
+    # A picture that goes on to a tool as it came stands in the steps by its name.
+    assert steps(ctx, "tool")[0].data == {"images": ["img:1"], "args": {"seen": {"at": "img:1"}}}
+
+
+def test_the_seconds_of_a_question_end_an_agent(prompt: Prompt, fakes: Any) -> None:
+    async def ask(_: Any) -> list[Any]:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    ctx = fakes.context_of(prompt)
+    ctx.meter.limits = type(ctx.meter.limits)(seconds=0.001)
+    with pytest.raises(BudgetSpent, match="budget of seconds"):
+        asyncio.run(Agent(ask).ask(prompt, ctx))
+    assert isinstance(ctx.meter, Meter)
+    assert ctx.meter.used.seconds > 0
+
+
+class Looks(BaseChatModel):
+    """Calls the depth tool on the first image, then answers with what it said."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "looks"
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> "Looks":
+        return self
+
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        last = messages[-1]
+        call = {"id": "1", "name": "depth", "args": {"image": "img:1", "points": POINTS}}
+        said = AIMessage("", tool_calls=[call]) if last.type == "human" else AIMessage(str(last.text))
+        return ChatResult(generations=[ChatGeneration(message=said)])
+
+
+POINTS = [{"x": 10, "y": 10, "label": "A"}, {"x": 60, "y": 40, "label": "B"}]
+
+
+@pytest.mark.parametrize("way", ["graph", "function"])
+def test_our_tools_in_an_agent_know_the_images_of_its_question(way: str, prompt: Prompt, fakes: Any) -> None:
+    (depth,) = langchain_tools(["depth"], backend="classical", in_run=True)
+    assert depth.args["image"] == {"type": "string"}
+    graph = create_agent(Looks(), [depth])
+    by: Callable[[Any], Any] = lambda messages: graph.invoke({"messages": messages})  # noqa: E731
+    reply, ctx = asked(graph if way == "graph" else by, prompt, fakes)
+    (step,) = steps(ctx, "tool")
+    picture = ImageStore(home() / "images").pixels(prompt.images[0].image)
+    expected = hybrid.tool("depth").run(picture, points=POINTS, backend="classical")
+    assert (step.text, step.data["data"]) == (expected.text, expected.as_json()["data"])
+    assert step.data["images"] == ["img:1"]
+    assert reply.text == expected.text
+
+
+def test_outside_of_a_question_an_image_has_no_such_name() -> None:
+    (depth,) = langchain_tools(["depth"], backend="classical", in_run=True)
+    message = depth.invoke({"type": "tool_call", "id": "1", "name": "depth", "args": {"image": "img:1"}})
+    assert message.status == "error"

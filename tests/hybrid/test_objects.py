@@ -1,0 +1,123 @@
+"""`hybrid.run` with objects in place of names: models, solvers and tools of the program that calls it."""
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+
+import hybrid
+from hybrid.config import Objects, RunConfig
+from hybrid.errors import UsageError
+from hybrid.running.resolve import prepare
+from hybrid.solving.agent import Agent
+from hybrid.solving.solver import Solver, SolverContext
+from hybrid.types import Prompt, Reply
+
+SAMPLE: dict[str, Any] = {"data": "sample", "task": "Jigsaw", "limit": 2}
+
+
+class AlwaysA(Solver):
+    """Without a model."""
+
+    role = "chance"
+
+    async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
+        return Reply("(A)")
+
+
+class Counts(BaseChatModel):
+    """Calls the tool `counter` once, where it is offered, and answers with the first option."""
+
+    offered: bool = False
+
+    @property
+    def _llm_type(self) -> str:
+        return "counts"
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> "Counts":
+        return Counts(offered=any(tool["function"]["name"] == "counter" for tool in tools))
+
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        call = {"id": "1", "name": "counter", "args": {"image": "img:1", "number": 3}}
+        asks = self.offered and messages[-1].type == "human"
+        message = AIMessage("", tool_calls=[call]) if asks else AIMessage("Answer: (A)")
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_solver_is_asked_beside_named_ones_and_known_to_the_run_later() -> None:
+    first = AlwaysA()
+    first.name = "first"
+    report: Any = hybrid.run("blink", **SAMPLE, solvers=["chance", AlwaysA(), first], out="run").as_json()
+    assert list(report["solvers"]) == ["chance", "always_a", "first"]
+    assert report["solvers"]["always_a"]["outcomes"] == {"answered": 2}
+    assert json.loads(Path("run/manifest.json").read_text())["solvers"]["always_a"]["role"] == "chance"
+    # The object is not there any more.
+    assert {one.solver for one in hybrid.compare("run").solvers} == {"chance", "always_a", "first"}
+    # The same call goes on.
+    assert hybrid.run("blink", **SAMPLE, solvers=AlwaysA(), out="run").rows()
+
+
+def test_a_tool_is_offered_to_a_chat_model_and_runs_in_this_process(fakes: Any) -> None:
+    backend = fakes.CountingBackend()
+    tool = fakes.counter(backend)
+    for out in ("one", "two"):
+        hybrid.run("blink", **SAMPLE, model=Counts(), solvers=["controller"], tools=[tool, "crop"], out=out)
+    # A second run finds nothing kept of the first.
+    assert sum(backend.batches) == 4
+    manifest = json.loads(Path("two/manifest.json").read_text())
+    assert manifest["identity"]["tools_offered"] == ["counter", "crop"]
+    assert manifest["solvers"]["controller"]["tools"]["counter"]["backend"].startswith("classical")
+    (line, _) = Path("two/controller/attempts.jsonl").read_text().splitlines()
+    (step,) = (one for one in json.loads(line)["steps"][0] if one["kind"] == "tool")
+    assert (step["name"], step["data"]["data"]["number"]) == ("counter", 3)
+
+
+def test_a_whole_configuration_takes_objects() -> None:
+    config = RunConfig("blink", ("mine",), data="sample", limit=2, objects=Objects(solvers={"mine": AlwaysA()}))
+    assert list(hybrid.run(config).as_json()["solvers"]) == ["mine"]  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"solvers": [AlwaysA(), AlwaysA()]}, "there is another 'always_a' already"),
+        ({"solvers": [Agent(print, name="mllm")]}, "there is another 'mllm' already"),
+        ({"solvers": [Agent(print, name="My agent")]}, "'My agent' is no name"),
+        ({"solvers": [AlwaysA]}, "hand in a hybrid.solving.solver.Solver"),
+        ({"tools": [AlwaysA()]}, "hand in a hybrid.tool.Tool"),
+        ({"solvers": Agent(print), "tool_output": "blank"}, "--tool-output blank: agent runs tools of its own"),
+    ],
+)
+def test_an_object_that_cannot_be_used_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        hybrid.run("blink", **SAMPLE, **options)
+
+
+def test_an_object_stays_in_its_process() -> None:
+    objects = Objects(solvers={"mine": AlwaysA()})
+    with pytest.raises(UsageError, match="an object is asked in this process, not by --engine ray"):
+        prepare(RunConfig("blink", ("mine",), data="sample", objects=objects, engine="ray"))
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+async def test_progress_is_shown_where_a_loop_is_running_as_in_a_notebook(
+    quiet: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A notebook puts its own stream there.
+    shown = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", shown)
+    hybrid.run("blink", **SAMPLE, solvers=AlwaysA(), quiet=quiet)
+    assert ("always_a: 100%" in shown.getvalue()) is not quiet
+    assert not quiet or shown.getvalue() == ""
