@@ -73,7 +73,7 @@ def made(out: Path, data: Path | None) -> list[str]:
         hybrid(work, "report", *(f"runs/{name}" for name in RUNS), "-o", "site")
         hybrid(work, "report", "runs/real", "-o", "one")
         with _Browser() as browser:
-            charts(browser.open(work / "site", ""), "tasks", out / "tasks.png")
+            charts(browser.open(work / "site", "#/blink/s/tasks"), "tasks", out / "tasks.png")
             question = question_to_show(work / "runs" / "real")
             conversations(browser.open(work / "one", f"#/blink/q/{question}", QUESTION), out / "question.webp")
         scene(work, out)
@@ -112,10 +112,13 @@ def question_to_show(run: Path) -> str:
 
 
 def charts(page: Any, part: str, out: Path) -> None:
-    """A part of the overview from its heading to the numbers below its last chart."""
+    """A part of the overview from its heading to the end of its last chart."""
     section = page.locator(f"#s-{part}")
-    box, end = section.bounding_box(), section.locator("details").last.bounding_box()
-    clip = {"x": box["x"] - 12, "y": box["y"] - 8, "width": box["width"] + 24, "height": end["y"] - box["y"]}
+    page.wait_for_selector(f"#s-{part} svg")
+    page.evaluate("scrollTo(0, 0)")
+    box, end = section.bounding_box(), section.locator("figure").last.bounding_box()
+    height = end["y"] + end["height"] + 16 - box["y"]
+    clip = {"x": box["x"] - 12, "y": box["y"] - 8, "width": box["width"] + 24, "height": height}
     _save(page.screenshot(full_page=True, clip=clip), out)
 
 

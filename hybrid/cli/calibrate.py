@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -15,10 +14,7 @@ from hybrid.cli._path import path_option
 from hybrid.cli._table_options import tables_option
 from hybrid.display.notes import tell
 from hybrid.display.terminal import TEXT, Shape
-from hybrid.errors import UsageError, did_you_mean
-
-if TYPE_CHECKING:
-    from hybrid.scoring.calibrate_tables import Measurements
+from hybrid.errors import UsageError
 
 
 @click.command("calibrate")
@@ -57,8 +53,8 @@ def command(
     if as_json + every + bool(only) > 1:
         raise UsageError("--only and --all choose tables, and --json has every number: give one of them")
     folder = RunFolder.existing(run)
-    counted = write_trust(folder, out, folds)
-    rows = _chosen(measurements(counted), only)
+    counted = write_trust(folder, out, folds, only)
+    rows = [row for row in measurements(counted) if not only or row[0][0] in only]
     unchecked = measured(folder.manifest, counted).unchecked
     if as_json:
         told = {"run": str(run), "trust": str(out), "folds": folds, "unchecked": unchecked}
@@ -73,13 +69,3 @@ def command(
     damage = [line for solver in folder.solvers() for line in folder.recorded(solver).damage]
     name_failed(damage)
     return 3 if damage else 0
-
-
-def _chosen(measured: Measurements, only: tuple[str, ...]) -> Measurements:
-    """The rows of the tools named, or all. Raises `UsageError` for a tool that answered nothing."""
-    known = list(dict.fromkeys(tool for (tool, _, _), _ in measured))
-    for name in only:
-        if name not in known:
-            hint = did_you_mean(name, known)
-            raise UsageError(f"--only {name}: no answer of it was counted{hint}; there are: {', '.join(known)}")
-    return tuple(row for row in measured if not only or row[0][0] in only)

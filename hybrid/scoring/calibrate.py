@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
-from hybrid.errors import UsageError
+from hybrid.errors import UsageError, did_you_mean
 from hybrid.log.codec import to_json
 from hybrid.log.files import write_redacted, writing
 from hybrid.log.folder import RunFolder
@@ -179,11 +179,12 @@ def _letter_in(question: Question, prompt: Prompt, letter: Json) -> str | None:
     return LETTERS[question.choices.index(text)]
 
 
-def write_trust(folder: RunFolder, out: Path, folds: int) -> tuple[CountedAnswer, ...]:
+def write_trust(folder: RunFolder, out: Path, folds: int, asked_for: Collection[str] = ()) -> tuple[CountedAnswer, ...]:
     """Count the cases of a run into a trust file.
 
     Raises:
-        UsageError: a run whose tools did not really answer, imported predictions, no case at all, or too few folds.
+        UsageError: a run whose tools did not really answer, imported predictions, no case at all or none of a tool in
+            `asked_for`, or too few folds; nothing is written.
     """
     if folds < 2:
         raise UsageError(f"--folds {folds}: out-of-fold needs at least 2")
@@ -199,6 +200,11 @@ def write_trust(folder: RunFolder, out: Path, folds: int) -> tuple[CountedAnswer
     counted_answers = cases(folder)
     if not counted_answers:
         raise UsageError(f"{folder.path} holds no specialist answers: run the specialist or the arbiter in it first")
+    known = dict.fromkeys(case.key[0] for case in counted_answers)
+    for name in asked_for:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise UsageError(f"--only {name}: no answer of it was counted{hint}; there are: {', '.join(sorted(known))}")
     rows: list[Json] = [
         [
             written(key, each)
