@@ -89,7 +89,7 @@ def test_an_interruption_loses_nothing(tmp_path: Path) -> None:
     with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stderr is not None
         seen = b""
-        while not re.search(rb"controller: .* [1-9]\d*/50", seen):
+        while not re.search(rb"controller: .* [1-9]\d*/60", seen):
             seen += (new := process.stderr.read1())
             assert new, seen
         process.send_signal(signal.SIGINT)
