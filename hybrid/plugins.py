@@ -138,8 +138,8 @@ def outside_folders(package: str) -> tuple[str, ...]:
 
 
 def looked_in() -> dict[str, tuple[str, ...]]:
-    """The folders of each package that has some outside of the project: what `look_in` takes in another process."""
-    return {package: folders(package) for package in _OWN if outside_folders(package)}
+    """The folders of tools, and of each package that has some outside of the project, for `look_in` elsewhere."""
+    return {package: folders(package) for package in (TOOLS, *_OWN) if package == TOOLS or outside_folders(package)}
 
 
 def outside() -> tuple[Path, ...]:

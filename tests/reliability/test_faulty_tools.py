@@ -68,7 +68,11 @@ class Faulty:
 CARD = Card("faulty", "Does what it is told.", "Everything.", (BackendCard("classical", "1", Faulty, "Faults."),))
 TOOL = Tool(CARD, FaultyArgs)
 '''
-WITH_THE_TOOL = ("-c", "import sys, tools; tools.__path__.append(sys.argv.pop(1)); import hybrid.cli as c; c.main()")
+WITH_THE_TOOL = (
+    "-c",
+    "import sys, pathlib; from hybrid import cli, registry as r; "  # noqa: ISC004
+    "r.look_also_in([pathlib.Path(sys.argv.pop(1))], '--path'); cli.main()",
+)
 HANGING = ("hang", "hold")
 ENDING = ("exit", "die", "crash")
 """Faults that end a process."""

@@ -465,14 +465,13 @@ WITH_A_FAULT = """
 import asyncio, sys
 from pathlib import Path
 import numpy as np
-import tools
-tools.__path__.append(sys.argv[1])
 from hybrid.errors import HybridError
 from hybrid.images import ImageStore
-from hybrid.registry import load
+from hybrid.registry import load, look_also_in
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.types import ImageRef
+look_also_in([Path(sys.argv[1])], "--path")
 store = ImageStore(Path(sys.argv[2]))
 tool = load("tools", "faulty")
 refs = [ImageRef("img:1", store.put_pixels(np.zeros((8, 8, 3), np.uint8)))]
