@@ -1,7 +1,8 @@
 """Errors with a meaning of their own: each says what was wrong, where, and what happens next."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 
 
@@ -82,11 +83,32 @@ def install_extra(extra: str) -> str:
 
 LOCAL = frozenset({"kornia", "safetensors", "timm", "torch", "torchvision", "transformers"})
 """The packages of the extra `local`, as they are imported: whatever loads weights into this process needs some."""
+EXTRA_OF = {**dict.fromkeys(LOCAL, "local"), "cv2": "vision", "pyarrow": "parquet"}
+"""By package, as it is imported, the extra that brings it: what asks servers alone needs none of them."""
 
 
-def needs_local(what: str, package: str) -> str:
-    """The line for what cannot load its weights, because a package of the extra `local` is not installed."""
-    return f"{what} needs {package}, which the extra `local` brings: {install_extra('local')}"
+def needs_package(what: str, package: str) -> str:
+    """The line for what cannot work because a package is not installed."""
+    if (extra := EXTRA_OF.get(package)) is None:
+        return f"{what} needs the package {package}, which is not installed"
+    return f"{what} needs {package}, which the extra `{extra}` brings: {install_extra(extra)}"
+
+
+def missing_package(error: BaseException) -> str | None:
+    """The package of `EXTRA_OF` that could not be imported; None for any other error."""
+    package = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    return package if package in EXTRA_OF else None
+
+
+@contextmanager
+def needed_by(what: str) -> Iterator[None]:
+    """Raise `UsageError`, as `needs_package` words it, where a package of an extra cannot be imported inside."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (package := missing_package(error)) is None:
+            raise
+        raise UsageError(needs_package(what, package)) from error
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
-from hybrid.errors import DataError
+from hybrid.errors import DataError, needed_by
 from hybrid.log.files import read_small, write_atomic
 from hybrid.types import MAX_PIXELS, SHA256, StoredImage
 
@@ -161,8 +161,10 @@ def encode(pixels: Pixels, media_type: str = PNG) -> bytes:
 
     Raises:
         DataError: any other array, a side over 10^6 px, or for a JPEG over `JPEG_SIDE_PX`; any other type.
+        UsageError: OpenCV is not installed. Other encoders give other bytes, and so other identities of pictures.
     """
-    import cv2
+    with needed_by(f"a picture made as {media_type}"):
+        import cv2
     import numpy as np
 
     # OpenCV takes others as well, and makes another picture of them.

@@ -11,10 +11,10 @@ import importlib.metadata
 import importlib.util
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from hybrid.errors import WeightsError
+from hybrid.errors import WeightsError, needs_package
 from hybrid.registry import load
 from hybrid.tool import BackendCard, Provenance, Tool
 
@@ -193,7 +193,18 @@ def _in_use(tool: Tool, backend: str, weights: Mapping[str, str]) -> str:
         except WeightsError:
             if asked:
                 raise
-    return f"classical:{classical.version}" if classical else ABSENT
+    return f"classical:{classical.version}" if classical and not missing_library([tool]) else ABSENT
+
+
+def missing_library(tools: Iterable[Tool]) -> str | None:
+    """The line for tools whose weight-free backend needs a library that is not installed; None where there are none."""
+    by_library: dict[str, list[str]] = {}
+    for tool in tools:
+        classical = tool.backend("classical")
+        if classical and classical.library and importlib.util.find_spec(classical.library) is None:
+            by_library.setdefault(classical.library, []).append(tool.card.name)
+    lines = (needs_package(f"the weight-free backend of {', '.join(names)}", one) for one, names in by_library.items())
+    return "; ".join(lines) or None
 
 
 def weights_of(tool: Tool, learned: BackendCard, weights: Mapping[str, str], *, download: bool) -> Path | None:

@@ -14,7 +14,6 @@ import math
 from collections.abc import Sequence
 from typing import Self
 
-import cv2
 import numpy as np
 from pydantic import Field, model_validator
 
@@ -101,6 +100,8 @@ def cut(pixels: Pixels, box: Box, scale: float | None) -> tuple[Pixels, Box, flo
 
 def resized(pixels: Pixels, size: tuple[int, int]) -> Pixels:
     """An image (H, W, 3) at `size` (width, height): Lanczos up, by area down, the same pixels where nothing changes."""
+    import cv2
+
     height, width = pixels.shape[:2]
     if size == (width, height):
         return pixels.copy()
@@ -199,6 +200,8 @@ def crop_grid(request: Request[CropArgs], grid: GridArg) -> Evidence:
 
 def draw_grid(image: Pixels, boxes: Sequence[Box]) -> Pixels:
     """A copy of an image (H, W, 3) with the outlines and numbers (from 1) of boxes."""
+    import cv2
+
     out = image.copy()
     line = max(1, round(min(out.shape[:2]) / 400))
     for box in boxes:
@@ -298,6 +301,7 @@ TOOL = Tool(
                 name="classical",
                 version="exact-2",
                 make=ExactCrop,
+                library="cv2",
                 summary="Exact pixels, Lanczos resampling; no weights.",
             ),
         ),

@@ -13,7 +13,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import cv2
 import numpy as np
 from pydantic import Field
 
@@ -132,6 +131,8 @@ def cut_shared(pixels: Pixels, boxes: Sequence[Box]) -> Box | None:
     Colours outside of all boxes are the background; within them GrabCut decides, and of its mask the part that is
     connected to the shared middle counts.
     """
+    import cv2
+
     height, width = pixels.shape[:2]
     if min(height, width) < LEAST_PX:
         return None
@@ -172,6 +173,8 @@ def _scaled(box: Box, across: float, down: float, size: tuple[int, int]) -> tupl
 
 def _connected(mask: Mask, middle: tuple[slice, slice]) -> Mask:
     """The parts of a mask that have at least a tenth of the largest part's share of the middle."""
+    import cv2
+
     # Thin bridges of like colour would join neighbours.
     opened = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
     count, parts = cv2.connectedComponents(opened)
@@ -325,6 +328,7 @@ TOOL = Tool(
                 name="classical",
                 version="box-cut-1",
                 make=BoxFit,
+                library="cv2",
                 summary="GrabCut of what the boxes share against what lies outside of both; no weights.",
                 # No reliability on purpose: 158 of 164 generated solids say nothing about photographs, and with it the
                 # arbiter would let a colour cut overrule an MLLM there.

@@ -75,11 +75,15 @@ def _check(check: KnownAnswer, checks: Sequence[KnownAnswer]) -> str:
 
 
 def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:
+    from hybrid.weights import missing_library
+
     yield f"{backend.name} backend, version {backend.version}"
     yield from _filled(backend.summary, "  ")
     if backend.name == "learned":
         yield from _fact("weights", _weights(tool, backend), "  ")
         yield from _fact("here", _here(tool, backend), "  ")
+    elif why := missing_library([tool]):
+        yield from _fact("here", f"no ({why})", "  ")
     yield from _known_weights(backend)
     if backend.needs:
         yield from _fact("asks first", _needed(backend.needs), "  ")
@@ -150,9 +154,9 @@ def _weights(tool: Tool, backend: BackendCard) -> str:
 def _here(tool: Tool, backend: BackendCard) -> str:
     """Whether the default weights can be loaded as they lie on this machine. Nothing is fetched."""
     from hybrid.errors import WeightsError
-    from hybrid.weights import weights_of
+    from hybrid.weights import missing_library, weights_of
 
-    other = tool.backend("classical")
+    other = tool.backend("classical") and not missing_library([tool])
     instead = "the classical backend answers instead" if other else "without them it does not answer"
     try:
         folder = weights_of(tool, backend, {}, download=False)

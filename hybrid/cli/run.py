@@ -116,7 +116,7 @@ def _one_run(config: RunConfig, options: Mapping[str, Any]) -> int:
         tell(f"note: {label}")
     for why in () if options["dry_run"] else (*run.tools.foreign.left_out.values(), *run.tools.left_out):
         tell(f"note: not offered: {redact(why)}")
-    for why in run.tools.rule_notes:
+    for why in run.tools.notes:
         tell(f"note: {redact(why)}")
     if options["dry_run"]:
         return _dry_run(run, options["tables"], as_json=options["as_json"])

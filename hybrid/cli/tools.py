@@ -52,8 +52,9 @@ def list_(tables: Shape, every: bool) -> int:
       hybrid tools list --path my_tools
     """
     from hybrid.registry import load, names
+    from hybrid.weights import missing_library
 
-    failed = 0
+    failed, loaded = 0, []
     for name in names("tools"):
         try:
             tool: Tool = load("tools", name)
@@ -61,10 +62,13 @@ def list_(tables: Shape, every: bool) -> int:
             click.echo(f"{name}: {error}", err=True)
             failed = 3
             continue
+        loaded.append(tool)
         backends = ", ".join(card.name for card in tool.card.backends)
         line = f"{name:24} {backends:20} {tool.card.summary}"
         width = NARROW if tables == "narrow" else WIDE_FROM
         click.echo(folded(line, tables, hang=4) if every else opening(line, width))
+    if why := missing_library(loaded):
+        tell(f"note: {why}")
     return failed
 
 

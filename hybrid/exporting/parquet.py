@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hybrid.errors import UsageError
+from hybrid.errors import UsageError, needed_by
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written
 from hybrid.scoring.score import Scored
 from hybrid.types import Attempt, BrokenQuestion, Question, Score, Usage, base_id
@@ -80,8 +80,9 @@ class Parquet(Exporter):
     def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
         """See `Exporter.export`."""
         del options
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        with needed_by("--to parquet"):
+            import pyarrow as pa
+            import pyarrow.parquet as pq
 
         rows = [row for scored in run.scored for row in _rows(run, scored)]
         if not rows:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -100,6 +99,8 @@ class Strokes:
 
 
 def _excess(pixels: Pixels, color: BoxColor) -> Map:
+    import cv2
+
     channel = COLORS.index(color)
     return np.asarray(pixels[..., channel].astype(np.float32) - cv2.max(pixels[..., 1 - channel], pixels[..., 2]))
 
@@ -110,6 +111,8 @@ def _turned(values: Values) -> Values:
 
 def _covered(across: Lines, down: Lines) -> Mask:
     """Where one colour's lines cover what lies under them, (H, W)."""
+    import cv2
+
     masks = []
     for lines in (across, down):
         on = np.zeros(lines.ridge.shape, np.uint8)

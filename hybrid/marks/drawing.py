@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
@@ -148,6 +147,8 @@ def label_place(item: LabelledBox, style: MarkStyle = BLINK_STYLE) -> Box:
 
 def label_patch(label: str, style: MarkStyle = BLINK_STYLE) -> Pixels:
     """The black box with its white letter, RGB, about 3 px wider and 2 px higher than the letter on each side."""
+    import cv2
+
     glyph = letter_mask(label, style.font, style.letter_px)
     pad_x = max(1, round(style.letter_px * 0.25))
     pad_y = max(1, round(style.letter_px * 0.2))
@@ -180,6 +181,8 @@ def letter_mask(label: str, font: Font, height_px: int) -> Mask:
 
 def _stroke_text(label: str, height_px: int, width_px: int) -> Mask:
     # Strokes thicken outwards, so the skeleton is shrunk by a line's width to keep the height.
+    import cv2
+
     scale = (height_px - width_px) / _CAP_UNITS
     margin = width_px + 2
     advance = sum(int(_GLYPHS[char][0] * scale) + width_px for char in label)
@@ -203,6 +206,8 @@ def _pillow_text(label: str, height_px: int) -> Mask:
 
 
 def _opencv_text(label: str, height_px: int) -> Mask:
+    import cv2
+
     canvas = np.zeros((height_px * 3 + 8, height_px * 5 + 8), np.uint8)
     cv2.putText(canvas, label, (4, height_px * 2 + 4), cv2.FONT_HERSHEY_DUPLEX, height_px / 22, (255,), 1)
     return canvas

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-import cv2
 import numpy as np
 
 from hybrid.marks.box_letters import name_outlines
@@ -62,6 +61,8 @@ def find_marks(pixels: Pixels, labels: Sequence[str] = (), kind: MarkKind = "any
 
     `labels` are those expected, each at most once; empty means any of A-D and REF.
     """
+    import cv2
+
     grey = np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), np.uint8)
     readings = read_labels(grey)
     field = RingField(pixels)

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -102,6 +101,8 @@ def bank(frame: str) -> Bank:
 
 
 def _vector(patch: Grey, frame: tuple[int, int]) -> Vector:
+    import cv2
+
     rows, columns = frame
     area = patch.shape[0] >= rows and patch.shape[1] >= columns
     scaled = cv2.resize(
@@ -116,6 +117,8 @@ def _vector(patch: Grey, frame: tuple[int, int]) -> Vector:
 
 def read_labels(grey: Grey) -> list[LetterReading]:
     """Every letter in a dark box in an image (H, W), best correlation first, at most `MOST_CANDIDATES`."""
+    import cv2
+
     padded = np.pad(grey, 3)
     bright = (padded > BRIGHT).astype(np.uint8)
     stats = cv2.connectedComponentsWithStats(bright, connectivity=8)[2]

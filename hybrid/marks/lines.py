@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -96,6 +95,8 @@ class Lines:
 
         Two lines may be on neighbouring rows where they are on different columns: sides of boxes that overlap.
         """
+        import cv2
+
         long = cv2.morphologyEx(
             (self.ridge >= step).astype(np.uint8), cv2.MORPH_OPEN, np.ones((1, LEAST_SIDE_PX), np.uint8)
         )
@@ -169,11 +170,15 @@ class Lines:
 
 
 def _along(values: Map) -> Map:
+    import cv2
+
     return np.asarray(cv2.blur(values, (ALONG_PX, 1), borderType=cv2.BORDER_REFLECT_101), np.float32)
 
 
 def _longer(taken: Mask) -> Mask:
     """A line's columns with half a window more at its ends, where the average carries it."""
+    import cv2
+
     wide = cv2.dilate(taken[None].astype(np.uint8), np.ones((1, ALONG_PX), np.uint8))
     return np.asarray(wide[0] > 0)
 

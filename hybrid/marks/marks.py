@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import cv2
 import numpy as np
 
 from hybrid.tool import Pixels
@@ -53,6 +52,8 @@ def remove_marks(pixels: Pixels, marks: Marks) -> Pixels:
 
     What a ring encloses is kept: that is the point in question.
     """
+    import cv2
+
     height, width = pixels.shape[:2]
     mask = np.zeros((height, width), np.uint8)
     for point in marks.points:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -70,6 +69,8 @@ class RingField:
 
     def __init__(self, pixels: Pixels, hidden: Sequence[Box] = ()) -> None:
         """`hidden` are parts of the image where a ring is painted over."""
+        import cv2
+
         self.height, self.width = pixels.shape[:2]
         # Half a pixel of blur: samples fall between pixels, and an aliased line would flicker along the circle.
         soft = cv2.GaussianBlur(pixels, (3, 3), 0.6).astype(np.float32)
@@ -244,6 +245,8 @@ def search_everywhere(pixels: Pixels, field: RingField, count: int = 12) -> list
 
     Erosion and dilation along the circle bound the spread in a fraction of the time; only the best centres are scored.
     """
+    import cv2
+
     soft = cv2.GaussianBlur(pixels, (3, 3), 0.6)
     half = (soft[..., 0].astype(np.int16) - soft[..., 1:].mean(axis=2).astype(np.int16)) // 2 + 128
     luma = np.asarray(cv2.cvtColor(soft, cv2.COLOR_RGB2GRAY), np.uint8)
@@ -265,6 +268,8 @@ def search_everywhere(pixels: Pixels, field: RingField, count: int = 12) -> list
 
 def _bounds_along(planes: Sequence[npt.NDArray[np.uint8]], radius: int) -> tuple[Map, Map]:
     """Per pixel the middle of the range of values along a circle, (2, H, W), and the range's length, (H, W)."""
+    import cv2
+
     kernel = np.zeros((2 * radius + 1, 2 * radius + 1), np.uint8)
     angles = np.arange(ANGLES) * (2 * np.pi / ANGLES)
     kernel[

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from hybrid.benchmarks.base import Benchmark
 from hybrid.benchmarks.card import BenchmarkCard
+from hybrid.errors import needed_by
 from hybrid.samples.seeds import Purpose
 
 VERSION = 1
@@ -48,7 +49,8 @@ def generate(
     root.mkdir(parents=True, exist_ok=True)
     making = Path(tempfile.mkdtemp(dir=root, prefix=f".{folder.name}."))
     try:
-        benchmark.generate(making, tasks, per_task, seed, purpose)
+        with needed_by(f"the generator of {name}"):
+            benchmark.generate(making, tasks, per_task, seed, purpose)
         try:
             making.rename(folder)
         except OSError:

@@ -28,7 +28,7 @@ from hybrid.solving.rules import table
 from hybrid.solving.solver import Solver
 from hybrid.tool import Tool
 from hybrid.types import Json
-from hybrid.weights import ABSENT, backends_in_use, names_directory
+from hybrid.weights import ABSENT, backends_in_use, missing_library, names_directory
 
 EVERY_TOOL = "all"
 """The value of `--tools` for every tool."""
@@ -67,8 +67,9 @@ class ToolsInUse:
     """The tools of other MCP servers, called or not."""
     left_out: tuple[str, ...] = ()
     """The reason for each tool that would be offered and cannot be imported."""
-    rule_notes: tuple[str, ...] = ()
-    """Rules that tools from outside replace, and the tools whose rules are missing."""
+    notes: tuple[str, ...] = ()
+    """Rules that tools from outside replace, the tools whose rules are missing, and libraries that weight-free backends
+    need and that are not installed."""
 
     def metadata(self, solver: str) -> dict[str, Json]:
         """The tools of a solver as the manifest has them: by name the backend and the hash of the code."""
@@ -185,6 +186,7 @@ def tools_in_use(
     wanted = (*offered, *sorted(frozenset().union(*required.values())))
     tools, backends, left_out = _import_tools(wanted, optional, service, choice)
     offered = tuple(name for name in offered if name not in optional or backends.get(name, ABSENT) != ABSENT)
+    without = missing_library(tool for name, tool in tools.items() if backends[name] == ABSENT)
     by_solver = {
         name: with_needs({*required[name], *(offered if solver.offers_tools else ())}, tools, backends)
         for name, solver in solvers.items()
@@ -197,7 +199,7 @@ def tools_in_use(
         by_solver,
         choice.foreign,
         left_out,
-        table().notes if any(required.values()) else (),
+        (*(table().notes if any(required.values()) else ()), *([without] if without else [])),
     )
 
 

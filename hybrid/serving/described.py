@@ -120,6 +120,7 @@ def _backend_of(description: BackendDescription) -> BackendCard:
         learned_tolerance=description.learned_tolerance,
         needs=_needs_of(description.needs),
         package=description.package,
+        library=description.library,
     )
 
 
@@ -170,4 +171,5 @@ def _backend_description(card: BackendCard) -> BackendDescription:
         learned_tolerance=card.learned_tolerance,
         needs=tuple(need.tool for need in card.needs),
         package=card.package,
+        library=card.library,
     )

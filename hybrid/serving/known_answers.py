@@ -21,6 +21,7 @@ from hybrid.images import home
 from hybrid.log.files import write_atomic
 from hybrid.serving.cache import key_of
 from hybrid.serving.sources import code_of
+from hybrid.serving.threads import one_opencv_thread
 from hybrid.tool import Backend, CheckCase, CheckSeries, KnownAnswer, Request, Stages, Tool
 from hybrid.types import Fault
 from hybrid.weights import weights_sha256
@@ -49,9 +50,7 @@ def run_checks(tool: Tool, backend: Backend[Any]) -> list[Checked]:
     Raises:
         Exception: the device's own error when its memory does not suffice, which says nothing about the weights.
     """
-    import cv2
-
-    cv2.setNumThreads(1)
+    one_opencv_thread()
     return [_run(tool, backend, known) for known in tool.checks]
 
 

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.config import AUTO, CPU, BackendChoice
-from hybrid.errors import LOCAL, NoBackend, UsageError, WeightsError, is_out_of_memory, needs_local
+from hybrid.errors import NoBackend, UsageError, WeightsError, is_out_of_memory, missing_package, needs_package
 from hybrid.serving.found_networks import refuse_unfilled
 from hybrid.serving.known_answers import check_once
 from hybrid.serving.stages import staged
 from hybrid.tool import BackendCard, BackendName, Stages, Tool
-from hybrid.weights import weights_of
+from hybrid.weights import missing_library, weights_of
 
 log = logging.getLogger("hybrid.serving.service")
 
@@ -108,11 +108,9 @@ class Loader:
 
     def _choose(self, tool: Tool) -> LoadedBackend:
         name, wanted, choice = tool.card.name, self.choice.backend, self.choice
-        learned, classical = tool.backend("learned"), tool.backend("classical")
+        learned = tool.backend("learned")
         if wanted == "classical" or learned is None:
-            if classical is None:
-                raise NoBackend(f"{name} has no weight-free backend; {_remedy(tool)}")
-            return _start(classical, None, CPU)
+            return _weight_free(tool, f"{name} has no weight-free backend")
         # A download is only started for weights that somebody asked for by name or by --backend learned.
         asked = name in choice.weights or wanted == "learned"
         try:
@@ -120,10 +118,9 @@ class Loader:
         except WeightsError as error:
             if asked:
                 raise
-            if classical is None:
-                raise NoBackend(f"{name}: {error}; it has no weight-free backend; {_remedy(tool)}") from error
+            ready = _weight_free(tool, f"{name}: {error}; it has no weight-free backend")
             self._notice(f"{name}: {error}; the weight-free backend answers instead")
-            return _start(classical, None, CPU)
+            return ready
         self._make_room(_size(weights))
         device = _device(choice.device)
         try:
@@ -140,11 +137,12 @@ class Loader:
         try:
             ready = _start(learned, weights, device)
         except ModuleNotFoundError as error:
-            package = str(error.name).partition(".")[0]
-            if package not in LOCAL:
+            if (package := missing_package(error)) is None:
                 raise
             other = ", or take --backend classical" if tool.backend("classical") else ""
-            raise WeightsError(f"{needs_local(f'the learned backend of {tool.card.name}', package)}{other}") from error
+            raise WeightsError(
+                f"{needs_package(f'the learned backend of {tool.card.name}', package)}{other}"
+            ) from error
         if not self.choice.unchecked:
             check_once(tool, ready.backend, ready.version, device, weights)
         return ready
@@ -166,6 +164,16 @@ class Loader:
         log.warning(line)
 
 
+def _weight_free(tool: Tool, otherwise: str) -> LoadedBackend:
+    """The weight-free backend. Raises `NoBackend`, beginning with `otherwise` where the tool has none."""
+    classical = tool.backend("classical")
+    if classical is None:
+        raise NoBackend(f"{otherwise}; {_remedy(tool)}")
+    if why := missing_library([tool]):
+        raise NoBackend(why)
+    return _start(classical, None, CPU)
+
+
 def _start(card: BackendCard, weights: Path | None, device: str) -> LoadedBackend:
     made = card.make()
     made.setup(device, None if weights is None else str(weights))
@@ -182,7 +190,7 @@ def refuse_absent(device: str) -> None:
     try:
         import torch
     except ImportError as error:
-        raise UsageError(needs_local(f"--device {device}", "torch")) from error
+        raise UsageError(needs_package(f"--device {device}", "torch")) from error
     try:
         wanted = torch.device(device)
     except RuntimeError as error:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from hybrid.config import CPU, ServiceOptions
-from hybrid.errors import HybridError, Outage, ToolError
+from hybrid.errors import HybridError, NoBackend, Outage, ToolError, UsageError
 from hybrid.images import JPEG, JPEG_SIDE_PX, PNG
 from hybrid.serving.batching import Lane
 from hybrid.serving.cache import FindingCache
@@ -27,7 +27,7 @@ from hybrid.serving.decoded import DecodedImages
 from hybrid.serving.executor import ToolCall, need_args, needs_of
 from hybrid.serving.loader import BackendIdentity, LoadedBackend, Loader
 from hybrid.serving.stages import OutOfMemory, checked, compute, tool_errors
-from hybrid.serving.threads import DaemonThreads
+from hybrid.serving.threads import DaemonThreads, one_opencv_thread
 from hybrid.timing import Stopwatch, running
 from hybrid.tool import BackendName, Found, Picture, Request, Tool
 from hybrid.types import Finding, ImageRef, Json
@@ -217,7 +217,10 @@ class Pipeline(Generic[W]):
     def _stored(self, picture: Picture, call: ToolCall) -> ImageRef:
         lossy = self.options.pictures == "auto" and call.request.images[picture.of].image.media_type == JPEG
         media_type = JPEG if lossy and max(picture.pixels.shape) <= JPEG_SIDE_PX else PNG
-        image = self.store.put_pixels(picture.pixels, media_type)
+        try:
+            image = self.store.put_pixels(picture.pixels, media_type)
+        except UsageError as error:
+            raise NoBackend(f"{call.tool.card.name}: {error}") from error
         return ImageRef("", image, str(picture.of), picture.box, picture.scale)
 
     @contextmanager
@@ -242,10 +245,3 @@ def on_disk(done: str) -> Iterator[None]:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         raise Outage(f"images and findings cannot be {done}: {where}{error.strerror or error}") from error
-
-
-def one_opencv_thread() -> None:
-    """OpenCV's own threads would compete with ours and change rounding with the number of cores."""
-    import cv2
-
-    cv2.setNumThreads(1)

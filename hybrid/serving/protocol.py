@@ -180,6 +180,7 @@ class BackendDescription:
     learned_tolerance: float
     needs: tuple[str, ...]
     package: str | None
+    library: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from hybrid.errors import HybridError, ToolError, is_out_of_memory
+from hybrid.errors import HybridError, NoBackend, ToolError, is_out_of_memory, missing_package, needs_package
 from hybrid.secrets import redact
 from hybrid.tool import Backend, Evidence, Picture, Request, Stages
 from hybrid.tool.networks import Network
@@ -119,6 +119,8 @@ def _tool_error(error: BaseException) -> HybridError:
         return error if words == str(error) else ToolError(words, getattr(error, "fault", Fault.TOOL_ERROR))
     if is_out_of_memory(error):
         return OutOfMemory(f"the memory of the device does not suffice: {_words(error)[:200]}")
+    if package := missing_package(error):
+        return NoBackend(needs_package("the tool", package))
     log.debug("a tool failed", exc_info=error)
     defect = ToolError(f"the tool failed: {type(error).__name__}: {_words(error)[:300]}")
     # As text: the frames of the error hold what its batch has on the device.

@@ -14,6 +14,7 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, wait
+from contextlib import suppress
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -96,3 +97,12 @@ def _settle(future: Future[Any], run: Callable[[], Any]) -> None:
 def _leave() -> None:
     """Wait a little for what still runs: libraries are not to be taken apart under work that is nearly done."""
     wait(tuple(_RUNNING), LEAVE_S)
+
+
+def one_opencv_thread() -> None:
+    """OpenCV's own threads would compete with ours and change rounding with the number of cores."""
+    # Without the extra `vision` there are none.
+    with suppress(ModuleNotFoundError):
+        import cv2
+
+        cv2.setNumThreads(1)

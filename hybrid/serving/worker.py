@@ -54,6 +54,7 @@ from hybrid.serving.protocol import (
 from hybrid.serving.rules import next_step
 from hybrid.serving.sources import code_of
 from hybrid.serving.stages import tool_errors
+from hybrid.serving.threads import one_opencv_thread
 from hybrid.tool import Tool
 
 SIGNS = 8
@@ -99,10 +100,9 @@ def _become_a_worker() -> None:
 
 def _load_libraries() -> None:
     """Import what every request needs: else the first one would seem to take as long as that."""
-    import cv2
     from PIL import Image
 
-    cv2.setNumThreads(1)
+    one_opencv_thread()
     Image.preinit()
 
 

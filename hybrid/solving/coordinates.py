@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from hybrid.errors import ToolError, UsageError
+from hybrid.errors import ToolError, UsageError, needed_by
 from hybrid.solving.image_registry import ImageRegistry
 from hybrid.types import Fault, ImageRef, Json
 
@@ -139,8 +139,12 @@ def frame_named(name: str) -> CoordinateSystem:
 
 
 def probe_target() -> Pixels:
-    """The picture for the probe: a red disc on grey, (500, 900, 3) uint8, its centre at `PROBE_POINT`."""
-    import cv2
+    """The picture for the probe: a red disc on grey, (500, 900, 3) uint8, its centre at `PROBE_POINT`.
+
+    Raises `UsageError` without OpenCV.
+    """
+    with needed_by("--model-arg frame=probe"):
+        import cv2
     import numpy as np
 
     width, height = PROBE_SIZE

@@ -189,6 +189,8 @@ class BackendCard:
     answers where those that it needs have theirs."""
     package: str | None = None
     """Python package that brings weights of its own: it answers where none are named and it is installed."""
+    library: str | None = None
+    """Package, as it is imported, without which a weight-free backend does not answer."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -86,6 +85,8 @@ def agreeing(evidence: Evidence) -> str | None:
 
 def _scene(rng: np.random.Generator, side: int) -> Pixels:
     """Overlapping coloured shapes with a grain of several sizes: corners and texture everywhere."""
+    import cv2
+
     canvas = np.full((side, side, 3), 128, np.uint8)
     for _ in range(500):
         middle, reach = rng.uniform(0, side, 2), rng.uniform(0.01, 0.07) * side
@@ -102,6 +103,8 @@ def _scene(rng: np.random.Generator, side: int) -> Pixels:
 
 def _camera(side: int, size: Size, turn_deg: float, scale: float, shift: Array) -> Array:
     """The similarity (3, 3) from a square scene to a picture; `shift` of its middle is in shares of the picture."""
+    import cv2
+
     matrix = np.eye(3)
     matrix[:2] = cv2.getRotationMatrix2D((side / 2, side / 2), turn_deg, scale)
     height, width = size
@@ -110,4 +113,6 @@ def _camera(side: int, size: Size, turn_deg: float, scale: float, shift: Array) 
 
 
 def _seen(scene: Pixels, camera: Array, size: Size) -> Pixels:
+    import cv2
+
     return np.asarray(cv2.warpPerspective(scene, camera, (size[1], size[0]), flags=cv2.INTER_LINEAR), np.uint8)

@@ -5,7 +5,6 @@ Two mixtures of Gaussians, one for the thing and one for what surrounds it; equa
 
 from __future__ import annotations
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -17,6 +16,8 @@ ROUNDS = 4
 
 def cut(pixels: Pixels, seeds: npt.NDArray[np.uint8]) -> Mask:
     """GrabCut from `seeds` (H, W) in OpenCV's four values; where one side has no pixel, the seeds as they are."""
+    import cv2
+
     thing = np.isin(seeds, (cv2.GC_FGD, cv2.GC_PR_FGD))
     if thing.all() or not thing.any():
         return thing

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import cv2
 import numpy as np
 
 from hybrid.errors import WeightsError
@@ -152,6 +151,7 @@ def read_tensors(folder: Path, weights: str) -> dict[str, torch.Tensor]:
 
 
 def _input(pixels: Pixels) -> torch.Tensor:
+    import cv2
     import torch
 
     height, width = pixels.shape[:2]

@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import cv2
 import numpy as np
 
 from hybrid.tool import Pixels
@@ -85,6 +84,7 @@ class Loftr:
 
 
 def _input(pixels: Pixels) -> torch.Tensor:
+    import cv2
     import torch
 
     height, width = pixels.shape[:2]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -72,6 +71,8 @@ class Overlay:
 
     def box(self, box: Box, name: str, colour: Colour) -> None:
         """Outline a box (pixels of the image) and write its name at its upper left corner."""
+        import cv2
+
         start, end = (round(box.x0), round(box.y0)), (round(box.x1) - 1, round(box.y1) - 1)
         cv2.rectangle(self._canvas, start, end, DARK, self._line + 2)
         cv2.rectangle(self._canvas, start, end, colour, self._line)
@@ -79,6 +80,8 @@ class Overlay:
 
     def mask(self, mask: npt.NDArray[np.bool_], colour: Colour) -> None:
         """Tint a mask (H, W) and outline it."""
+        import cv2
+
         tint = np.array(colour, np.float32)
         self._canvas[mask] = (0.55 * self._canvas[mask].astype(np.float32) + 0.45 * tint).astype(np.uint8)
         outlines, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
@@ -88,6 +91,8 @@ class Overlay:
         self, x: float, y: float, name: str, colour: Colour, *, radius_px: float = 0.0, cross: bool = False
     ) -> None:
         """Circle a point, at `radius_px` where the usual ring would be smaller, or cross it, and write its name."""
+        import cv2
+
         centre, radius = (round(x), round(y)), max(2, round(7 * self._scale), round(radius_px))
         for ink, line in ((DARK, self._line + 2), (colour, self._line)):
             if cross:
@@ -98,6 +103,8 @@ class Overlay:
 
     def dot(self, x: float, y: float, colour: Colour) -> None:
         """A small disc at a point."""
+        import cv2
+
         for ink, radius in ((DARK, max(2, round(4 * self._scale))), (colour, max(1, round(3 * self._scale)))):
             cv2.circle(self._canvas, (round(x), round(y)), radius, ink, cv2.FILLED, cv2.LINE_AA)
 
@@ -168,6 +175,8 @@ def _shortened(text: str, font: float, width: int) -> str:
 
 def extent(text: str, font: float) -> tuple[int, int]:
     """Width and height in pixels of a text whose letters have the size `font` (1.0: capitals 22 px high)."""
+    import cv2
+
     (width, height), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, font, 1)
     return int(width), int(height)
 
@@ -177,6 +186,8 @@ def write(out: Pixels, text: str, at: tuple[int, int], font: float, colour: Colo
 
     An outline instead of the strip would not do: bold glyphs are wider in OpenCV 5.
     """
+    import cv2
+
     width, height = extent(text, font)
     cv2.rectangle(out, (at[0] - 2, at[1] - height - 3), (at[0] + width + 1, at[1] + 3), DARK, cv2.FILLED)
     cv2.putText(out, text, at, cv2.FONT_HERSHEY_SIMPLEX, font, colour, 1, cv2.LINE_AA)
@@ -184,6 +195,8 @@ def write(out: Pixels, text: str, at: tuple[int, int], font: float, colour: Colo
 
 def viridis(values: npt.NDArray[np.float32], size: tuple[int, int]) -> Pixels:
     """A map (h, w) in 0..1 as an RGB picture of `size` (H, W): violet 0, yellow 1."""
+    import cv2
+
     levels = np.round(np.clip(values, 0, 1) * 255).astype(np.uint8)
     coloured = cv2.cvtColor(cv2.applyColorMap(levels, cv2.COLORMAP_VIRIDIS), cv2.COLOR_BGR2RGB)
     return np.asarray(cv2.resize(coloured, (size[1], size[0]), interpolation=cv2.INTER_LINEAR), np.uint8)
@@ -191,6 +204,8 @@ def viridis(values: npt.NDArray[np.float32], size: tuple[int, int]) -> Pixels:
 
 def heat(pixels: Pixels, values: npt.NDArray[np.float32]) -> Pixels:
     """A map (h, w) in 0..1 over its greyed image (H, W, 3)."""
+    import cv2
+
     grey = cv2.cvtColor(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), cv2.COLOR_GRAY2RGB)
     large = viridis(values, (pixels.shape[0], pixels.shape[1]))
     return np.asarray(cv2.addWeighted(grey, PICTURE_SHARE, large, 1 - PICTURE_SHARE, 0), np.uint8)

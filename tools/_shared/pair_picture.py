@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -32,6 +31,8 @@ class DrawnPoint:
 
 def dot_colours(points: npt.NDArray[np.float64]) -> npt.NDArray[np.uint8]:
     """RGB colours (N, 3) by the position of points (N, 2) from left to right, blue to red; both pictures use them."""
+    import cv2
+
     if not len(points):
         return np.zeros((0, 3), np.uint8)
     order = np.argsort(np.argsort(points[:, 0], kind="stable"), kind="stable")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -82,6 +81,8 @@ def pattern(form: str, height: int, width: int, *, period: float, angle: float =
         period: pixels from one repetition to the next.
         angle: radians by which it is turned around its middle.
     """
+    import cv2
+
     rows, columns = height * SUPERSAMPLED, width * SUPERSAMPLED
     # One row and one column in periods. Plain floats do not widen them: all is drawn in single precision.
     x, y = ((np.arange(side, dtype=np.float32) - side / 2) / (period * SUPERSAMPLED) for side in (columns, rows))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -20,6 +19,8 @@ WINDOW = 5
 
 def shrink(pixels: Pixels, longest: int) -> Pixels:
     """The image with its long side at most `longest` px; the same array when it is small enough."""
+    import cv2
+
     height, width = pixels.shape[:2]
     factor = longest / max(height, width)
     if factor >= 1:

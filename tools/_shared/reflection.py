@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import cv2
 import numpy as np
 
 from hybrid.marks.marks import Marks, PointMark
@@ -62,6 +61,8 @@ def believed_hands(
 
 def verified(matches: Matches, views: Views) -> int:
     """How many matches fit the epipolar geometry that most of them fit (MAGSAC++)."""
+    import cv2
+
     if len(matches) < FEWEST_MATCHES:
         return 0
     here, there = (

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
 from hybrid.marks.marks import Marks, remove_marks, scale_marks
 from hybrid.tool import Pixels
 from tools._shared.reading import shrink
+
+if TYPE_CHECKING:
+    import cv2
 
 Points = npt.NDArray[np.float64]
 """x and y in pixels, shape (N, 2)."""
@@ -128,6 +130,8 @@ def _joined(first: Matches, second: Matches) -> Matches:
 
 def root_sift(grey: Grey, keypoints: Sequence[cv2.KeyPoint]) -> npt.NDArray[np.float32]:
     """RootSIFT descriptors (N, 128) of unit length at given keypoints; rows follow `keypoints`."""
+    import cv2
+
     _, descriptors = cv2.SIFT.create().compute(grey, keypoints)
     return _rooted(np.asarray(descriptors, np.float32)) if len(keypoints) else np.zeros((0, 128), np.float32)
 
@@ -137,11 +141,15 @@ def _rooted(descriptors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 
 def _grey(view: View) -> Grey:
+    import cv2
+
     return np.asarray(cv2.cvtColor(view.pixels, cv2.COLOR_RGB2GRAY), np.uint8)
 
 
 def _mask(view: View) -> Grey:
     """255 where features may lie."""
+    import cv2
+
     mask = np.full(view.pixels.shape[:2], 255, np.uint8)
     for mark in view.marks.points:
         cv2.circle(mask, (round(mark.x), round(mark.y)), round(mark.radius_px) + MARK_REACH_PX, (0,), -1)
@@ -175,6 +183,8 @@ def _unique(
 
 
 def _features(grey: Grey, mask: Grey, kind: str) -> tuple[Points, Descriptors]:
+    import cv2
+
     if min(grey.shape) < SMALLEST_PX:
         return np.zeros((0, 2)), np.zeros((0, 1))
     detector = cv2.SIFT.create(FEATURES, contrastThreshold=CONTRAST) if kind == "sift" else cv2.ORB.create(FEATURES)
@@ -189,6 +199,8 @@ def _two_nearest(
     first: Descriptors, second: Descriptors, kind: str
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
     """For each row of `first` the nearest row of `second`, and the distances to the two nearest, (N, 2)."""
+    import cv2
+
     if kind == "orb":
         pairs = cv2.BFMatcher(cv2.NORM_HAMMING).knnMatch(first, second, 2)
         near = np.array([best.trainIdx for best, _ in pairs], np.intp)

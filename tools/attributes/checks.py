@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import cv2
 import numpy as np
 
 from hybrid.tool import CheckCase, CheckSeries, KnownAnswer, Pixels
@@ -23,6 +22,8 @@ SERIES = CheckSeries("the colour of a thing", 7)
 
 def disc(colour: tuple[int, int, int]) -> Pixels:
     """A disc of an RGB colour on grey, (320, 320, 3)."""
+    import cv2
+
     canvas = np.full((320, 320, 3), 128, np.uint8)
     return np.asarray(cv2.circle(canvas, (160, 160), 110, colour, -1, cv2.LINE_AA), np.uint8)
 

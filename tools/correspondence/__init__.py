@@ -257,6 +257,7 @@ TOOL = Tool(
                 name="classical",
                 version="features-4",
                 make=FeatureMatches,
+                library="cv2",
                 summary="RootSIFT and ORB, MAGSAC++ homography, local affine map, point descriptors; no weights.",
                 reliability=RELIABILITY,
             ),

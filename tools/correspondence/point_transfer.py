@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -84,6 +83,8 @@ def _in_pixels(transfer: Transfer, size: tuple[int, int]) -> Transfer:
 def _homography(
     asked: npt.NDArray[np.float64], here: Points, there: Points, near: npt.NDArray[np.intp]
 ) -> Transfer | None:
+    import cv2
+
     matrix, mask = cv2.findHomography(here, there, cv2.USAC_MAGSAC, INLIER, maxIters=5000, confidence=0.9999)
     if matrix is None or mask is None:
         return None
@@ -102,6 +103,8 @@ def _homography(
 def _local_affine(
     asked: npt.NDArray[np.float64], here: Points, there: Points, near: npt.NDArray[np.intp]
 ) -> Transfer | None:
+    import cv2
+
     matrix, mask = cv2.estimateAffine2D(
         here[near], there[near], method=cv2.RANSAC, ransacReprojThreshold=LOCAL, maxIters=2000
     )
@@ -128,6 +131,8 @@ def descriptor_distances(
 
     `point` and `candidates` are in pixels of the original pictures.
     """
+    import cv2
+
     if min(min(view.pixels.shape[:2]) for view in views) < SMALLEST_PX:
         return [float("inf")] * len(candidates)
     (x, y) = views[0].from_original(np.array([point]))[0]
@@ -142,4 +147,6 @@ def descriptor_distances(
 
 
 def _grey(pixels: Pixels) -> npt.NDArray[np.uint8]:
+    import cv2
+
     return np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), np.uint8)

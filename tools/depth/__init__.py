@@ -361,6 +361,7 @@ TOOL = Tool(
                 name="classical",
                 version="cues-2",
                 make=DepthCues,
+                library="cv2",
                 summary="Height in the picture, local contrast and warm colour, weighed by hand; nothing is loaded.",
                 # Photographs: `bench.depth --data`, nested, of the odd items of BLINK's Relative_Depth, val.
                 reliability=(Bin(0.0, 11, 15), Bin(0.55, 13, 18), Bin(0.65, 7, 8), Bin(0.8, 18, 21)),

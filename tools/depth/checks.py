@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -54,6 +53,8 @@ def _nearer(index: int) -> CheckCase:
 
 
 def _edges(index: int, scale: int, beside_px: float) -> CheckCase:
+    import cv2
+
     made, facts = _scene(index)
     picture = cv2.resize(made.images[0], None, fx=scale, fy=scale, interpolation=cv2.INTER_CUBIC)
     chosen = steps(facts.depth_m)

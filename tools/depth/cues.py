@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -74,6 +73,8 @@ def depth_of(cues: Mapping[str, float]) -> float:
 
 def measure(pixels: Pixels) -> CueMaps:
     """The appearance cues of an RGB image (H, W, 3) uint8 of any size, without drawn marks."""
+    import cv2
+
     work = shrink(pixels, WORK_PX)
     colours = np.asarray(cv2.cvtColor(work.astype(np.float32) / 255, cv2.COLOR_RGB2LAB), np.float32)
     grid, scale = _grid_size(*pixels.shape[:2]), max(work.shape[:2]) / WORK_PX
@@ -122,6 +123,8 @@ def _ranks(values: npt.NDArray[np.float32], step: float = 1e-4) -> CueMap:
 
 def _edges(lightness: npt.NDArray[np.float32], sigma: float) -> CueMap:
     """Mean length of the lightness gradient around each pixel."""
+    import cv2
+
     gradient = np.hypot(cv2.Sobel(lightness, cv2.CV_32F, 1, 0), cv2.Sobel(lightness, cv2.CV_32F, 0, 1))
     return _blur(np.asarray(gradient, np.float32), sigma)
 
@@ -133,8 +136,12 @@ def _spread(lightness: npt.NDArray[np.float32], sigma: float) -> CueMap:
 
 
 def _blur(values: npt.NDArray[np.float32], sigma: float) -> CueMap:
+    import cv2
+
     return np.asarray(cv2.GaussianBlur(values, (0, 0), max(sigma, 0.5)), np.float32)
 
 
 def _resize(values: CueMap, grid: tuple[int, int]) -> CueMap:
+    import cv2
+
     return np.asarray(cv2.resize(values, grid, interpolation=cv2.INTER_AREA), np.float32)

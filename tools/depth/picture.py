@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -29,6 +28,8 @@ def draw_order(pixels: Pixels, points: Sequence[tuple[str, float, float]], *, de
     The first is named near, the last far, others by their place; undecided ones only by their label. A line joins the
     first two.
     """
+    import cv2
+
     canvas = np.ascontiguousarray(pixels).copy()
     if len(points) > 1:
         first, second = ((round(x), round(y)) for _, x, y in points[:2])
@@ -71,6 +72,8 @@ def draw_depth(
 
 def _legend(canvas: Pixels, scale: float) -> None:
     """A vertical bar at the lower right: near 1 at its top, far 0 at its foot."""
+    import cv2
+
     (height, width), font = canvas.shape[:2], 0.6 * scale
     bar_height, bar_width, gap = round(height * 0.35), max(6, round(14 * scale)), max(3, round(8 * scale))
     top, left = height - gap - bar_height, width - gap - bar_width

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-import cv2
 import numpy as np
 
 from hybrid.tool import CheckCase, Evidence, KnownAnswer, Pixels
@@ -34,6 +33,8 @@ SCENES: Sequence[tuple[str, float, Sequence[Sign]]] = (
 
 def street(scale: float, signs: Sequence[Sign]) -> tuple[Pixels, list[Box]]:
     """Signs on poles before a sky, houses and a road, and the box of each."""
+    import cv2
+
     width, height = round(640 * scale), round(480 * scale)
     down = np.linspace(0, 40, height)[:, None, None]
     canvas = np.tile((np.array((150, 185, 205)) + down).astype(np.uint8), (1, width, 1))

@@ -215,6 +215,7 @@ TOOL = Tool(
                 name="classical",
                 version="noise-3",
                 make=NoiseEvidence,
+                library="cv2",
                 summary="Residual noise and spectrum of each image; never decides.",
             ),
         ),

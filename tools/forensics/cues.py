@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -42,6 +41,8 @@ class NoiseStatistics:
 
 def measure(pixels: Pixels) -> NoiseStatistics:
     """Statistics of an image (H, W, 3) of at least `LEAST_PX` a side."""
+    import cv2
+
     grey = _middle(np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), np.uint8))
     residual = grey.astype(np.float64) - cv2.medianBlur(grey, 3).astype(np.float64)
     deviation = float(residual.std())
@@ -61,6 +62,8 @@ def measure(pixels: Pixels) -> NoiseStatistics:
 
 def residual_picture(pixels: Pixels) -> Pixels:
     """The residual of an image, grey 128 where it is zero, eight times enlarged in contrast; the input's size."""
+    import cv2
+
     grey = np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), np.uint8)
     residual = grey.astype(np.float64) - cv2.medianBlur(grey, 3).astype(np.float64)
     shown = np.clip(128 + 8 * residual, 0, 255).astype(np.uint8)

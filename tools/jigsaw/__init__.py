@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
@@ -156,6 +155,8 @@ def seam_costs(reference: Pixels, candidate: Pixels, at: Place) -> SeamCosts:
 
 def lab(pixels: Pixels) -> npt.NDArray[np.float32]:
     """RGB uint8 (H, W, 3) as CIE L*a*b* float32, L* in 0..100, a* and b* about -127..127."""
+    import cv2
+
     return np.asarray(cv2.cvtColor(pixels.astype(np.float32) / 255, cv2.COLOR_RGB2LAB), np.float32)
 
 
@@ -168,6 +169,8 @@ def _one_seam(outside: npt.NDArray[np.float32], inside: npt.NDArray[np.float32])
 
 
 def _smooth(line: SeamLine) -> SeamLine:
+    import cv2
+
     return np.asarray(cv2.GaussianBlur(line[None], (0, 0), 0.8)[0], np.float32)
 
 
@@ -372,6 +375,7 @@ TOOL = Tool(
                 name="classical",
                 version="seams-1",
                 make=SeamVote,
+                library="cv2",
                 summary="Majority of L1, correlation and step ratio over two seams; no weights, no image content.",
                 reliability=(Bin(0.8, 1, 1), Bin(0.9, 199, 199)),
             ),

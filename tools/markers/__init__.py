@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-import cv2
 import numpy as np
 from pydantic import Field
 
@@ -102,6 +101,8 @@ def told(marks: Marks) -> Marks:
 
 
 def _find_reduced(pixels: Pixels, args: MarkersArgs) -> Marks:
+    import cv2
+
     height, width = pixels.shape[:2]
     scale = LONGEST_PX / max(height, width)
     if scale >= 1:
@@ -194,6 +195,7 @@ TOOL = Tool(
                 name="classical",
                 version="4",
                 make=DrawnMarks,
+                library="cv2",
                 summary="Rendered letter templates, ring uniformity and straight lines, chosen together; no weights.",
                 reliability=RELIABILITY,
             ),

@@ -308,6 +308,7 @@ TOOL = Tool(
                 name="classical",
                 version="epipolar-4",
                 make=FeatureMotion,
+                library="cv2",
                 summary="RootSIFT and ORB, essential matrix (MAGSAC++) against a homography by GRIC; no weights.",
                 reliability=RELIABILITY,
             ),

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -46,6 +45,8 @@ class FlatMap:
 
 def flat_map(here: Array, there: Array) -> FlatMap:
     """The homography from points (N, 2) of the first view to those of the second; infinite errors where none fits."""
+    import cv2
+
     matrix, mask = cv2.findHomography(here, there, cv2.USAC_MAGSAC, 2.0, maxIters=5000, confidence=0.9999)
     if matrix is None or mask is None or abs(float(np.linalg.det(matrix))) < 1e-12:
         return FlatMap(np.full(len(here), np.inf), "plane")

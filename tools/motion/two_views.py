@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -89,6 +88,8 @@ def relative_motion(
 
 
 def _motion(here: Array, there: Array, mapping: FlatMap, focal_ratio: float) -> Motion | None:
+    import cv2
+
     focal = focal_ratio * FRAME_PX
     camera = np.diag([focal, focal, 1.0])
     essential, mask = cv2.findEssentialMat(here, there, camera, cv2.USAC_MAGSAC, 0.999, INLIER)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-import cv2
 import numpy as np
 
 from hybrid.tool import CheckCase, Evidence, KnownAnswer, Pixels
@@ -47,6 +46,8 @@ def _written(
     canvas: Pixels, line: Line, height: float, ink: tuple[int, int, int]
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Write a line; the middle of its letters, (x, y) in pixels."""
+    import cv2
+
     alone = np.zeros(canvas.shape[:2], np.uint8)
     cv2.putText(alone, line[0], line[1], cv2.FONT_HERSHEY_SIMPLEX, height, 255, max(2, round(2 * height)), cv2.LINE_AA)
     cv2.putText(canvas, line[0], line[1], cv2.FONT_HERSHEY_SIMPLEX, height, ink, max(2, round(2 * height)), cv2.LINE_AA)

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -291,6 +290,8 @@ def straighten(picture: Pixels, quad: npt.NDArray[np.float32]) -> Pixels | None:
 
     None where a side is shorter than 2 px. Text that runs downwards is turned to run from left to right.
     """
+    import cv2
+
     sides = [float(np.linalg.norm(quad[first] - quad[second])) for first, second in ((0, 1), (3, 2), (0, 3), (1, 2))]
     width, height = round(max(sides[:2])), round(max(sides[2:]))
     if min(width, height) < 2:

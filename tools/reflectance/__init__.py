@@ -252,6 +252,7 @@ TOOL = Tool(
                 name="classical",
                 version="paints-3",
                 make=PaintCues,
+                library="cv2",
                 summary="Segments of one chromaticity as one paint, and two fitted regressions; no weights are loaded.",
                 reliability=(Bin(0.4, 3, 5), Bin(0.5, 9, 20), Bin(0.6, 15, 20), Bin(0.7, 48, 56), Bin(0.8, 188, 199)),
             ),

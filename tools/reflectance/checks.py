@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import cv2
 import numpy as np
 
 from hybrid.tool import CheckCase, KnownAnswer
@@ -22,6 +21,8 @@ WALL, DARK, LIGHT = (150, 145, 138), (60, 38, 34), (232, 214, 150)
 
 
 def _paints(place: int) -> CheckCase:
+    import cv2
+
     canvas = np.full((HEIGHT, WIDTH, 3), WALL, np.float32)
     centres = ((120, 160), (320, 160))
     for centre, colour in zip(centres, (DARK, LIGHT), strict=True):

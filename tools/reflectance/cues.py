@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -106,6 +105,8 @@ class PairCues:
 
 def segment(pixels: Pixels) -> Segments:
     """Cut an RGB image (h, w, 3) along its edges; an image without a flat place is one segment."""
+    import cv2
+
     for sigma in SMOOTHING:
         smooth = np.asarray(cv2.GaussianBlur(pixels.astype(np.float32), (0, 0), sigma), np.float32)
         across, down = (np.asarray(cv2.Sobel(smooth, cv2.CV_32F, *order, ksize=3)) / 8 for order in ((1, 0), (0, 1)))
@@ -178,6 +179,8 @@ def log_reflectance(segments: Segments, ids: npt.NDArray[np.int64], weights: Seq
 
 def reflectance_map(segments: Segments, weights: Sequence[float]) -> npt.NDArray[np.float32]:
     """Relative reflectance 0..1 (h, w): each segment at its paint's level; edges take the nearest segment's."""
+    import cv2
+
     levels = log_reflectance(segments, np.arange(segments.area.size), weights)
     low, high = float(levels.min()), float(levels.max())
     scaled = (levels - low) / (high - low) if high - low > 1e-9 else np.full(levels.size, 0.5)

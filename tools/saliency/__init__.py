@@ -299,6 +299,7 @@ TOOL = Tool(
                 name="classical",
                 version="background-1",
                 make=SaliencyCues,
+                library="cv2",
                 summary="Background connectivity of superpixels (Zhu et al., CVPR 2014); no weights.",
                 # No reliability on purpose: generated pictures say nothing about what people agree on in a photograph.
             ),

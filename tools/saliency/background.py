@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -58,6 +57,8 @@ def superpixels(pixels: Pixels) -> Superpixels:
 
     A cell joins one of the nine clusters around its own place in the first grid; pieces are not reconnected.
     """
+    import cv2
+
     rows, columns = _grid(pixels.shape[0], pixels.shape[1])
     size = (columns * SIDE, rows * SIDE)
     work = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
@@ -88,6 +89,8 @@ def foreground(parts: Superpixels) -> Values:
 
 def over(parts: Superpixels, values: Values) -> Values:
     """The mean of a map of the image, of any size, in each superpixel, shape (h, w) of `labels`."""
+    import cv2
+
     height, width = parts.labels.shape
     fitted = np.asarray(cv2.resize(values, (width, height), interpolation=cv2.INTER_LINEAR), np.float32)
     return np.asarray(_means(parts.labels, fitted[..., None])[:, 0], np.float32)[parts.labels]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -41,6 +40,8 @@ def _look(name: str) -> npt.NDArray[np.float32]:
 
 
 def _thing(thing: str, ground: str, number: int) -> CheckCase:
+    import cv2
+
     (x, y), zoom = PLACES[number % len(PLACES)], 3 if number == 0 else 1
     disc = cv2.circle(np.zeros((HEIGHT, WIDTH), np.float32), (x, y), RADIUS, 1.0, -1, cv2.LINE_AA)[..., None]
     picture = np.asarray(disc * _look(thing) + (1 - disc) * _look(ground), np.uint8)

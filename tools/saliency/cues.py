@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -70,6 +69,8 @@ def centre_prior(height: int, width: int) -> SaliencyMap:
 
 def conspicuity(work: Pixels) -> SaliencyMap:
     """Itti, Koch and Niebur's map of an RGB image (h, w, 3)."""
+    import cv2
+
     red, green, blue = (np.asarray(c, np.float32) for c in cv2.split(work.astype(np.float32) / 255))
     intensity = np.asarray((red + green + blue) / 3, np.float32)
     brightest = np.maximum(np.maximum(red, green), blue)
@@ -89,6 +90,8 @@ def conspicuity(work: Pixels) -> SaliencyMap:
 
 def promote(values: SaliencyMap) -> SaliencyMap:
     """Itti's normalisation: a map with one peak keeps its height, one with many like peaks loses it."""
+    import cv2
+
     scaled = stretch(values)
     peaks = scaled[(scaled == cv2.dilate(scaled, np.ones((7, 7), np.uint8))) & (scaled > 0.05)]
     return np.asarray(scaled * (1 - (float(peaks.mean()) if peaks.size else 0)) ** 2 + 0.05 * scaled, np.float32)
@@ -96,6 +99,8 @@ def promote(values: SaliencyMap) -> SaliencyMap:
 
 def boolean_maps(work: Pixels) -> SaliencyMap:
     """Zhang and Sclaroff's attention map: how often a cell lies in a region that the border does not touch."""
+    import cv2
+
     colours = cv2.cvtColor(work.astype(np.float32) / 255, cv2.COLOR_RGB2LAB)
     attention = np.zeros(work.shape[:2], np.float32)
     for channel in cv2.split(colours):
@@ -115,6 +120,7 @@ def boolean_maps(work: Pixels) -> SaliencyMap:
 
 def signature(work: Pixels) -> SaliencyMap:
     """Hou, Harel and Koch's map from the signs of the cosine transform of each L*a*b* channel."""
+    import cv2
     from scipy.fft import dctn, idctn
 
     small = shrink(work, SIGNATURE_PX)
@@ -163,6 +169,8 @@ def _painted(pixels: Pixels, axis: int, low: int, high: int) -> Pixels:
 
 def otsu(values: SaliencyMap) -> float:
     """Otsu's threshold (1979) of a map in 0..1."""
+    import cv2
+
     levels = np.round(np.clip(values, 0, 1) * 255).astype(np.uint8)
     level, _ = cv2.threshold(levels, 0, 255, cv2.THRESH_BINARY + cv2.THRESH_OTSU)
     return float(level) / 255 + 1e-6
@@ -177,6 +185,8 @@ def stretch(values: SaliencyMap) -> SaliencyMap:
 
 
 def _centre_surround(feature: SaliencyMap) -> list[SaliencyMap]:
+    import cv2
+
     levels = [feature]
     for _ in range(6):
         levels.append(np.asarray(cv2.pyrDown(levels[-1]), np.float32))
@@ -196,6 +206,8 @@ def _sum(maps: Iterable[SaliencyMap], size: tuple[int, int]) -> SaliencyMap:
 
 def _enclosed(chosen: npt.NDArray[np.bool_]) -> SaliencyMap:
     """The parts of a mask that do not touch the border, as 0 and 1."""
+    import cv2
+
     count, labels = cv2.connectedComponents(chosen.astype(np.uint8), connectivity=8)
     keep = np.ones(count, np.float32)
     keep[0] = 0
@@ -204,4 +216,6 @@ def _enclosed(chosen: npt.NDArray[np.bool_]) -> SaliencyMap:
 
 
 def _resize(values: SaliencyMap, size: tuple[int, int]) -> SaliencyMap:
+    import cv2
+
     return np.asarray(cv2.resize(values, size, interpolation=cv2.INTER_LINEAR), np.float32)

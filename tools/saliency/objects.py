@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -91,6 +90,8 @@ def _marked(values: SaliencyMap) -> tuple[list[Mask], float]:
 
     Where one always does, the pieces above the lowest of all.
     """
+    import cv2
+
     kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (GAP, GAP))
     lowest = LOWERED * otsu(values)
     every: list[tuple[list[Mask], float]] = []
@@ -120,6 +121,8 @@ def _fills(mask: Mask) -> bool:
 
 def _grown(seeds: list[Mask], mask: Mask) -> list[Mask]:
     """The cells of a mask that are nearest to each seed."""
+    import cv2
+
     distances = [cv2.distanceTransform((~seed).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_5) for seed in seeds]
     nearest = np.argmin(np.stack(distances), axis=0)
     return [mask & (nearest == number) for number in range(len(seeds))]
@@ -127,6 +130,8 @@ def _grown(seeds: list[Mask], mask: Mask) -> list[Mask]:
 
 def _connected(marked: npt.NDArray[np.uint8], least: float) -> list[Mask]:
     """The connected pieces of a mask with at least `least` cells."""
+    import cv2
+
     count, labels, facts, _ = cv2.connectedComponentsWithStats(np.ascontiguousarray(marked), connectivity=8)
     return [labels == number for number in range(1, count) if facts[number, cv2.CC_STAT_AREA] >= least]
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 from pydantic import Field
 
@@ -159,6 +158,8 @@ class TargetSearch(Learned[ScanpathArgs, ViewedImage, SaliencyMap | None, Target
 
     def finish(self, request: Request[ScanpathArgs], prepared: ViewedImage, output: SaliencyMap | None) -> Evidence:
         """The path, the same for the same image, arguments and seed. Raises `ToolError` for values not finite."""
+        import cv2
+
         pixels, args, values = request.images[0], request.args, prepared.values
         if output is None:
             sure = FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE
@@ -182,6 +183,8 @@ def _quoted(target: str) -> str:
 
 def _squeezed(pixels: Pixels) -> Pixels:
     """An image (H, W, 3) at most 1024 px long and 4 : 1: processors fail on images of one row."""
+    import cv2
+
     small = shrink(pixels, LONGEST_PX)
     height, width = small.shape[:2]
     least = max(8, max(height, width) // 4)
@@ -223,6 +226,7 @@ TOOL = Tool(
                 name="classical",
                 version="winner-take-all-3",
                 make=FreeViewing,
+                library="cv2",
                 summary="Winner-take-all with inhibition of return over the weight-free saliency map, seeded.",
             ),
         ),

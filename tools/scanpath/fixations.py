@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -73,6 +72,8 @@ def fixate(values: SaliencyMap, count: int, seed: int) -> list[Fixation]:
 
     The durations sum to at most 5,000 ms.
     """
+    import cv2
+
     factor = min(1.0, GRID_PX / max(values.shape))
     size = (max(1, round(values.shape[1] * factor)), max(1, round(values.shape[0] * factor)))
     grid = np.asarray(cv2.resize(values, size, interpolation=cv2.INTER_AREA), np.float64)
@@ -129,6 +130,8 @@ def degrees_per_px(size: tuple[int, int]) -> float:
 
 def _noise(shape: tuple[int, ...], seed: int) -> Grid:
     """Smooth noise; exactly the same for the same seed."""
+    import cv2
+
     rough = np.random.default_rng(seed).normal(0, 1, shape)
     smooth = np.asarray(cv2.GaussianBlur(rough, (0, 0), max(1.0, 0.03 * max(shape))), np.float64)
     return smooth * (NOISE / max(float(smooth.std()), 1e-9))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-import cv2
 import numpy as np
 
 from hybrid.tool import Pixels
@@ -19,6 +18,8 @@ def with_path(pixels: Pixels, fixations: Sequence[tuple[float, float, int]]) -> 
 
     Each is a disc with its number, whose area grows with the duration.
     """
+    import cv2
+
     out = np.ascontiguousarray(pixels).copy()
     height, width = out.shape[:2]
     scale = max(0.4, min(height, width) / 500)
@@ -48,6 +49,8 @@ def _free(at: tuple[int, int], radius: int, taken: Sequence[tuple[int, int]], wi
 
 
 def _centred(out: Pixels, text: str, at: tuple[int, int], font: float) -> None:
+    import cv2
+
     width, height = extent(text, font)
     cv2.putText(
         out, text, (at[0] - width // 2, at[1] + height // 2), cv2.FONT_HERSHEY_SIMPLEX, font, WHITE, 1, cv2.LINE_AA

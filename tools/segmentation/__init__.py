@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
@@ -122,6 +121,8 @@ def report(pixels: Pixels, mask: Mask, score: float, confidence: float, prompt: 
         "score_0_1": float, "outline_px": [[x, y], ...] of the largest part, "parts": int, "prompt": str}` and an
         overlay. The confidence is that the mask covers the thing meant with an intersection over union above 0.5.
     """
+    import cv2
+
     count, parts = cv2.connectedComponents(mask.astype(np.uint8))
     box = bounds(mask)
     data: dict[str, Json] = {
@@ -150,6 +151,8 @@ def bounds(mask: Mask) -> Box | None:
 
 def outline(mask: Mask) -> list[Json]:
     """The outer line of the largest part as [x, y] in pixels, at most `OUTLINE_POINTS` corners; empty for no mask."""
+    import cv2
+
     contours, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
     if not contours:
         return []
@@ -214,6 +217,7 @@ TOOL = Tool(
                 name="classical",
                 version="grabcut-2",
                 make=GrabCut,
+                library="cv2",
                 summary="GrabCut from points or a box; no weights, colours only.",
             ),
         ),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-import cv2
 import numpy as np
 
 from hybrid.tool import CheckCase, Evidence, KnownAnswer
@@ -31,6 +30,8 @@ def shape_area(thing: Thing) -> float:
 
 
 def _shape(scene: int, by: Literal["box", "point"], scale: int = 1) -> CheckCase:
+    import cv2
+
     made = pop_out_scene(scene, 2)
     thing = made.things[0]
     picture = cv2.resize(made.draw(), None, fx=scale, fy=scale, interpolation=cv2.INTER_CUBIC)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -109,6 +108,8 @@ class _View:
         window: Edges,
         ends: Sides,
     ) -> None:
+        import cv2
+
         self._ends = ends
         height, width = part.shape[:2]
         scale = min(1.0, LONGEST_PX / max(height, width))
@@ -163,6 +164,8 @@ class _View:
 
     def cut(self, searched: Edges) -> Mask:
         """GrabCut within some edges: the parts of its mask that hold a point, else those that are no specks."""
+        import cv2
+
         seeds = np.full(self.size, cv2.GC_BGD, np.uint8)
         inside = _slices(searched)
         seeds[inside] = np.where(self._start[inside], cv2.GC_PR_FGD, cv2.GC_PR_BGD)
@@ -186,6 +189,8 @@ class _View:
 
     def _things(self) -> Mask:
         """The pixels from which the mask of the thing starts."""
+        import cv2
+
         if self._on:
             start = _like(self._small, self._on)
             near = np.zeros(self.size, np.uint8)
@@ -212,6 +217,8 @@ class _View:
 
 def _likely(pixels: Pixels, inside: Mask) -> npt.NDArray[np.float64]:
     """How dense the colour of each pixel is inside of a mask, of its densities inside and outside together, 0..1."""
+    import cv2
+
     lab = cv2.cvtColor(cv2.GaussianBlur(pixels, (0, 0), 1.0), cv2.COLOR_RGB2LAB)
     levels = lab.astype(np.int64) * GROUND_BINS // 256
     cells = (levels[..., 0] * GROUND_BINS + levels[..., 1]) * GROUND_BINS + levels[..., 2]
@@ -245,6 +252,8 @@ def _moved(edges: Edges, sides: Sides, size: tuple[int, int]) -> Edges:
 
 def contrast(pixels: Pixels, mask: Mask) -> float:
     """How far the colours just inside of a mask are from those just outside, in L*a*b* units; 0 without an edge."""
+    import cv2
+
     kernel = np.ones((5, 5), np.uint8)
     whole = mask.astype(np.uint8)
     inside = mask & (cv2.erode(whole, kernel) == 0)
@@ -257,6 +266,8 @@ def contrast(pixels: Pixels, mask: Mask) -> float:
 
 def _like(pixels: Pixels, places: Sequence[tuple[int, int]]) -> Mask:
     """The pixels connected to the places through pixels of their colour."""
+    import cv2
+
     lab = cv2.cvtColor(cv2.GaussianBlur(pixels, (0, 0), 1.5).astype(np.float32) / 255, cv2.COLOR_RGB2LAB)
     connected = np.zeros(pixels.shape[:2], bool)
     for x, y in places:
@@ -268,5 +279,7 @@ def _like(pixels: Pixels, places: Sequence[tuple[int, int]]) -> Mask:
 
 
 def _enlarged(mask: Mask, pixels: Pixels) -> Mask:
+    import cv2
+
     size = (pixels.shape[1], pixels.shape[0])
     return np.asarray(cv2.resize(mask.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST), np.uint8) > 0

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -167,6 +166,8 @@ class ByWords:
 
     def mask(self, pixels: Pixels, output: MaskOutput) -> tuple[Mask, float]:
         """Mask (H, W) of the image (H, W, 3) and its score 0..1. Raises `ToolError` for values that are not finite."""
+        import cv2
+
         size = (pixels.shape[1], pixels.shape[0])
         likely = probability("segmentation", output.logits)
         full = np.asarray(cv2.resize(likely, size, interpolation=cv2.INTER_LINEAR), np.float32)
@@ -209,5 +210,7 @@ def _as_image(pixels: Pixels) -> Any:
 
 
 def _enlarged(mask: Mask, pixels: Pixels) -> Mask:
+    import cv2
+
     size = (pixels.shape[1], pixels.shape[0])
     return np.asarray(cv2.resize(mask.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST), np.uint8) > 0

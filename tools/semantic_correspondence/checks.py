@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from functools import lru_cache, partial
 
-import cv2
 import numpy as np
 
 from hybrid.tool import CheckCase, CheckSeries, KnownAnswer, Pixels
@@ -44,6 +43,8 @@ def _centres(rng: np.random.Generator) -> list[tuple[float, float]]:
 
 def _scene(things: list[tuple[str, float, float, float]], places: list[tuple[float, float]], zoom: float) -> Plane:
     """Discs of patterns (form, scale, angle, phase) at places on a plain ground, (h, w, 3) of 0..255."""
+    import cv2
+
     height, width = round(HEIGHT * zoom), round(WIDTH * zoom)
     canvas = np.empty((height, width, 3), np.float32)
     canvas[:] = GROUND

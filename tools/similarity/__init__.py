@@ -181,6 +181,7 @@ TOOL = Tool(
                 name="classical",
                 version="statistics-2",
                 make=Statistics,
+                library="cv2",
                 summary="Colour histogram, gradient directions, a coarse grid and texture energies; no weights.",
             ),
         ),

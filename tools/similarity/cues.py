@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -42,6 +41,8 @@ class StatisticsDescription:
 
 def describe(pixels: Pixels) -> StatisticsDescription:
     """Describe an RGB image (H, W, 3) of any size."""
+    import cv2
+
     work = shrink(pixels, WORK_PX)
     colours = np.asarray(cv2.cvtColor(work.astype(np.float32) / 255, cv2.COLOR_RGB2LAB), np.float64)
     across = np.asarray(cv2.Sobel(colours[..., 0], cv2.CV_64F, 1, 0), np.float64)
@@ -69,6 +70,8 @@ def likeness(first: StatisticsDescription, second: StatisticsDescription) -> dic
 
 def _style(colours: Vector, strength: Vector) -> Vector:
     """Numbers whose differences are about 1 between unlike pictures."""
+    import cv2
+
     chroma = np.hypot(colours[..., 1], colours[..., 2])
     light = colours[..., 0]
     tone = [light.mean() / 20, light.std() / 10, chroma.mean() / 12, chroma.std() / 8]
@@ -87,6 +90,8 @@ def _style(colours: Vector, strength: Vector) -> Vector:
 
 def _grid(colours: Vector, strength: Vector) -> Vector:
     """Mean colour and four times the root of the mean gradient of each cell, (36, 4)."""
+    import cv2
+
     cells = np.dstack([colours, np.sqrt(strength) * 4]).astype(np.float32)
     small = cv2.resize(cells, (GRID, GRID), interpolation=cv2.INTER_AREA)
     return np.asarray(small, np.float64).reshape(GRID * GRID, 4)

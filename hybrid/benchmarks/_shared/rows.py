@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hybrid.benchmarks._shared.paths import check_table
-from hybrid.errors import DataError
+from hybrid.errors import DataError, needed_by
 from hybrid.images import ImageStore
 from hybrid.types import LETTERS, BrokenQuestion, StoredImage
 
@@ -145,10 +145,12 @@ def _json_object(line: bytes, where: str) -> Mapping[str, Any] | DataError:
 def opened(folder: Path, path: Path, columns: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
     """An open parquet file of a data set's folder.
 
-    Raises `DataError` when it is none, lies outside, lacks a column, or cannot be read to its end.
+    Raises `DataError` when it is none, lies outside, lacks a column, or cannot be read to its end, and `UsageError`
+    without pyarrow.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    with needed_by(str(path)):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
 
     check_table(folder, path)
     try:
@@ -187,9 +189,9 @@ def rows(folder: Path, path: Path, columns: Sequence[str]) -> Iterator[DataRow]:
 
     Raises `DataError` as `opened` does.
     """
-    import pyarrow as pa
-
     with opened(folder, path, columns) as file:
+        import pyarrow as pa
+
         before = 0
         for group in range(file.num_row_groups):
             count, read = file.metadata.row_group(group).num_rows, 0

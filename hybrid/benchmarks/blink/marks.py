@@ -15,7 +15,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from hybrid.errors import DataError
+from hybrid.errors import DataError, needed_by
 from hybrid.images import ImageStore
 from hybrid.marks.drawing import BLINK_STYLE, Color, MarkStyle, draw_marks
 from hybrid.marks.finding import find_marks
@@ -62,17 +62,18 @@ def redrawn(
 ) -> tuple[StoredImage, ...]:
     """The images with their marks as the setting asks for, such as `radius:5,color:gray,height:1024`.
 
-    Raises `DataError` when a mark cannot be redrawn.
+    Raises `DataError` when a mark cannot be redrawn, and `UsageError` without OpenCV.
     """
     style = read_restyle(setting)
     letters = tuple(match[1] for choice in choices if (match := re.search(r"\b([A-D])\b", choice)))
     expected = [letters] if len(images) == 1 else [(REFERENCE,), letters]
     if len(images) != len(expected):
         raise DataError(f"--setting marks: {len(images)} images, of which nothing says where their marks are")
-    return tuple(
-        store.put_pixels(marked_anew(store.pixels(image), labels, style))
-        for image, labels in zip(images, expected, strict=True)
-    )
+    with needed_by(f"--setting marks={setting}"):
+        return tuple(
+            store.put_pixels(marked_anew(store.pixels(image), labels, style))
+            for image, labels in zip(images, expected, strict=True)
+        )
 
 
 @dataclass(frozen=True, eq=False)
