@@ -163,7 +163,7 @@ def encode(pixels: Pixels, media_type: str = PNG) -> bytes:
         DataError: any other array, a side over 10^6 px, or for a JPEG over `JPEG_SIDE_PX`; any other type.
         UsageError: OpenCV is not installed. Other encoders give other bytes, and so other identities of pictures.
     """
-    with needed_by(f"a picture made as {media_type}"):
+    with needed_by("cutting, joining or drawing a picture"):
         import cv2
     import numpy as np
 

