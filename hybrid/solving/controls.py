@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hybrid.config import ToolOutput
+from hybrid.errors import NoBackend, UsageError
 from hybrid.serving.service import ToolRunner
 from hybrid.timing import CallTime
 from hybrid.tool import Tool
@@ -135,7 +136,11 @@ class Control:
 
         shown = images[0]
         grey = np.full((shown.image.height, shown.image.width, 3), GREY, dtype=np.uint8)
-        picture = ImageRef("", self.service.store.put_pixels(grey), parent=shown.name)
+        try:
+            picture = ImageRef("", self.service.store.put_pixels(grey), parent=shown.name)
+        except UsageError as error:
+            # Without OpenCV the tool itself has no backend either.
+            raise NoBackend(str(error)) from error
         return Finding(BLANK_TEXT, {}, 0.0, "blank", "blank", (picture,))
 
 

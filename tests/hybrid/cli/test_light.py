@@ -170,6 +170,7 @@ def test_without_any_extra_servers_are_asked_and_runs_are_read(server: str, phot
         ("tools", "show", "depth"),
         (*ask, *solvers, "--out", "run"),
         (*ask, "--solver", "controller", "--tools", "crop", "--out", "named"),
+        (*ask, "--solver", "controller", "--tools", "crop", "--tool-output", "blank", "--out", "blank"),
         ("score", "run", "--json"),
         ("compare", "run"),
         ("report", "run", "-o", "pages"),
@@ -198,7 +199,8 @@ def test_without_any_extra_servers_are_asked_and_runs_are_read(server: str, phot
     assert manifest["environment"]["opencv-python-headless"] is None
     # What nothing can answer is not offered; where the user named it, its calls fail and the questions go on.
     assert tool_faults(tmp_path / "run", "controller") == []
-    assert set(tool_faults(tmp_path / "named", "controller")) == {Fault.ABSENT}
+    for run in ("named", "blank"):
+        assert set(tool_faults(tmp_path / run, "controller")) == {Fault.ABSENT}
 
 
 def tool_faults(run: Path, solver: str) -> list[Fault | None]:
