@@ -1,4 +1,4 @@
-"""Find drawn box outlines in red, green or blue: four thin straight lines of one colour that meet and end at the corners.
+"""Find drawn box outlines in red, green or blue: four thin straight lines of one colour that meet at the corners.
 
 Of the rows and columns with the strongest lines (`lines.py`) every two and two are tried; a box is where all four
 sides are covered and end in its corners. Boxes may overlap: a side that another box's line or a letter covers counts as
@@ -71,9 +71,7 @@ class Outline:
 class Strokes:
     """The lines of one picture (H, W, 3) in some colours, along rows and along columns."""
 
-    def __init__(
-        self, pixels: Pixels, letters: Sequence[LetterReading], colors: tuple[BoxColor, ...] = COLORS
-    ) -> None:
+    def __init__(self, pixels: Pixels, letters: Sequence[LetterReading], colors: tuple[BoxColor, ...] = COLORS) -> None:
         self.colors = colors
         height, width = pixels.shape[:2]
         under = np.zeros((height, width), bool)

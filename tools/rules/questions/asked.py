@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from hybrid.types import Kind, Prompt
 from tools._shared.question_words import counted_thing
 from tools.rules.questions.asked_kinds import (
     Asked,
-    Attribute,
     Counted,
     Described,
     Exists,
@@ -28,7 +26,7 @@ from tools.rules.questions.asked_kinds import (
 from tools.rules.questions.asked_places import placed, related
 from tools.rules.questions.sentence import PICTURE, Unclear, sentence_of
 from tools.rules.questions.things import Thing, alternatives, thing_in, things_in
-from tools.rules.questions.values import is_color, numbers_in, same_thing, values_in, yes_and_no
+from tools.rules.questions.values import Attribute, is_color, numbers_in, same_thing, values_in, yes_and_no
 
 NUMBER_KINDS: Final = ("integer", "number")
 _IN: Final = rf"(?: (?:in|on|within) {PICTURE})?"
@@ -40,10 +38,12 @@ _CAMERA: Final = (
     r"(?:to|from) (?:(?:the )?(?:camera|viewer|observer|photographer)|us|you)"
     r"(?: (?:taking|that took) (?:this|the) (?:photo|picture|image))?"
 )
+_NEAR_OR_FAR: Final = r"(?:closer|nearer)(?: to)? or (?:farther|further)(?: away)?(?: from)?(?: the camera)?"
 _WHICH: Final = (
     r"(?:which|what)(?: (?:one|[a-z]+))??"
     r"(?: of (?:the|these|them)(?: (?:following|two|three|four|marked|circled))*(?: (?:objects|points|things|items))?)?"
 )
+_AMONG: Final = "(?:between|of|comparing|among)"
 _WORD: Final = r"(?P<word>colou?r|material|shape|pattern)"
 
 
@@ -100,11 +100,7 @@ def _counted(sentence: str, prompt: Prompt) -> Counted | Unclear | None:
 
 def _nearest(sentence: str, prompt: Prompt) -> Nearest | Unclear | None:
     than = _first((rf"(?:is|are) (?P<x>.+?) {_NEARNESS} (?:{_CAMERA} )?than (?P<y>.+)",), sentence)
-    either = _first(
-        (rf"(?:is|are) (?P<x>.+?) (?:closer|nearer)(?: to)? or (?:farther|further)(?: away)?(?: from)?"
-         r"(?: the camera)? than (?P<y>.+)",),
-        sentence,
-    )  # fmt: skip
+    either = _first((rf"(?:is|are) (?P<x>.+?) {_NEAR_OR_FAR} than (?P<y>.+)",), sentence)
     if (match := either or than) is not None:
         if (pair := things_in([match["x"], match["y"]])) is None:
             return _no_thing(f"{match['x']} or {match['y']}")
@@ -129,8 +125,7 @@ def _which_is_nearest(sentence: str, prompt: Prompt) -> Nearest | Unclear | None
     named = _first(
         (
             rf"{_WHICH} (?:is|are|appears) {_NEARNESS}(?: {_CAMERA})?(?:\s*[,:]\s*| - )(?P<x>.+)",
-            rf"(?:between|of|comparing|among) (?P<x>.+?), (?:which|what)(?: one| object| thing| point)? is {_NEARNESS}"
-            rf"(?: {_CAMERA})?",
+            rf"{_AMONG} (?P<x>.+?), {_WHICH} is {_NEARNESS}(?: {_CAMERA})?",
             rf"which of (?P<x>the .+ and the .+) is {_NEARNESS} {_CAMERA}",
             rf"(?:is|are) (?P<x>.+ or .+) {_NEARNESS} {_CAMERA}",
         ),

@@ -16,6 +16,7 @@ _IN: Final = rf"(?: (?:in|on|within) {PICTURE})?"
 _PART: Final = r"(?:side|half|part|corner|quadrant|area|region)"
 _LIES: Final = r"(?: (?:be )?(?:located|positioned|placed|situated|seen|found))?"
 _WORDS: Final = r"(?:(?:top|bottom|upper|lower|left|right|center|centre|middle)[ -]?){1,2}"
+_A_PART: Final = rf"(?:the )?{_WORDS} ?{_PART}?"
 _SIDE: Final = r"(?:(?:on|to|at) (?:the )?)?(?:left|right)(?:[- ]hand)?(?: side)?(?: of)?"
 _EITHER: Final = rf"(?:{_SIDE}|above|below|over|under|beneath|in front of|behind|inside(?: of)?|outside(?: of)?)"
 _COMPARED: Final = r"(?:relative to|in relation to|with respect to|compared (?:to|with))"
@@ -26,8 +27,7 @@ def placed(sentence: str, prompt: Prompt) -> Placed | Unclear | None:
     forms = (
         rf"where (?:in|on) {PICTURE} (?:is|are|can) (?P<x>.+?){_LIES}",
         rf"where (?:is|are|can) (?P<x>.+?){_LIES} (?:in|on|within) {PICTURE}",
-        rf"(?:is|are) (?P<x>.+?){_LIES} (?:in|on|at) (?:the )?{_WORDS} ?{_PART}? or (?:in |on |at )?(?:the )?{_WORDS} ?"
-        rf"{_PART}? of {PICTURE}",
+        rf"(?:is|are) (?P<x>.+?){_LIES} (?:in|on|at) {_A_PART} or (?:in |on |at )?{_A_PART} of {PICTURE}",
         rf"(?:in|on|at) (?:which|what) {_PART} of {PICTURE} (?:is|are|can) (?P<x>.+?){_LIES}",
         rf"(?:which|what) {_PART} of {PICTURE} (?:is|are) (?P<x>.+?){_LIES} (?:in|on|at)",
         rf"what is the (?:position|location) of (?P<x>.+?) (?:in|on|within) {PICTURE}",

@@ -1,4 +1,4 @@
-"""Choices read: numbers, sides of a thing, parts of the picture, colours and other values of an attribute, yes and no."""
+"""Choices read: numbers, sides of a thing, parts of the picture, values of an attribute, yes and no."""
 
 from __future__ import annotations
 
