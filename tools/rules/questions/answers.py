@@ -32,9 +32,9 @@ _TEXTS: Final[Mapping[Attribute, str]] = {
 
 
 async def exists(asked: Exists, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-    """Yes if detection finds one, in the image or in its crops; else no."""
-    seen = await search(prompt, ctx, asked.name)
-    return None if seen is None else _yes_no(prompt, bool(seen[0]), "detection", seen[1], seen[1].confidence)
+    """Yes if detection finds one, in the image or in its quarters; else no."""
+    seen = await search(prompt, ctx, [asked.name])
+    return None if seen is None else _yes_no(prompt, bool(seen.things), "detection", seen.finding, None)
 
 
 async def counted(asked: Counted, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:

@@ -1,14 +1,14 @@
 """Where the things of a question are in its image: by the colour or letter of their mark, or by detection of the name.
 
-A name that is not found in a large image is looked for again in overlapping crops of it (Wu & Xie 2024 search so). Of
-two things that may be meant none is taken.
+Names that are not found in a large image are looked for again in its four quarters (Wu & Xie 2024 search deeper): a
+question has eight tool calls. A thing that a border of two quarters cuts is found twice, and of two things that may be
+meant none is taken.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from hybrid.errors import ToolError
@@ -16,19 +16,14 @@ from hybrid.marks.marks import BoxMark, PointMark
 from hybrid.marks.marks_json import marks_from
 from hybrid.tool.rules import RuleContext, image_names
 from hybrid.types import Box, Fault, Finding, Json, Prompt
-from tools._shared.boxes import area, shared_area
 from tools.detection.detection_json import DetectedThing, seen_from
+from tools.detection.rules import count_of
 from tools.relation import RIVAL
 from tools.rules.questions.things import Thing
 
-CROP_PX: Final = 1000
-"""Side of a crop: about what detectors reduce an image to. An image of at most 1.5 times it is not cut."""
-CROP_OVERLAP: Final = 0.2
-"""Share of a crop that the next one shows again, so that a thing is whole in one of them."""
-MOST_CROPS: Final = 4
-"""Along one side."""
-SAME_SHARE: Final = 0.6
-"""Share of the smaller box from which two boxes of overlapping crops are one thing."""
+LARGE_PX: Final = 1500
+"""Long side from which an image is looked at in quarters as well: detectors reduce it to about a thousand."""
+QUARTERS: Final[Mapping[str, Json]] = {"grid": {"rows": 2, "columns": 2}, "scale": 1.0}
 
 
 @dataclass(frozen=True)
@@ -53,45 +48,56 @@ async def places_of(prompt: Prompt, ctx: RuleContext, things: Sequence[Thing]) -
             return None
         last = ("markers", marks[1])
         found |= marks[0]
-    for thing in named:
-        seen = await search(prompt, ctx, str(thing.name), [str(one.name) for one in named])
-        one = None if seen is None else only_one(ctx, seen[0], str(thing.name))
-        if seen is None or one is None:
+    if named:
+        seen = await search(prompt, ctx, [str(thing.name) for thing in named])
+        if seen is None:
             return None
-        last = ("detection", seen[1])
-        found[thing] = (one.box, one.score**0.25)
+        last = ("detection", seen.finding)
+        for thing in named:
+            one = only_one(ctx, seen.of(str(thing.name)), str(thing.name))
+            if one is None:
+                return None
+            found[thing] = (one.box, one.score**0.25)
     if last is None:
         return None
     return Places(tuple(found[thing][0] for thing in things), min(found[thing][1] for thing in things), *last)
 
 
-async def search(
-    prompt: Prompt, ctx: RuleContext, name: str, among: Sequence[str] = ()
-) -> tuple[list[DetectedThing], Finding] | None:
-    """The things of a name, best first, and a finding of detection; None for a name that it does not know.
+@dataclass(frozen=True)
+class Seen:
+    """What detection found, in pixels of the image, and the last finding that had some of it, else the first."""
 
-    `among` are all names of the question, so that one call answers for each of them.
-    """
-    names = list(dict.fromkeys(among or [name]))
-    finding = await detected(ctx, image_names(prompt)[0], names)
+    things: tuple[DetectedThing, ...]
+    finding: Finding
+
+    def of(self, name: str) -> list[DetectedThing]:
+        """The things of a name, best first."""
+        return sorted((one for one in self.things if one.name == name), key=lambda one: -one.score)
+
+
+async def search(prompt: Prompt, ctx: RuleContext, names: Sequence[str]) -> Seen | None:
+    """The things of some names; None, with a note, where detection does not know each of them."""
+    image, wanted = image_names(prompt)[0], list(dict.fromkeys(names))
+    finding = await detected(ctx, image, wanted)
     if finding is None:
         return None
-    counts = finding.data.get("counts")
-    if not isinstance(counts, dict) or name not in counts:
-        ctx.rule("unknown", f"detection does not know {name}")
+    if unknown := [name for name in wanted if count_of(finding, name) is None]:
+        ctx.rule("unknown", f"detection does not know {', '.join(unknown)}")
         return None
-    things = [one for one in seen_from(finding.data) if one.name == name]
-    if things:
-        return things, finding
-    for tile in _tiles(prompt):
-        crop = await ctx.tool("crop", [image_names(prompt)[0]], {"box": _corners(tile), "scale": 1.0})
-        part = crop.images[0]
-        if part.box is None or (inside := await detected(ctx, part.name, [name])) is None:
+    things = seen_from(finding.data)
+    missing = [name for name in wanted if all(one.name != name for one in things)]
+    size = prompt.images[0].image
+    if not missing or max(size.width, size.height) <= LARGE_PX:
+        return Seen(tuple(things), finding)
+    quarters = (await ctx.tool("crop", [image], QUARTERS)).images
+    for part in quarters:
+        inside = None if part.box is None else await detected(ctx, part.name, missing)
+        if part.box is None or inside is None:
             continue
-        for one in seen_from(inside.data):
-            finding = inside
-            things.append(DetectedThing(one.name, one.score, _in_parent(one.box, part.box, part.scale)))
-    return _distinct(things), finding
+        more = [replace(one, box=_in_parent(one.box, part.box, part.scale)) for one in seen_from(inside.data)]
+        finding = inside if more else finding
+        things += more
+    return Seen(tuple(things), finding)
 
 
 async def detected(ctx: RuleContext, image: str, names: Sequence[str]) -> Finding | None:
@@ -144,33 +150,6 @@ def _box(mark: BoxMark | PointMark) -> Box:
     return Box(mark.x - mark.radius_px, mark.y - mark.radius_px, mark.x + mark.radius_px, mark.y + mark.radius_px)
 
 
-def _tiles(prompt: Prompt) -> list[Box]:
-    """Overlapping boxes over a large image, row by row; none over a small one."""
-    size = prompt.images[0].image
-    if max(size.width, size.height) <= 1.5 * CROP_PX:
-        return []
-    rows, columns = _spans(size.height), _spans(size.width)
-    return [Box(x0, y0, x1, y1) for y0, y1 in rows for x0, x1 in columns]
-
-
-def _spans(length: int) -> list[tuple[float, float]]:
-    count = min(MOST_CROPS, math.ceil(length / CROP_PX))
-    side = length / (count - (count - 1) * CROP_OVERLAP)
-    return [(place * side * (1 - CROP_OVERLAP), place * side * (1 - CROP_OVERLAP) + side) for place in range(count)]
-
-
-def _corners(box: Box) -> dict[str, Json]:
-    return {"x0": box.x0, "y0": box.y0, "x1": box.x1, "y1": box.y1}
-
-
 def _in_parent(box: Box, crop: Box, scale: float) -> Box:
-    return Box(crop.x0 + box.x0 / scale, crop.y0 + box.y0 / scale, crop.x0 + box.x1 / scale, crop.y0 + box.y1 / scale)
-
-
-def _distinct(things: Sequence[DetectedThing]) -> list[DetectedThing]:
-    """Things, best first, without those that a better one shows again."""
-    kept: list[DetectedThing] = []
-    for one in sorted(things, key=lambda thing: -thing.score):
-        if all(shared_area(one.box, k.box) < SAME_SHARE * min(area(one.box), area(k.box)) for k in kept):
-            kept.append(one)
-    return kept
+    x, y = crop.x0, crop.y0
+    return Box(x + box.x0 / scale, y + box.y0 / scale, x + box.x1 / scale, y + box.y1 / scale)
