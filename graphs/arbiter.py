@@ -29,6 +29,7 @@ from hybrid.answers.comparing import as_json
 from hybrid.answers.prior_accuracy import PriorAccuracy
 from hybrid.solving.answer_confidence import AnswerConfidence
 from hybrid.solving.controls import ORACLE
+from hybrid.solving.rules import counted_route
 from hybrid.solving.self_consistency import voted
 from hybrid.solving.solver import SolverContext
 from hybrid.solving.trust import Trust
@@ -90,8 +91,9 @@ def ruling(
         specialist_answer.letter or _parsed(prompt, specialist_answer.answer),
     )
     specialist = tool_confidence(prompt, trust, prior_accuracy.guess(prompt), specialist_answer)
-    accuracy = trust.model_accuracy(prompt.route, prior_accuracy.usual(prompt))
-    mllm = trust.model(prompt.route, accuracy, proposal.confidence)
+    route = counted_route(prompt)
+    accuracy = trust.model_accuracy(route, prior_accuracy.usual(prompt))
+    mllm = trust.model(route, accuracy, proposal.confidence)
     data: dict[str, Json] = {
         "specialist_answer": specialist_answer.as_json(),
         "proposal": proposed,
@@ -118,7 +120,7 @@ def tool_confidence(
 
     `guess` is the expected score of a guess at this prompt, 0..1.
     """
-    corrected = trust.recalibration(specialist_answer.tool, specialist_answer.finding.backend, prompt.route)
+    corrected = trust.recalibration(specialist_answer.tool, specialist_answer.finding.backend, counted_route(prompt))
     return replace(claimed(specialist_answer, prompt, guess), recalibration=corrected)
 
 

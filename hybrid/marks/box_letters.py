@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hybrid.marks.boxes import COLORS, LABEL_PX, LEAST_LETTER, Outline, Strokes, measured
+from hybrid.marks.boxes import LABEL_PX, LEAST_LETTER, Outline, Strokes, measured
 from hybrid.marks.letters import LetterReading
 from hybrid.marks.lines import Mask
 from hybrid.marks.pairs import likely
@@ -119,10 +119,10 @@ def _clash(chosen: Sequence[Option]) -> bool:
 
 
 def _explained(strokes: Strokes, outline: Outline) -> Mask:
-    """Which pixels of both colours' lines are an outline's, for all lines one after the other."""
+    """Which pixels of all colours' lines are an outline's, for all lines one after the other."""
     top, low, left, right = outline.corners
     parts = []
-    for color in COLORS:
+    for color in strokes.colors:
         for turned, stops, (start, end) in ((0, (top, low), (left, right)), (1, (left, right), (top, low))):
             for run in strokes.runs(color, turned, EXPLAINED_STEP):
                 own = np.zeros(len(run.on), bool)

@@ -1,4 +1,4 @@
-"""Find drawn box outlines in red or green: four thin straight lines of one colour that meet and end at the corners.
+"""Find drawn box outlines in red, green or blue: four thin straight lines of one colour that meet at the corners.
 
 Of the rows and columns with the strongest lines (`lines.py`) every two and two are tried; a box is where all four
 sides are covered and end in its corners. Boxes may overlap: a side that another box's line or a letter covers counts as
@@ -20,9 +20,11 @@ from hybrid.marks.lines import LEAST_SIDE_PX, Lines, Map, Mask, Run, Side
 from hybrid.tool import Pixels
 from hybrid.types import Box
 
-BoxColor = Literal["red", "green"]
+BoxColor = Literal["red", "green", "blue"]
 Values = TypeVar("Values", Map, Mask)
 COLORS: tuple[BoxColor, ...] = ("red", "green")
+"""Those that are looked for where a picture's colours are not known."""
+CHANNELS: tuple[BoxColor, ...] = ("red", "green", "blue")
 
 STEPS = (20.0, 60.0, 120.0)
 """Grey levels of a ridge from which a line is followed: faint lines on smooth pictures, clear ones in noise."""
@@ -66,23 +68,25 @@ class Outline:
 
 
 class Strokes:
-    """The lines of one picture (H, W, 3) in both colours, along rows and along columns."""
+    """The lines of one picture (H, W, 3) in some colours, along rows and along columns."""
 
-    def __init__(self, pixels: Pixels, letters: Sequence[LetterReading]) -> None:
+    def __init__(self, pixels: Pixels, letters: Sequence[LetterReading], colors: tuple[BoxColor, ...] = COLORS) -> None:
+        self.colors = colors
         height, width = pixels.shape[:2]
         under = np.zeros((height, width), bool)
         for reading in letters:
             box = reading.box
             under[max(0, int(box.y0) - 1) : int(box.y1) + 1, max(0, int(box.x0) - 1) : int(box.x1) + 1] = True
-        excess = {color: _excess(pixels, color) for color in COLORS}
+        excess = {color: _excess(pixels, color) for color in colors}
         # A gap between two lines of one colour would be a line of the other's excess.
-        bounded = {color: np.maximum(excess[color], -LEAST_EXCESS) for color in COLORS}
-        first = {color: (Lines(bounded[color]), Lines(_turned(bounded[color]))) for color in COLORS}
-        drawn = {color: _covered(*first[color]) for color in COLORS}
+        bounded = {color: np.maximum(excess[color], -LEAST_EXCESS) for color in colors}
+        first = {color: (Lines(bounded[color]), Lines(_turned(bounded[color]))) for color in colors}
+        drawn = {color: _covered(*first[color]) for color in colors}
         self._lines = {
             color: (Lines(excess[color], hidden), Lines(_turned(excess[color]), _turned(hidden)))
-            for color, other in zip(COLORS, COLORS[::-1], strict=True)
-            for hidden in [under | (drawn[other] & (excess[color] < LEAST_EXCESS))]
+            for color in colors
+            for others in [np.logical_or.reduce([drawn[other] for other in colors if other != color])]
+            for hidden in [under | (others & (excess[color] < LEAST_EXCESS))]
         }
         self._runs: dict[tuple[BoxColor, int, float], list[Run]] = {}
 
@@ -101,8 +105,9 @@ class Strokes:
 def _excess(pixels: Pixels, color: BoxColor) -> Map:
     import cv2
 
-    channel = COLORS.index(color)
-    return np.asarray(pixels[..., channel].astype(np.float32) - cv2.max(pixels[..., 1 - channel], pixels[..., 2]))
+    channel = CHANNELS.index(color)
+    one, other = (pixels[..., place] for place in range(3) if place != channel)
+    return np.asarray(pixels[..., channel].astype(np.float32) - cv2.max(one, other))
 
 
 def _turned(values: Values) -> Values:
@@ -125,7 +130,7 @@ def _covered(across: Lines, down: Lines) -> Mask:
 def find_outlines(strokes: Strokes, letters: Sequence[LetterReading]) -> list[Outline]:
     """Every outline that may be a drawn box, best first; where sides are shared or crossed there are several of one."""
     found = set()
-    for color in COLORS:
+    for color in strokes.colors:
         if min(strokes.of(color)[0].ridge.shape) < LEAST_SIDE_PX:
             return []
         corners = {one for step in STEPS for one in _rectangles(strokes, color, step)}
@@ -155,10 +160,9 @@ def _rectangles(strokes: Strokes, color: BoxColor, step: float) -> list[Corners]
 
 
 def _at_letter(strokes: Strokes, color: BoxColor, step: float, letter: LetterReading) -> list[Corners]:
-    """Candidates with the upper left corner at a letter, where a side may also lie under a line of the other colour."""
-    other = COLORS[1 - COLORS.index(color)]
+    """Candidates with the upper left corner at a letter, where a side may also lie under a line of another colour."""
     rows, columns = (
-        sorted({run.row for name in (color, other) for run in strokes.runs(name, turned, step)}) for turned in (0, 1)
+        sorted({run.row for name in strokes.colors for run in strokes.runs(name, turned, step)}) for turned in (0, 1)
     )
     box = letter.box
     tops = [row for row in rows if min(abs(row - box.y0), abs(row - box.y1)) <= LABEL_PX]

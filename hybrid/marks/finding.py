@@ -14,7 +14,16 @@ from typing import Literal
 import numpy as np
 
 from hybrid.marks.box_letters import name_outlines
-from hybrid.marks.boxes import LEAST_LETTER, Outline, Strokes, distinct_outlines, find_outlines, measured
+from hybrid.marks.boxes import (
+    CHANNELS,
+    LEAST_LETTER,
+    BoxColor,
+    Outline,
+    Strokes,
+    distinct_outlines,
+    find_outlines,
+    measured,
+)
 from hybrid.marks.drawing import LABELS
 from hybrid.marks.letters import LetterReading, partial_score, read_labels
 from hybrid.marks.marks import BoxMark, Marks, PointMark
@@ -74,6 +83,15 @@ def find_marks(pixels: Pixels, labels: Sequence[str] = (), kind: MarkKind = "any
         return Marks(boxes=tuple(mark for mark in boxes if mark.label is not None))
     points = _find_points(pixels, grey, field, readings, labels, _named_confidence(boxes))
     return _agreed(sorted(points, key=_order), boxes)
+
+
+def find_colored_boxes(pixels: Pixels, colors: Sequence[BoxColor]) -> Marks:
+    """The drawn boxes of some colours in an image (H, W, 3), with or without letters, which are not read."""
+    strokes = Strokes(pixels, (), CHANNELS)
+    outlines = [one for one in find_outlines(strokes, ()) if one.color in colors and one.score >= BOX_ALONE]
+    found = [measured(strokes, one) for one in distinct_outlines(outlines)]
+    marks = [BoxMark(None, one.color, one.box, None, one.score, 0.0, min(0.98, one.score)) for one in found]
+    return Marks(boxes=tuple(sorted(marks, key=lambda mark: (mark.color, -mark.edge_score))))
 
 
 def _agreed(points: Sequence[PointMark], boxes: Sequence[BoxMark]) -> Marks:

@@ -27,6 +27,7 @@ from hybrid.registry import load
 from hybrid.scoring.runs import refuse_hidden
 from hybrid.scoring.tally import recorded_of, tally
 from hybrid.solving.answer_confidence import AnswerConfidence, fit
+from hybrid.solving.rules import counted_route
 from hybrid.solving.self_consistency import confidence_in
 from hybrid.solving.trust import (
     MODEL,
@@ -109,7 +110,7 @@ def _model_case(benchmark: Benchmark, question: Question, attempt: Attempt, scor
     asked = attempt.exchanges[-1]
     confidence = confidence_in(asked.reply.steps)
     claimed = AnswerConfidence(benchmark.card.prior_accuracy.usual(asked.prompt), confidence)
-    yield CountedAnswer(question.unit, (*MODEL, asked.prompt.route), confidence, value, claimed)
+    yield CountedAnswer(question.unit, (*MODEL, counted_route(asked.prompt)), confidence, value, claimed)
 
 
 def _cases(benchmark: Benchmark, question: Question, attempt: Attempt, exchange: Exchange) -> Iterator[CountedAnswer]:
@@ -126,7 +127,7 @@ def _cases(benchmark: Benchmark, question: Question, attempt: Attempt, exchange:
         value = worth(benchmark, benchmark.score(question, heard, OPTIONS))
         confidence = specialist_answer["confidence"]
         if value is not None and isinstance(confidence, int | float):
-            key = (str(specialist_answer["tool"]), str(specialist_answer["backend"]), exchange.prompt.route)
+            key = (str(specialist_answer["tool"]), str(specialist_answer["backend"]), counted_route(exchange.prompt))
             guess = benchmark.card.prior_accuracy.guess(exchange.prompt)
             claimed = _claimed(specialist_answer, exchange.prompt, float(confidence), guess)
             yield CountedAnswer(question.unit, key, float(confidence), value, claimed)

@@ -181,7 +181,7 @@ def _called(attempt: Attempt) -> tuple[Called, ...]:
 
 
 def _to_the_point(exchange: Exchange) -> bool:
-    rule = table().rules.get(exchange.prompt.route)
+    _, rule = table().asked_of(exchange.prompt)
     return rule is not None and any(step.kind == "tool" and step.name in rule.tools for step in exchange.reply.steps)
 
 

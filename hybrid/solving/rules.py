@@ -17,7 +17,8 @@ from hybrid.errors import UsageError
 from hybrid.plugins import TOOLS
 from hybrid.registry import is_outside, load, names, place_of, state
 from hybrid.tool import Tool
-from hybrid.tool.rules import Rule
+from hybrid.tool.rules import Rule, RuleByText
+from hybrid.types import Prompt
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,29 @@ class RuleTable:
     notes: tuple[str, ...]
     """Which rules of the project are not asked, and which tools could not be imported, so that theirs are missing."""
 
+    def asked_of(self, prompt: Prompt) -> tuple[str, Rule | None]:
+        """The rule for a prompt, and the route that its answers are counted under.
+
+        That is the prompt's own route, but where the rule goes by the text it also names what the text asks:
+        "by_text/depth". So `hybrid calibrate` and the arbiter do not mix questions of several kinds.
+        """
+        rule = self.rules.get(prompt.route)
+        name = rule.name_of(prompt)[0] if isinstance(rule, RuleByText) else None
+        if not isinstance(rule, RuleByText) or name is None:
+            return prompt.route, rule
+        return f"{prompt.route}/{name}", rule.rules[name]
+
     def refuse_two(self, routes: Collection[str] | None) -> None:
         """Raise `UsageError` where two tools from outside have a rule for one of these routes; None: for any."""
         for route, tools in self.outside.items():
             if len(tools) > 1 and (routes is None or route in routes):
                 places = ", ".join(f"{name} ({place_of(TOOLS, name)})" for name in tools)
                 raise UsageError(f"more than one tool has a rule for {route!r}: {places}; leave all but one out")
+
+
+def counted_route(prompt: Prompt) -> str:
+    """The route that answers to a prompt are counted under: see `RuleTable.asked_of`."""
+    return table().asked_of(prompt)[0]
 
 
 def table() -> RuleTable:

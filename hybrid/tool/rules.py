@@ -110,6 +110,29 @@ def asks(*tools: str) -> Callable[[Callable[[Prompt, RuleContext], Awaitable[Spe
     return lambda answer: RuleInWords(answer, tools)
 
 
+@dataclass(frozen=True)
+class RuleByText:
+    """A rule for prompts of any kind: it hands each on to the rule for what its text asks."""
+
+    rules: Mapping[str, Rule]
+    """By name of what is asked."""
+    name_of: Callable[[Prompt], tuple[str | None, str]]
+    """The name of what a prompt asks, or None with the reason why that is not clear."""
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The tools that any of them may ask."""
+        return tuple(dict.fromkeys(tool for rule in self.rules.values() for tool in rule.tools))
+
+    async def __call__(self, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+        """The answer to what is asked; None, with the reason in the trace, where that is not clear."""
+        name, reason = self.name_of(prompt)
+        if name is None:
+            ctx.rule("not clear", reason)
+            return None
+        return await self.rules[name](prompt, ctx)
+
+
 def image_names(prompt: Prompt) -> list[str]:
     """The names of the images shown, in order."""
     return [image.name for image in prompt.images]

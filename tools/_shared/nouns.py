@@ -32,6 +32,10 @@ IRREGULAR: Mapping[str, str] = {
     "skis": "skis",
     "pants": "pants",
     "wine glasses": "wine glass",
+    "taxis": "taxi",
+    "atlas": "atlas",
+    "canvas": "canvas",
+    "lens": "lens",
 }
 
 

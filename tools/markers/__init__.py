@@ -15,11 +15,12 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from hybrid.marks.finding import find_marks
+from hybrid.marks.finding import find_colored_boxes, find_marks
 from hybrid.marks.marks import BoxMark, Marks, PointMark, scale_marks
 from hybrid.marks.marks_json import Label, marks_data
 from hybrid.marks.pairs import CLEAR_LETTER
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import WeightFree
 from hybrid.types import Box
 from tools._shared.overlay import Overlay
@@ -50,6 +51,9 @@ class MarkersArgs(Args):
         description="letters to look for, if known",
     )
     kind: Literal["point", "box", "any"] = Field(default="any", description="point: circled points")
+    colors: tuple[Literal["red", "green", "blue"], ...] = Field(
+        json_schema_extra=UNTOLD, default=(), max_length=3, description="only boxes of these colours, without letters"
+    )
 
 
 class DrawnMarks(WeightFree[MarkersArgs]):
@@ -74,7 +78,7 @@ def locate(pixels: Pixels, args: MarkersArgs) -> Evidence:
     """
     marks = find_all(pixels, args)
     kept = sure(marks)
-    overall = confidence(marks, args.labels)
+    overall = least_sure(marks, args.colors) if args.colors else confidence(marks, args.labels)
     return Evidence(describe(told(marks), args), marks_data(kept), overall, (Picture(overlay(pixels, kept)),))
 
 
@@ -106,10 +110,14 @@ def _find_reduced(pixels: Pixels, args: MarkersArgs) -> Marks:
     height, width = pixels.shape[:2]
     scale = LONGEST_PX / max(height, width)
     if scale >= 1:
-        return find_marks(pixels, args.labels, args.kind)
+        return _find(pixels, args)
     size = (max(LEAST_PX, round(width * scale)), max(LEAST_PX, round(height * scale)))
     small = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
-    return scale_marks(find_marks(small, args.labels, args.kind), width / size[0], height / size[1])
+    return scale_marks(_find(small, args), width / size[0], height / size[1])
+
+
+def _find(pixels: Pixels, args: MarkersArgs) -> Marks:
+    return find_colored_boxes(pixels, args.colors) if args.colors else find_marks(pixels, args.labels, args.kind)
 
 
 def all_marks(marks: Marks) -> list[PointMark | BoxMark]:
@@ -122,6 +130,12 @@ def confidence(marks: Marks, labels: Sequence[str]) -> float:
     named = {mark.label: mark.confidence for mark in all_marks(marks) if mark.label is not None}
     wanted = tuple(labels) or tuple(named)
     return min((named.get(label, 0.0) for label in wanted), default=0.0)
+
+
+def least_sure(marks: Marks, colors: Sequence[str]) -> float:
+    """Probability, 0..1, that the one box of each colour was found; 0 where one is missing or has a rival."""
+    found = [[mark.confidence for mark in marks.boxes if mark.color == color] for color in colors]
+    return min((each[0] if len(each) == 1 else 0.0 for each in found), default=0.0)
 
 
 def describe(marks: Marks, args: MarkersArgs) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 
 from hybrid.tool.finding_data import rows_of, whole_number
 from hybrid.tool.rules import RuleContext, SpecialistAnswer, asks, choose, heard, image_names
-from hybrid.types import Finding, Prompt
+from hybrid.types import Box, Finding, Json, Prompt
 from tools._shared.nouns import singular
 from tools._shared.question_words import (
     MOST_NAMES,
@@ -104,14 +104,10 @@ async def _fitting(prompt: Prompt, ctx: RuleContext, question: str) -> Specialis
     refusal = refusing(prompt.choices)
     places = [place for place in range(len(prompt.choices)) if place != refusal]
     texts = [f"{question} {prompt.choices[place]}"[:MOST_CHARACTERS] for place in places]
-    # Equal texts are one to the tool, and its `best` would count them differently.
-    if not 2 <= len(texts) <= MOST_TEXTS or len(set(texts)) < len(texts):
-        ctx.rule("no texts", "the options are not between 2 and 16 different texts")
+    found = await best_fitting(prompt, ctx, texts)
+    if found is None:
         return None
-    finding = await heard(ctx, "attributes", image_names(prompt)[0], {"texts": texts})
-    best = None if finding is None else whole_number(finding, "best", len(places))
-    if finding is None or best is None:
-        return None
+    best, finding = found
     rows = rows_of(finding, "scores")
     unfit = (
         finding.data.get("compares") is False
@@ -119,6 +115,22 @@ async def _fitting(prompt: Prompt, ctx: RuleContext, question: str) -> Specialis
         and not any(row.get("fits") is True for row in rows)
     )
     return choose(refusal if unfit and refusal is not None else places[best], "attributes", finding)
+
+
+async def best_fitting(
+    prompt: Prompt, ctx: RuleContext, texts: list[str], box: Box | None = None
+) -> tuple[int, Finding] | None:
+    """The place of the text that fits the image best, or a region of it, and the finding of the attributes tool."""
+    # Equal texts are one to the tool, and its `best` would count them differently.
+    if not 2 <= len(texts) <= MOST_TEXTS or len(set(texts)) < len(texts):
+        ctx.rule("no texts", "the options are not between 2 and 16 different texts")
+        return None
+    args: dict[str, Json] = {"texts": [*texts]}
+    if box is not None:
+        args["box"] = {"x0": box.x0, "y0": box.y0, "x1": box.x1, "y1": box.y1}
+    finding = await heard(ctx, "attributes", image_names(prompt)[0], args)
+    best = None if finding is None else whole_number(finding, "best", len(texts))
+    return None if finding is None or best is None else (best, finding)
 
 
 def _words(text: str) -> str:

@@ -1,0 +1,194 @@
+"""How many questions of each kind the rule by_text answers, and how many of those right, on generated scenes.
+
+    python -m bench.by_text --scenes 100 --seed 0
+
+Drawn boxes are found and depth is compared by the weight-free backends. Detection has none: its boxes are the true
+ones, so rows that use it say what the rules make of a perfect detector. The attributes tool and ocr are not asked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import cv2
+import numpy as np
+
+from hybrid.registry import load
+from hybrid.samples.item import jpeg, pick, until
+from hybrid.samples.layouts import SHAPES, Name, arrange, backdrop, high_camera
+from hybrid.samples.scenes import FIRST_SOLID, render
+from hybrid.samples.seeds import generator
+from hybrid.samples.textures import NAMED_COLOURS
+from hybrid.tool import Pixels, Request, Tool
+from hybrid.types import LETTERS, Box, Finding, ImageRef, Json, Kind, Prompt, StoredImage
+from tools.detection import report
+from tools.detection.models import Detection
+from tools.rules.questions import BY_TEXT
+
+WIDTH, HEIGHT = 640, 480
+APART: Final = 1.25
+"""Ratio of depths from which one thing is farther than another."""
+INK: Final = {"red": (255, 0, 0), "blue": (0, 0, 255)}
+
+
+@dataclass(frozen=True)
+class Solid:
+    """A thing of a scene: its name, its box in pixels, and its distance in metres."""
+
+    name: str
+    box: Box
+    depth_m: float
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question about a picture, the place of the right choice, and the row that it counts in."""
+
+    row: str
+    text: str
+    choices: tuple[str, ...]
+    answer: int
+    pixels: Pixels
+
+
+@dataclass
+class SceneTools:
+    """The tools of one picture: weight-free backends, and a detector that returns the true boxes."""
+
+    pixels: Pixels
+    solids: Sequence[Solid]
+    notes: list[str] = field(default_factory=list)
+
+    async def tool(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
+        """The finding of one tool."""
+        del images
+        tool: Tool = load("tools", name)
+        arguments = tool.args.model_validate(dict(args))
+        needs: dict[str, tuple[Finding, ...]] = {}
+        if name == "detection":
+            return self._detected([str(one) for one in arguments.model_dump()["names"]])
+        card = tool.backend("learned" if name == "relation" else "classical")
+        assert card is not None  # noqa: S101 - each of the other tools asked here has one
+        for need in card.needs:
+            wanted = need.args(arguments) if need.given is None else need.given(arguments, needs)
+            if wanted is not None:
+                needs[need.tool] = (await self.tool(need.tool, ("img:1",), wanted),)
+        backend = card.make()
+        backend.setup("cpu", None)
+        (found,) = backend.run([Request((self.pixels,), arguments, needs)])
+        return Finding(found.text, found.data, found.confidence, card.name, card.version)
+
+    def rule(self, name: str, text: str) -> None:
+        """Keep why the rule abstains."""
+        self.notes.append(f"{name}: {text}")
+
+    def _detected(self, names: Sequence[str]) -> Finding:
+        seen = [Detection(one.name, 0.9, one.box) for one in self.solids if one.name in names]
+        found = report(self.pixels, names, seen, 0.2)
+        return Finding(found.text, found.data, found.confidence, "true boxes", "1")
+
+
+def scene(rng: np.random.Generator) -> tuple[Pixels, tuple[Solid, ...]]:
+    """A picture of four things, two of them of one name, none of which hides another."""
+    colours = [str(colour) for colour in rng.permutation(list(NAMED_COLOURS))[:3]]
+    names = [Name(colour, SHAPES[pick(rng, 2)]) for colour in colours]
+    names.append(names[2])
+    camera = high_camera(rng, WIDTH, HEIGHT)
+    solids = until("arrangement of things side by side", lambda: arrange(rng, camera, names))
+    view = render(backdrop(rng, solids, None, calm=rng.random() < 0.5), camera, rng)
+    found = []
+    for place, name in enumerate(names):
+        rows, columns = np.nonzero(view.ids == FIRST_SOLID + place)
+        box = Box(float(columns.min()), float(rows.min()), float(columns.max() + 1), float(rows.max() + 1))
+        found.append(Solid(str(name), box, float(np.median(view.depth_m[rows, columns]))))
+    return view.rgb, tuple(found)
+
+
+def boxed(pixels: Pixels, red: Box, blue: Box, width: int) -> Pixels:
+    """The picture with two drawn boxes, after JPEG."""
+    out = pixels.copy()
+    for box, ink in ((red, INK["red"]), (blue, INK["blue"])):
+        cv2.rectangle(out, (int(box.x0), int(box.y0)), (int(box.x1) - 1, int(box.y1) - 1), ink, width)
+    return stored(out)
+
+
+def stored(pixels: Pixels) -> Pixels:
+    """The picture as it comes out of a JPEG file of quality 90."""
+    read = cv2.imdecode(np.frombuffer(jpeg(pixels, 90), np.uint8), cv2.IMREAD_COLOR)
+    assert read is not None  # noqa: S101 - it was just encoded
+    return np.asarray(cv2.cvtColor(read, cv2.COLOR_BGR2RGB), np.uint8)
+
+
+def questions(rng: np.random.Generator, pixels: Pixels, solids: Sequence[Solid]) -> Iterator[Asked]:
+    """One question of each row about a scene, where it has one with a clear answer."""
+    one, other, twin = solids[0], solids[1], solids[2]
+    shown, plain = boxed(pixels, one.box, other.box, int(rng.integers(2, 5))), stored(pixels)
+    pair = (one.name, other.name)
+    if max(one.depth_m, other.depth_m) / min(one.depth_m, other.depth_m) > APART:
+        nearer = 0 if one.depth_m < other.depth_m else 1
+        marked = f"the {one.name} (highlighted by a red box) or the {other.name} (highlighted by a blue box)"
+        yield Asked("depth, drawn boxes", f"Which is closer to the camera, {marked}?", pair, nearer, shown)
+        yield Asked(
+            "depth, names", f"Which is closer to the camera, the {pair[0]} or the {pair[1]}?", pair, nearer, plain
+        )
+    across = (one.box.x0 + one.box.x1 - other.box.x0 - other.box.x1) / 2
+    if abs(across) > 0.05 * WIDTH:
+        side = 0 if across < 0 else 1
+        boxes = f"the {one.name} (annotated by the red box) to the left or right of the {other.name}"
+        yield Asked("relation, drawn box", f"Is {boxes}?", ("left", "right"), side, shown)
+        text = f"Is the {one.name} on the left or right side of the {other.name}?"
+        yield Asked("relation, names", text, ("left", "right"), side, plain)
+        text = "Is the object in the red box to the left of the object in the blue box?"
+        yield Asked("relation, two drawn boxes", text, ("Yes", "No"), side, shown)
+    middle = (one.box.x0 + one.box.x1) / 2 / WIDTH
+    halves = ("The left side.", "The right side.")
+    text = f"Which side of the image is the {one.name} on?"
+    yield Asked("position, names", text, halves, 0 if middle < 0.5 else 1, plain)
+    text = f"How many {twin.name}s are there in the image?"
+    yield Asked("counting, names", text, ("1", "2", "3"), 1, plain)
+    yield Asked("existence, names", f"Is there a {one.name} in the image?", ("yes", "no"), 0, plain)
+    absent = next(f"{colour} ball" for colour in NAMED_COLOURS if all(colour not in each.name for each in solids))
+    yield Asked("existence, names", f"Is there a {absent} in the image?", ("yes", "no"), 1, plain)
+    text = f"Where is the {twin.name} in the image?"
+    yield Asked("one of two meant (to abstain)", text, ("left", "right"), -1, plain)
+
+
+async def answered(asked: Asked, solids: Sequence[Solid]) -> int | None:
+    """The place of the choice that the rule takes; None for an abstention."""
+    lines = [f"({letter}) {choice}" for letter, choice in zip(LETTERS, asked.choices, strict=False)]
+    ref = ImageRef("img:1", StoredImage("0" * 64, WIDTH, HEIGHT, "image/jpeg"))
+    prompt = Prompt((ref, "\n".join([asked.text, *lines])), Kind.CHOICE, asked.choices, route="by_text")
+    said = await BY_TEXT(prompt, SceneTools(asked.pixels, solids))
+    return None if said is None else said.choice
+
+
+async def measure(scenes: int, seed: int) -> Mapping[str, Counter[str]]:
+    """By row how many questions were asked, answered and answered right."""
+    rows: dict[str, Counter[str]] = {}
+    for index in range(scenes):
+        rng = generator("evaluate", seed, index)
+        pixels, solids = scene(rng)
+        for asked in questions(rng, pixels, solids):
+            place = await answered(asked, solids)
+            row = rows.setdefault(asked.row, Counter())
+            row.update(asked=1, answered=int(place is not None), right=int(place == asked.answer))
+    return rows
+
+
+def main() -> None:
+    """Print a line for each row."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scenes", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    for row, counts in asyncio.run(measure(options.scenes, options.seed)).items():
+        print(f"{row:32} asked {counts['asked']:4} answered {counts['answered']:4} right {counts['right']:4}")
+
+
+if __name__ == "__main__":
+    main()

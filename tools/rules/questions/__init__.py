@@ -1,0 +1,68 @@
+"""The rule for questions of any file: what is asked is read from the text, the kind, the choices and the images.
+
+    hybrid run FILE --solver specialist --weights detection=DIR_OR_ID
+
+`asked.py` recognises seven kinds of question; anything else is an abstention with the reason in the trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, TypeVar
+
+from hybrid.tool.rules import Rule, RuleByText, RuleContext, RuleInWords, SpecialistAnswer
+from hybrid.types import Prompt
+from tools.rules.questions.answers import counted, described, exists, nearest, placed, related, written
+from tools.rules.questions.asked import asked
+from tools.rules.questions.asked_kinds import Asked, Counted, Described, Exists, Nearest, Placed, Related, Written
+from tools.rules.questions.sentence import Unclear
+
+_Kind = TypeVar("_Kind", Counted, Described, Exists, Nearest, Placed, Related, Written)
+
+
+def _rule(
+    kind: type[_Kind],
+    answer: Callable[[_Kind, Prompt, RuleContext], Awaitable[SpecialistAnswer | None]],
+    *tools: str,
+) -> Rule:
+    async def answered(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+        found = asked(prompt)
+        return await answer(found, prompt, ctx) if isinstance(found, kind) else None
+
+    return RuleInWords(answered, tools)
+
+
+NAMES: Final[Mapping[type[Asked], str]] = {
+    Counted: "counting",
+    Described: "attribute",
+    Exists: "existence",
+    Nearest: "depth",
+    Placed: "position",
+    Related: "relation",
+    Written: "reading",
+}
+
+
+def name_of(prompt: Prompt) -> tuple[str | None, str]:
+    """The name of what a prompt asks, or None and the reason why that is not clear."""
+    found = asked(prompt)
+    return (None, found.reason) if isinstance(found, Unclear) else (NAMES[type(found)], "")
+
+
+_PLACES: Final = ("markers", "detection", "crop")
+
+BY_TEXT: Final = RuleByText(
+    {
+        "counting": _rule(Counted, counted, "detection"),
+        "attribute": _rule(Described, described, "attributes", *_PLACES),
+        "existence": _rule(Exists, exists, "detection", "crop"),
+        "depth": _rule(Nearest, nearest, "depth", *_PLACES),
+        "position": _rule(Placed, placed, *_PLACES),
+        "relation": _rule(Related, related, "relation", *_PLACES),
+        "reading": _rule(Written, written, "ocr"),
+    },
+    name_of,
+)
+
+RULES: Mapping[str, Rule] = {"by_text": BY_TEXT}
+"""By route."""

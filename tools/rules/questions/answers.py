@@ -1,0 +1,203 @@
+"""How each question that a text can ask is answered: the tools that are called, and what their findings decide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from hybrid.tool.rules import RuleContext, SpecialistAnswer, choose, image_names, say
+from hybrid.types import Box, Finding, Json, Kind, Prompt
+from tools.detection.rules import count_of, counted_choice
+from tools.relation.box_relations import BY_DEPTH, CERTAIN, holds
+from tools.relation.relation_names import RelationName
+from tools.rules._shared.options_in_words import best_fitting, written_choice
+from tools.rules.questions.asked_kinds import Counted, Described, Exists, Nearest, Placed, Related, Written
+from tools.rules.questions.places import Places, detected, places_of, search
+from tools.rules.questions.values import Attribute, Part, Third, yes_and_no
+
+CLEARLY: Final = 0.6
+"""Degree from which a relation of two boxes holds, as the relation tool takes it."""
+EDGE: Final = 0.05
+"""Share of the picture's side on either side of a border within which a thing lies in neither part."""
+FRAME_PX: Final = 4
+"""Width of a drawn box's line and of the colour that JPEG spreads beside it."""
+ROUND_IT: Final = 0.1
+"""Share of a detected box's sides that is shown around it."""
+_TEXTS: Final[Mapping[Attribute, str]] = {
+    "color": "a {value} {name}",
+    "material": "a {name} made of {value}",
+    "shape": "a {value} {name}",
+    "pattern": "a {value} {name}",
+}
+
+
+async def exists(asked: Exists, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+    """Yes if detection finds one, in the image or in its quarters; else no."""
+    seen = await search(prompt, ctx, [asked.name])
+    return None if seen is None else _yes_no(prompt, bool(seen.things), "detection", seen.finding, None)
+
+
+async def counted(asked: Counted, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+    """The number that detection counts, where a choice states it."""
+    finding = await detected(ctx, image_names(prompt)[0], [asked.name])
+    count = None if finding is None else count_of(finding, asked.name)
+    if finding is None or count is None:
+        return None
+    if prompt.kind is not Kind.CHOICE:
+        return say(str(count), "detection", finding)
+    place = counted_choice(prompt, finding, asked.name)
+    if place is None:
+        ctx.rule("no count", f"no choice states {count} x {asked.name}")
+        return None
+    return choose(place, "detection", finding, on_card=True)
+
+
+async def nearest(asked: Nearest, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+    """The thing whose middle depth finds nearest; of two the other one is farther."""
+    lettered = all(thing.letter for thing in asked.things)
+    places = None if lettered else await places_of(prompt, ctx, asked.things)
+    if not lettered and places is None:
+        return None
+    args: dict[str, Json] = (
+        {"labels": [thing.letter for thing in asked.things]} if places is None else {"points": _middles(places.boxes)}
+    )
+    finding = await ctx.tool("depth", image_names(prompt), args)
+    labels = [thing.letter or "" for thing in asked.things] if places is None else [*map(str, range(len(asked.things)))]
+    near = finding.data.get("nearer")
+    if not isinstance(near, str) or near not in labels:
+        ctx.rule("undecided", "depth does not say which is nearest")
+        return None
+    first = labels.index(near)
+    sure = None if places is None else 0.5 + (finding.confidence - 0.5) * places.sure
+    match asked.form:
+        case "nearer than" | "farther than":
+            return _yes_no(prompt, (first == 0) is (asked.form == "nearer than"), "depth", finding, sure)
+        case "nearer or farther":
+            return choose(asked.places[first], "depth", finding, sure=sure)
+        case "farthest":
+            return choose(asked.places[1 - first], "depth", finding, sure=sure, on_card=lettered)
+        case "nearest":
+            return choose(asked.places[first], "depth", finding, sure=sure, on_card=lettered)
+
+
+def _middles(boxes: Sequence[Box]) -> list[Json]:
+    # Bounds are exclusive: the middle of a box of one pixel at the border is still a pixel of the image.
+    return [
+        {"x": max(0.0, (box.x0 + box.x1 - 1) / 2), "y": max(0.0, (box.y0 + box.y1 - 1) / 2), "label": str(place)}
+        for place, box in enumerate(boxes)
+    ]
+
+
+async def related(asked: Related, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+    """The one relation that holds of those asked for: by the relation tool for names, by boxes where one has a mark."""
+    relations = asked.options or ((asked.relation,) if asked.relation else ())
+    things, verdicts = (asked.subject, asked.reference), []
+    if all(thing.name and not thing.color for thing in things):
+        for relation in relations:
+            args = {"subject": asked.subject.name, "relation": relation, "reference": asked.reference.name}
+            finding = await ctx.tool("relation", image_names(prompt), args)
+            if finding.data.get("subject") is None or finding.data.get("reference") is None:
+                break
+            verdicts.append((finding.data.get("holds"), "relation", finding, finding.confidence))
+    if len(verdicts) < len(relations):
+        if any(relation in BY_DEPTH for relation in relations):
+            ctx.rule("not found", f"the boxes of {things[0].told} and {things[1].told} say nothing about depth")
+            return None
+        if (places := await places_of(prompt, ctx, things)) is None:
+            return None
+        verdicts = [_by_boxes(places, relation) for relation in relations]
+    if asked.relation is not None:
+        ((held, tool, finding, sure),) = verdicts
+        if isinstance(held, bool):
+            return _yes_no(prompt, held, tool, finding, sure)
+    true = [place for place, verdict in enumerate(verdicts) if verdict[0] is True]
+    if asked.relation is not None or len(true) != 1:
+        ctx.rule("undecided", f"{len(true)} of the relations asked for hold clearly")
+        return None
+    _, tool, finding, sure = verdicts[true[0]]
+    return choose(true[0], tool, finding, sure=sure)
+
+
+def _by_boxes(places: Places, relation: RelationName) -> tuple[Json, str, Finding, float]:
+    subject, reference = places.boxes
+    degree = holds(relation, subject, reference)
+    held = None if 1 - CLEARLY < degree < CLEARLY else degree >= CLEARLY
+    sure = 0.5 + (CERTAIN[relation] - 0.5) * abs(2 * degree - 1) * places.sure
+    return held, places.tool, places.finding, sure
+
+
+async def placed(asked: Placed, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+    """The one part of the picture that the middle of the thing lies in, clear of its borders."""
+    places = await places_of(prompt, ctx, [asked.thing])
+    if places is None:
+        return None
+    parts = asked.options or ((asked.part,) if asked.part else ())
+    size, box = prompt.images[0].image, places.boxes[0]
+    x = _third([part.x for part in parts], (box.x0 + box.x1) / 2 / size.width)
+    y = _third([part.y for part in parts], (box.y0 + box.y1) / 2 / size.height)
+    fits = [_lies(part, parts, x, y) for part in parts]
+    if None in fits or (asked.options and sum(map(bool, fits)) != 1):
+        ctx.rule("undecided", f"{asked.thing.told} lies near a border of the parts asked for")
+        return None
+    if asked.part is not None:
+        return _yes_no(prompt, bool(fits[0]), places.tool, places.finding, places.sure)
+    return choose(fits.index(True), places.tool, places.finding, sure=places.sure)
+
+
+def _third(named: Sequence[Third | None], share: float) -> Third | None:
+    """Where a share of a side lies among the parts named along it; None near a border of two."""
+    borders = (1 / 3, 2 / 3) if "middle" in named else (0.5, 0.5)
+    if min(abs(share - border) for border in borders) < EDGE:
+        return None
+    return "low" if share < borders[0] else "high" if share > borders[1] else "middle"
+
+
+def _lies(part: Part, parts: Sequence[Part], x: Third | None, y: Third | None) -> bool | None:
+    """Whether a thing lies in a part; None where that is too near to call."""
+    verdicts = []
+    for own, all_of_axis, where in ((part.x, [p.x for p in parts], x), (part.y, [p.y for p in parts], y)):
+        # The middle of a picture whose other parts are only left and right says nothing about up and down.
+        if own is not None and any(each in ("low", "high") for each in all_of_axis):
+            verdicts.append(None if where is None else own == where)
+    if False in verdicts:
+        return False
+    return None if None in verdicts or not verdicts else True
+
+
+async def described(asked: Described, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+    """The value that fits the thing's own region best."""
+    places = await places_of(prompt, ctx, [asked.thing])
+    if places is None:
+        return None
+    name = asked.thing.name or "thing"
+    texts = [_TEXTS[asked.attribute].format(value=value.lower(), name=name) for value in asked.values]
+    best = await best_fitting(prompt, ctx, texts, _region(places.boxes[0], bool(asked.thing.color)))
+    return None if best is None else choose(best[0], "attributes", best[1])
+
+
+def _region(box: Box, drawn: bool) -> Box:
+    """What is shown of a thing: a detected box with some of its surroundings, a drawn one without its line."""
+    if drawn and min(box.x1 - box.x0, box.y1 - box.y0) > 4 * FRAME_PX:
+        return Box(box.x0 + FRAME_PX, box.y0 + FRAME_PX, box.x1 - FRAME_PX, box.y1 - FRAME_PX)
+    wide, high = ROUND_IT * (box.x1 - box.x0), ROUND_IT * (box.y1 - box.y0)
+    return Box(max(0.0, box.x0 - wide), max(0.0, box.y0 - high), box.x1 + wide, box.y1 + high)
+
+
+async def written(asked: Written, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
+    """The one choice whose words stand in the text that is read."""
+    del asked
+    finding = await ctx.tool("ocr", [image_names(prompt)[0]], {})
+    place = written_choice(prompt.choices, str(finding.data.get("text", "")))
+    if place is None:
+        ctx.rule("not read", "not one choice alone stands in the text that ocr reads")
+        return None
+    return choose(place, "ocr", finding)
+
+
+def _yes_no(
+    prompt: Prompt, holds_true: bool, tool: str, finding: Finding, sure: float | None
+) -> SpecialistAnswer | None:
+    if prompt.kind is Kind.YES_NO:
+        return say("yes" if holds_true else "no", tool, finding, sure)
+    places = yes_and_no(prompt.choices)
+    return None if places is None else choose(places[0 if holds_true else 1], tool, finding, sure=sure)

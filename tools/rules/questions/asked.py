@@ -1,0 +1,223 @@
+"""What a question asks, by its text, kind, choices and number of images: `asked(prompt)`.
+
+    Nearest((Thing("desk", "red"), Thing("shelf", "blue")), "nearest")      # or an `Unclear` with the reason
+
+Every form of words is written out (`forms.py` those of places). Where none fits as a whole, or the choices do not fit
+what is asked, the question is unclear: a certain wrong answer is worse than an abstention.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from hybrid.types import Kind, Prompt
+from tools._shared.question_words import counted_thing
+from tools.rules.questions.asked_kinds import (
+    Asked,
+    Counted,
+    Described,
+    Exists,
+    Nearest,
+    NearestForm,
+    Written,
+)
+from tools.rules.questions.asked_places import placed, related
+from tools.rules.questions.sentence import PICTURE, Unclear, sentence_of
+from tools.rules.questions.things import Thing, alternatives, thing_in, things_in
+from tools.rules.questions.values import Attribute, is_color, numbers_in, same_thing, values_in, yes_and_no
+
+NUMBER_KINDS: Final = ("integer", "number")
+_IN: Final = rf"(?: (?:in|on|within) {PICTURE})?"
+_SEEN: Final = r"(?: (?:visible|shown|seen|present|depicted|pictured|displayed))?"
+_NEAR: Final = r"(?P<near>closer|nearer|closest|nearest)"
+_FAR: Final = r"(?:farther|further|farthest|furthest)(?: away)?"
+_NEARNESS: Final = rf"(?:{_NEAR}|{_FAR})"
+_CAMERA: Final = (
+    r"(?:to|from) (?:(?:the )?(?:camera|viewer|observer|photographer)|us|you)"
+    r"(?: (?:taking|that took) (?:this|the) (?:photo|picture|image))?"
+)
+_NEAR_OR_FAR: Final = r"(?:closer|nearer)(?: to)? or (?:farther|further)(?: away)?(?: from)?(?: the camera)?"
+_WHICH: Final = (
+    r"(?:which|what)(?: (?:one|[a-z]+))??"
+    r"(?: of (?:the|these|them)(?: (?:following|two|three|four|marked|circled))*(?: (?:objects|points|things|items))?)?"
+)
+_AMONG: Final = "(?:between|of|comparing|among)"
+_WORD: Final = r"(?P<word>colou?r|material|shape|pattern)"
+
+
+def asked(prompt: Prompt) -> Asked | Unclear:
+    """What a prompt asks. Of several images none is meant for sure."""
+    if len(prompt.images) != 1:
+        return Unclear(f"it shows {len(prompt.images) or 'no'} images, and these rules look at one")
+    sentence = sentence_of(prompt)
+    if isinstance(sentence, Unclear):
+        return sentence
+    unclear = Unclear("its words are none of those that are known to ask for something that a tool can tell")
+    first: Unclear | None = None
+    for recognise in RECOGNISERS:
+        found = recognise(sentence, prompt)
+        if isinstance(found, Unclear):
+            first = first or found
+        elif found is not None:
+            return found
+    return first or unclear
+
+
+def _exists(sentence: str, prompt: Prompt) -> Exists | Unclear | None:
+    forms = (
+        rf"(?:is|are) there (?:(?:an?|any|some) )?(?P<x>.+?){_SEEN}{_IN}",
+        rf"(?:can|do) you (?:see|find|spot) (?:an?|any) (?P<x>.+?){_IN}",
+        rf"does {PICTURE} (?:contain|show|include|have|depict) (?:an?|any) (?P<x>.+)",
+        rf"(?:is|are) (?:an?|any) (?P<x>.+?) (?:visible|shown|present|depicted){_IN}",
+        rf"(?:does|do) (?:an?|any) (?P<x>.+?) appear{_IN}",
+    )
+    if (match := _first(forms, sentence)) is None:
+        return None
+    if prompt.kind is not Kind.YES_NO and yes_and_no(prompt.choices) is None:
+        return Unclear("it asks whether there is something, and the answers are not yes and no")
+    thing = thing_in(match["x"])
+    return _no_thing(match["x"]) if thing is None or thing.name is None or thing.color else Exists(thing.name)
+
+
+def _counted(sentence: str, prompt: Prompt) -> Counted | Unclear | None:
+    match = _first(
+        (rf"(?:please )?count (?:the )?(?:number of )?(?:all )?(?:the )?(?P<x>.+?){_IN}",
+         rf"what is the (?:total )?number of (?P<x>.+?){_IN}"),
+        sentence,
+    )  # fmt: skip
+    if match is None and not re.match(r"how many\b", sentence, re.IGNORECASE):
+        return None
+    name = counted_thing(f"How many {match['x']} are there?" if match else f"{sentence}?")
+    thing = None if name is None else thing_in(name)
+    if name is None or thing is None or thing.name is None:
+        return Unclear("it counts some of a kind, or kinds, which detection by name does not tell apart")
+    if prompt.kind.value not in NUMBER_KINDS and not (prompt.kind is Kind.CHOICE and numbers_in(prompt.choices)):
+        return Unclear("it counts, and the answers are not different numbers")
+    return Counted(name)
+
+
+def _nearest(sentence: str, prompt: Prompt) -> Nearest | Unclear | None:
+    than = _first((rf"(?:is|are) (?P<x>.+?) {_NEARNESS} (?:{_CAMERA} )?than (?P<y>.+)",), sentence)
+    either = _first((rf"(?:is|are) (?P<x>.+?) {_NEAR_OR_FAR} than (?P<y>.+)",), sentence)
+    if (match := either or than) is not None:
+        if (pair := things_in([match["x"], match["y"]])) is None:
+            return _no_thing(f"{match['x']} or {match['y']}")
+        if either is not None:
+            return _nearer_or_farther(pair, prompt)
+        if prompt.kind is not Kind.YES_NO and yes_and_no(prompt.choices) is None:
+            return Unclear("it asks whether one thing is nearer, and the answers are not yes and no")
+        return Nearest(pair, "nearer than" if match["near"] else "farther than")
+    return _which_is_nearest(sentence, prompt)
+
+
+def _nearer_or_farther(pair: tuple[Thing, ...], prompt: Prompt) -> Nearest | Unclear:
+    said = [bool(re.search(r"(?i)\b(?:closer|nearer)\b", one)) for one in prompt.choices]
+    away = [bool(re.search(r"(?i)\b(?:farther|further)\b", one)) for one in prompt.choices]
+    if sorted(said) != [False, True] or away != [not near for near in said]:
+        return Unclear("it asks for nearer or farther, and the answers are not these two")
+    order = (0, 1) if said[0] else (1, 0)
+    return Nearest(pair, "nearer or farther", order)
+
+
+def _which_is_nearest(sentence: str, prompt: Prompt) -> Nearest | Unclear | None:
+    named = _first(
+        (
+            rf"{_WHICH} (?:is|are|appears) {_NEARNESS}(?: {_CAMERA})?(?:\s*[,:]\s*| - )(?P<x>.+)",
+            rf"{_AMONG} (?P<x>.+?), {_WHICH} is {_NEARNESS}(?: {_CAMERA})?",
+            rf"which of (?P<x>the .+ and the .+) is {_NEARNESS} {_CAMERA}",
+            rf"(?:is|are) (?P<x>.+ or .+) {_NEARNESS} {_CAMERA}",
+        ),
+        sentence,
+    )
+    unnamed = _first((rf"{_WHICH} (?:is|are|appears) {_NEARNESS} {_CAMERA}",), sentence) if named is None else None
+    if (match := named or unnamed) is None:
+        return None
+    words = re.sub(r"\band\b", "or", match["x"]) if named else ""
+    told = alternatives(words) if named else [_bare_option(one) for one in prompt.choices]
+    things = things_in(told)
+    if things is None or len(things) < 2:
+        return _no_thing(" or ".join(told) or "any of its choices")
+    order = _places_of(things, prompt)
+    if order is None:
+        return Unclear("it asks which thing is nearest, and the choices are not the things that it names")
+    form: NearestForm = "nearest" if match["near"] else "farthest"
+    if form == "farthest" and len(things) > 2:
+        return Unclear("it asks for the farthest of more than two things, and depth tells the nearest")
+    return Nearest(things, form, order)
+
+
+def _places_of(things: tuple[Thing, ...], prompt: Prompt) -> tuple[int, ...] | None:
+    """The choice of each thing; None where there are other choices, or a thing has not one."""
+    options = [thing_in(_bare_option(choice)) for choice in prompt.choices]
+    if len(options) != len(things):
+        return None
+    fits = [[place for place, option in enumerate(options) if same_thing(option, thing)] for thing in things]
+    if any(len(places) != 1 for places in fits) or len({places[0] for places in fits}) < len(fits):
+        return None
+    return tuple(places[0] for places in fits)
+
+
+def _bare_option(choice: str) -> str:
+    bare = re.sub(rf"(?i)\s+is {_NEARNESS.replace('?P<near>', '?:')}(?: {_CAMERA})?\s*\.?$", "", choice.strip())
+    return bare.strip(" .")
+
+
+def _described(sentence: str, prompt: Prompt) -> Described | Unclear | None:
+    asks = _first(
+        (
+            rf"what(?:'s|’s| is| are) the {_WORD} (?:of|on) (?P<x>.+?){_IN}",
+            rf"(?:of )?(?:what|which) {_WORD} (?:is|are) (?P<x>.+?)(?: made (?:of|from|out of))?{_IN}",
+            rf"what {_WORD} (?:does|do) (?P<x>.+?) have{_IN}",
+            r"(?:is|are) the (?P<word>colou?r) of (?P<x>.+?) (?P<one>[a-z]+) or (?P<other>[a-z]+)",
+        ),
+        sentence,
+    )
+    made = _first((rf"(?P<word>what) (?:is|are) (?P<x>.+?) made (?:of|from|out of){_IN}",), sentence)
+    either = _first((r"(?P<word>is|are) (?P<x>.+?) (?P<one>[a-z-]+) or (?P<other>[a-z-]+)",), sentence)
+    if either is not None and not (is_color(either["one"]) and is_color(either["other"])):
+        either = None
+    if (match := asks or made or either) is None:
+        return None
+    word = match["word"].lower()
+    attributes: dict[str, Attribute] = {
+        "what": "material",
+        "material": "material",
+        "shape": "shape",
+        "pattern": "pattern",
+    }
+    attribute = attributes.get(word, "color")
+    if (thing := thing_in(match["x"])) is None or thing.letter:
+        return _no_thing(match["x"])
+    values = values_in(prompt.choices, attribute, thing) if prompt.kind is Kind.CHOICE else None
+    if values is None:
+        return Unclear(f"it asks for the {attribute} of a thing, and the choices are not different ones")
+    return Described(thing, attribute, values)
+
+
+def _written(sentence: str, prompt: Prompt) -> Written | Unclear | None:
+    noun = r"(?:words?|text|numbers?|letters)"
+    surface = r"(?:the|this|that) (?:[a-z]+ ){0,2}?[a-z]+"
+    forms = (
+        rf"what (?:is|are) (?:written|printed|painted) (?:on|in) {surface}{_IN}",
+        rf"what {noun} (?:is|are)(?: written| printed| painted| shown)? on {surface}{_IN}",
+        rf"what (?:is|are) the (?:{noun}|(?:brand )?name) (?:written |printed )?on {surface}{_IN}",
+        rf"what (?:does|do) (?:the (?:text|word|writing) on )?{surface} (?:say|read){_IN}",
+    )
+    if _first(forms, sentence) is None:
+        return None
+    return Written() if prompt.kind is Kind.CHOICE and len(prompt.choices) > 1 else Unclear("it asks for text freely")
+
+
+Recogniser = Callable[[str, Prompt], Asked | Unclear | None]
+RECOGNISERS: Final[tuple[Recogniser, ...]] = (_exists, _counted, _nearest, placed, related, _described, _written)
+"""Tried in this order; positions in the picture before relations, as "the image" is no thing."""
+
+
+def _first(forms: tuple[str, ...], sentence: str) -> re.Match[str] | None:
+    return next((match for form in forms if (match := re.fullmatch(form, sentence, re.IGNORECASE))), None)
+
+
+def _no_thing(words: str) -> Unclear:
+    return Unclear(f"{words[:80]!r} names no thing that can be looked for by its name or its mark alone")

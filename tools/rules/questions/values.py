@@ -1,0 +1,150 @@
+"""Choices read: numbers, sides of a thing, parts of the picture, values of an attribute, yes and no."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from tools._shared.question_words import NUMBERS, number_in
+from tools.relation.relation_names import RelationName
+from tools.relation.rules import PHRASES
+from tools.rules.questions.things import Thing, thing_in
+
+Attribute = Literal["color", "material", "shape", "pattern"]
+Third = Literal["low", "middle", "high"]
+
+COLORS: Final = (
+    r"(?:(?:dark|light|bright|pale|deep)[ -])?(?:red|orange|yellow|green|blue|purple|violet|pink|brown|black|white|"
+    r"gr[ae]y|beige|silver|gold|golden|cyan|turquoise|magenta|maroon|navy|tan|cream|teal|khaki)"
+)
+_A_COLOR: Final = re.compile(rf"{COLORS}(?:(?: and |/| or ){COLORS})*", re.IGNORECASE)
+_PLAIN_NUMBER: Final = re.compile(
+    rf"(?:there (?:is|are) )?(?:\d+|{'|'.join(NUMBERS)})(?: [a-z]+){{0,3}}(?: in the (?:image|picture|photo))?",
+    re.IGNORECASE,
+)
+_ABOUT: Final = re.compile(r"(?i)\b(?:more|less|fewer|least|most|than|over|under|about|around|or|between|nearly)\b")
+_YES_NO: Final = re.compile(r"(?:[A-Z][.)] )?(?P<said>yes|no)\.?", re.IGNORECASE)
+_SIDE: Final = re.compile(
+    r"(?:it is |it's )?(?:(?:on|to|at) (?:the |its )?|the )?(?P<side>left|right)(?:[ -]hand)?(?: side)?", re.IGNORECASE
+)
+_UPRIGHT: Final[Mapping[str, Third]] = {"top": "low", "upper": "low", "bottom": "high", "lower": "high"}
+_ACROSS: Final[Mapping[str, Third]] = {"left": "low", "right": "high"}
+_MIDDLE: Final = ("center", "centre", "middle", "central")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the picture: along x and along y low, middle or high; None where it says nothing about that axis."""
+
+    x: Third | None
+    y: Third | None
+
+
+def numbers_in(choices: Sequence[str]) -> bool:
+    """Whether every choice states one number and nothing about more or less than it, and no two the same."""
+    plain = all(_PLAIN_NUMBER.fullmatch(one.strip(" .")) and not _ABOUT.search(one) for one in choices)
+    return plain and len({number_in(one) for one in choices} - {None}) == len(choices) > 1
+
+
+def yes_and_no(choices: Sequence[str]) -> tuple[int, int] | None:
+    """The places of the choices yes and no, where these two are all."""
+    said = [match["said"].lower() if (match := _YES_NO.fullmatch(one.strip())) else "" for one in choices]
+    return (said.index("yes"), said.index("no")) if sorted(said) == ["no", "yes"] else None
+
+
+def relation_in(words: str) -> RelationName | None:
+    """The relation that words such as "on the left side of", "above" or "to the right" name."""
+    words = words.strip(" .,").lower()
+    bare = re.sub(r" of$", "", words)
+    if match := _SIDE.fullmatch(bare):
+        return "left of" if match["side"].lower() == "left" else "right of"
+    bare = re.sub(r"^it is ", "", words)
+    return PHRASES.get(bare) or PHRASES.get(f"{bare} of")
+
+
+def relations_in(choices: Sequence[str], subject: Thing, reference: Thing) -> tuple[RelationName, ...] | None:
+    """The relation that each choice states, as words or as a sentence about these two things; None if one does not."""
+    found = [_stated_relation(choice.strip(" ."), subject, reference) for choice in choices]
+    known = tuple(relation for relation in found if relation is not None)
+    return known if len(set(known)) == len(choices) > 1 else None
+
+
+def _stated_relation(choice: str, subject: Thing, reference: Thing) -> RelationName | None:
+    if (relation := relation_in(choice)) is not None:
+        return relation
+    for split in re.finditer(r" (?=the\b)", choice, re.IGNORECASE):
+        words, last = choice[: split.start()], choice[split.end() :]
+        head = re.fullmatch(r"(?:(?P<first>.+?) (?:is|are) )?(?P<relation>.+)", words, re.IGNORECASE)
+        if head is None or not same_thing(thing_in(last), reference):
+            continue
+        first = head["first"]
+        if first is not None and first.lower() not in ("it", "they") and not same_thing(thing_in(first), subject):
+            continue
+        if (relation := relation_in(head["relation"])) is not None:
+            return relation
+    return None
+
+
+def same_thing(one: Thing | None, other: Thing) -> bool:
+    """Whether words name the same thing, which the question may name more closely."""
+    if one is None:
+        return False
+    if one.name is not None:
+        return one.name == other.name
+    return (one.color, one.letter) == (other.color, other.letter)
+
+
+def part_in(words: str) -> Part | None:
+    """The part of the picture that words such as "in the upper left corner" or "right side" name."""
+    bare = re.sub(
+        r"(?i)\b(?:in|on|at|to|it|is|the|side|half|part|corner|quadrant|area|region|of|image|picture|photo)\b",
+        " ",
+        words,
+    )
+    named = re.findall(r"[a-z]+", bare.lower())
+    upright = [_UPRIGHT[word] for word in named if word in _UPRIGHT]
+    across = [_ACROSS[word] for word in named if word in _ACROSS]
+    middle = [word for word in named if word in _MIDDLE]
+    if (
+        len(upright) + len(across) + len(middle) != len(named)
+        or not named
+        or max(map(len, (upright, across, middle))) > 1
+    ):
+        return None
+    rest: Third | None = "middle" if middle else None
+    return Part(across[0] if across else rest, upright[0] if upright else rest)
+
+
+def parts_in(choices: Sequence[str]) -> tuple[Part, ...] | None:
+    """The part of the picture that each choice names; None if one does not, or two name the same."""
+    known = tuple(part for part in map(part_in, choices) if part is not None)
+    return known if len(set(known)) == len(choices) > 1 else None
+
+
+def is_color(words: str) -> bool:
+    """Whether words are a colour, or several."""
+    return _A_COLOR.fullmatch(words.strip()) is not None
+
+
+def values_in(choices: Sequence[str], attribute: Attribute, thing: Thing) -> tuple[str, ...] | None:
+    """The value that each choice gives, as a word or as a sentence about the thing; None if one is none."""
+    values = [_value(choice.strip(" ."), attribute, thing) for choice in choices]
+    known = tuple(value for value in values if value is not None)
+    return known if len({value.lower() for value in known}) == len(choices) > 1 else None
+
+
+def _value(choice: str, attribute: Attribute, thing: Thing) -> str | None:
+    word = "colou?r" if attribute == "color" else attribute
+    said = re.fullmatch(
+        rf"(?:the {word} (?:of|on) )?(?P<thing>(?:the|this|an?) .+?) (?:is|are) (?:made of )?(?P<value>.+)",
+        choice,
+        re.IGNORECASE,
+    )
+    if said is not None and not same_thing(thing_in(said["thing"]), thing):
+        return None
+    value = said["value"] if said is not None else choice
+    if attribute == "color":
+        return value if is_color(value) else None
+    return value if re.fullmatch(r"[A-Za-z-]+(?: [A-Za-z-]+){0,2}", value) else None
