@@ -1,6 +1,6 @@
 """Progress in a notebook: an output of the cell that changes in place.
 
-    uv run --with nbclient --with ipykernel pytest -n 0 -m slow tests/hybrid/display/test_notebook.py
+uv run --with nbclient --with ipykernel pytest -n 0 -m slow tests/hybrid/display/test_notebook.py
 """
 
 import sys

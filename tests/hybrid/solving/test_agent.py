@@ -233,7 +233,10 @@ def test_tokens_are_read_in_every_form(
     counts: dict[str, Any], read: int, written: int, cached: int, reasoned: int, prompt: Prompt, fakes: Any
 ) -> None:
     # Those beside the messages are of all calls.
-    for returned in ({"messages": LANGCHAIN, "usage": counts}, [{"role": "assistant", "content": "A", "usage": counts}]):
+    for returned in (
+        {"messages": LANGCHAIN, "usage": counts},
+        [{"role": "assistant", "content": "A", "usage": counts}],
+    ):
         used = asked(lambda _, it=returned: it, prompt, fakes)[1].meter.used
         assert (used.input_tokens, used.output_tokens) == (read, written)
         assert (used.cached_tokens, used.reasoning_tokens, used.uncounted_calls) == (cached, reasoned, 0)
