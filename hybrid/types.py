@@ -222,7 +222,8 @@ class BrokenQuestion:
 class Usage:
     """The cost of an ask. Tokens are the provider's own counts; `cost_usd` is None where no price is known.
 
-    `cached_tokens` are those of `input_tokens` that the provider had already, where it says so.
+    `cached_tokens` are those of `input_tokens` that the provider had already, where it says so. `uncounted_calls` are
+    those of the `model_calls` of an agent whose tokens its messages do not tell: they are in no count of tokens.
 
     `seconds` is the running time of its model and tool calls, `queued_seconds` what these calls waited as well: for
     queues of ours, for weights to load, for others in a batch. `tool_faults` are tool calls that ended in a timeout or
@@ -239,6 +240,7 @@ class Usage:
     queued_seconds: float = 0.0
     tool_faults: int = 0
     cached_tokens: int = 0
+    uncounted_calls: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         """Sum of two; an unknown cost is left out of the sum."""
@@ -254,6 +256,7 @@ class Usage:
             self.queued_seconds + other.queued_seconds,
             self.tool_faults + other.tool_faults,
             self.cached_tokens + other.cached_tokens,
+            self.uncounted_calls + other.uncounted_calls,
         )
 
 

@@ -87,7 +87,8 @@ def _run_benchmark(benchmark: str, options: Mapping[str, object], objects: Objec
     params = context.params
     config = replace(config_of(params, options_of(context)), objects=objects)
     if isinstance(solvers, list):
-        config = replace(config, solvers=tuple(solvers))
+        # The manifest names the objects too: a run that is made by `--config` from it is then refused, not another one.
+        config = replace(config, solvers=tuple(solvers), given={**config.given, "solver": solvers})
     return _scored(_here(config), params["abstain"], allow_failed=params["allow_failed"])
 
 

@@ -18,6 +18,7 @@ from hybrid.cli._path import path_option
 from hybrid.cli._run_options import config_of, run_options
 from hybrid.cli._table_options import abstain_option, allow_failed_option, tables_option
 from hybrid.display.loading import loading_shown_by
+from hybrid.display.notebook import line_in_place
 from hybrid.display.notes import is_quiet, tell
 from hybrid.display.terminal import TEXT, Shape
 from hybrid.errors import HybridError, UsageError
@@ -152,7 +153,7 @@ def asked(run: ResolvedRun, opener: Opener) -> RunEnd:
 
 
 class Bars:
-    """One progress bar a solver, on stderr, with what it has used and lost beside it."""
+    """One progress bar a solver, on stderr or in a notebook's cell, with what it has used and lost beside it."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
@@ -201,7 +202,9 @@ class Bars:
         if solver not in self._bars:
             for bar in self._bars.values():
                 bar.close()
-            self._bars[solver] = tqdm(total=total, initial=finished, desc=solver, unit="q", mininterval=0.5)
+            self._bars[solver] = tqdm(
+                total=total, initial=finished, desc=solver, unit="q", mininterval=0.5, file=line_in_place()
+            )
             self._beside = ""
             self._set_beside(refresh=bool(self._loading))
         self._bars[solver].update(finished - self._bars[solver].n)

@@ -15,6 +15,7 @@ from hybrid.plugins import BY_PACKAGE
 from hybrid.prompts import REASONING, Wording
 from hybrid.running.data import Mounted, fingerprint
 from hybrid.running.generated import VERSION as GENERATOR
+from hybrid.running.object_code import is_installed, object_code
 from hybrid.running.tools_in_use import ToolChoice
 from hybrid.serving.sources import code_outside
 from hybrid.solving.captions import captions_fact
@@ -43,7 +44,7 @@ def resolved_identity(
         "tasks": list(source.tasks),
         "settings": dict(source.settings),
         "data": _data(benchmark, mounted),
-        "model": dict(model.metadata()) if model else None,
+        "model": {**model.metadata(), **_code_of_model(config)} if model else None,
         "prompts": {
             "format_line": wording.format_line,
             "format_lines": wording.sha256,
@@ -65,6 +66,12 @@ def resolved_identity(
         **identity_of(config, facts),
         **({"plugins": plugins} if plugins else {}),
     }
+
+
+def _code_of_model(config: RunConfig) -> dict[str, Json]:
+    """The code of a chat model that was handed in; nothing for a class of an installed package, which has a version."""
+    handed_in = config.objects.model
+    return {} if handed_in is None or is_installed(type(handed_in)) else {"code": object_code(type(handed_in))}
 
 
 def _plugins(named: Iterable[tuple[str, str]]) -> dict[str, Json]:

@@ -249,7 +249,8 @@ class _Asking:
 
     async def _is_finished(self, question: Question, recorder: Recorder) -> bool:
         """Ask one question and record what came of it; whether it is finished."""
-        if self.stopped or (self.solver.needs_model and self.run.resources.run_meter.spent()):
+        calls = self.solver.needs_model or self.solver.runs_own_tools
+        if self.stopped or (calls and self.run.resources.run_meter.spent()):
             return False
         try:
             attempt = await self.engine.ask(question, self.name)

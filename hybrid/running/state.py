@@ -30,6 +30,7 @@ from hybrid.repeats import word_of
 from hybrid.running.data import TAKEN, taken_by
 from hybrid.running.engine import Tell
 from hybrid.running.invocation import invocation
+from hybrid.running.object_code import object_code
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun, read_data
 from hybrid.serving.sources import code_outside
@@ -275,10 +276,10 @@ def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
     facts: dict[str, Json] = {"texts": text_hash(solver.texts), "tools": tools}
     word = word_of(name)
     handed_in = word in run.config.objects.solvers
-    code = None if handed_in else code_outside(package_of_solver(word), word)
-    if code is not None or handed_in:
+    code = object_code(*solver.written_as) if handed_in else code_outside(package_of_solver(word), word)
+    if code is not None:
         # The role too: the solver need not be there when the run is compared.
-        facts |= {**({} if code is None else {"code": code}), "role": solver.role}
+        facts |= {"code": code, "role": solver.role}
     if solver.needs_model:
         facts["image_labels"] = run.config.image_labels or solver.names_images
     if run.shows_captions(solver) and run.captioner is not None:

@@ -12,6 +12,8 @@ solver with the solver, so that a tool may change, come and go without changing 
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,8 +24,9 @@ from hybrid.errors import UsageError, did_you_mean, install_extra
 from hybrid.registry import is_outside, load, names, package_of_solver, place_of, plugin, refuse_unknown, solver_names
 from hybrid.repeats import word_of
 from hybrid.running import permissions
+from hybrid.running.object_code import NO_SOURCE, object_code
 from hybrid.serving.foreign import GROUP, ForeignTool, ForeignTools
-from hybrid.serving.sources import CODE_DIGITS, code_of
+from hybrid.serving.sources import CODE_DIGITS, code_of, made_by, shown_by
 from hybrid.solving.rules import table
 from hybrid.solving.solver import Solver
 from hybrid.tool import Tool
@@ -70,22 +73,30 @@ class ToolsInUse:
     notes: tuple[str, ...] = ()
     """Rules that tools from outside replace, the tools whose rules are missing, and libraries that weight-free backends
     need and that are not installed."""
+    objects: Mapping[str, Tool] = field(default_factory=dict)
+    """The tools that Python code handed in, called or not."""
 
     def metadata(self, solver: str) -> dict[str, Json]:
         """The tools of a solver as the manifest has them: by name the backend and the hash of the code."""
-        return {
-            name: {"backend": self.backends[name], "code": self._code(name)[:CODE_DIGITS]}
-            for name in self.by_solver[solver]
-        }
+        return {name: {"backend": self.backends[name], "code": self._code(name)} for name in self.by_solver[solver]}
 
     def _code(self, name: str) -> str:
         """Hash of a tool's code; the description of a foreign tool stands for its code."""
+        if name in self.objects:
+            return _code_of_object(self.objects[name])
         foreign = self.foreign.tools.get(name)
-        return code_of(self.tools[name]) if foreign is None else foreign.code
+        return (code_of(self.tools[name]) if foreign is None else foreign.code)[:CODE_DIGITS]
 
     def unchecked(self, service: ServiceOptions) -> tuple[str, ...]:
         """The tools whose weights `--unchecked-weights` lets answer without having been asked for known answers."""
         return permissions.unchecked(tuple(self.tools.values()), self.backends) if service.unchecked else ()
+
+
+def _code_of_object(tool: Tool) -> str:
+    """The hash of what a model reads of a tool, and of its code; of the former alone where there is no source."""
+    code = object_code(*made_by(tool))
+    read = hashlib.sha256(json.dumps([shown_by(tool), code], sort_keys=True).encode()).hexdigest()[:CODE_DIGITS]
+    return f"{NO_SOURCE}; card {read}" if code == NO_SOURCE else read
 
 
 def choose_tools(config: RunConfig, card: BenchmarkCard) -> ToolChoice:
@@ -200,6 +211,7 @@ def tools_in_use(
         choice.foreign,
         left_out,
         (*(table().notes if any(required.values()) else ()), *([without] if without else [])),
+        choice.objects,
     )
 
 

@@ -20,7 +20,7 @@ from hybrid.display.tables import accuracy as fraction
 from hybrid.errors import UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import MANIFEST, difference
-from hybrid.registry import load, load_solver
+from hybrid.registry import load, load_solver, solver_names
 from hybrid.repeats import REPEAT
 from hybrid.running.many import FULL, NONE, Variant, ablation
 from hybrid.scoring.compare import ComparisonOptions, SolverPair
@@ -281,7 +281,8 @@ def ablation_at(folder: Path, solver: str | None = None, options: TableArguments
 
 def _only_solver(run: RunFolder) -> str:
     """The solver of a run that offers tools, as it was asked first. Raises `UsageError` unless there is one."""
-    known = [name for name in run.solvers() if REPEAT not in name and load_solver(name).offers_tools]
+    named = [name for name in run.solvers() if REPEAT not in name and name in solver_names()]
+    known = [name for name in named if load_solver(name).offers_tools]
     if len(known) != 1:
         raise UsageError(
             f"{run.path} has answers of {', '.join(known) or 'no solver that offers tools'}: give --solver"

@@ -137,11 +137,21 @@ def _claimed(
     specialist_answer: Mapping[str, Json], prompt: Prompt, confidence: float, guess: float
 ) -> AnswerConfidence:
     """The confidence in a specialist answer before anything is measured, as the arbiter takes it."""
-    tool: Tool = load("tools", str(specialist_answer["tool"]))
+    tool = _tool(str(specialist_answer["tool"]))
     stated = None if prompt.kind is Kind.SCANPATH else confidence
     return claimed_by(
         tool, str(specialist_answer["backend"]), stated, guess, on_card=specialist_answer.get("on_card") is True
     )
+
+
+def _tool(name: str) -> Tool:
+    """The tool that gave an answer. Raises `UsageError`, with what to do, for one that only a program had."""
+    try:
+        tool: Tool = load("tools", name)
+    except UsageError as error:
+        saved = f"save it as {name}.py and name its folder with --path"
+        raise UsageError(f"{error}; where it was handed in by Python code: {saved}") from error
+    return tool
 
 
 def _as_reply(
@@ -252,7 +262,7 @@ def _with_needs(tools: Collection[str]) -> frozenset[str]:
         if name in names:
             continue
         names.add(name)
-        tool: Tool = load("tools", name)
+        tool = _tool(name)
         needs = [*tool.card.needs, *(need for backend in tool.card.backends for need in backend.needs)]
         waiting += [need.tool for need in needs]
     return frozenset(names)

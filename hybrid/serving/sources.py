@@ -173,16 +173,25 @@ def code_of(tool: Tool) -> str:
     offered = package_of("tools", tool.card.name)
     others_files = tuple((name, path) for name in modules if (path := _other_file(name, tuple(offered))) is not None)
     sources = _installed(folders("tools"), tuple(offered.items()), others_files)
-    facts: list[Json] = [_card(tool), tool.args.model_json_schema(), sources.sha256(modules), needed]
+    facts: list[Json] = [*shown_by(tool), sources.sha256(modules), needed]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
-def _modules(tool: Tool) -> tuple[str, ...]:
-    """Where a tool is written: its file, and the modules of its arguments, its backends and its needs."""
-    made: list[Callable[..., Any]] = [card.make for card in tool.card.backends]
+def shown_by(tool: Tool) -> list[Json]:
+    """The facts of a tool's card, and the schema of its arguments."""
+    return [_card(tool), tool.args.model_json_schema()]
+
+
+def made_by(tool: Tool) -> tuple[Callable[..., Any], ...]:
+    """The classes and functions that a tool is made of: its arguments, its backends, its needs, its checks."""
+    made: list[Callable[..., Any]] = [tool.args, *(card.make for card in tool.card.backends)]
     made += [call for need in _needs(tool) for call in (need.args, need.given) if call is not None]
-    made += [check.pose for check in tool.checks]
-    return tuple(sorted({module_of("tools", tool.card.name), tool.args.__module__, *(_module(one) for one in made)}))
+    return (*made, *(check.pose for check in tool.checks))
+
+
+def _modules(tool: Tool) -> tuple[str, ...]:
+    """Where a tool is written: its file, and the modules of what it is made of."""
+    return tuple(sorted({module_of("tools", tool.card.name), *(_module(one) for one in made_by(tool))}))
 
 
 def _module(made: Callable[..., Any]) -> str:

@@ -38,6 +38,8 @@ FINDING: Final = ("data", "confidence", "backend", "version")
 """The keys of a result that is a finding."""
 ROLES: Final = MappingProxyType({"ai": "assistant", "human": "user"})
 """By LangChain's word for a role the one that everybody else has."""
+SIDES: Final = (("input", "prompt"), ("output", "completion"))
+"""Of tokens: read and written, by the words of LangChain and Inspect, and by OpenAI's."""
 
 
 class Graph(Protocol):
@@ -54,7 +56,8 @@ class Agent(Solver):
     Args:
         agent: a graph whose state has `messages`, or a function, `async` or not, that is given messages (`Wire`) and
             returns messages, an object with `messages`, or the body of a chat completion. Messages are those of
-            LangChain, OpenAI or Inspect, as objects or as JSON.
+            LangChain, OpenAI or Inspect, as objects or as JSON. `usage` of what it returns has the tokens of all its
+            calls; without it each message's own counts are added up.
         name: its name in a run from Python; of a file it is the file's name.
         about: names all that decides its answers (model, prompt, tools); with other words it is another solver.
     """
@@ -66,6 +69,11 @@ class Agent(Solver):
         self.agent = agent
         self.name = name
         self.texts = MappingProxyType({"about": about})
+
+    @property
+    def written_as(self) -> tuple[Callable[..., Any], ...]:
+        """Its class, and the function that is asked: a graph has no source of its own."""
+        return (type(self),) if hasattr(self.agent, "ainvoke") else (type(self), self.agent)
 
     @cached_property
     def _images(self) -> ImageEncoder:
@@ -100,7 +108,7 @@ class Agent(Solver):
         finally:
             SHOWN_IMAGES.reset(shown)
             ctx.meter.used += Usage(seconds=time.monotonic() - started)
-        conversation = _Conversation(_list_of(returned), urls)
+        conversation = _Conversation(_list_of(returned), urls, _counted(_field(returned, "usage")))
         text = conversation.noted(ctx)
         return Reply(text, Outcome.ANSWERED if text else Outcome.UNPARSED)
 
@@ -127,15 +135,16 @@ def _list_of(returned: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class _Conversation:
-    """The messages of an ask, and the images of the question: by data URL the name."""
+    """The messages of an ask, the names of the question's images by data URL, the tokens of all calls where told."""
 
     messages: Sequence[Any]
     urls: Mapping[str, str]
+    tokens: Usage | None = None
 
     def noted(self, ctx: SolverContext) -> str:
         """The last words of the agent, with every call and result written into the steps and counted."""
         open_calls: dict[str, ToolCall] = {}
-        used, text = Usage(), ""
+        used, text = self.tokens or Usage(), ""
         for message in self.messages:
             if _role(message) == "assistant":
                 said = readable(self._said(message))
@@ -145,7 +154,7 @@ class _Conversation:
                     Step("model", self._model(message), said.text, data={"tool_calls": calls} if calls else {})
                 )
                 open_calls |= {call.id: call for call in said.calls}
-                used += replace(_tokens(message), model_calls=1, tool_calls=len(said.calls))
+                used += replace(self._tokens(message), model_calls=1, tool_calls=len(said.calls))
             elif _role(message) == "tool":
                 call = open_calls.pop(_field(message, "tool_call_id") or "", None)
                 step = _result(message, call)
@@ -157,6 +166,13 @@ class _Conversation:
             ctx.log.note(Step("tool", call.name, "", data=_called(call)))
         ctx.meter.used += used
         return text
+
+    def _tokens(self, message: Any) -> Usage:
+        """The tokens of a call, where they are not among those of all calls."""
+        if self.tokens is not None:
+            return Usage()
+        told = _counted(_field(message, "usage_metadata")) or _counted(_field(message, "usage"))
+        return Usage(uncounted_calls=1) if told is None else told
 
     def _said(self, message: Any) -> AssistantMessage:
         calls = [self._call(call) for call in _field(message, "tool_calls") or ()]
@@ -223,11 +239,28 @@ def _called(call: ToolCall) -> dict[str, Json]:
     return {"images": listed, "args": {key: value for key, value in call.args.items() if key not in (IMAGE, IMAGES)}}
 
 
-def _tokens(message: Any) -> Usage:
-    """The tokens that LangChain counts with a message."""
-    counts = _field(message, "usage_metadata")
-    read, written = _field(counts, "input_tokens"), _field(counts, "output_tokens")
-    return Usage(input_tokens=read or 0, output_tokens=written or 0)
+def _counted(counts: Any) -> Usage | None:
+    """The tokens that LangChain, OpenAI or Inspect count; None where they do not tell both read and written ones."""
+    read, written = (_either(counts, f"{ours}_tokens", f"{theirs}_tokens") for ours, theirs in SIDES)
+    if not (isinstance(read, int) and isinstance(written, int)):
+        return None
+    # Inspect alone keeps what the provider had already, or has now, out of what was read.
+    apart = [_field(counts, f"input_tokens_cache_{way}") or 0 for way in ("read", "write")]
+    held = _field(_field(counts, "input_token_details"), "cache_read")
+    held = held or _field(_field(counts, "prompt_tokens_details"), "cached_tokens")
+    thought = _field(_field(counts, "output_token_details"), "reasoning")
+    thought = thought or _field(_field(counts, "completion_tokens_details"), "reasoning_tokens")
+    return Usage(
+        input_tokens=read + sum(apart),
+        output_tokens=written,
+        reasoning_tokens=thought or _field(counts, "reasoning_tokens") or 0,
+        cached_tokens=held or apart[0],
+    )
+
+
+def _either(value: Any, *names: str) -> Any:
+    """The first of these fields that is there."""
+    return next((found for name in names if (found := _field(value, name)) is not None), None)
 
 
 def _role(message: Any) -> str | None:

@@ -131,6 +131,8 @@ class Session:
         """The solver's reply, or the one elected where it is asked several times, each time in a context of its own."""
         key = self._key(prompt, number)
         shown = await self._prompt_parts(prompt, log) if self._solver.needs_model else prompt.parts
+        if self._solver.runs_own_tools:
+            return await self._reply_of_agent(prompt, self._context(prompt, shown, key, log))
         if self._solver.samples_itself or not self._solver.needs_model:
             return await self._solver.ask(prompt, self._context(prompt, shown, key, log))
 
@@ -144,6 +146,24 @@ class Session:
                 key = _following(ctx)
 
         return (await voted(prompt, self._shared.config.samples, once, log)).reply
+
+    async def _reply_of_agent(self, prompt: Prompt, ctx: SolverContext) -> Reply:
+        """The reply of a solver that calls a model of its own, whose tokens cost what those of the run's model do.
+
+        The budgets are those of `ModelCalls`, but an ask is as one call: what it has used is known when it has ended.
+        """
+        self.meter.check()
+        self._shared.run_meter.begin()
+        before = self.meter.used
+        try:
+            return await self._solver.ask(prompt, ctx)
+        finally:
+            used, price = _difference(self.meter.used, before), self._shared.config.model_settings.price
+            if price is not None and used.model_calls > used.uncounted_calls:
+                cost = price.of(used.input_tokens, used.output_tokens, used.cached_tokens)
+                used = replace(used, cost_usd=cost)
+                self.meter.used += Usage(cost_usd=cost)
+            self._shared.run_meter.end(used)
 
     @property
     def _labels(self) -> bool:

@@ -8,10 +8,10 @@ attribute or closure of what a solver holds leads to it, and none to a target (`
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from hybrid.answers.prior_accuracy import PriorAccuracy
 from hybrid.config import ImageForm, Limits, Show
@@ -151,9 +151,15 @@ class Solver(ABC):
     offers_tools: bool = False
     """Whether it offers a model tools, to call as it likes."""
     runs_own_tools: bool = False
-    """Whether it calls tools that are not the run's, which no control (`--tool-output`) reaches."""
+    """Whether it calls a model and tools that are not the run's: no control (`--tool-output`) reaches them, and what it
+    counts in `SolverContext.meter` goes to the budgets of the run when the ask has ended."""
     texts: Mapping[str, str] = MappingProxyType({})
     """Its texts for a model besides the prompt; hashed into the manifest."""
+
+    @property
+    def written_as(self) -> tuple[Callable[..., Any], ...]:
+        """The classes and functions whose source is its code, where Python code hands it in."""
+        return (type(self),)
 
     def warm(self) -> None:  # noqa: B027 - most have nothing to load
         """Begin to load, in a thread, what the first ask would have to wait for. Returns at once."""

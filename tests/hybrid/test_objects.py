@@ -2,8 +2,12 @@
 
 import io
 import json
+import linecache
+import re
+import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -14,6 +18,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 import hybrid
 from hybrid.config import Objects, RunConfig
 from hybrid.errors import UsageError
+from hybrid.running.object_code import NO_SOURCE, object_code
 from hybrid.running.resolve import prepare
 from hybrid.solving.agent import Agent
 from hybrid.solving.solver import Solver, SolverContext
@@ -121,3 +126,95 @@ async def test_progress_is_shown_where_a_loop_is_running_as_in_a_notebook(
     hybrid.run("blink", **SAMPLE, solvers=AlwaysA(), quiet=quiet)
     assert ("always_a: 100%" in shown.getvalue()) is not quiet
     assert not quiet or shown.getvalue() == ""
+
+
+FILE = """
+from helper import LETTER
+from hybrid.solving.solver import Solver
+from hybrid.types import Reply
+
+
+class Mine(Solver):
+    role = "chance"
+
+    async def ask(self, prompt, ctx):
+        return Reply(f"({LETTER})")
+"""
+PLACES = {
+    # What is run, and what is changed in it: another limit is the same code, another answer is not.
+    "module": ({"mine.py": FILE, "helper.py": "LETTER = 'A'", "run.py": "from mine import Mine\n"}, "helper.py"),
+    "script": ({"run.py": FILE, "helper.py": "LETTER = 'A'"}, "run.py"),
+}
+CALL = """
+import hybrid, sys
+hybrid.run("blink", data="sample", task="Jigsaw", limit=int(sys.argv[1]), solvers=Mine(), out="run", quiet=True)
+"""
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_solver_of_other_code_does_not_continue_a_run(place: str, here: Path) -> None:
+    files, changed = PLACES[place]
+    for name, text in files.items():
+        (here / name).write_text(text)
+    (here / "run.py").write_text((here / "run.py").read_text() + CALL)
+
+    def ended(limit: int) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "run.py", str(limit)], capture_output=True, text=True, check=False)
+
+    assert ended(2).returncode == 0
+    assert len(json.loads(Path("run/manifest.json").read_text())["solvers"]["mine"]["code"]) == 12
+    # The call is not the solver's code.
+    (here / "run.py").write_text((here / "run.py").read_text() + "\n# the end\n")
+    assert ended(3).returncode == 0
+    text = (here / changed).read_text()
+    (here / changed).write_text(text.replace("'A'", "'B'").replace('f"({LETTER})"', 'f"({LETTER}) "'))
+    again = ended(3)
+    assert again.returncode == 1
+    assert "holds a run of another configuration" in again.stderr
+    assert "solver mine.code" in again.stderr
+
+
+def cell(text: str, number: int, names: dict[str, Any]) -> None:
+    """Run a cell as IPython does: its lines are known under the name of a file that is not there."""
+    name = f"ipykernel_1/{number}.py"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    exec(compile(text, name, "exec"), names)  # noqa: S102 - the test's own
+
+
+def test_of_a_notebook_the_class_and_what_it_names_is_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    main = ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    text = "class Mine:\n    def ask(self):\n        return said()\n"
+    cells = {"said": "def said():\n    return WORD\n", "WORD": "WORD = 'A'\n", "API_KEY": "API_KEY = 'A'\n"}
+    codes = []
+    changes = ({}, {"API_KEY": "API_KEY = 'B'\n"}, {"WORD": "WORD = 'B'\n"}, {"said": "def said():\n    return ''\n"})
+    for number, change in enumerate(changes):
+        for place, one in enumerate((text + f"print = {number}\n", *{**cells, **change}.values())):
+            cell(one, 10 * number + place, vars(main))
+        codes.append(object_code(main.Mine))
+    # The rest of its cell and a secret are no code of it.
+    assert codes[0] == codes[1]
+    assert len({*codes}) == 3
+
+
+def test_what_has_no_source_says_so() -> None:
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec("class Typed:\n    def ask(self): ...", names)  # noqa: S102 - the test's own
+    assert [object_code(one) for one in (names["Typed"], print, *Agent(Graph()).written_as)] == [NO_SOURCE] * 3
+    assert (
+        object_code(AlwaysA) == object_code(AlwaysA().ask) == object_code(*Agent(AlwaysA().ask).written_as) != NO_SOURCE
+    )
+
+
+class Graph:
+    async def ainvoke(self, state: Any) -> Any:
+        return state
+
+
+def test_models_and_tools_have_the_hash_of_their_code(fakes: Any) -> None:
+    tool = fakes.counter(fakes.CountingBackend())
+    hybrid.run("blink", **SAMPLE, model=Counts(), solvers=["controller", Agent(Graph())], tools=[tool], out="run")
+    manifest = json.loads(Path("run/manifest.json").read_text())
+    assert manifest["identity"]["model"]["code"] == object_code(Counts)
+    assert re.fullmatch("[0-9a-f]{12}", manifest["solvers"]["controller"]["tools"]["counter"]["code"])
+    assert manifest["solvers"]["agent"]["code"] == NO_SOURCE

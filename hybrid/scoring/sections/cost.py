@@ -15,13 +15,21 @@ NAME = "cost"
 
 
 def _usd(usage: Usage) -> float | None:
+    if usage.uncounted_calls:
+        return None
     return 0.0 if usage.model_calls == 0 else usage.cost_usd
 
 
 def _tokens(usage: Usage) -> float | None:
     total = usage.input_tokens + usage.output_tokens
     # A recorded model was called and reports no token: their number is not known, and not 0.
-    return None if usage.model_calls and not total else float(total)
+    return None if usage.uncounted_calls or (usage.model_calls and not total) else float(total)
+
+
+def uncounted(usage: Usage) -> str:
+    """What is not known of tokens, and so of their cost; empty where nothing is missing."""
+    missing, calls = usage.uncounted_calls, usage.model_calls
+    return f"tokens and USD unknown: of {missing} of {calls} model calls no tokens are told" if missing else ""
 
 
 COSTS: tuple[tuple[str, str, Callable[[Usage], float | None]], ...] = (
@@ -44,8 +52,10 @@ def rows(comparison: Comparison) -> Iterator[Result]:
         prices = [price(usage) for _, _, usage, _ in known]
         if not any(prices) or None in prices:
             continue
-        for (one, metric, _, asked), spent in zip(known, prices, strict=True):
-            yield Result(NAME, quantity, unit, (spent or 0.0) / asked, one.solver, metric=metric.name, n=asked)
+        for (one, metric, usage, asked), spent in zip(known, prices, strict=True):
+            per_question = (spent or 0.0) / asked
+            note = uncounted(usage)
+            yield Result(NAME, quantity, unit, per_question, one.solver, metric=metric.name, n=asked, note=note)
             row = Result(NAME, "value", unit_of((metric,)), None, one.solver, metric=metric.name)
             yield row if one.answered_nothing else with_interval(row, metric)
         return

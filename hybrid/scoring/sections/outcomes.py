@@ -10,6 +10,7 @@ from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.result import QUESTIONS, Result, Section
 from hybrid.scoring.score import Scored
+from hybrid.scoring.sections.cost import uncounted
 from hybrid.types import Outcome
 
 NAME = "outcomes"
@@ -33,7 +34,7 @@ def _of_solver(solver: Scored) -> Iterator[Result]:
     if usage is None:
         return
     # A recorded model was called and reports no token: their number is not known, and not 0.
-    unknown = usage.model_calls > 0 and usage.input_tokens == usage.output_tokens == 0
+    unknown = usage.uncounted_calls > 0 or (usage.model_calls > 0 and usage.input_tokens == usage.output_tokens == 0)
     spent: tuple[tuple[str, str, float | None], ...] = (
         ("model calls", "calls", usage.model_calls),
         ("tool calls", "calls", usage.tool_calls),
@@ -42,10 +43,11 @@ def _of_solver(solver: Scored) -> Iterator[Result]:
         ("tokens out", "tokens", None if unknown else usage.output_tokens),
         ("busy", "seconds", usage.seconds),
         ("wall", "seconds", solver.wall_s),
-        ("cost", "USD", usage.cost_usd),
+        ("cost", "USD", None if usage.uncounted_calls else usage.cost_usd),
     )
     for name, unit, value in spent:
-        yield replace(row, quantity=name, unit=unit, value=value)
+        note = uncounted(usage) if name in ("tokens in", "tokens out", "cost") else ""
+        yield replace(row, quantity=name, unit=unit, value=value, note=note)
 
 
 def lead(comparison: Comparison, made: Sequence[Result]) -> str:

@@ -1,6 +1,7 @@
-"""Logs of Inspect AI, read back by its own `read_eval_log` and shown by its own viewer in a browser."""
+"""Inspect AI: logs, read back by its own `read_eval_log` and shown by its own viewer, and its agents as solvers."""
 
 import hashlib
+import json
 import os
 import shutil
 import sys
@@ -10,18 +11,34 @@ from typing import Any
 
 import pytest
 
+import hybrid
 from hybrid.errors import UsageError
 from hybrid.exporting.base import ExportedRun, ExportOptions
 from hybrid.exporting.inspect import ATTACHMENT, EXPORTER
+from hybrid.integrations.langchain import langchain_tools
+from hybrid.log.folder import RunFolder
 from hybrid.scoring.traces import calls_of
 from hybrid.solving.agent import Agent
 from hybrid.types import Fault, Kind, Prompt
+from tests.hybrid.integrations.test_agents_page import AsksDepth, nearest
+from tests.runnable import Page
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is of the extra inspect")
 
+from inspect_ai.agent import react
 from inspect_ai.log import list_eval_logs, read_eval_log
-from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, ChatMessageUser, ContentReasoning, ContentText
-from inspect_ai.tool import ToolCall, ToolCallError
+from inspect_ai.model import (
+    ChatMessageAssistant,
+    ChatMessageTool,
+    ChatMessageUser,
+    ContentReasoning,
+    ContentText,
+    ModelOutput,
+    ModelUsage,
+    get_model,
+)
+from inspect_ai.solver import generate, system_message, use_tools
+from inspect_ai.tool import ToolCall, ToolCallError, tool
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 
@@ -183,3 +200,69 @@ async def test_the_messages_of_an_agent_of_inspect_become_steps(fakes: Any) -> N
         ("tool", "web", "too slow", Fault.TOOL_ERROR),
     ]
     assert ctx.log.steps[1].data == {"images": ["img:1"], "args": {}}
+
+
+@tool
+def depth() -> Any:
+    (ours,) = langchain_tools(["depth"], backend="classical", in_run=True)
+
+    async def execute(image: str, labels: list[str]) -> str:
+        """Which of the marked points is nearer?
+
+        Args:
+            image: The name of an image.
+            labels: The letters of the points.
+        """
+        args = {"image": image, "labels": labels}
+        message = await ours.ainvoke({"type": "tool_call", "id": "1", "name": "depth", "args": args})
+        return json.dumps(message.artifact)
+
+    return execute
+
+
+def looks(messages: list[Any], *_: Any) -> ModelOutput:
+    """Asks depth about the first image, and answers as that says."""
+    last, picture = messages[-1], next(one for one in messages if one.role == "user").content[-2]
+    assert picture.image.startswith("data:image/")
+    if last.role == "tool":
+        said = ModelOutput.from_content("mockllm/model", f"Answer: ({nearest(json.loads(last.text)['data'])})")
+    else:
+        said = ModelOutput.for_tool_call("mockllm/model", "depth", {"image": "img:1", "labels": ["A", "B"]})
+    said.usage = ModelUsage(input_tokens=10, output_tokens=2, total_tokens=15, input_tokens_cache_read=3)
+    return said
+
+
+# Inspect leaves the streams of its own tasks open.
+@pytest.mark.filterwarnings("ignore:.*MemoryObject(Receive|Send)Stream:pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("way", ["agent", "chain"])
+def test_the_page_asks_an_agent_of_inspect(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/agents.md: `react`, or a chain of solvers, with a tool of Inspect's, over its mock of a model."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("INSPECT_DISPLAY", "none")
+    model = get_model("mockllm/model", custom_outputs=looks)
+    chain = [system_message("Look."), use_tools(depth()), generate()]
+    (block,) = (one for one in Page.read("docs/agents.md").of("python") if one.needs == "inspect_ai")
+    names: dict[str, Any] = {
+        "hybrid": hybrid,
+        "Agent": Agent,
+        "asked": {"data": "sample", "task": "Relative_Depth", "limit": 8, "model_arg": {"price": "1/2/0.5"}},
+        "chat_model": AsksDepth(),
+        "model": model,
+        "solver": react(model=model, tools=[depth()], submit=False) if way == "agent" else chain,
+    }
+    exec(compile(block.text, "docs/agents.md", "exec"), names)  # noqa: S102 - the page is ours
+    rows = hybrid.compare("runs/inspect").results
+    whole = {(row.section, row.quantity): row for row in rows if not row.group and not row.metric}
+    judged = [whole["evidence", name].value for name in ("correct adoption", "confirmed", "over-trust")]
+    judged.append(whole["evidence", "wrong from both"].value)
+    assert sum(value or 0 for value in judged) == 8
+    assert judged[0]
+    assert whole["decomposition", "gain"].value == pytest.approx(
+        (whole["decomposition", "call gain"].value or 0) - (whole["decomposition", "call harm"].value or 0)
+    )
+    (first, *_) = RunFolder(Path("runs/inspect")).recorded("inspected").by_id.values()
+    ((call,), usage) = calls_of(first.exchanges[0]), first.exchanges[0].reply.usage
+    assert (call.tool, call.images, call.args) == ("depth", ("img:1",), {"labels": ["A", "B"]})
+    assert (usage.model_calls, usage.input_tokens, usage.output_tokens, usage.cached_tokens) == (2, 26, 4, 6)
+    assert usage.uncounted_calls == 0
+    assert usage.cost_usd == pytest.approx((20 * 1 + 6 * 0.5 + 4 * 2) / 1e6)

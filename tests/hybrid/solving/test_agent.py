@@ -207,3 +207,41 @@ def test_outside_of_a_question_an_image_has_no_such_name() -> None:
     (depth,) = langchain_tools(["depth"], backend="classical", in_run=True)
     message = depth.invoke({"type": "tool_call", "id": "1", "name": "depth", "args": {"image": "img:1"}})
     assert message.status == "error"
+
+
+TOLD = {"input_tokens": 10, "output_tokens": 4}
+
+
+@pytest.mark.parametrize(
+    ("counts", "read", "written", "cached", "reasoned"),
+    [
+        ({**TOLD, "input_token_details": {"cache_read": 3}, "output_token_details": {"reasoning": 2}}, 10, 4, 3, 2),
+        (
+            {
+                "prompt_tokens": 10,
+                "completion_tokens": 4,
+                "prompt_tokens_details": {"cached_tokens": 3},
+                "completion_tokens_details": {"reasoning_tokens": 2},
+            },
+            *(10, 4, 3, 2),
+        ),
+        ({**TOLD, "input_tokens_cache_read": 3, "input_tokens_cache_write": 5, "reasoning_tokens": 2}, 18, 4, 3, 2),
+    ],
+    ids=["langchain", "openai", "inspect"],
+)
+def test_tokens_are_read_in_every_form(
+    counts: dict[str, Any], read: int, written: int, cached: int, reasoned: int, prompt: Prompt, fakes: Any
+) -> None:
+    # Those beside the messages are of all calls.
+    for returned in (
+        {"messages": LANGCHAIN, "usage": counts},
+        [{"role": "assistant", "content": "A", "usage": counts}],
+    ):
+        used = asked(lambda _, it=returned: it, prompt, fakes)[1].meter.used
+        assert (used.input_tokens, used.output_tokens) == (read, written)
+        assert (used.cached_tokens, used.reasoning_tokens, used.uncounted_calls) == (cached, reasoned, 0)
+
+
+def test_calls_without_tokens_are_counted_as_such(prompt: Prompt, fakes: Any) -> None:
+    assert asked(lambda _: LANGCHAIN, prompt, fakes)[1].meter.used.uncounted_calls == 1
+    assert asked(lambda _: OPENAI, prompt, fakes)[1].meter.used.uncounted_calls == 2

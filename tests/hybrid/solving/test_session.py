@@ -38,6 +38,7 @@ class Scripted:
 
     play: Play
     needs_model: bool = True
+    runs_own_tools: bool = False
     needs_live: bool = False
     samples_itself: bool = False
     images: ImageForm | None = None

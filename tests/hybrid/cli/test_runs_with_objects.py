@@ -1,0 +1,76 @@
+"""Commands on a run that Python code made with objects, which are not there any more."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+
+import hybrid
+from hybrid.solving.solver import Solver, SolverContext
+from hybrid.types import Prompt, Reply
+
+SAMPLE: dict[str, Any] = {"data": "sample", "task": "Jigsaw", "limit": 2, "backend": "classical"}
+
+
+class AlwaysA(Solver):
+    role = "chance"
+
+    async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
+        return Reply("(A)")
+
+
+class Quotes(AlwaysA):
+    """Notes an answer of the tool `counter`."""
+
+    async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
+        said = {"tool": "counter", "backend": "classical", "answer": "(A)", "confidence": 0.5, "letter": "A"}
+        ctx.rule("adopt", "counter says A", {"specialist_answer": said})
+        return Reply("(A)")
+
+
+class Says(BaseChatModel):
+    @property
+    def _llm_type(self) -> str:
+        return "says"
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> "Says":
+        return self
+
+    def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
+        return ChatResult(generations=[ChatGeneration(message=AIMessage("Answer: (A)"))])
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_command_line_reads_a_run_made_with_objects(fakes: Any, command: Any) -> None:
+    tool = fakes.counter(fakes.CountingBackend())
+    for out, tools in (("ablation/full", [tool]), ("ablation/none", ["none"])):
+        asked: dict[str, Any] = {"model": Says(), "tools": tools, "out": out}
+        hybrid.run("blink", **SAMPLE, **asked, solvers=["controller", "specialist", AlwaysA()])
+    for words in (("score",), ("compare",), ("score", "--json"), ("compare", "--all")):
+        ended = command(words[0], "ablation/full", *words[1:])
+        assert (ended.code, "always_a" in ended.out) == (0, True), ended.err
+    assert command("report", "ablation/full", "-o", "site").code == 0
+    # The specialist's own tools are those of the project.
+    assert command("calibrate", "ablation/full", "-o", "trust.json").code == 0
+    ended = command("ablate", "--report", "ablation")
+    assert (ended.code, "no tool" in ended.out) == (0, True), ended.err
+    # What has to ask the object says that it is not there.
+    for words in (("run", "--config", "ablation/full"), ("ablate", "blink", "--solver", "always_a", "-o", "x")):
+        ended = command(*words)
+        assert ended.code == 2
+        assert "always_a" in ended.err
+
+
+def test_an_answer_of_a_tool_that_was_an_object_cannot_be_calibrated(command: Any) -> None:
+    hybrid.run("blink", **SAMPLE, solvers=Quotes(), out="run")
+    ended = command("calibrate", "run", "-o", "trust.json")
+    assert (ended.code, Path("trust.json").exists()) == (2, False)
+    assert "no 'counter' in tools/" in ended.err
+    assert "handed in by Python code: save it as counter.py and name its folder with --path" in ended.err
