@@ -139,7 +139,8 @@ def check(
     It is asked the tool's questions with known answers; of a series of them, enough must be right. The colours of a
     picture as they reach its networks are compared with what the checkpoint's own processor makes of them.
 
-    The first run that loads learned weights asks their known answers by itself, and refuses weights that fail. A weight-free backend may miss some answers: the images are made for networks.
+    The first run that loads learned weights asks their known answers by itself, and refuses weights that fail.
+    A weight-free backend may miss some answers: the images are made for networks.
 
     With --contract: is the card complete, is the same question answered the same to the byte, do odd images and
     arguments get a finding or a clear refusal, are texts short and numbers finite, with their units? The arguments of
