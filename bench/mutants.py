@@ -67,7 +67,7 @@ SUBJECTS = {
     "answers": Subject(("hybrid/answers",), ("tests/hybrid/answers",)),
     "networks": Subject(
         ("hybrid/tool/networks.py",),
-        ("tests/tools/test_seen_pictures.py",),
+        ("tests/hybrid/serving/test_seen_pictures.py",),
     ),
     "pictures": Subject(
         ("tools/_shared/whole_picture.py", "tools/_shared/dense_features.py"),

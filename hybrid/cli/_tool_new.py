@@ -25,7 +25,8 @@ from hybrid.plugins import folders, is_word, no_word
 @click.option(
     "--learned", is_flag=True, help="Around a network, with a test on a tiny checkpoint that it saves itself."
 )
-def new(name: str, folder: Path | None, learned: bool) -> int:
+@click.option("--module", is_flag=True, help="With --learned: the network is a torch module that the file defines.")
+def new(name: str, folder: Path | None, *, learned: bool, module: bool) -> int:
     """Write a new tool that runs as it stands, in one file, and a test of it, to be changed (docs/add-a-tool.md).
 
     In DIR the test lies next to it; in the project it lies in tests/tools/.
@@ -34,10 +35,13 @@ def new(name: str, folder: Path | None, learned: bool) -> int:
     Examples:
       hybrid tools new brightness --path my_tools
       hybrid tools new likeness --learned --path my_tools
+      hybrid tools new grain --learned --module --path my_tools
       hybrid tools new brightness
     """
     if not is_word(name):
         raise UsageError(f"{name!r}: {no_word('tool')}, and begins with a letter")
+    if module and not learned:
+        raise UsageError("--module says which network: add --learned")
     tools_folder = Path(folders("tools")[0])
     tests = tools_folder.parent / "tests" / "tools" if folder is None else folder
     target, test = (folder or tools_folder) / f"{name}.py", tests / f"test_{name}.py"
@@ -49,9 +53,10 @@ def new(name: str, folder: Path | None, learned: bool) -> int:
     target.parent.mkdir(parents=True, exist_ok=True)
     tests.mkdir(parents=True, exist_ok=True)
     kind = _tool_new_learned if learned else _tool_new_weight_free
-    target.write_text(kind.TEMPLATE.format(name=name, title=title, path=option))
+    parts = _tool_new_learned.parts(name, module=module) if learned else {}
+    target.write_text(kind.TEMPLATE.format(name=name, title=title, path=option, **parts))
     head = kind.INSIDE if folder is None else kind.BESIDE
-    test.write_text(kind.TEST.format(name=name, file=test.name, head=head))
+    test.write_text(kind.TEST.format(name=name, file=test.name, head=head, **parts))
     click.echo(f"wrote {target}\nwrote {test}")
     if learned:
         weights = f" --weights {name}_tiny{option}"

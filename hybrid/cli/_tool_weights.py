@@ -136,10 +136,11 @@ def check(
 ) -> int:
     """Check the backend of the tool NAME that would answer. Ends with 3 when anything is wrong.
 
-    It is asked the tool's questions with known answers; of a series of them, enough must be right.
+    It is asked the tool's questions with known answers; of a series of them, enough must be right. The colours of a
+    picture as they reach its networks are compared with what the checkpoint's own processor makes of them.
 
-    Learned weights are checked like this by themselves the first time that a run loads them, and are refused when
-    something is wrong. A weight-free backend may miss some answers: the images are made for networks.
+    The first run that loads learned weights asks their known answers by itself, and refuses weights that fail.
+    A weight-free backend may miss some answers: the images are made for networks.
 
     With --contract: is the card complete, is the same question answered the same to the byte, do odd images and
     arguments get a finding or a clear refusal, are texts short and numbers finite, with their units? The arguments of
@@ -176,13 +177,14 @@ def _known_answers(name: str, tool: Tool, options: BackendChoice) -> int:
     """Print a line for each known answer. Returns the exit code."""
     from hybrid.serving.known_answers import failures, questions, run_checks
     from hybrid.serving.loader import Loader
+    from hybrid.serving.seen_pictures import run_probes
 
     loader = Loader(options)
     if not tool.checks and tool.backend("learned") is None:
         raise UsageError(f"{name} has no network and no images with known answers")
     ready = loader.load(tool)
-    checked = run_checks(tool, ready.backend)
-    if not checked:
+    checked, seen = run_checks(tool, ready.backend), run_probes(tool, ready.backend)
+    if not checked and not seen:
         raise UsageError(
             f"nothing was checked: {name} has no images with known answers (`checks` of its TOOL); only the tensors "
             f"of its {ready.card.name} backend were compared with its weight files, if it has any"
@@ -193,9 +195,11 @@ def _known_answers(name: str, tool: Tool, options: BackendChoice) -> int:
     for answer in checked:
         verdict = answer.wrong or (f"not asked ({answer.unasked})" if answer.unasked else "right")
         click.echo(f"{_mark(answer):6} {answer.name:32} {answer.seconds:6.2f} s  {verdict}")
+    for one in seen:
+        click.echo(f"{'ok' if one.wrong is None else 'WRONG':6} {'colours of its input':32} {one.wrong or one.network}")
     for line in failed:
         click.echo(f"failed: {line}")
-    return 3 if failed else 0
+    return 3 if failed or any(one.wrong is not None for one in seen) else 0
 
 
 def _contract(name: str, tool: Tool, options: ServiceOptions, args_json: str | None) -> int:

@@ -83,6 +83,37 @@ def load_verified(
     return Checkpoint(model.to(device).eval(), processor, model_type, sha256, device)
 
 
+def load_module(model: Any, weights: str, *, device: str = "cpu", download: bool = False) -> Checkpoint:
+    """Load and verify a torch module of one's own, with the image processor that lies next to its weights.
+
+    Args:
+        model: the module, built with any weights: all are replaced.
+        weights: a directory, or a hub id, with `.safetensors` files of tensors named as in its `state_dict`, and a
+            `preprocessor_config.json` in transformers' form: how the network was trained to see pictures.
+        device: where the model is put, e.g. "cpu", "cuda:0".
+        download: whether a hub id that is not on disk may be fetched.
+
+    Raises:
+        WeightsError: one of these files is absent or unreadable, or the tensors are not exactly those of the module.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+    from transformers import AutoImageProcessor
+
+    folder = find_weights(weights, download=download)
+    files = sorted(folder.glob("*.safetensors"))
+    if not files or not (folder / "preprocessor_config.json").is_file():
+        raise WeightsError(f"weights absent: {weights} needs a .safetensors file and a preprocessor_config.json")
+    try:
+        tensors = {name: tensor for file in files for name, tensor in load_file(file).items()}
+        processor = AutoImageProcessor.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except (OSError, ValueError, TypeError, KeyError, SafetensorError) as error:
+        raise WeightsError(f"{weights} cannot be loaded: {first_line(error)}") from error
+    fill(model, tensors, weights, partial(picture_input, "AutoImageProcessor", folder, weights))
+    kind, sha256 = type(model).__name__.lower(), content_hash(folder)
+    return Checkpoint(model.to(device).eval(), processor, kind, sha256, device)
+
+
 def find_checkpoint(weights: str, *, download: bool = False) -> Path:
     """The directory of a checkpoint in transformers' layout. Raises `WeightsError` naming the absent part."""
     folder = find_weights(weights, download=download)

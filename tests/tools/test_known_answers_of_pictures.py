@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from hybrid.registry import load
+from hybrid.serving.seen_pictures import run_probes
 from hybrid.tool import CheckCase, Evidence, Pixels, Request
 from hybrid.types import Box
-from tests.tools.seen_pictures import run_probes
 from tools._shared.known_answers import depth_item
 from tools.depth import LearnedDepth
 from tools.depth.models import DepthInput

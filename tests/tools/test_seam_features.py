@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError, WeightsError
 from hybrid.serving.known_answers import run_checks
+from hybrid.serving.seen_pictures import run_probes
 from hybrid.tool import Request
-from tests.tools.seen_pictures import run_probes
 from tools._shared.dense_features import DenseFeatures, feature_map
 from tools.jigsaw import DECIDED, TOOL, JigsawArgs, SecondOpinion, report, solve, vote
 from tools.jigsaw.checks import CHECKS

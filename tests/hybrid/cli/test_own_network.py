@@ -5,6 +5,7 @@ Its pages' commands are followed by `tests/test_docs_blocks.py`; here is what th
 
 import importlib.util
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 
 import tools
-from hybrid import registry
+from hybrid import plugins
 
 JIGSAW = ("blink", "--data", "sample", "--task", "Jigsaw", "--limit", "2")
 
@@ -23,43 +24,100 @@ JIGSAW = ("blink", "--data", "sample", "--task", "Jigsaw", "--limit", "2")
 @pytest.fixture(autouse=True)
 def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nothing that a test has looked in, or imported from there, is known to another."""
-    monkeypatch.delenv(registry.PATH_VARIABLE, raising=False)
+    monkeypatch.delenv(plugins.PATH_VARIABLE, raising=False)
     before = list(tools.__path__)
     yield
     tools.__path__[:] = before
+    forget()
+
+
+def forget() -> None:
+    """Import the tool anew the next time."""
     sys.modules.pop("tools.likeness", None)
     vars(tools).pop("likeness", None)
     importlib.invalidate_caches()
 
 
-@pytest.fixture
-def path(command: Callable[..., Any], tmp_path: Path) -> tuple[str, ...]:
-    """The words that find the tool; its tiny checkpoint is in `tiny`."""
-    assert command("tools", "new", "likeness", "--learned", "--path", "mine").code == 0
+def template_test(tmp_path: Path) -> Any:
+    """The test that the template writes, as a module."""
     spec = importlib.util.spec_from_file_location("likeness_template_test", tmp_path / "mine" / "test_likeness.py")
     assert spec is not None
     assert spec.loader is not None
     written: Any = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(written)
+    return written
+
+
+@pytest.fixture(params=[(), ("--module",)], ids=["transformers", "module"])
+def path(request: pytest.FixtureRequest, command: Callable[..., Any], tmp_path: Path) -> tuple[str, ...]:
+    """The words that find the tool; its tiny checkpoint is in `tiny`, one with random weights in `random`."""
+    assert command("tools", "new", "likeness", "--learned", *request.param, "--path", "mine").code == 0
+    written = template_test(tmp_path)
     written.save_tiny(tmp_path / "tiny")
+    written.save_tiny(tmp_path / "random", 0)
     return ("--path", "mine")
+
+
+def test_a_module_is_asked_for_with_a_network(command: Callable[..., Any]) -> None:
+    refused = command("tools", "new", "likeness", "--module", "--path", "mine")
+    assert (refused.code, "add --learned" in refused.err) == (2, True)
+
+
+@pytest.mark.slow
+def test_random_weights_fail_the_known_answers(command: Callable[..., Any], path: tuple[str, ...]) -> None:
+    checked = command("tools", "check", "likeness", "--weights", "random", *path)
+    assert checked.code == 3
+    assert "1 of 1 wrong" in checked.out
+    assert "failed: the same pattern in another light, which random weights miss: 0 of 6 right" in checked.out
+    ran = command("run", *JIGSAW, "--solver", "specialist", "--weights", "likeness=random", *path, "--out", "refused")
+    assert ran.code != 0
+    assert "fail 1 of 1 known answers" in ran.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("images=[pixels]", "images=[pixels[..., [2, 1, 0]]]", "red and blue exchanged (BGR); expected"),
+        ("images=[pixels]", "image_mean=[0.5] * 3, image_std=[0.5] * 3, images=[pixels]", "deviation of 0.5 (-1..1)"),
+        ("images=[pixels]", "do_normalize=False, images=[pixels]", "no mean and standard deviation"),
+        ("images=[pixels]", 'size={"shortest_edge": 48}, images=[pixels]', None),
+        ("images=[pixels]", 'crop_size={"height": 42, "width": 42}, images=[pixels]', None),
+    ],
+)
+def test_wrong_preprocessing_is_found(
+    command: Callable[..., Any], path: tuple[str, ...], tmp_path: Path, right: str, wrong: str, said: str | None
+) -> None:
+    """By the test that the template writes; where colours are wrong by `hybrid tools check`, too."""
+    written = tmp_path / "mine" / "likeness.py"
+    assert written.read_text().count(right) == 1
+    written.write_text(written.read_text().replace(right, wrong))
+    forget()
+    with pytest.raises(AssertionError):
+        template_test(tmp_path).test_the_network_is_given_what_the_processor_of_its_weights_makes(tmp_path / "tiny")
+    if said is not None:
+        checked = command("tools", "check", "likeness", "--weights", "tiny", *path)
+        (line,) = (line for line in checked.out.splitlines() if "colours of its input" in line)
+        assert (checked.code, line.startswith("WRONG"), said in line) == (3, True, True), line
 
 
 @pytest.mark.slow
 def test_it_is_listed_checked_and_run(command: Callable[..., Any], path: tuple[str, ...], tmp_path: Path) -> None:
     assert "likeness" in command("tools", "list", *path).out
     checked = command("tools", "check", "likeness", "--weights", "tiny", *path)
-    assert (checked.code, "0 of 2 wrong" in checked.out) == (0, True)
+    assert (checked.code, "0 of 1 wrong" in checked.out) == (0, True)
+    assert re.search(r"^ok     colours of its input .* tiny$", checked.out, re.MULTILINE)
     for place, grey in enumerate((20, 25, 250)):
         Image.new("RGB", (64, 64), (grey, 0, 0)).save(tmp_path / f"{place}.png")
     found = command("tools", "run", "likeness", "0.png", "1.png", "2.png", "--weights", "tiny", "--json", *path)
     assert json.loads(found.out)["backend"] == "learned"
     damaged = tmp_path / "tiny" / "model.safetensors"
     tensors = load_file(damaged)
-    tensors.pop("layernorm.bias")
+    lost = min(name for name in tensors if name.endswith("weight"))
+    tensors.pop(lost)
     save_file(tensors, damaged, {"format": "pt"})
     refused = command("tools", "check", "likeness", "--weights", "tiny", *path)
-    assert (refused.code, "layernorm.bias" in refused.err) == (2, True)
+    assert (refused.code, lost in refused.err) == (2, True)
 
 
 @pytest.mark.slow
@@ -79,6 +137,22 @@ def test_its_rule_serves_every_solver_that_follows_rules(
     assert "likeness" in (tmp_path / "trust.json").read_text()
     compared = command("compare", "real", "--only", "evidence", *path)
     assert (compared.code, "verify" in compared.out) == (0, True)
+
+
+@pytest.mark.slow
+def test_the_comparison_has_the_tool_alone_the_hybrid_and_its_blank_control(
+    command: Callable[..., Any], path: tuple[str, ...]
+) -> None:
+    """The three runs of docs/add-a-tool.md end as rows of one table, each with a number."""
+    weights = ("--model", "embedded", "--weights", "likeness=tiny", *path)
+    alone = ("--solver", "specialist", "--solver", "mllm", "--solver", "verify")
+    assert command("run", *JIGSAW, *alone, *weights, "--out", "real").code == 0
+    assert command("run", *JIGSAW, "--solver", "verify", *weights, "--tool-output", "blank", "--out", "blank").code == 0
+    compared = command("compare", "real", "blank", "--json", *path)
+    assert compared.code == 0, compared.err
+    rows = json.loads(compared.out)["solvers"]
+    assert [(row["run"], row["n"]) for row in rows.values()] == [("real", 2)] * 3 + [("blank", 2)]
+    assert all(0 <= row["metrics"]["accuracy_macro"] <= 1 for row in rows.values())
 
 
 @pytest.mark.slow

@@ -6,9 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
+import transformers
+from safetensors.torch import save_file
 
 from hybrid.errors import WeightsError
-from hybrid.tool.checkpoint import Checkpoint, content_hash, find_checkpoint, load_verified
+from hybrid.tool.checkpoint import Checkpoint, content_hash, find_checkpoint, load_module, load_verified
+from hybrid.tool.networks import collecting
 
 AUTO = "AutoModelForDepthEstimation"
 
@@ -130,3 +134,25 @@ def test_the_hash_follows_content_not_place(damaged: Path, tmp_path: Path):
     settings = json.loads((damaged / "preprocessor_config.json").read_text())
     (damaged / "preprocessor_config.json").write_text(json.dumps(settings | {"size": {"height": 84, "width": 84}}))
     assert content_hash(damaged) not in (before, changed)
+
+
+def test_a_module_of_ones_own_is_verified_like_a_checkpoint(tmp_path: Path) -> None:
+    def module() -> torch.nn.Module:
+        return torch.nn.Conv2d(3, 4, 3)
+
+    with pytest.raises(WeightsError, match=r"needs a \.safetensors file and a preprocessor_config\.json"):
+        load_module(module(), str(tmp_path))
+    made = module()
+    save_file(made.state_dict(), tmp_path / "model.safetensors")
+    transformers.BitImageProcessor().save_pretrained(tmp_path)
+    with collecting() as networks:
+        found = load_module(module(), str(tmp_path))
+    assert torch.equal(found.model.weight, made.weight)
+    assert (found.version, found.model.training) == (f"conv2d@{found.sha256[:12]}", False)
+    assert networks[0].wants is not None
+    save_file({"weight": made.weight.detach()}, tmp_path / "model.safetensors")
+    with pytest.raises(WeightsError, match=r"1 missing \(bias\)"):
+        load_module(module(), str(tmp_path))
+    (tmp_path / "model.safetensors").write_bytes(b"no tensors")
+    with pytest.raises(WeightsError, match="cannot be loaded"):
+        load_module(module(), str(tmp_path))

@@ -12,9 +12,9 @@ import torch
 from hybrid.errors import ToolError
 from hybrid.registry import load
 from hybrid.serving.known_answers import run_checks
+from hybrid.serving.seen_pictures import run_probes
 from hybrid.tool import Evidence, Request, Stages, Tool
 from hybrid.tool.networks import Network
-from tests.tools.seen_pictures import run_probes
 from tools._shared import flat_pairs
 from tools._shared.flat_pairs import SIZES, flat_pair, wrong_matches
 from tools._shared.local_features import networks

@@ -10,8 +10,8 @@ import torch
 import transformers
 from PIL import Image
 
+from hybrid.serving.seen_pictures import chart
 from hybrid.tool import Pixels, Request
-from tests.tools.seen_pictures import chart
 from tools._shared.dense_features import PATCHES, DenseFeatures
 from tools._shared.whole_picture import square_side
 from tools.attributes.models import TextScorer

@@ -10,9 +10,9 @@ import torch
 from torch import nn
 
 from hybrid.errors import WeightsError
+from hybrid.serving.seen_pictures import IMAGENET, SIZES, chart, run_probes, wrong_colours
 from hybrid.tool import Args, BackendCard, Card, CheckCase, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.networks import Network, PictureInput, collecting, grey, loaded, normalised
-from tests.tools.seen_pictures import IMAGENET, SIZES, chart, run_probes, wrong_colours
 
 WANTS = normalised(*IMAGENET)
 Change = Callable[[np.ndarray], np.ndarray]
