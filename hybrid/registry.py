@@ -91,7 +91,13 @@ class _Outside:
 
 @contextmanager
 def described_by(make: Callable[[], Describer]) -> Iterator[None]:
-    """Inside, things from outside are imported by a `Describer` before this process does, and tools there alone."""
+    """Inside, things from outside are imported by a `Describer` before this process does, and tools there alone.
+
+    Inside of another one that one stays.
+    """
+    if _Outside.make is not None:
+        yield
+        return
     before = _Outside.make, _Outside.made, _Outside.said
     _Outside.make, _Outside.made, _Outside.said = make, None, frozenset()
     try:

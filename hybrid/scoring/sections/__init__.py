@@ -13,7 +13,7 @@ from hybrid.errors import HybridError
 from hybrid.registry import is_outside, load_each
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.result import Section, SectionResult
-from hybrid.serving.sources import code_outside
+from hybrid.serving.sources import codes_outside
 from hybrid.types import Json
 
 _COMPUTED: WeakKeyDictionary[Comparison, dict[str, SectionResult]] = WeakKeyDictionary()
@@ -46,8 +46,7 @@ def results(comparison: Comparison, only: Collection[str] | None = None) -> tupl
 
 def codes_of(made: Iterable[SectionResult]) -> dict[str, Json]:
     """The hash of the code of those sections that lie outside of the project, as a manifest names such things."""
-    codes = {f"sections/{one.name}": code_outside(__name__, one.name) for one in made}
-    return {name: code for name, code in codes.items() if code is not None}
+    return {**codes_outside((__name__, one.name) for one in made)}
 
 
 def _made(section: Section, comparison: Comparison) -> SectionResult:

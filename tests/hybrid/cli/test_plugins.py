@@ -6,19 +6,22 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hybrid import plugins
-from hybrid.config import ServiceOptions
+from hybrid.config import RunConfig, ServiceOptions
 from hybrid.config.plugin_path import PATH
 from hybrid.errors import UsageError
 from hybrid.plugins import KINDS
 from hybrid.registry import described_by, load, look_also_in, names, solver_names
+from hybrid.running.resolve import prepare
 from hybrid.serving.described import Describer
 from hybrid.serving.sources import code_outside
+from tools.rules import tools_asked
 
 SOLVER = """
 from hybrid.solving.solver import Solver
@@ -327,3 +330,34 @@ def test_a_new_plugin_repository_passes_its_tests_at_once(command: Callable[...,
     assert "python -m pytest" in (out / ".github" / "workflows" / "ci.yml").read_text()
     assert command("new", "plugin", "glow", "-o", out).err == f"hybrid: {out} is there already\n"
     assert "the name of a plug-in is of lower-case" in command("new", "plugin", "Glow").err
+
+
+def test_a_node_of_a_cluster_is_asked_with_the_plug_ins_of_the_run_alone(own: Path, tmp_path: Path) -> None:
+    """Of every kind that a run uses; the hashes are those of its manifest."""
+    cluster = pytest.importorskip("hybrid.engines.ray.cluster", reason="the extra `ray` is not installed")
+    look_also_in([own], "--path")
+    model = RunConfig("own_benchmarks", ("own_baselines", "own_graphs"), "own_models:x", data="sample", limit=1)
+    run = prepare(replace(model, tasks=("Jigsaw",), out=tmp_path / "run"))
+    place = cluster.place_of_run(run)
+    used = {"benchmarks/own_benchmarks", "models/own_models", "baselines/own_baselines", "graphs/own_graphs"}
+    assert set(place.plugins) == used
+    assert place.plugins.items() >= run.identity["plugins"].items()
+    assert cluster.other_program(place, "n1") is None
+    for plugin, code in place.plugins.items():
+        other = replace(place, plugins={**place.plugins, plugin: "0" * 12})
+        said = f"on node n1 the plug-in {plugin} has the code {code}, in this run it has {'0' * 12}: install the same"
+        assert str(cluster.other_program(other, "n1")).startswith(said)
+    absent = str(cluster.other_program(replace(place, plugins={"graphs/own_other": code}), "n1"))
+    assert f"the plug-in graphs/own_other of this run (code {code}) cannot be had: no 'own_other' in graphs/" in absent
+    write(own, "sections", "own_later", SECTION)
+    cluster._code.cache_clear()
+    assert "hold other files than in this run" in str(cluster.other_program(place, "n1"))
+
+
+def test_a_tool_whose_rule_is_asked_is_one_of_the_run(own: Path) -> None:
+    """Also where the rule calls another tool alone: its code decides the answers."""
+    ruled = TOOL.replace('"nothing"),)), Args)', '"nothing"),)), Args, rules={"Jigsaw": OneCall("jigsaw", letter())})')
+    write(own, "tools", "own_ruled", "from hybrid.tool.rules import OneCall, letter\n" + ruled)
+    look_also_in([own], "--path")
+    assert tools_asked(["Jigsaw"]) == {"jigsaw", "own_ruled"}
+    assert "own_ruled" not in tools_asked(["Relative_Depth"])
