@@ -17,6 +17,8 @@ from hybrid.serving.sources import codes_outside
 from hybrid.types import Json
 
 _COMPUTED: WeakKeyDictionary[Comparison, dict[str, SectionResult]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Comparison, tuple[Section, ...]] = WeakKeyDictionary()
+"""Loaded once for a comparison: an import that hangs is waited for once."""
 
 
 def computed(comparison: Comparison) -> dict[str, SectionResult]:
@@ -39,7 +41,9 @@ def results(comparison: Comparison, only: Collection[str] | None = None) -> tupl
 
     A section that cannot be made costs no other: its result says why.
     """
-    asked = [section for section in sections() if only is None or section.name in only]
+    if comparison not in _KNOWN:
+        _KNOWN[comparison] = sections()
+    asked = [section for section in _KNOWN[comparison] if only is None or section.name in only]
     made = [_made(section, comparison) for section in asked]
     return tuple(one for one in made if one.rows or one.fault)
 

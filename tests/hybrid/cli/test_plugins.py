@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import hybrid
 from hybrid import plugins
 from hybrid.config import RunConfig, ServiceOptions
 from hybrid.config.plugin_path import PATH
@@ -273,6 +275,35 @@ def test_a_statistic_that_raises_costs_its_own_rows(
     assert {"metrics", "own_sections"} <= {row["section"] for row in said["results"]}
     (line,) = (line for line in ended.err.splitlines() if "left out" in line)
     assert "own_wrong.py: SECTION must be a Section of the name 'own_wrong', and is a int" in line
+
+
+def test_from_python_a_statistic_whose_import_ends_or_hangs_is_named_and_left_out_too(
+    own: Path, chance_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = write(own, "sections", "own_bad", BAD["ends"][0])
+    program = f"""
+import hybrid
+report = hybrid.compare({str(chance_run)!r})
+assert {{"metrics", "own_sections"}} <= {{row.section for row in report.results}}
+assert set(report.as_json()["plugins"]) == {{"sections/own_sections"}}
+again = hybrid.run("blink", data="sample", task="Jigsaw", limit=2, solvers="chance", out="again", quiet=True)
+assert str(again).startswith("warning: generated questions")
+print(len(hybrid.score("again").solvers))
+"""
+    told = {**os.environ, PATH.variable: str(own)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=told, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
+    assert done.stderr == f"note: left out: {bad}: cannot be imported: {BAD['ends'][1]}\n" * 2, "once a comparison"
+    bad.write_text(BAD["hangs"][0])
+    look_also_in([own], "--path")
+    capsys.readouterr()
+    with described_by(lambda: Describer(ServiceOptions(import_s=3.0, silence_s=3.0))):
+        report = hybrid.compare(chance_run)
+        assert "own_sections" in {row.section for row in report.results}
+    (line,) = (line for line in capsys.readouterr().err.splitlines() if "left out" in line)
+    assert line == f"note: left out: {bad}: cannot be imported: {BAD['hangs'][1]}"
 
 
 @pytest.fixture
