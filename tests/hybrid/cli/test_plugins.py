@@ -340,29 +340,6 @@ def test_a_folder_without_any_kind_says_what_it_may_hold(command: Callable[..., 
         assert f"{kind.folder}/" in ended.err
 
 
-def test_a_new_plugin_repository_passes_its_tests_at_once(command: Callable[..., Any], tmp_path: Path) -> None:
-    out = tmp_path / "glow"
-    ended = command("new", "plugin", "glow", "-o", out)
-    assert ended.out == f"wrote {out}\nnext: cd {out} && uv run pytest\n"
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
-        cwd=out,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "4 passed" in done.stdout
-    assert f'path = "{Path(plugins.__file__).parents[1].as_posix()}"' in (out / "pyproject.toml").read_text()
-    for line in (out / "pyproject.toml").read_text().splitlines():
-        if line.startswith("glow_"):
-            module = line.split('"')[1].replace(".", "/")
-            assert (out / f"{module}.py").is_file(), line
-    assert "python -m pytest" in (out / ".github" / "workflows" / "ci.yml").read_text()
-    assert command("new", "plugin", "glow", "-o", out).err == f"hybrid: {out} is there already\n"
-    assert "the name of a plug-in is of lower-case" in command("new", "plugin", "Glow").err
-
-
 def test_a_node_of_a_cluster_is_asked_with_the_plug_ins_of_the_run_alone(own: Path, tmp_path: Path) -> None:
     """Of every kind that a run uses; the hashes are those of its manifest."""
     cluster = pytest.importorskip("hybrid.engines.ray.cluster", reason="the extra `ray` is not installed")
