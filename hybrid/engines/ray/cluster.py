@@ -19,6 +19,7 @@ from contextlib import asynccontextmanager, redirect_stdout
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from typing import cast
 
 import ray
 
@@ -128,8 +129,8 @@ def place_of_run(run: ResolvedRun) -> Place:
     """The program of this process, with what a run uses from outside: an actor compares itself with it."""
     solvers = ((package_of_solver(word), word) for word in map(word_of, run.solvers))
     beside = codes_outside((*solvers, *((TOOLS, name) for name in run.tools.tools)))
-    plugins = {**run.identity.get("plugins", {}), **beside}
-    return Place(code(), Path.cwd(), outside(), code_beside(), plugins)
+    of_identity = cast("Mapping[str, str]", run.identity.get("plugins", {}))
+    return Place(code(), Path.cwd(), outside(), code_beside(), {**of_identity, **beside})
 
 
 def other_program(place: Place, node: str) -> str | None:
