@@ -86,19 +86,27 @@ class _Outside:
 
     make: Callable[[], Describer] | None = None
     made: Describer | None = None
+    inside: object = None
+    """Another one in each `described_by`."""
     said: frozenset[str] = frozenset()
 
 
 @contextmanager
 def described_by(make: Callable[[], Describer]) -> Iterator[None]:
-    """Inside, things from outside are imported by a `Describer` before this process does, and tools there alone."""
-    before = _Outside.make, _Outside.made, _Outside.said
-    _Outside.make, _Outside.made, _Outside.said = make, None, frozenset()
+    """Inside, things from outside are imported by a `Describer` before this process does, and tools there alone.
+
+    Inside of another one that one stays.
+    """
+    if _Outside.make is not None:
+        yield
+        return
+    said = _Outside.said
+    _Outside.make, _Outside.made, _Outside.inside, _Outside.said = make, None, object(), frozenset()
     try:
         yield
     finally:
         describer = _Outside.made
-        _Outside.make, _Outside.made, _Outside.said = before
+        _Outside.make, _Outside.made, _Outside.inside, _Outside.said = None, None, None, said
         if describer is not None:
             describer.close()
 
@@ -112,7 +120,7 @@ def _leave_out(why: str) -> None:
 
 def state() -> tuple[object, ...]:
     """What decides, besides the name, which tool `load` gives: where it looks, and who describes those from outside."""
-    return folders(TOOLS), tuple(sys.path), _Outside.make, _Outside.made
+    return folders(TOOLS), tuple(sys.path), _Outside.inside
 
 
 def names(package: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import sys
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -17,10 +17,8 @@ from hybrid.cli._streams import RedactedStream, redact_logs
 from hybrid.display.notes import quietly, tell
 from hybrid.errors import HybridError, did_you_mean
 from hybrid.registry import described_by, load, names
+from hybrid.serving.trial import describer
 from hybrid.version import __version__
-
-if TYPE_CHECKING:
-    from hybrid.serving.described import Describer
 
 COMMANDS = {
     "quickstart": "What tools bring to a small model, offline, in two minutes.",
@@ -142,13 +140,6 @@ def main() -> None:
         if sys.stdout is not None:
             sys.stdout.flush()
     sys.exit(code)
-
-
-def describer() -> Describer:
-    """Imports what lies outside of the project in a process of its own: none of it can hang or end the program."""
-    from hybrid.serving.described import Describer
-
-    return Describer()
 
 
 @contextmanager

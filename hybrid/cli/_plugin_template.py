@@ -1,6 +1,7 @@
 """The files of the repository that `hybrid new plugin NAME` writes, by path; the tool and its test as `tools new` has.
 
-In each `{name}` stands for the name, `{title}` for the same as the beginning of a class, `{hybrid}` for the checkout.
+In each `{name}` stands for the name, `{title}` for the same as the beginning of a class, `{hybrid}` for the checkout,
+`{python}` for the versions of Python that it asks for.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ build-backend = "setuptools.build_meta"
 [project]
 name = "{name}"
 version = "0.1.0"
-requires-python = ">=3.11"
+requires-python = "{python}"
 dependencies = ["hybrid-perception"]
 
 [project.entry-points."hybrid.tools"]
@@ -162,7 +163,8 @@ def test_a_guess_is_an_answer(tmp_path) -> None:
 FILES: Final = {
     "pyproject.toml": PYPROJECT,
     "README.md": README,
-    ".gitignore": ".venv/\nruns/\n__pycache__/\n*.egg-info/\n",
+    # The lock has the checkout's place on this machine.
+    ".gitignore": ".venv/\nruns/\n__pycache__/\n*.egg-info/\nuv.lock\n",
     ".github/workflows/ci.yml": CI,
     "{name}/__init__.py": '"""Plug-ins of hybrid."""\n',
     "{name}/baselines/{name}_first.py": SOLVER,

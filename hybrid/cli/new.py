@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+from keyword import iskeyword
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -10,6 +13,9 @@ from hybrid.cli._plugin_template import FILES
 from hybrid.cli._tool_new_weight_free import INSIDE, TEMPLATE, TEST
 from hybrid.errors import UsageError
 from hybrid.plugins import folders, is_word, no_word
+
+PYTHON: Final = ">=3.11,<3.14"
+"""The versions that the project runs with (pyproject.toml)."""
 
 
 @click.group("new")
@@ -33,6 +39,8 @@ def plugin(name: str, out: Path | None) -> int:
     """
     if not is_word(name):
         raise UsageError(f"{name!r}: {no_word('plug-in')}, and begins with a letter")
+    if iskeyword(name) or name == "tests" or ((spec := find_spec(name)) is not None and spec.origin is not None):
+        raise UsageError(f"{name!r}: Python knows this name, of a module or as a keyword; choose another")
     place = out or Path(name)
     if place.exists():
         raise UsageError(f"{place} is there already")
@@ -48,7 +56,8 @@ def texts(name: str) -> dict[str, str]:
     title = "".join(word.capitalize() for word in name.split("_"))
     checkout = Path(folders("hybrid")[0]).parent.as_posix()
     made = {
-        path.format(name=name): text.format(name=name, title=title, hybrid=checkout) for path, text in FILES.items()
+        path.format(name=name): text.format(name=name, title=title, hybrid=checkout, python=PYTHON)
+        for path, text in FILES.items()
     }
     tool = f"{name}_light"
     made[f"{name}/tools/{tool}.py"] = TEMPLATE.format(name=tool, title=f"{title}Light", path=f" --path {name}")

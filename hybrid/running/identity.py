@@ -5,19 +5,17 @@ identity = resolved_identity(config, benchmark, mounted, choice, model, None, No
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict
 
 from hybrid.benchmarks.base import Benchmark
 from hybrid.config import RunConfig, identity_of
 from hybrid.models import OPENED, ChatModel
-from hybrid.plugins import BY_PACKAGE
 from hybrid.prompts import REASONING, Wording
 from hybrid.running.data import Mounted, fingerprint
 from hybrid.running.generated import VERSION as GENERATOR
 from hybrid.running.object_code import is_installed, object_code
 from hybrid.running.tools_in_use import ToolChoice
-from hybrid.serving.sources import code_outside
+from hybrid.serving.sources import codes_outside
 from hybrid.solving.captions import captions_fact
 from hybrid.solving.context import SuppliedTexts
 from hybrid.solving.trust import TrustFile
@@ -59,12 +57,13 @@ def resolved_identity(
         "context": {"sha256": context.sha256, "missing": config.context_missing},
     }
     words = (name.partition(":")[0] for name in (config.model, config.captioner) if name is not None)
-    plugins = _plugins((("hybrid.benchmarks", benchmark.card.name), *((OPENED, word) for word in words)))
+    plugins = codes_outside((("hybrid.benchmarks", benchmark.card.name), *((OPENED, word) for word in words)))
     return {
         "hybrid": __version__,
         "pictures": config.service.pictures,
         **identity_of(config, facts),
-        **({"plugins": plugins} if plugins else {}),
+        # Those of tools and solvers stand with these.
+        **({"plugins": dict(plugins)} if plugins else {}),
     }
 
 
@@ -72,12 +71,6 @@ def _code_of_model(config: RunConfig) -> dict[str, Json]:
     """The code of a chat model that was handed in; nothing for a class of an installed package, which has a version."""
     handed_in = config.objects.model
     return {} if handed_in is None or is_installed(type(handed_in)) else {"code": object_code(type(handed_in))}
-
-
-def _plugins(named: Iterable[tuple[str, str]]) -> dict[str, Json]:
-    """Of the things from outside the hash of their code; those of tools and solvers stand with these."""
-    codes = {(package, name): code_outside(package, name) for package, name in named}
-    return {f"{BY_PACKAGE[package].folder}/{name}": code for (package, name), code in codes.items() if code is not None}
 
 
 def _data(benchmark: Benchmark, mounted: Mounted) -> dict[str, Json]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Unpack
 from hybrid.benchmarks.base import Abstain
 from hybrid.display.tables import RENDERERS, Table
 from hybrid.errors import UsageError, did_you_mean
-from hybrid.registry import load
+from hybrid.registry import described_by, load
 from hybrid.scoring.compare import Comparison, ComparisonOptions, chosen_pairs, compare, unique
 from hybrid.scoring.conclusion import Sentence, conclusion
 from hybrid.scoring.groups import origin_of
@@ -43,6 +43,7 @@ from hybrid.scoring.rendering import Block, as_csv, pieces, sides, tables_of
 from hybrid.scoring.result import Result, SectionResult
 from hybrid.scoring.score import Scored, with_judged
 from hybrid.scoring.sections import codes_of, computed, results, sections
+from hybrid.serving.trial import describer
 from hybrid.stats import interval
 from hybrid.types import Json
 
@@ -190,7 +191,8 @@ class ScoreReport(Report):
 class ComparisonReport(Report):
     """Solvers side by side on the same questions, as `hybrid compare` prints them.
 
-    Nothing is computed before it is asked for, and the comparison and its sections once for every form.
+    Nothing is computed before it is asked for, and the comparison and its sections once for every form. Sections from
+    outside are imported then, first in a process of their own.
     """
 
     solvers: tuple[Scored, ...]
@@ -209,11 +211,13 @@ class ComparisonReport(Report):
         return compare(self.solvers, self.options)
 
     @cached_property
+    @described_by(describer)
     def sections(self) -> tuple[SectionResult, ...]:
         """The rows of each section."""
         return results(self.comparison) if self.solvers else ()
 
     @cached_property
+    @described_by(describer)
     def conclusion(self) -> tuple[Sentence, ...]:
         """At most five sentences on what the tools bring."""
         return conclusion(self.comparison) if self.solvers else ()
@@ -229,6 +233,7 @@ class ComparisonReport(Report):
         made = computed(self.comparison).values() if self.solvers else ()
         return (*_damage(self.solvers), *(f"{one.name}: {one.fault}" for one in made if one.fault))
 
+    @described_by(describer)
     def blocks(self) -> tuple[Block, ...]:
         """The sections that were asked for, all by default, in order, then what papers printed.
 
@@ -253,6 +258,7 @@ class ComparisonReport(Report):
     def _published(self) -> list[Block]:
         return [Block("published", PUBLISHED_TITLE, "", published_below(self.comparison))] if self.published else []
 
+    @described_by(describer)
     def tables(self) -> tuple[Table, ...]:
         """The table of solvers and that of tasks; of each section, where sections were asked for."""
         if not self.solvers:
@@ -264,6 +270,7 @@ class ComparisonReport(Report):
             )
         return tuple(table for block in self.blocks() for table in block.tables)
 
+    @described_by(describer)
     def render(self, form: str = "text") -> str:
         """Warnings, conclusion and two tables within 80 columns, or the sections asked for, each under its heading.
 
@@ -281,6 +288,7 @@ class ComparisonReport(Report):
         short = as_summary(self.comparison, self.conclusion, self.more or MORE, form)
         return "\n".join([short, *(piece for block in self._published() for piece in pieces(block, form))])
 
+    @described_by(describer)
     def as_json(self) -> dict[str, Json]:
         """Solvers as `hybrid score --json` prints them, and every row of the result table.
 
@@ -310,6 +318,7 @@ def _damage(solvers: Sequence[Scored]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(line for one in solvers for line in one.damage))
 
 
+@described_by(describer)
 def score_paths(paths: Sequence[str | Path], **options: Unpack[ScoreArguments]) -> ScoreReport:
     """Score runs, or predictions that another program saved; the arguments are the options of `hybrid score`.
 
@@ -334,6 +343,7 @@ def score_paths(paths: Sequence[str | Path], **options: Unpack[ScoreArguments]) 
     return ScoreReport(scored, compared, options.get("abstain"), options.get("published", False))
 
 
+@described_by(describer)
 def compare_paths(paths: Sequence[str | Path], **options: Unpack[CompareArguments]) -> ComparisonReport:
     """Put solvers side by side; the arguments are the options of `hybrid compare`.
 

@@ -45,7 +45,8 @@ class DescribedRule:
             except NoBackend:
                 raise
             except ToolError as error:
-                raise ToolError(f"{self._name}: {error}", error.fault) from error
+                said_of_it = str(error).removeprefix(f"{self.tool} ")
+                raise ToolError(f"{self._name}: {said_of_it}", error.fault) from error
             if response.call is None:
                 break
             if len(said) == MOST_CALLS:

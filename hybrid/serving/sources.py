@@ -16,12 +16,12 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from hybrid.plugins import BY_PACKAGE, KINDS, outside_folders
+from hybrid.plugins import BY_PACKAGE, KINDS, TOOLS, outside_folders
 from hybrid.registry import folders, is_outside, load, module_of, package_of
 from hybrid.tool import Need, Tool
 from hybrid.types import Json
@@ -146,14 +146,22 @@ def _read_module(module: str, path: Path) -> tuple[str, frozenset[str]]:
     return hashlib.sha256(content).hexdigest(), names
 
 
+def codes_outside(named: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Of those things, by package and name, that lie outside of the project the hash of their code by `folder/name`."""
+    codes = {f"{BY_PACKAGE[package].folder}/{name}": code_outside(package, name) for package, name in named}
+    return {name: code for name, code in codes.items() if code is not None}
+
+
 def code_outside(package: str, name: str) -> str | None:
     """The hash of what lies outside of the project of a thing: its module and all that this imports from there.
 
-    12 hex digits of sha256, as a manifest has them; None for a file of the project, which its version stands for. The
-    thing has been loaded in this process.
+    12 hex digits of sha256, as a manifest has them, of a tool those of `code_of`; None for a file of the project, which
+    its version stands for. The thing has been loaded in this process, if it is no tool.
     """
     if package not in BY_PACKAGE or not is_outside(package, name):
         return None
+    if package == TOOLS:
+        return code_of(load(TOOLS, name))[:CODE_DIGITS]
     module = module_of(package, name)
     places = {**{kind.package: outside_folders(kind.package) for kind in KINDS}, **package_of(package, name)}
     file = getattr(sys.modules.get(module), "__file__", None)

@@ -33,7 +33,7 @@ def has_rule(prompt: Prompt) -> bool:
 def tools_asked(routes: Collection[str] | None = None) -> frozenset[str]:
     """The tools that may be asked about prompts of some routes, by name; None for all routes.
 
-    A route that no rule is for adds nothing.
+    A route that no rule is for adds nothing. A tool from outside whose rule is asked is one of them.
 
     Raises:
         UsageError: two tools from outside of the project have a rule for one of them.
@@ -41,7 +41,10 @@ def tools_asked(routes: Collection[str] | None = None) -> frozenset[str]:
     found = table()
     found.refuse_two(routes)
     return frozenset(
-        tool for route, rule in found.rules.items() if routes is None or route in routes for tool in rule.tools
+        tool
+        for route, rule in found.rules.items()
+        if routes is None or route in routes
+        for tool in (*rule.tools, *found.outside.get(route, ()))
     )
 
 

@@ -14,19 +14,25 @@ import math
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, redirect_stdout
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from typing import cast
 
 import ray
 
 from hybrid.config import MOST_THREADS
 from hybrid.config.plugin_path import PATH
+from hybrid.engines.ray.messages import Place
 from hybrid.errors import ServerDown, UsageError
 from hybrid.models.providers import IN_PROCESS, PROVIDERS
-from hybrid.plugins import KINDS, folders, look_also_in, outside_folders
+from hybrid.plugins import KINDS, TOOLS, folders, look_also_in, outside, outside_folders
+from hybrid.registry import load, package_of_solver
+from hybrid.repeats import word_of
+from hybrid.running.resolve import ResolvedRun
+from hybrid.serving.sources import code_outside, codes_outside
 
 ROOMS = ("hybrid", "tools", "graphs", "baselines")
 LEAST_IN_FLIGHT = 16
@@ -94,41 +100,74 @@ def environment_of(model: str | None) -> dict[str, str]:
 
 def code() -> str:
     """Hex sha256 over the program's files as they lie on this machine, whatever folder they lie in."""
-    beside = tuple((kind.package, outside_folders(kind.package)) for kind in KINDS)
-    foreign = {place for _, places in beside for place in places}
-    rooms = tuple((room, tuple(place for place in folders(room) if place not in foreign)) for room in ROOMS)
-    return _code((*rooms, *beside), frozenset(foreign))
+    return _code(tuple((room, _own_folders(room)) for room in ROOMS), ("**/*.py",))
+
+
+def code_beside() -> str:
+    """Hex sha256 over the files in the folders that `--path` names."""
+    # What lies around things of somebody's own may be anything.
+    return _code(tuple((kind.package, outside_folders(kind.package)) for kind in KINDS), ("*.py", "*/*.py"))
+
+
+def _own_folders(room: str) -> tuple[str, ...]:
+    outer = outside_folders(room)
+    return tuple(place for place in folders(room) if place not in outer)
 
 
 @cache
-def _code(rooms: tuple[tuple[str, tuple[str, ...]], ...], beside: frozenset[str]) -> str:
+def _code(rooms: tuple[tuple[str, tuple[str, ...]], ...], forms: tuple[str, ...]) -> str:
     total = hashlib.sha256()
     for room, places in rooms:
         for folder in map(Path, places):
-            # What lies around things of somebody's own may be anything.
-            forms = ("*.py", "*/*.py") if str(folder) in beside else ("**/*.py",)
             for path in sorted(path for form in forms for path in folder.glob(form)):
                 content = hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()
                 total.update(f"{room}/{path.relative_to(folder).as_posix()} {content}\n".encode())
     return total.hexdigest()
 
 
-def other_program(expected: str, node: str, named: Sequence[Path] = ()) -> str | None:
+def place_of_run(run: ResolvedRun) -> Place:
+    """The program of this process, with what a run uses from outside: an actor compares itself with it."""
+    solvers = ((package_of_solver(word), word) for word in map(word_of, run.solvers))
+    beside = codes_outside((*solvers, *((TOOLS, name) for name in run.tools.tools)))
+    of_identity = cast("Mapping[str, str]", run.identity.get("plugins", {}))
+    return Place(code(), Path.cwd(), outside(), code_beside(), {**of_identity, **beside})
+
+
+def other_program(place: Place, node: str) -> str | None:
     """Why an actor must not be asked: another program would give other answers under the same name.
 
     Args:
-        expected: the `code` of the run's own process.
+        place: the run's own program. Its folders with things outside of the project are looked in from now on.
         node: where the actor is.
-        named: folders with things outside of the project, which it looks in from now on.
     """
     try:
-        look_also_in(named, PATH.name)
+        look_also_in(place.named, PATH.name)
     except UsageError as error:
         return f"node {node}: {error}"
-    if code() == expected:
-        return None
-    where = Path(folders("hybrid")[0]).parent
-    return f"node {node} runs another version of this program ({where}): install the same one on every node"
+    if code() != place.code:
+        where = Path(folders("hybrid")[0]).parent
+        return f"node {node} runs another version of this program ({where}): install the same one on every node"
+    if (why := _other_plugin(place.plugins)) is not None:
+        return f"on node {node} {why}: install the same package, or copy the same folder, on every node"
+    if code_beside() != place.beside:
+        named = ", ".join(map(str, place.named))
+        return f"on node {node} the folders of {PATH.name} ({named}) hold other files than in this run: copy them there"
+    return None
+
+
+def _other_plugin(expected: Mapping[str, str]) -> str | None:
+    """Which of the things from outside is not there, or has other code; they are given by `folder/name`."""
+    for plugin, code_there in expected.items():
+        folder, _, name = plugin.partition("/")
+        package = next(kind.package for kind in KINDS if kind.folder == folder)
+        try:
+            load(package, name)
+            code_here = code_outside(package, name)
+        except UsageError as error:
+            return f"the plug-in {plugin} of this run (code {code_there}) cannot be had: {error}"
+        if code_here != code_there:
+            return f"the plug-in {plugin} has the code {code_here}, in this run it has {code_there}"
+    return None
 
 
 @asynccontextmanager

@@ -22,7 +22,7 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 
 from hybrid.config import RunLimits
-from hybrid.engines.ray.cluster import ClusterDown, Sizes, code, connected, environment_of, loads_weights, sizes
+from hybrid.engines.ray.cluster import ClusterDown, Sizes, connected, environment_of, loads_weights, place_of_run, sizes
 from hybrid.engines.ray.crew import Crew, Hand, first_line
 from hybrid.engines.ray.images import Shelf, keep, lacking, of_attempt
 from hybrid.engines.ray.messages import (
@@ -49,11 +49,9 @@ from hybrid.engines.ray.messages import (
 from hybrid.engines.ray.tools import MOST_RETRIES, ToolActor
 from hybrid.engines.ray.worker import Worker
 from hybrid.errors import Outage
-from hybrid.registry import load, module_of, outside
 from hybrid.running.engine import Engine, Tell
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun
-from hybrid.serving.sources import code_of
 from hybrid.solving.budgets import RunBudgetSpent, RunMeter
 from hybrid.solving.captions import CaptionCache, RunCaptions
 from hybrid.types import Attempt, Question, StoredImage, Usage
@@ -108,7 +106,7 @@ class RayEngine:
         self._replies = replies
         self._tell = tell
         self._size = size
-        self._place = Place(code(), Path.cwd(), outside()) if size.workers else Place("", Path())
+        self._place = place_of_run(run) if size.workers else Place("", Path())
         self._meter = run.resources.run_meter
         self.shelf = Shelf(run.service.store)
         """The images that workers elsewhere have wanted."""
@@ -239,7 +237,6 @@ class RayEngine:
     async def _hire(self) -> Hand:
         run = self._run
         setup = WorkerSetup(
-            place=self._place,
             benchmark=run.benchmark,
             resources=replace(
                 run.resources,
@@ -261,7 +258,7 @@ class RayEngine:
             scheduling_strategy="SPREAD",
             max_concurrency=2 * run.config.concurrency + 8,
         )
-        actor = kind.remote(setup)
+        actor = kind.remote(self._place, [ray.put(setup)])
         self._actors.append(actor)
         # Keys go to the process itself: Ray writes the variables of a `runtime_env` to its log files, and keeps what an
         # actor is made with.
@@ -283,8 +280,7 @@ class RayEngine:
         options = replace(run.config.service, threads=size.tool_threads)
         nodes = sum(node["Alive"] for node in ray.nodes())  # type: ignore[no-untyped-call]
         backends = run.tools.backends
-        codes = {name: code_of(load("tools", name)) for name in backends if module_of("tools", name) != f"tools.{name}"}
-        setup = ToolSetup(self._place, options, backends, -(-size.tools // nodes), codes)
+        setup = ToolSetup(self._place, options, backends, -(-size.tools // nodes))
         kind: Any = ray.remote(ToolActor).options(
             num_cpus=1, num_gpus=size.tool_gpus, max_restarts=-1, max_task_retries=MOST_RETRIES, max_concurrency=1000
         )

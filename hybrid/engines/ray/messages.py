@@ -34,6 +34,10 @@ class Place:
     """Relative names of recordings and weights count from here, where a node has such a folder."""
     named: tuple[Path, ...] = ()
     """Folders with things outside of the project."""
+    beside: str = ""
+    """The hash of the files in them (`cluster.code_beside`)."""
+    plugins: Mapping[str, str] = field(default_factory=dict)
+    """By `folder/name` the code of each thing from outside that the run uses, as its manifest has it."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +51,11 @@ class Ready:
 
 @dataclass(frozen=True)
 class WorkerSetup:
-    """The options of the run and everything that it has resolved of them, for a worker."""
+    """The options of the run and everything that it has resolved of them, for a worker.
 
-    place: Place
+    An object of the store, which is read once the worker knows where to look for a benchmark from outside.
+    """
+
     benchmark: Benchmark
     resources: Resources
     """The options, and what the run resolved of them without what stays in a process: model and tools."""
@@ -67,8 +73,6 @@ class ToolSetup:
     backends: Mapping[str, str]
     neighbours: int
     """Tool actors on one node, this one included, as far as they are spread evenly: they share its memory."""
-    codes: Mapping[str, str] = field(default_factory=dict)
-    """Of those tools that installed packages offer, the code: it is no part of the program, and may differ by node."""
 
 
 @dataclass(frozen=True)

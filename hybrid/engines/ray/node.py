@@ -1,11 +1,17 @@
-"""Where an actor is: its node, and the folder from which relative names count."""
+"""Where an actor is: its node, the folder from which relative names count, and its process for code from outside."""
 
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from pathlib import Path
 
 import ray
+
+from hybrid.registry import described_by
+from hybrid.serving.described import Describer
+
+_DESCRIBED = ExitStack()
 
 
 def here() -> str:
@@ -18,3 +24,8 @@ def move_to(folder: Path) -> None:
     """Go to the folder in which the run was started, if this node has it."""
     if folder.is_dir():
         os.chdir(folder)
+
+
+def import_elsewhere() -> None:
+    """Import what lies outside of the project in a process of its own, as a run does, until this actor ends."""
+    _DESCRIBED.enter_context(described_by(Describer))

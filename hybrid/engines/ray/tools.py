@@ -31,15 +31,14 @@ from hybrid.engines.ray.messages import (
     ToolActorsQuery,
     ToolSetup,
 )
-from hybrid.engines.ray.node import here, move_to
-from hybrid.errors import Outage, ServerDown, UsageError
+from hybrid.engines.ray.node import here, import_elsewhere, move_to
+from hybrid.errors import Outage, ServerDown
 from hybrid.images import ImageStore, home
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.executor import RemoteExecutor, error_of, failure_of
 from hybrid.serving.pipeline import on_disk
 from hybrid.serving.protocol import Failure, Request, Response, ToolRequest, ToolResponse
-from hybrid.serving.sources import code_of
 from hybrid.serving.supervisor import WorkerExecutor
 from hybrid.timing import ElapsedTime, Stopwatch
 from hybrid.tool import Tool
@@ -68,7 +67,8 @@ class ToolActor:
         # Findings are kept where they are asked for.
         self._executor = WorkerExecutor(FindingCache(None, self._store), options)
         self._watches: dict[str, Stopwatch] = {}
-        self._refusal = other_program(setup.place.code, here(), setup.place.named) or other_tools(setup, here())
+        import_elsewhere()
+        self._refusal = other_program(setup.place, here()) or other_tools(setup, here())
 
     async def ready(self) -> Ready:
         """Whether it can be asked, or why it must not be."""
@@ -109,15 +109,8 @@ class ToolActor:
 
 
 def other_tools(setup: ToolSetup, node: str) -> str | None:
-    """Why a node must not run tools: one is not there or is another, or with other weights others would answer."""
-    try:
-        called: list[Tool] = [load("tools", name) for name in setup.backends]
-    except UsageError as error:
-        return f"on node {node}: {error}; install the package that offers it on every node"
-    for tool in called:
-        name = tool.card.name
-        if name in setup.codes and code_of(tool) != setup.codes[name]:
-            return f"on node {node} the tool {name} is another than in this run: install the same package on every node"
+    """Why a node must not run tools: with other weights others would answer."""
+    called: list[Tool] = [load("tools", name) for name in setup.backends]
     answering = backends_in_use(called, setup.options.backend, setup.options.weights)
     for name, backend in setup.backends.items():
         if answering[name] != backend:

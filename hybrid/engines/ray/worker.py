@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hybrid.benchmarks.base import Benchmark
 from hybrid.engines.ray.cluster import other_program
@@ -21,13 +21,14 @@ from hybrid.engines.ray.messages import (
     ModelCallEnd,
     ModelCallQuery,
     ModelReply,
+    Place,
     QuestionFailure,
     QuestionRequest,
     QuestionResponse,
     Ready,
     WorkerSetup,
 )
-from hybrid.engines.ray.node import here, move_to
+from hybrid.engines.ray.node import here, import_elsewhere, move_to
 from hybrid.engines.ray.tools import LINE, ActorExecutor
 from hybrid.errors import HybridError
 from hybrid.images import ImageStore, home
@@ -47,6 +48,9 @@ from hybrid.timing import waiting
 from hybrid.tool import Tool
 from hybrid.types import Attempt, Json, Prompt, Question, StoredImage, Usage
 
+if TYPE_CHECKING:
+    from ray import ObjectRef
+
 
 @dataclass(frozen=True)
 class _Asking:
@@ -59,31 +63,32 @@ class _Asking:
 class Worker:
     """Asks questions. An actor of Ray; everything happens in its one event loop."""
 
-    def __init__(self, setup: WorkerSetup) -> None:
-        self._setup = setup
+    def __init__(self, place: Place, setup: Sequence[ObjectRef[WorkerSetup]]) -> None:
+        self._place, self._refs = place, setup
         self._lines: dict[int, Line] = {}
         self._log = _Log()
         self._store = ImageStore(home() / "images")
-        cache = FindingCache(home() / "findings" if setup.resources.config.cache else None, self._store)
-        executor = ActorExecutor(cache, Shelf(self._store))
-        self._tools = ToolService(self._store, cache, setup.resources.config.service, executor=executor)
-        self._resources = setup.resources
         self._solvers: dict[str, Solver] = {}
 
     async def ready(self, environment: Mapping[str, str]) -> Ready:
         """Open the model, with these variables of the run's environment; or say why it must not be asked."""
         os.environ.update(environment)
-        move_to(self._setup.place.folder)
-        refusal = other_program(self._setup.place.code, here(), self._setup.place.named)
+        move_to(self._place.folder)
+        import_elsewhere()
+        refusal = other_program(self._place, here())
         if refusal is None:
             try:
-                self._open()
+                self._open(await self._refs[0])
             except HybridError as error:
                 refusal = f"on node {here()}: {error}"
         return Ready(os.getpid(), here(), refusal)
 
-    def _open(self) -> None:
-        setup, config = self._setup, self._setup.resources.config
+    def _open(self, setup: WorkerSetup) -> None:
+        config = setup.resources.config
+        cache = FindingCache(home() / "findings" if config.cache else None, self._store)
+        executor = ActorExecutor(cache, Shelf(self._store))
+        self._setup = setup
+        self._tools = ToolService(self._store, cache, config.service, executor=executor)
         model = None
         if config.model is not None:
             model = remembering(open_model(config.model, config.model_settings, self._store), self._log)

@@ -13,10 +13,12 @@ from hybrid.errors import HybridError
 from hybrid.registry import is_outside, load_each
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.result import Section, SectionResult
-from hybrid.serving.sources import code_outside
+from hybrid.serving.sources import codes_outside
 from hybrid.types import Json
 
 _COMPUTED: WeakKeyDictionary[Comparison, dict[str, SectionResult]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Comparison, tuple[Section, ...]] = WeakKeyDictionary()
+"""Loaded once for a comparison: an import that hangs is waited for once."""
 
 
 def computed(comparison: Comparison) -> dict[str, SectionResult]:
@@ -39,15 +41,16 @@ def results(comparison: Comparison, only: Collection[str] | None = None) -> tupl
 
     A section that cannot be made costs no other: its result says why.
     """
-    asked = [section for section in sections() if only is None or section.name in only]
+    if comparison not in _KNOWN:
+        _KNOWN[comparison] = sections()
+    asked = [section for section in _KNOWN[comparison] if only is None or section.name in only]
     made = [_made(section, comparison) for section in asked]
     return tuple(one for one in made if one.rows or one.fault)
 
 
 def codes_of(made: Iterable[SectionResult]) -> dict[str, Json]:
     """The hash of the code of those sections that lie outside of the project, as a manifest names such things."""
-    codes = {f"sections/{one.name}": code_outside(__name__, one.name) for one in made}
-    return {name: code for name, code in codes.items() if code is not None}
+    return {**codes_outside((__name__, one.name) for one in made)}
 
 
 def _made(section: Section, comparison: Comparison) -> SectionResult:

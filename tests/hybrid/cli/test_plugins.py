@@ -2,23 +2,28 @@
 
 import importlib
 import json
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import hybrid
 from hybrid import plugins
-from hybrid.config import ServiceOptions
+from hybrid.config import RunConfig, ServiceOptions
 from hybrid.config.plugin_path import PATH
 from hybrid.errors import UsageError
 from hybrid.plugins import KINDS
 from hybrid.registry import described_by, load, look_also_in, names, solver_names
+from hybrid.running.resolve import prepare
 from hybrid.serving.described import Describer
 from hybrid.serving.sources import code_outside
+from tools.rules import tools_asked
 
 SOLVER = """
 from hybrid.solving.solver import Solver
@@ -272,6 +277,35 @@ def test_a_statistic_that_raises_costs_its_own_rows(
     assert "own_wrong.py: SECTION must be a Section of the name 'own_wrong', and is a int" in line
 
 
+def test_from_python_a_statistic_whose_import_ends_or_hangs_is_named_and_left_out_too(
+    own: Path, chance_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = write(own, "sections", "own_bad", BAD["ends"][0])
+    program = f"""
+import hybrid
+report = hybrid.compare({str(chance_run)!r})
+assert {{"metrics", "own_sections"}} <= {{row.section for row in report.results}}
+assert set(report.as_json()["plugins"]) == {{"sections/own_sections"}}
+again = hybrid.run("blink", data="sample", task="Jigsaw", limit=2, solvers="chance", out="again", quiet=True)
+assert str(again).startswith("warning: generated questions")
+print(len(hybrid.score("again").solvers))
+"""
+    told = {**os.environ, PATH.variable: str(own)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=told, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
+    assert done.stderr == f"note: left out: {bad}: cannot be imported: {BAD['ends'][1]}\n" * 2, "once a comparison"
+    bad.write_text(BAD["hangs"][0])
+    look_also_in([own], "--path")
+    capsys.readouterr()
+    with described_by(lambda: Describer(ServiceOptions(import_s=3.0, silence_s=3.0))):
+        report = hybrid.compare(chance_run)
+        assert "own_sections" in {row.section for row in report.results}
+    (line,) = (line for line in capsys.readouterr().err.splitlines() if "left out" in line)
+    assert line == f"note: left out: {bad}: cannot be imported: {BAD['hangs'][1]}"
+
+
 @pytest.fixture
 def chance_run(command: Callable[..., Any], tmp_path: Path) -> Path:
     """Two generated questions, answered by chance."""
@@ -306,24 +340,32 @@ def test_a_folder_without_any_kind_says_what_it_may_hold(command: Callable[..., 
         assert f"{kind.folder}/" in ended.err
 
 
-def test_a_new_plugin_repository_passes_its_tests_at_once(command: Callable[..., Any], tmp_path: Path) -> None:
-    out = tmp_path / "glow"
-    ended = command("new", "plugin", "glow", "-o", out)
-    assert ended.out == f"wrote {out}\nnext: cd {out} && uv run pytest\n"
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
-        cwd=out,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "4 passed" in done.stdout
-    assert f'path = "{Path(plugins.__file__).parents[1].as_posix()}"' in (out / "pyproject.toml").read_text()
-    for line in (out / "pyproject.toml").read_text().splitlines():
-        if line.startswith("glow_"):
-            module = line.split('"')[1].replace(".", "/")
-            assert (out / f"{module}.py").is_file(), line
-    assert "python -m pytest" in (out / ".github" / "workflows" / "ci.yml").read_text()
-    assert command("new", "plugin", "glow", "-o", out).err == f"hybrid: {out} is there already\n"
-    assert "the name of a plug-in is of lower-case" in command("new", "plugin", "Glow").err
+def test_a_node_of_a_cluster_is_asked_with_the_plug_ins_of_the_run_alone(own: Path, tmp_path: Path) -> None:
+    """Of every kind that a run uses; the hashes are those of its manifest."""
+    cluster = pytest.importorskip("hybrid.engines.ray.cluster", reason="the extra `ray` is not installed")
+    look_also_in([own], "--path")
+    model = RunConfig("own_benchmarks", ("own_baselines", "own_graphs"), "own_models:x", data="sample", limit=1)
+    run = prepare(replace(model, tasks=("Jigsaw",), out=tmp_path / "run"))
+    place = cluster.place_of_run(run)
+    used = {"benchmarks/own_benchmarks", "models/own_models", "baselines/own_baselines", "graphs/own_graphs"}
+    assert set(place.plugins) == used
+    assert place.plugins.items() >= run.identity["plugins"].items()
+    assert cluster.other_program(place, "n1") is None
+    for plugin, code in place.plugins.items():
+        other = replace(place, plugins={**place.plugins, plugin: "0" * 12})
+        said = f"on node n1 the plug-in {plugin} has the code {code}, in this run it has {'0' * 12}: install the same"
+        assert str(cluster.other_program(other, "n1")).startswith(said)
+    absent = str(cluster.other_program(replace(place, plugins={"graphs/own_other": code}), "n1"))
+    assert f"the plug-in graphs/own_other of this run (code {code}) cannot be had: no 'own_other' in graphs/" in absent
+    write(own, "sections", "own_later", SECTION)
+    cluster._code.cache_clear()
+    assert "hold other files than in this run" in str(cluster.other_program(place, "n1"))
+
+
+def test_a_tool_whose_rule_is_asked_is_one_of_the_run(own: Path) -> None:
+    """Also where the rule calls another tool alone: its code decides the answers."""
+    ruled = TOOL.replace('"nothing"),)), Args)', '"nothing"),)), Args, rules={"Jigsaw": OneCall("jigsaw", letter())})')
+    write(own, "tools", "own_ruled", "from hybrid.tool.rules import OneCall, letter\n" + ruled)
+    look_also_in([own], "--path")
+    assert tools_asked(["Jigsaw"]) == {"jigsaw", "own_ruled"}
+    assert "own_ruled" not in tools_asked(["Relative_Depth"])

@@ -18,6 +18,7 @@ from hybrid.engines.ray.cluster import (
     ClusterDown,
     Sizes,
     code,
+    code_beside,
     connected,
     environment_of,
     loads_weights,
@@ -52,7 +53,6 @@ from hybrid.serving.cache import FindingCache
 from hybrid.serving.executor import failure_of
 from hybrid.serving.protocol import ToolRequest
 from hybrid.serving.service import ToolService
-from hybrid.serving.sources import code_of
 from hybrid.solving.budgets import RunBudgetSpent
 from hybrid.timing import CallTime, ElapsedTime
 from hybrid.types import Attempt, Exchange, Fault, ImageRef, Kind, Prompt, Reply, Step
@@ -123,8 +123,9 @@ def test_a_worker_gets_the_variables_of_its_provider_and_no_other(monkeypatch: p
 
 
 def test_another_program_is_not_asked() -> None:
-    assert other_program(code(), "n1") is None
-    told = other_program("0" * 64, "n1")
+    same = Place(code(), Path(), beside=code_beside())
+    assert other_program(same, "n1") is None
+    told = other_program(replace(same, code="0" * 64), "n1")
     assert told is not None
     assert told.startswith("node n1 runs another version")
 
@@ -272,21 +273,11 @@ def test_the_engine_is_no_part_of_what_a_run_is() -> None:
 
 
 def test_a_node_whose_tools_are_others_is_refused() -> None:
-    def why(backends: dict[str, str], codes: dict[str, str]) -> str | None:
-        setup = ToolSetup(Place("", Path()), ServiceOptions("classical"), backends, 1, codes)
-        return other_tools(setup, "abc (10.0.0.4)")
+    def why(backends: dict[str, str]) -> str | None:
+        return other_tools(ToolSetup(Place("", Path()), ServiceOptions("classical"), backends, 1), "abc (10.0.0.4)")
 
-    classical = backends_in_use([load("tools", "jigsaw")], "classical", {})
-    assert why(classical, {}) is None
-    assert why(classical, {"jigsaw": code_of(load("tools", "jigsaw"))}) is None
-    assert why(classical, {"jigsaw": "0" * 64}) == (
-        "on node abc (10.0.0.4) the tool jigsaw is another than in this run: install the same package on every node"
-    )
-    absent = why({**classical, "jigsaws": "classical:1"}, {})
-    assert absent is not None
-    assert absent.startswith("on node abc (10.0.0.4): no 'jigsaws' in tools/")
-    assert absent.endswith("install the package that offers it on every node")
-    assert "put the same weights on every node" in str(why({"jigsaw": "learned:other"}, {}))
+    assert why(backends_in_use([load("tools", "jigsaw")], "classical", {})) is None
+    assert "put the same weights on every node" in str(why({"jigsaw": "learned:other"}))
 
 
 class Method:

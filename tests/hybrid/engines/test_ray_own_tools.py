@@ -14,6 +14,8 @@ import pytest
 
 pytest.importorskip("ray", reason="the extra `ray` is not installed")
 
+from tests.hybrid.cli.test_plugins import TEXTS, write
+
 pytestmark = pytest.mark.slow
 
 REDNESS = '''"""Redness: how red an image is."""
@@ -133,3 +135,16 @@ def test_workers_find_tools_of_ones_own(lies: Any, tmp_path: Path, fakes: Any, u
     attempts = (tmp_path / "run" / "controller" / "attempts.jsonl").read_text().splitlines()
     assert len(attempts) == 2
     assert all("The red channel is at 0." in line for line in attempts)
+
+
+def test_workers_find_a_benchmark_a_model_and_a_solver_of_ones_own(tmp_path: Path) -> None:
+    """In a folder that they know once they have been told of it."""
+    for folder in ("baselines", "benchmarks", "models"):
+        write(tmp_path / "own", folder, f"own_{folder}", TEXTS[folder])
+    words = ("run", "own_benchmarks", "--data", "sample", "--task", "Jigsaw", "--limit", "2", "--model", "own_models:x")
+    words += ("--solver", "own_baselines", "--engine", "ray", "--out", "run", "--path", "own")
+    told = {**os.environ, "RAY_enable_worker_prestart": "0", "HYBRID_HOME": str(tmp_path / "home")}
+    command = [sys.executable, "-m", "hybrid", *words]
+    done = subprocess.run(command, cwd=tmp_path, env=told, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert len((tmp_path / "run" / "own_baselines" / "attempts.jsonl").read_text().splitlines()) == 2

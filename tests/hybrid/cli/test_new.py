@@ -1,0 +1,77 @@
+"""`hybrid new plugin`: a repository whose tests and continuous integration pass as they stand."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from hybrid import plugins
+
+ROOT = Path(plugins.__file__).parents[1]
+
+
+def test_a_new_plugin_repository_passes_its_tests_at_once(command: Callable[..., Any], tmp_path: Path) -> None:
+    out = tmp_path / "glow"
+    ended = command("new", "plugin", "glow", "-o", out)
+    assert ended.out == f"wrote {out}\nnext: cd {out} && uv run pytest\n"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=out,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "4 passed" in done.stdout
+    assert f'path = "{Path(plugins.__file__).parents[1].as_posix()}"' in (out / "pyproject.toml").read_text()
+    for line in (out / "pyproject.toml").read_text().splitlines():
+        if line.startswith("glow_"):
+            module = line.split('"')[1].replace(".", "/")
+            assert (out / f"{module}.py").is_file(), line
+    assert "python -m pytest" in (out / ".github" / "workflows" / "ci.yml").read_text()
+    assert command("new", "plugin", "glow", "-o", out).err == f"hybrid: {out} is there already\n"
+    assert "the name of a plug-in is of lower-case" in command("new", "plugin", "Glow").err
+    for name in ("tools", "json", "class", "tests"):
+        assert f"{name!r}: Python knows this name" in command("new", "plugin", name).err
+        assert not (tmp_path / name).exists()
+    versions = [tomllib.loads((place / "pyproject.toml").read_text())["project"] for place in (out, ROOT)]
+    assert versions[0]["requires-python"] == versions[1]["requires-python"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("uv") is None, reason="uv is not installed")
+def test_a_new_plugin_repository_passes_in_environments_of_its_own(command: Callable[..., Any], tmp_path: Path) -> None:
+    """By each command of its README and of its CI, as they are printed there. uv asks the package index."""
+    out = tmp_path / "glow"
+    assert command("new", "plugin", "glow", "-o", out).code == 0
+    ours = ("VIRTUAL_ENV", "UV_PROJECT_ENVIRONMENT", "PYTHONPATH")
+    told = {name: value for name, value in os.environ.items() if name not in ours and not name.startswith("PYTEST")}
+
+    def follow(words: str, folder: Path) -> str:
+        done = subprocess.run(["bash", "-ec", words], cwd=folder, env=told, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{words}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    ci = tmp_path / "runner" / "glow"
+    shutil.copytree(out, ci)
+    # What GitHub clones: the project as it lies here, in a repository.
+    for room in ("hybrid", "tools", "graphs", "baselines"):
+        shutil.copytree(ROOT / room, tmp_path / "hub" / room, ignore=shutil.ignore_patterns("__pycache__"))
+    for file in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / file, tmp_path / "hub")
+    as_one = "git -c user.name=me -c user.email=me@localhost"
+    follow(f"git init -q && git add . && {as_one} commit -qm all", tmp_path / "hub")
+    told["HYBRID"] = f"file://{tmp_path / 'hub'}"
+    said = [follow(words, out) for words in (out / "README.md").read_text().split("```")[1].splitlines()[1:]]
+    assert "4 passed" in said[0]
+    assert said[1] == "glow_light: keeps the contract\n"
+    assert "glow answered" in said[3]
+    steps = yaml.safe_load((ci / ".github" / "workflows" / "ci.yml").read_text())["jobs"]["tests"]["steps"]
+    assert "4 passed" in [follow(step["run"], ci) for step in steps if "run" in step][-1]

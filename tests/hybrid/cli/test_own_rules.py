@@ -1,0 +1,231 @@
+"""A tool from outside that brings its rule, in every command that follows rules; a rule that goes wrong in a run."""
+
+import importlib
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tools
+from hybrid.config import ServiceOptions
+from hybrid.config.plugin_path import PATH
+from hybrid.scoring.sections.evidence import CLASSES
+from hybrid.serving.described import Describer
+
+RULED = '''"""Says that the third image fits."""
+
+import ctypes
+import os
+import time
+from pathlib import Path
+
+from hybrid.tool import Args, BackendCard, Card, Evidence, Tool
+from hybrid.tool.rules import asks, choose_matching, image_names, later_image
+
+CHOSEN = Path(__file__).with_name("chosen")
+
+
+class Backend:
+    def setup(self, device, weights):
+        """Nothing to load."""
+
+    def run(self, requests):
+        return [Evidence("The third image fits.", {"best": 1}, 0.75) for _ in requests]
+
+
+def chosen(prompt):
+    """Whether it is the first question that was asked, now and whenever it is asked again."""
+    image = prompt.images[0].image.sha256
+    try:
+        with CHOSEN.open("x") as file:
+            file.write(image)
+    except FileExistsError:
+        pass
+    return CHOSEN.read_text() == image
+
+
+@asks("ruled")
+async def rule(prompt, ctx):
+    if chosen(prompt):
+        "ILL"
+    finding = await ctx.tool("ruled", image_names(prompt), {})
+    return choose_matching(prompt, "ruled", finding, later_image(finding, prompt))
+
+
+CARD = Card(
+    name="ruled",
+    summary="Says that the third image fits, whatever it shows.",
+    limits="Says nothing else.",
+    backends=(BackendCard("classical", "1", Backend, "The third image."),),
+    images=(1, 3),
+)
+TOOL = Tool(CARD, Args, rules={"Jigsaw": rule})
+'''
+
+
+@pytest.fixture(autouse=True)
+def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing that a test has looked in is known to another."""
+    monkeypatch.delenv(PATH.variable, raising=False)
+    before = list(tools.__path__)
+    yield
+    assert "tools.ruled" not in sys.modules, "its code is in a process of its own alone"
+    tools.__path__[:] = before
+    importlib.invalidate_caches()
+
+
+class Caller(BaseHTTPRequestHandler):
+    """A model that calls `ruled` where it is offered and then answers (B), and (A) without it."""
+
+    def log_message(self, *_: object) -> None:
+        """Nothing on stderr."""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        offered = any(one["function"]["name"] == "ruled" for one in asked.get("tools", ()))
+        told = any(message["role"] == "tool" for message in asked["messages"])
+        calls = offered and not told
+        message: dict[str, Any] = {"role": "assistant", "content": f"Answer: ({'B' if told else 'A'})"}
+        if calls:
+            call = {"name": "ruled", "arguments": json.dumps({"images": ["img:1", "img:2", "img:3"]})}
+            message = {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": call}]}
+        choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}
+        body = json.dumps({"id": "1", "object": "chat.completion", "model": "m", "choices": [choice]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """A folder with the tool."""
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "ruled.py").write_text(RULED)
+    return tmp_path / "own"
+
+
+@pytest.fixture
+def asked(tmp_path: Path, own: Path, fakes: Any) -> Iterator[tuple[object, ...]]:
+    """The words after `hybrid run` for four puzzles: (A) is right for two, and (B), as the tool says, for two."""
+    rows = [fakes.jigsaw_row(number, answer) for number, answer in enumerate(("(A)", "(A)", "(B)", "(B)"), 1)]
+    fakes.write_task(tmp_path / "blink", "Jigsaw", rows)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Caller) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+        model = ("--model", "openai:m", "--base-url", url, "--backend", "classical", "--path", own)
+        yield ("blink", "--data", tmp_path / "blink", "--task", "Jigsaw", *model)
+        server.shutdown()
+        thread.join()
+
+
+def attempts(run: Path, solver: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run / solver / "attempts.jsonl").read_text().splitlines()]
+
+
+def words_of_faults(made: list[dict[str, Any]]) -> list[str]:
+    """What the steps of some attempts say of rules that went wrong."""
+    said = [step["text"] for one in made for ask in one["steps"] for step in ask if step["kind"] == "rule"]
+    return [text for text in said if "its rule for" in text]
+
+
+ILL = {
+    "hangs": ("time.sleep(10000)", ServiceOptions(timeout_s=3.0), "did not answer within 3 s"),
+    "holds": ("ctypes.PyDLL(None).sleep(10000)", ServiceOptions(silence_s=3.0), "no sign of life for 3 s"),
+    "ends": ("os._exit(4)", ServiceOptions(), "cost its worker process: exit code 4"),
+    "grows": (
+        "held = b'x' * 700_000_000; time.sleep(10000)",
+        ServiceOptions(process_bytes=600_000_000),
+        "GB of memory, where 0.6 GB is the most",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in ("holds", "grows") else []) for name in ILL]
+)
+def test_a_rule_that_goes_wrong_costs_its_own_question(
+    name: str,
+    command: Callable[..., Any],
+    asked: tuple[object, ...],
+    own: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The run goes on with the next questions and the other solvers."""
+    does, limits, said = ILL[name]
+    (own / "ruled.py").write_text(RULED.replace('"ILL"', does))
+    monkeypatch.setattr("hybrid.cli.describer", lambda: Describer(limits))
+    ended = command("run", *asked, "--solver", "specialist,arbiter,chance", "--out", "run")
+    assert ended.code == 0, ended.err
+    outcomes = {
+        "specialist": ["answered"] * 3 + ["tool_fault"],
+        "arbiter": ["answered"] * 4,
+        "chance": ["answered"] * 4,
+    }
+    for solver, expected in outcomes.items():
+        made = attempts(tmp_path / "run", solver)
+        assert sorted(one["exchanges"][0]["reply"]["outcome"] for one in made) == expected
+        faults = words_of_faults(made)
+        assert len(faults) == (solver != "chance"), faults
+        for fault in faults:
+            assert fault.startswith("ruled, its rule for 'Jigsaw': ")
+            assert fault.endswith(said)
+        called = [step for one in made for ask in one["steps"] for step in ask if step["kind"] == "tool"]
+        assert len(called) == (0 if solver == "chance" else 3)
+
+
+def test_its_rule_is_evidence_for_every_solver_and_calibrated(
+    command: Callable[..., Any], asked: tuple[object, ...], own: Path, tmp_path: Path
+) -> None:
+    path = ("--path", own)
+    ended = command("run", *asked, "--solver", "mllm,specialist,verify,controller", "--tools", "ruled", "--out", "run")
+    assert ended.code == 0, ended.err
+    compared = command("compare", "run", "--json", *path)
+    rows = [row for row in json.loads(compared.out)["results"] if row["section"] == "evidence" and "group" not in row]
+    found = {(row["b"], row["quantity"]): row["ids"] for row in rows if row["quantity"] in CLASSES and row["value"]}
+    own_ids = [f"val_Jigsaw_{number}" for number in range(1, 5)]
+    assert found == {
+        ("verify", "resisted"): own_ids[:2],
+        ("verify", "ignored evidence"): own_ids[2:],
+        ("controller", "over-trust"): own_ids[:2],
+        ("controller", "correct adoption"): own_ids[2:],
+    }
+    counted = command("calibrate", "run", "-o", "trust.json", "--folds", "2", "--json", *path)
+    assert counted.code == 0, counted.err
+    assert "ruled" in json.dumps(json.loads(counted.out)["measured"])
+    trusted = command("run", *asked, "--solver", "arbiter", "--trust", "trust.json", "--out", "trusted")
+    assert trusted.code == 0, trusted.err
+    steps = [step for one in attempts(tmp_path / "trusted", "arbiter") for ask in one["steps"] for step in ask]
+    weighed = [step["data"]["tool"] for step in steps if step["kind"] == "rule"]
+    assert len(weighed) == 4
+    assert all(one["intercept"] != 0 for one in weighed), "what was counted recalibrates it"
+
+
+def test_it_is_left_out_and_added_by_an_ablation(
+    command: Callable[..., Any], asked: tuple[object, ...], own: Path, tmp_path: Path
+) -> None:
+    ended = command("ablate", *asked, "--tools", "ruled,crop", "-o", "out", "--json")
+    assert ended.code == 0, ended.err
+    calls = {
+        name: sum(
+            step["name"] == "ruled"
+            for one in attempts(tmp_path / "out" / name, "controller")
+            for ask in one["steps"]
+            for step in ask
+        )
+        for name in ("full", "none", "without-ruled", "without-crop")
+    }
+    assert calls == {"full": 4, "none": 0, "without-ruled": 0, "without-crop": 4}
+    code = json.loads((tmp_path / "out" / "full" / "manifest.json").read_text())["solvers"]["controller"]["tools"]
+    assert set(code["ruled"]) == {"backend", "code"}
+    # What reads runs needs no tool.
+    tools.__path__.remove(str(own))
+    assert "without ruled" in command("ablate", "--report", "out").out
