@@ -89,7 +89,7 @@ class LeftOutRows:
         """A sentence for each reason, and for each damaged line."""
         yield from self.damage
         for reason, names in self.by_reason.items():
-            yield f"left out: {len(names)} conversations, {reason}: {first(names)}"
+            yield f"left out, {reason}: {len(names)} ({first(names)})"
 
 
 @dataclass

@@ -48,10 +48,13 @@ def _row(row: Row, images: list[str]) -> dict[str, Json]:
 
 def openai_message(message: Message, tools: Sequence[Tool]) -> dict[str, Json]:
     """A message with its content as parts; images are places, which the row's images fill in order."""
-    parts = [
-        {"type": "text", "text": part} if isinstance(part, str) else {"type": "image"} for part in parts_of(message)
+    parts: list[Json] = [
+        {"type": "text", "text": part} if isinstance(part, str) else {"type": "image"}
+        for part in parts_of(message)
+        if part != ""
     ]
-    written: dict[str, Json] = {"role": message.role, "content": [part for part in parts if part.get("text") != ""]}
+    # Some chat templates look at the first part of every message.
+    written: dict[str, Json] = {"role": message.role, "content": parts or [{"type": "text", "text": ""}]}
     if isinstance(message, ToolMessage):
         written |= {"tool_call_id": message.call, "name": message.name}
     if isinstance(message, AssistantMessage) and message.calls:
