@@ -215,7 +215,9 @@ class Enactment:
         identity = self.run.identity
         names = bool(identity["image_labels"] or self.solver.names_images)
         images = ImageRegistry((*prompt.images, *prompt.derived))
-        meter = Meter(Limits(**identity["limits"]), used)
+        # Money, tokens and seconds were spent in the run: what they ended has no answer.
+        limits = replace(Limits(**identity["limits"]), seconds=None, tokens=None, cost_usd=None)
+        meter = Meter(limits, used)
         model = _TracedModel(trace, int(identity["model"].get("keep_images", ModelSettings().keep_images)))
         ctx = SolverContext(
             model=model,
@@ -224,8 +226,7 @@ class Enactment:
             wording=self.wording,
             shown=await self._shown(prompt, trace, labelled=names),
             image_registry=images,
-            # Money, tokens and seconds were spent in the run: what they ended has no answer.
-            meter=replace(meter, limits=replace(meter.limits, seconds=None, tokens=None, cost_usd=None)),
+            meter=meter,
             log=_MetLog(trace=trace),
             trust=self.trust.for_question(question.unit) if self.trust else Trust(),
             frame=self.frame,

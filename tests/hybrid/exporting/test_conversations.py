@@ -1,23 +1,29 @@
 """Training data from what the controller did: word for word as it was sent, in the form that TRL documents."""
 
+import asyncio
 import hashlib
 import json
 import re
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
+from hybrid.config import Limits, ModelSettings, RunConfig, ServiceOptions
 from hybrid.errors import UsageError
 from hybrid.exporting.base import TEST_SPLIT, ExportedRun, ExportOptions
 from hybrid.exporting.conversations import EXPORTER
 from hybrid.images import ImageStore, home
 from hybrid.log.folder import RunFolder
-from hybrid.messages import AssistantMessage, Message, ToolMessage, parts_of
+from hybrid.messages import AssistantMessage, Message, ToolCall, ToolMessage, parts_of
 from hybrid.models.toolspec import spec
 from hybrid.registry import load
+from hybrid.running.resolve import prepare
+from hybrid.running.run import execute
 from tests.hybrid.exporting.conversation_runs import BROKEN, LAST_TURN, SAID, TURNS, ScriptedRun, write
 
 ALL = ExportOptions(only="all")
@@ -42,8 +48,6 @@ def the_home_of_the_runs(made: dict[str, ScriptedRun], monkeypatch: pytest.Monke
 @pytest.fixture
 def copied(made: dict[str, ScriptedRun], tmp_path: Path) -> Path:
     """The run with native calls, to be changed."""
-    import shutil
-
     return Path(shutil.copytree(made["native"].path, tmp_path / "copied"))
 
 
@@ -142,8 +146,8 @@ def test_calls_in_text_are_calls_that_fit_the_schemas(made: dict[str, ScriptedRu
         for call in calls:
             schema = schemas[call["name"]]
             assert set(schema["required"]) <= set(call["arguments"]) <= set(schema["properties"])
-        images = [part for part in row_as_sent(row, tmp_path / "out")]
-        hashes = [part for _, parts, _, _ in images for part in parts if re.fullmatch(r"[0-9a-f]{64}", part)]
+        told = row_as_sent(row, tmp_path / "out")
+        hashes = [part for _, parts, _, _ in told for part in parts if re.fullmatch(r"[0-9a-f]{64}", part)]
         shown = [part for _, parts, _, _ in sent(made["text"].sent(name)) for part in parts]
         assert hashes == [part for part in shown if re.fullmatch(r"[0-9a-f]{64}", part)]
 
@@ -216,7 +220,7 @@ def test_a_published_split_is_refused_by_name(copied: Path, tmp_path: Path) -> N
     [
         ({"tool_output": "oracle"}, "returned a control"),
         ({"samples": 5}, "a vote answered"),
-        ({"hybrid": "0.0.1"}, r"texts of controller are not those of the run any more; .* commit"),
+        ({"hybrid": "0.0.1"}, r"texts of controller are not those of the run any more; .*commit"),
         ({"trust": "0" * 64}, "its trust file"),
         ({"imported": {"name": "other"}}, "was imported"),
     ],
@@ -251,29 +255,33 @@ def test_a_solver_without_tools_is_refused(made: dict[str, ScriptedRun], tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("question", "before", "after"),
     [
-        ("I look closer.", "I looked closer."),  # only words: they are what the file says, and nothing contradicts them
-        ('"tool":"jigsaw"', '"tool":"jigsaws"'),
-        ('"x0":2.0', '"x0":2.5'),
-        ('"name":"img:1.1","sha256"', '"name":"img:1.2","sha256"'),
-        ('"name":"loop"', '"name":"loops"'),
-        ("Answer: (", "Answer: ["),
+        ("val_Jigsaw_1", '"tool":"jigsaw"', '"tool":"jigsaws"'),
+        ("val_Jigsaw_1", '"x0":2.0', '"x0":2.5'),
+        ("val_Jigsaw_1", '"name":"img:1.1","image"', '"name":"img:1.2","image"'),
+        ("val_Jigsaw_1", "Answer: (", "Answer: ["),
+        ("val_Jigsaw_1", "Answer: (", "Answer: (A) or ("),
+        ("val_Jigsaw_2", '"name":"repeated call"', '"name":"repeated calls"'),
+        ("val_Jigsaw_2", "there is no tool 'depht'", "there is no tool 'depth'"),
+        (LAST_TURN, '"images_sent":[{"name":"img:1"', '"images_sent":[{"name":"img:2"'),
+        (LAST_TURN, "the tools were withdrawn", "the tools were taken"),
     ],
 )
-def test_a_trace_that_was_changed_costs_its_row(copied: Path, tmp_path: Path, before: str, after: str) -> None:
+def test_a_trace_that_was_changed_costs_its_row(
+    copied: Path, tmp_path: Path, question: str, before: str, after: str
+) -> None:
     attempts = copied / "controller" / "attempts.jsonl"
     lines = attempts.read_text().splitlines(keepends=True)
-    (place,) = (place for place, line in enumerate(lines) if line.startswith('{"id":"val_Jigsaw_1"'))
+    (place,) = (place for place, line in enumerate(lines) if line.startswith(f'{{"id":"{question}"'))
     head, steps, tail = lines[place].partition(',"steps":')
-    if before not in tail:
-        pytest.skip(f"{before} is in no step of this question")
+    assert before in tail
     lines[place] = head + steps + tail.replace(before, after, 1)
     attempts.write_text("".join(lines))
     rows, written = exported(copied, tmp_path / "out")
     assert any("attempts.jsonl" in note for note in written.notes)
-    assert ("val_Jigsaw_1" in rows) == (before == "I look closer.")
-    assert written.left_out.get("the trace does not give the messages again", 0) == int("val_Jigsaw_1" not in rows)
+    assert set(rows) == set(SAID) - {BROKEN, question}
+    assert written.left_out["the trace does not give the messages again"] == 1
 
 
 def test_a_line_that_cannot_be_read_is_named_and_costs_its_row(copied: Path, tmp_path: Path) -> None:
@@ -289,8 +297,6 @@ def test_a_line_that_cannot_be_read_is_named_and_costs_its_row(copied: Path, tmp
 def test_an_image_that_is_gone_costs_its_rows(
     made: dict[str, ScriptedRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import shutil
-
     shutil.copytree(home(), tmp_path / "home2")
     monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "home2"))
     question = RunFolder(made["native"].path).questions().by_id["val_Jigsaw_3"]
@@ -303,15 +309,13 @@ def test_an_image_that_is_gone_costs_its_rows(
 def test_where_nothing_is_left_nothing_is_written(made: dict[str, ScriptedRun], tmp_path: Path) -> None:
     run = ExportedRun.at(made["native"].path)
     with pytest.raises(
-        UsageError, match=r"no conversation to write; .*not wrong without tools: 3 .*more than 1 turns: 1"
+        UsageError, match=r"no conversation to write; .*more than 1 turns: 1 .*not wrong without tools: 4"
     ):
         EXPORTER.export(run, tmp_path / "out", ExportOptions(only="helped", max_turns=1))
     assert not (tmp_path / "out").exists()
 
 
 def test_the_files_are_the_copies_that_were_sent(tmp_path: Path) -> None:
-    from PIL import Image
-
     made = write(tmp_path, max_pixels=5_000)
     rows, _ = exported(made.path, tmp_path / "out")
     encoder = made.client.images
@@ -326,13 +330,6 @@ def test_the_files_are_the_copies_that_were_sent(tmp_path: Path) -> None:
 
 
 def test_every_ask_is_a_conversation_and_tool_calls_of_earlier_ones_count(tmp_path: Path, fakes: Any) -> None:
-    import asyncio
-
-    from hybrid.config import Limits, ModelSettings, RunConfig, ServiceOptions
-    from hybrid.messages import ToolCall
-    from hybrid.running.resolve import prepare
-    from hybrid.running.run import execute
-
     settings = ModelSettings(base_url="http://127.0.0.1:9/v1")
     crop = AssistantMessage("", (ToolCall("1", "crop", {"images": ["img:1"]}),))
     model = fakes.QueueModel([crop, "Answer: 1", "Answer: (B)"])
@@ -354,7 +351,8 @@ def test_every_ask_is_a_conversation_and_tool_calls_of_earlier_ones_count(tmp_pa
     )
     plan = replace(plan, resources=replace(plan.resources, model=model))
     assert asyncio.run(execute(plan, lambda *_: None)) == ()
-    EXPORTER.export(ExportedRun.at(tmp_path / "run"), tmp_path / "out", ALL)
+    written = EXPORTER.export(ExportedRun.at(tmp_path / "run"), tmp_path / "out", ALL)
+    assert written.left_out == {}
     first, second = map(json.loads, (tmp_path / "out" / "conversations.jsonl").read_text().splitlines())
     assert (first["id"], first["ask"], second["ask"]) == (second["id"], 0, 1)
     assert [len(first["tools"]), len(second["tools"])] == [1, 0]
