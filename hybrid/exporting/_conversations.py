@@ -206,7 +206,7 @@ def _rows(run: ExportedRun, solvers: Sequence[str], options: ExportOptions, out:
             (scored,) = (one for one in run.scored if one.recorded == name)
             scores = _scores(scored)
             alone = _scores(_alone(run, name)) if options.only == "helped" else {}
-            for question, attempt in _attempts(run, name, out):
+            for question, attempt in _attempts(run, scored, out):
                 if reason := _unwanted(options, scores.get(question.id), alone.get(question.id)):
                     out.note(reason, question.id)
                     continue
@@ -222,16 +222,23 @@ def _rows(run: ExportedRun, solvers: Sequence[str], options: ExportOptions, out:
                     yield Row(question, ask, name, model, scores.get(question.id), conversation)
 
 
-def _attempts(run: ExportedRun, solver: str, out: LeftOutRows) -> Iterator[tuple[Question, Attempt]]:
-    """The finished questions in order; what cannot be read is noted and costs itself."""
-    recorded = run.folder.recorded(solver)
+def _attempts(run: ExportedRun, scored: Scored, out: LeftOutRows) -> Iterator[tuple[Question, Attempt]]:
+    """The finished questions in order; one that failed or cannot be read is noted and costs itself."""
+    recorded = run.folder.recorded(scored.recorded)
     out.damage += recorded.damage
+    failed = {score.id for score in scored.scores if score.outcome.failed}
     for question in run.folder.questions().sound:
-        if question.id in recorded.by_id:
-            try:
-                yield question, recorded.by_id[question.id]
-            except DataError as error:
-                out.damage.append(str(error))
+        if question.id not in recorded.by_id:
+            if question.id in failed:
+                out.note("no answer", question.id)
+            continue
+        try:
+            attempt = recorded.by_id[question.id]
+        except DataError as error:
+            out.damage.append(str(error))
+            out.note("no answer", question.id)
+            continue
+        yield question, attempt
 
 
 def _scores(scored: Scored) -> dict[str, float | None]:

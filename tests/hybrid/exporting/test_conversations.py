@@ -291,6 +291,7 @@ def test_a_line_that_cannot_be_read_is_named_and_costs_its_row(copied: Path, tmp
     attempts.write_text("".join(lines))
     rows, written = exported(copied, tmp_path / "out")
     assert len(rows) == len(SAID) - 2
+    assert written.left_out["no answer"] == 1
     assert any("attempts.jsonl, line 1: not an Attempt" in note for note in written.notes)
 
 
