@@ -103,11 +103,13 @@ class ScriptClient:
         key = request.call
         asked = self.requests.setdefault((key.solver, key.question), [])
         asked.append(request.body)
+        if key.question not in self.right:
+            return AssistantMessage("A picture of something.")  # a caption
         answer = self.right[key.question]
         other = "(B)" if "A" in answer else "(A)"
         if key.solver != "controller":
             return AssistantMessage(f"Answer: {other if key.question == 'val_Jigsaw_1' else answer}")
-        said = SAID[key.question][len(asked) - 1]
+        said = SAID[key.question.partition("#")[0]][len(asked) - 1]
         words = said.words.format(right=f"Answer: {answer}", wrong=f"Answer: {other}")
         return self._as_text(words, said) if self.as_text else self._native(words, said, key)
 
@@ -151,11 +153,18 @@ def write(
     folder: Path,
     calling: str = "native",
     solvers: tuple[str, ...] = ("controller", "mllm"),
+    *,
     max_pixels: int | None = None,
+    keep_images: int = 8,
     **changes: Any,
 ) -> ScriptedRun:
     """A run of the script in `folder / "run"`; `changes` are fields of its configuration."""
-    settings = ModelSettings(base_url="http://127.0.0.1:9/v1", tool_calling=calling, max_pixels=max_pixels)  # type: ignore[arg-type]
+    settings = ModelSettings(
+        base_url="http://127.0.0.1:9/v1",
+        tool_calling=calling,  # type: ignore[arg-type]
+        max_pixels=max_pixels,
+        keep_images=keep_images,
+    )
     config = RunConfig(
         "blink",
         solvers,

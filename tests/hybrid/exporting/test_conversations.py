@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from hybrid.cli import cli
 from hybrid.config import Limits, ModelSettings, RunConfig, ServiceOptions
 from hybrid.errors import UsageError
 from hybrid.exporting.base import TEST_SPLIT, ExportedRun, ExportOptions
@@ -131,6 +132,53 @@ def test_a_conversation_is_what_was_sent_to_the_word(made: dict[str, ScriptedRun
     words = [part.get("text") for message in rows[LAST_TURN]["messages"] for part in message["content"]]
     assert "No more tools can be called. Answer the question now, from what you have seen." in words
     assert sum(message["role"] == "assistant" for message in rows[LAST_TURN]["messages"]) == TURNS
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"frame": "thousandths", "show": "text"},
+        {"images": "concat", "format_line": False},
+        {"images": "caption", "show": "image"},
+        {"images": "none", "reasoning": "first"},
+        {"protocol": "official", "context": True, "rotate": True},
+    ],
+    ids=lambda changes: next(iter(changes.values())),
+)
+def test_it_is_so_however_the_model_was_asked(changes: dict[str, Any], tmp_path: Path) -> None:
+    if changes.pop("context", False):
+        ids = [{"id": name, "text": f"Something about {name}."} for name in SAID]
+        (tmp_path / "texts.jsonl").write_text("\n".join(map(json.dumps, ids)) + "\n")
+        changes |= {"context": tmp_path / "texts.jsonl"}
+    made = write(tmp_path, solvers=("controller",), **changes)
+    rows, written = exported(made.path, tmp_path / "out")
+    left = {name for name in RunFolder(made.path).questions().by_id if name.partition("#")[0] == BROKEN}
+    assert set(written.left_out) == {"a tool call that is no JSON object"}
+    assert set(rows) == set(RunFolder(made.path).questions().by_id) - left
+    for name, row in rows.items():
+        check_trl(row)
+        assert row_as_sent(row, tmp_path / "out")[:-1] == sent(made.sent(name))
+
+
+def test_a_conversation_whose_pictures_were_not_all_kept_is_left_out(tmp_path: Path) -> None:
+    made = write(tmp_path, solvers=("controller",), keep_images=1)
+    rows, written = exported(made.path, tmp_path / "out")
+    assert written.left_out["requests left older pictures out (--model-arg keep_images)"] == 2
+    assert set(rows) == {"val_Jigsaw_2", "val_Jigsaw_3", "val_Relative_Depth_2"}
+
+
+def test_the_trust_that_a_system_message_quotes_is_read_again(tmp_path: Path) -> None:
+    trust = tmp_path / "trust.json"
+    measured = write(tmp_path / "first", solvers=("specialist", "mllm")).path
+    cli.main(["calibrate", str(measured), "-o", str(trust)], standalone_mode=False)
+    made = write(tmp_path / "second", solvers=("controller",), trust=trust, given={"trust": str(trust)})
+    rows, _ = exported(made.path, tmp_path / "out")
+    assert "How often each tool was right" in rows["val_Jigsaw_1"]["messages"][0]["content"][0]["text"]
+    for name, row in rows.items():
+        assert row_as_sent(row, tmp_path / "out")[:-1] == sent(made.sent(name))
+    trust.write_text(trust.read_text() + "\n")
+    with pytest.raises(UsageError, match="its trust file, which the system message quotes, is not there as it was"):
+        EXPORTER.export(ExportedRun.at(made.path), tmp_path / "again", ALL)
 
 
 def test_calls_in_text_are_calls_that_fit_the_schemas(made: dict[str, ScriptedRun], tmp_path: Path) -> None:
