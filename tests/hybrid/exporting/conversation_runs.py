@@ -185,3 +185,26 @@ def write(
     plan = replace(plan, resources=replace(plan.resources, model=Caller(client, settings)))
     assert asyncio.run(execute(plan, lambda *_: None)) == ()
     return ScriptedRun(folder / "run", client, plan)
+
+
+def check_trl(row: Mapping[str, Any]) -> None:
+    """What TRL documents: docs/source/dataset_formats.md ("Tool Calling"), `prepare_multimodal_messages`."""
+    places = 0
+    for message in row["messages"]:
+        assert message["role"] in {"system", "user", "assistant", "tool"}
+        assert message["content"]
+        for part in message["content"]:
+            assert part["type"] in {"text", "image"}
+            assert ("text" in part) == (part["type"] == "text")
+        images = sum(part["type"] == "image" for part in message["content"])
+        assert not images or message["role"] == "user"
+        places += images
+        for call in message.get("tool_calls") or ():
+            assert call["type"] == "function"
+            assert isinstance(call["function"]["name"], str)
+            assert isinstance(call["function"]["arguments"], dict)
+    assert places == len(row["images"])
+    for tool in row["tools"]:
+        assert tool["type"] == "function"
+        assert {"name", "description", "parameters"} == set(tool["function"])
+    assert row["messages"][-1]["role"] == "assistant"

@@ -25,7 +25,7 @@ from hybrid.models.toolspec import spec
 from hybrid.registry import load
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from tests.hybrid.exporting.conversation_runs import BROKEN, LAST_TURN, SAID, TURNS, ScriptedRun, write
+from tests.hybrid.exporting.conversation_runs import BROKEN, LAST_TURN, SAID, TURNS, ScriptedRun, check_trl, write
 
 ALL = ExportOptions(only="all")
 Rows = dict[str, dict[str, Any]]
@@ -90,29 +90,6 @@ def row_as_sent(row: Mapping[str, Any], folder: Path) -> list[Any]:
         )
     assert next(images, None) is None
     return told
-
-
-def check_trl(row: Mapping[str, Any]) -> None:
-    """What TRL documents: docs/source/dataset_formats.md ("Tool Calling"), `prepare_multimodal_messages`."""
-    places = 0
-    for message in row["messages"]:
-        assert message["role"] in {"system", "user", "assistant", "tool"}
-        assert message["content"]
-        for part in message["content"]:
-            assert part["type"] in {"text", "image"}
-            assert ("text" in part) == (part["type"] == "text")
-        images = sum(part["type"] == "image" for part in message["content"])
-        assert not images or message["role"] == "user"
-        places += images
-        for call in message.get("tool_calls") or ():
-            assert call["type"] == "function"
-            assert isinstance(call["function"]["name"], str)
-            assert isinstance(call["function"]["arguments"], dict)
-    assert places == len(row["images"])
-    for tool in row["tools"]:
-        assert tool["type"] == "function"
-        assert {"name", "description", "parameters"} == set(tool["function"])
-    assert row["messages"][-1]["role"] == "assistant"
 
 
 def test_a_conversation_is_what_was_sent_to_the_word(made: dict[str, ScriptedRun], tmp_path: Path) -> None:
