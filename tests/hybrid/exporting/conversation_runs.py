@@ -78,7 +78,7 @@ class ScriptClient:
     """A `ChatClient` that reads its replies off `SAID`, and keeps every request."""
 
     right: Mapping[str, str]
-    max_pixels: int | None = None
+    rules: ImageRules = field(default_factory=ImageRules)
     as_text: bool = False
     name: str = "script:model"
     requests: dict[tuple[str, str], list[tuple[Message, ...]]] = field(default_factory=dict)
@@ -86,10 +86,10 @@ class ScriptClient:
 
     @property
     def images(self) -> ImageEncoder:
-        return ImageEncoder(ImageStore(home() / "images"), ImageRules(max_pixels=self.max_pixels))
+        return ImageEncoder(ImageStore(home() / "images"), self.rules)
 
     def metadata(self) -> Mapping[str, Json]:
-        return {"model": self.name, "max_pixels": self.max_pixels, "keep_images": ModelSettings().keep_images}
+        return {"model": self.name, "max_pixels": self.rules.max_pixels, "keep_images": ModelSettings().keep_images}
 
     def connection(self) -> Mapping[str, Json]:
         return {}
@@ -156,6 +156,7 @@ def write(
     *,
     max_pixels: int | None = None,
     keep_images: int = 8,
+    media_types: frozenset[str] = ImageRules().media_types,
     **changes: Any,
 ) -> ScriptedRun:
     """A run of the script in `folder / "run"`; `changes` are fields of its configuration."""
@@ -181,7 +182,7 @@ def write(
     )
     plan = prepare(replace(config, **changes))
     right = {question.id: str(question.target) for question in plan.sound}
-    client = ScriptClient(right, max_pixels, as_text=calling == "text")
+    client = ScriptClient(right, ImageRules(media_types, max_pixels), as_text=calling == "text")
     plan = replace(plan, resources=replace(plan.resources, model=Caller(client, settings)))
     assert asyncio.run(execute(plan, lambda *_: None)) == ()
     return ScriptedRun(folder / "run", client, plan)

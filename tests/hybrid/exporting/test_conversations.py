@@ -29,6 +29,8 @@ from tests.hybrid.exporting.conversation_runs import BROKEN, LAST_TURN, SAID, TU
 
 ALL = ExportOptions(only="all")
 Rows = dict[str, dict[str, Any]]
+MORE = '{"kind":"rule","name":"more","text":"","seconds":0.0,"fault":null,"data":{},"images":[]}'
+"""A step that nothing asks for."""
 
 
 @pytest.fixture(scope="module")
@@ -290,6 +292,7 @@ def test_a_solver_without_tools_is_refused(made: dict[str, ScriptedRun], tmp_pat
         ("val_Jigsaw_2", '"name":"repeated call"', '"name":"repeated calls"'),
         ("val_Jigsaw_2", "there is no tool 'depht'", "there is no tool 'depth'"),
         (LAST_TURN, '"images_sent":[{"name":"img:1"', '"images_sent":[{"name":"img:2"'),
+        ("val_Jigsaw_1", '[[{"kind":"model"', f'[[{MORE},{{"kind":"model"'),
         (LAST_TURN, "the tools were withdrawn", "the tools were taken"),
     ],
 )
@@ -341,8 +344,11 @@ def test_where_nothing_is_left_nothing_is_written(made: dict[str, ScriptedRun], 
     assert not (tmp_path / "out").exists()
 
 
-def test_the_files_are_the_copies_that_were_sent(tmp_path: Path) -> None:
-    made = write(tmp_path, max_pixels=5_000)
+@pytest.mark.parametrize(
+    "rules", [{"max_pixels": 5_000}, {"media_types": frozenset({"image/png"})}], ids=["size", "type"]
+)
+def test_the_files_are_the_copies_that_were_sent(rules: dict[str, Any], tmp_path: Path) -> None:
+    made = write(tmp_path, **rules)
     rows, _ = exported(made.path, tmp_path / "out")
     encoder = made.client.images
     for name, row in rows.items():
@@ -352,7 +358,7 @@ def test_the_files_are_the_copies_that_were_sent(tmp_path: Path) -> None:
             copy, _ = encoder.encoded(ref.image)
             assert hashlib.sha256((tmp_path / "out" / path).read_bytes()).hexdigest() == copy.sha256
             with Image.open(tmp_path / "out" / path) as picture:
-                assert picture.width * picture.height <= 5_000
+                assert picture.width * picture.height <= rules.get("max_pixels", picture.width * picture.height)
 
 
 def test_every_ask_is_a_conversation_and_tool_calls_of_earlier_ones_count(tmp_path: Path, fakes: Any) -> None:
