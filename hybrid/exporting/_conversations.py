@@ -35,8 +35,9 @@ from hybrid.scoring.score import Scored
 from hybrid.tool import Tool
 from hybrid.types import Attempt, Json, Question, StoredImage
 
-OWN_SPLITS = frozenset({"own", "none", "train"})
-"""Splits that nothing is measured on: questions of the user's own files, and those that are there to be trained on."""
+OWN_SPLITS = frozenset({"all", "own", "none"})
+"""The split of questions from the user's own files. Every other is published, also one called `train`: benchmarks have
+been published under that word."""
 FILE, IMAGE_FOLDER = "conversations.jsonl", "images"
 SUFFIXES: Mapping[str, str] = {"image/jpeg": ".jpg", "image/tiff": ".tif"}
 """Of media types whose suffix is not their second word."""
@@ -171,9 +172,11 @@ def write_conversations(run: ExportedRun, path: Path, options: ExportOptions, fo
 
 def refuse_published(run: ExportedRun, options: ExportOptions, form: str) -> None:
     """Raise `UsageError` for questions that others are measured on, unless this was allowed by name."""
-    if run.generated or run.split in OWN_SPLITS or TEST_SPLIT in options.allow:
+    card = run.benchmark.card
+    own = card.hub_id is None and run.split in OWN_SPLITS
+    if run.generated or own or TEST_SPLIT in options.allow:
         return
-    name = run.benchmark.card.name
+    name = card.name
     raise UsageError(
         f"{form}: {run.folder.path} asked the split {run.split} of {name}, and a model that is trained on it cannot be "
         f"measured by {name} any more: export a run over your own or generated questions (--data sample), or say that "

@@ -6,8 +6,10 @@ import json
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from PIL import Image
 from hybrid.cli import cli
 from hybrid.config import Limits, ModelSettings, RunConfig, ServiceOptions
 from hybrid.errors import UsageError
+from hybrid.exporting._conversations import refuse_published
 from hybrid.exporting.base import TEST_SPLIT, ExportedRun, ExportOptions
 from hybrid.exporting.conversations import EXPORTER
 from hybrid.images import ImageStore, home
@@ -239,7 +242,24 @@ def test_a_published_split_is_refused_by_name(copied: Path, tmp_path: Path) -> N
     assert not (tmp_path / "out").exists()
     EXPORTER.export(run, tmp_path / "allowed", replace(ALL, allow=(TEST_SPLIT,)))
     assert (tmp_path / "allowed" / "conversations.jsonl").is_file()
-    EXPORTER.export(changed(copied, split="own"), tmp_path / "own", ALL)
+
+
+@pytest.mark.parametrize(
+    ("split", "hub", "refused"),
+    [
+        ("all", None, False),
+        ("own", None, False),
+        ("all", "somebody/benchmark", True),
+        ("train", "a/b", True),
+        ("test", None, True),
+    ],
+)
+def test_only_the_splits_of_own_files_are_free(copied: Path, split: str, hub: str | None, refused: bool) -> None:
+    run = changed(copied, data={"kind": "file", "sha256": "0"}, split=split)
+    card = replace(run.benchmark.card, hub_id=hub)
+    vars(run)["benchmark"] = SimpleNamespace(card=card)
+    with pytest.raises(UsageError, match=f"asked the split {split} of") if refused else nullcontext():
+        refuse_published(run, ALL, "conversations")
 
 
 @pytest.mark.parametrize(
