@@ -16,7 +16,16 @@ from typing import Any
 
 from hybrid.config import Limits, ModelSettings, RunConfig, ServiceOptions
 from hybrid.images import ImageStore, home
-from hybrid.messages import AssistantMessage, ImagePart, InvalidCall, Message, SentImage, ToolCall, parts_of
+from hybrid.messages import (
+    AssistantMessage,
+    ImagePart,
+    InvalidCall,
+    Message,
+    SentImage,
+    ToolCall,
+    ToolMessage,
+    parts_of,
+)
 from hybrid.models.base import CallKey
 from hybrid.models.caller import Caller, ChatRequest, Keep
 from hybrid.models.images import ImageEncoder, ImageRules
@@ -209,3 +218,36 @@ def check_trl(row: Mapping[str, Any]) -> None:
         assert tool["type"] == "function"
         assert {"name", "description", "parameters"} == set(tool["function"])
     assert row["messages"][-1]["role"] == "assistant"
+
+
+def sent(messages: Sequence[Message]) -> list[Any]:
+    """Messages as role and parts, images by the hash of their bytes, calls by name, arguments and place."""
+    told: list[Any] = []
+    place: dict[str, int] = {}
+    for message in messages:
+        parts = [part if isinstance(part, str) else part.ref.image.sha256 for part in parts_of(message)]
+        calls = message.calls if isinstance(message, AssistantMessage) else ()
+        place |= {call.id: len(place) + number for number, call in enumerate(calls)}
+        of = place[message.call] if isinstance(message, ToolMessage) else None
+        told.append((message.role, [part for part in parts if part], [(c.name, dict(c.args)) for c in calls], of))
+    return told
+
+
+def row_as_sent(row: Mapping[str, Any], folder: Path) -> list[Any]:
+    """A row in the same form; images by the hash of the files that it names."""
+    told: list[Any] = []
+    place: dict[str, int] = {}
+    images = iter(row["images"])
+    for message in row["messages"]:
+        parts = [
+            part["text"] if part["type"] == "text" else hashlib.sha256((folder / next(images)).read_bytes()).hexdigest()
+            for part in message["content"]
+        ]
+        calls = [call["function"] for call in message.get("tool_calls", ())]
+        place |= {call["id"]: len(place) + number for number, call in enumerate(message.get("tool_calls", ()))}
+        of = place[message["tool_call_id"]] if message["role"] == "tool" else None
+        told.append(
+            (message["role"], [part for part in parts if part], [(c["name"], c["arguments"]) for c in calls], of)
+        )
+    assert next(images, None) is None
+    return told

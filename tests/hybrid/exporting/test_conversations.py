@@ -5,7 +5,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -23,12 +23,22 @@ from hybrid.exporting.base import TEST_SPLIT, ExportedRun, ExportOptions
 from hybrid.exporting.conversations import EXPORTER
 from hybrid.images import ImageStore, home
 from hybrid.log.folder import RunFolder
-from hybrid.messages import AssistantMessage, Message, ToolCall, ToolMessage, parts_of
+from hybrid.messages import AssistantMessage, ToolCall, parts_of
 from hybrid.models.toolspec import spec
 from hybrid.registry import load
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from tests.hybrid.exporting.conversation_runs import BROKEN, LAST_TURN, SAID, TURNS, ScriptedRun, check_trl, write
+from tests.hybrid.exporting.conversation_runs import (
+    BROKEN,
+    LAST_TURN,
+    SAID,
+    TURNS,
+    ScriptedRun,
+    check_trl,
+    row_as_sent,
+    sent,
+    write,
+)
 
 ALL = ExportOptions(only="all")
 Rows = dict[str, dict[str, Any]]
@@ -62,39 +72,6 @@ def exported(run: Path, out: Path, options: ExportOptions = ALL) -> tuple[Rows, 
     rows = [json.loads(line) for line in (out / "conversations.jsonl").read_text().splitlines()]
     assert written.rows == len(rows)
     return {row["id"]: row for row in rows}, written
-
-
-def sent(messages: Sequence[Message]) -> list[Any]:
-    """Messages as role and parts, images by the hash of their bytes, calls by name, arguments and place."""
-    told: list[Any] = []
-    place: dict[str, int] = {}
-    for message in messages:
-        parts = [part if isinstance(part, str) else part.ref.image.sha256 for part in parts_of(message)]
-        calls = message.calls if isinstance(message, AssistantMessage) else ()
-        place |= {call.id: len(place) + number for number, call in enumerate(calls)}
-        of = place[message.call] if isinstance(message, ToolMessage) else None
-        told.append((message.role, [part for part in parts if part], [(c.name, dict(c.args)) for c in calls], of))
-    return told
-
-
-def row_as_sent(row: Mapping[str, Any], folder: Path) -> list[Any]:
-    """A row in the same form; images by the hash of the files that it names."""
-    told: list[Any] = []
-    place: dict[str, int] = {}
-    images = iter(row["images"])
-    for message in row["messages"]:
-        parts = [
-            part["text"] if part["type"] == "text" else hashlib.sha256((folder / next(images)).read_bytes()).hexdigest()
-            for part in message["content"]
-        ]
-        calls = [call["function"] for call in message.get("tool_calls", ())]
-        place |= {call["id"]: len(place) + number for number, call in enumerate(message.get("tool_calls", ()))}
-        of = place[message["tool_call_id"]] if message["role"] == "tool" else None
-        told.append(
-            (message["role"], [part for part in parts if part], [(c["name"], c["arguments"]) for c in calls], of)
-        )
-    assert next(images, None) is None
-    return told
 
 
 def test_a_conversation_is_what_was_sent_to_the_word(made: dict[str, ScriptedRun], tmp_path: Path) -> None:
