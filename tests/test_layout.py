@@ -42,7 +42,8 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "engines": frozenset({"running", "benchmarks", "models", "serving", "solving"}),
     "scoring": EVERYTHING - {"marks", "samples"},
     "report": frozenset({"scoring", "stats", "benchmarks", "answers", "solving", "serving", "models"}),
-    "exporting": frozenset({"scoring", "stats", "benchmarks", "answers"}),
+    # What a model was shown is made again by the code that made it in the run.
+    "exporting": frozenset({"scoring", "stats", "benchmarks", "answers", "models", "serving", "solving"}),
     "interface": frozenset({"serving"}),
     "integrations": frozenset({"interface", "models", "serving"}),
     "cli": EVERYTHING | {"engines", "scoring", "report", "exporting", "interface", "integrations", "tools"},

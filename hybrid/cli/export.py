@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,7 +16,7 @@ from hybrid.errors import UsageError
 from hybrid.registry import load, names
 
 if TYPE_CHECKING:
-    from hybrid.exporting.base import Images
+    from hybrid.exporting.base import Exporter, Written
 
 FORMATS = "hybrid.exporting"
 FORMAT = OneOf("format", FORMATS)
@@ -32,19 +33,33 @@ FORMAT = OneOf("format", FORMATS)
 @click.option(
     "--images",
     type=click.Choice(["attached", "none"]),
-    default="attached",
-    show_default=True,
-    help="Whether pictures go into an inspect log; the other formats hold none.",
+    help="Whether pictures go into an inspect log.  [default: attached]",
 )
+@click.option(
+    "--only",
+    type=click.Choice(["right", "helped", "all"]),
+    help="Which questions become conversations: answered right, right with tools and wrong by the MLLM alone of the "
+    "same run, or all.  [default: right]",
+)
+@click.option(
+    "--max-turns", type=click.IntRange(min=1), metavar="N", help="Longest conversation, in turns of the model."
+)
+@click.option(
+    "--allow",
+    type=click.Choice(["test-split"]),
+    multiple=True,
+    help="Write training data from a published split of a benchmark all the same.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 @path_option
 @told_options
-def command(run: Path, form: str, out: Path, images: Images) -> int:
+def command(run: Path, form: str, out: Path, as_json: bool, **given: Any) -> int:
     """Write a run as other tools read it, and say on stderr what it came to.
 
     No model is called, and the run stays as it is.
 
     lmms_eval and vlmevalkit keep one reply a question and are read back by `hybrid score`; inspect and parquet keep
-    every ask; submission is for splits with hidden answers.
+    every ask; conversations and sharegpt are training data for tool use; submission is for splits with hidden answers.
 
     \b
     Examples:
@@ -52,17 +67,34 @@ def command(run: Path, form: str, out: Path, images: Images) -> int:
       hybrid export runs/blink-gpt-4o-1a2b3c4d5e/mllm --to vlmevalkit -o gpt4o_BLINK.xlsx
       hybrid export runs/blink-gpt-4o-1a2b3c4d5e --to inspect -o logs
       hybrid export runs/blink-gpt-4o-1a2b3c4d5e --to parquet -o blink.parquet
+      hybrid export runs/blink-gpt-4o-1a2b3c4d5e --to conversations --only helped -o data
     """
     from hybrid.exporting.base import ExportedRun, ExportOptions
 
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise UsageError(f"-o {out} is there already: name a file or folder that is not")
+    exporter: Exporter = load(FORMATS, form)
+    chosen = {name: value for name, value in given.items() if value not in (None, ())}
+    for name in chosen:
+        if name not in exporter.takes:
+            raise UsageError(f"--{name.replace('_', '-')}: the format {form} takes no such option")
     exported = ExportedRun.at(run)
-    written = load(FORMATS, form).export(exported, out, ExportOptions(images))
+    written = exporter.export(exported, out, ExportOptions(**chosen))
     for line in written.notes:
         tell(f"note: {line}")
+    if written.rows is not None:
+        tell(f"{written.rows} conversations written, {sum(written.left_out.values())} left out")
     for sentence in exported.conclusion:
         tell(sentence.text)
+    if as_json:
+        click.echo(json.dumps(_told(written), ensure_ascii=False))
+        return 0
     for file in written.paths:
         click.echo(file)
     return 0
+
+
+def _told(written: Written) -> dict[str, Any]:
+    """The files, and where the format holds conversations how many it does and how many it does not, by reason."""
+    counts = {} if written.rows is None else {"rows": written.rows, "left_out": dict(written.left_out)}
+    return {"files": [str(path) for path in written.paths], **counts, "notes": list(written.notes)}

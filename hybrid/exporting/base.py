@@ -9,7 +9,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -30,13 +30,23 @@ from hybrid.scoring.score import Scored
 from hybrid.types import Kind, Prompt, Question
 
 Images = Literal["attached", "none"]
+Only = Literal["right", "helped", "all"]
+TEST_SPLIT = "test-split"
+"""Allows what is to be trained on to come from a published split."""
 
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """The options of an export. `images` says whether pictures go into a format that can hold them."""
+    """The options of an export; each format names those that it takes (`Exporter.takes`)."""
 
     images: Images = "attached"
+    """Whether pictures go into a format that can hold them."""
+    only: Only = "right"
+    """Which questions: answered right, right with tools and wrong without, or all."""
+    max_turns: int | None = None
+    """The most turns of the model in a conversation; None for any number."""
+    allow: tuple[str, ...] = ()
+    """What is let in all the same: `TEST_SPLIT`."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +55,10 @@ class Written:
 
     paths: tuple[Path, ...]
     notes: tuple[str, ...] = ()
+    rows: int | None = None
+    """How many conversations the format holds; None for a format of another kind."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """By reason how many it does not."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +156,8 @@ class Exporter(ABC):
     """The name of the format in a message."""
     about: str
     """Half a line on the files that are written."""
+    takes: tuple[str, ...] = ("images",)
+    """The options, by their fields of `ExportOptions`, that may be given with the format."""
 
     @abstractmethod
     def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:

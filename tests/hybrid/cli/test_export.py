@@ -45,7 +45,7 @@ def test_nothing_is_overwritten(run: Path, command: Command, tmp_path: Path) -> 
 def test_a_wrong_word_ends_with_those_there_are(run: Path, command: Command) -> None:
     ended = command("export", run, "--to", "excel", "-o", "a")
     assert ended.code == 2
-    for form in ("inspect", "lmms_eval", "parquet", "submission", "vlmevalkit"):
+    for form in ("conversations", "inspect", "lmms_eval", "parquet", "sharegpt", "submission", "vlmevalkit"):
         assert form in ended.err
     (run / "other").mkdir()
     ended = command("export", run / "other", "--to", "parquet", "-o", "a")
@@ -56,3 +56,47 @@ def test_a_folder_that_is_no_run_is_named(command: Command, tmp_path: Path) -> N
     (tmp_path / "empty").mkdir()
     ended = command("export", "empty", "--to", "parquet", "-o", "a.parquet")
     assert (ended.code, ended.err) == (2, "hybrid: empty is not a run: it has no manifest.json\n")
+
+
+@pytest.mark.parametrize("form", ["conversations", "sharegpt"])
+def test_training_data_are_counted_and_of_no_published_split(
+    command: Command, fakes: Any, tmp_path: Path, form: str
+) -> None:
+    words = ("--model", "embedded", "--solver", "controller", "--solver", "mllm", "--tools", "jigsaw")
+    words += ("--backend", "classical", "--limit", "2", "--task", "Jigsaw")
+    assert command("run", "blink", "--data", "sample", *words, "--out", "own").code == 0
+    ended = command("export", "own", "--to", form, "--only", "all", "-o", "data", "--json")
+    assert ended.code == 0
+    told = json.loads(ended.out)
+    rows = Path("data/conversations.jsonl").read_text().splitlines()
+    assert (told["rows"], told["left_out"], told["notes"]) == (len(rows), {}, [])
+    assert all(Path(file).is_file() for file in told["files"])
+    assert "2 conversations written, 0 left out" in ended.err
+    folder = fakes.blink_folder(tmp_path / "blink", 2, 0)
+    assert command("run", "blink", "--data", folder, *words, "--out", "published").code == 0
+    refused = command("export", "published", "--to", form, "--only", "all", "-o", "no")
+    assert (refused.code, refused.out, Path("no").exists()) == (2, "", False)
+    assert "asked the split val of blink" in refused.err
+    allowed = ("--only", "all", "--allow", "test-split", "-o", "meant")
+    assert command("export", "published", "--to", form, *allowed).out.startswith("meant/conversations.jsonl\n")
+
+
+@pytest.mark.parametrize(
+    ("form", "words", "option"),
+    [
+        ("parquet", ("--only", "all"), "--only"),
+        ("inspect", ("--max-turns", "3"), "--max-turns"),
+        ("vlmevalkit", ("--allow", "test-split"), "--allow"),
+        ("conversations", ("--images", "none"), "--images"),
+    ],
+)
+def test_an_option_of_other_formats_is_refused(
+    run: Path, command: Command, form: str, words: tuple[str, ...], option: str
+) -> None:
+    ended = command("export", run, "--to", form, *words, "-o", "a")
+    assert (ended.code, ended.err) == (2, f"hybrid: {option}: the format {form} takes no such option\n")
+
+
+def test_the_files_of_a_table_are_told_as_json(run: Path, command: Command) -> None:
+    told = json.loads(command("export", run, "--to", "parquet", "-o", "a.parquet", "--json").out)
+    assert told == {"files": ["a.parquet"], "notes": []}

@@ -1,0 +1,287 @@
+"""The conversations of a run that are written as training data: which, with their scores, and their images as files.
+
+    written = write_conversations(run, path, options, "conversations", make)
+    written.rows, written.left_out
+
+Nobody is to train on a benchmark by accident: questions of a published split are refused unless `--allow test-split`
+says that it is meant.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hybrid.errors import DataError, UsageError
+from hybrid.exporting._enacted import Conversation, Enactment, LeftOut
+from hybrid.exporting.base import TEST_SPLIT, ExportedRun, ExportOptions, Written
+from hybrid.images import ImageStore, home
+from hybrid.log.files import write_atomic
+from hybrid.messages import ToolCall, images_of
+from hybrid.models.images import ImageEncoder, ImageRules
+from hybrid.models.toolspec import IMAGE, IMAGES
+from hybrid.registry import load_solver, solver_names
+from hybrid.repeats import name_of, number_of, word_of
+from hybrid.scoring.groups import ALONE, REAL
+from hybrid.scoring.predictions.base import first
+from hybrid.scoring.runs import score_run
+from hybrid.scoring.score import Scored
+from hybrid.tool import Tool
+from hybrid.types import Attempt, Json, Question, StoredImage
+
+OWN_SPLITS = frozenset({"all", "own", "none"})
+"""The split of questions from the user's own files. Every other is published, also one called `train`: benchmarks have
+been published under that word."""
+FILE, IMAGE_FOLDER = "conversations.jsonl", "images"
+SUFFIXES: Mapping[str, str] = {"image/jpeg": ".jpg", "image/tiff": ".tif"}
+"""Of media types whose suffix is not their second word."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One conversation with what is written about it."""
+
+    question: Question
+    ask: int
+    """The number of the ask among those about the question, from 0: each is a conversation of its own."""
+    solver: str
+    model: str
+    score: float | None
+    """0..1, no readable answer counted as wrong; None where the metric has no right and wrong."""
+    conversation: Conversation
+
+    def facts(self, run: ExportedRun) -> dict[str, Json]:
+        """The columns beside the conversation."""
+        return {
+            "id": self.question.id,
+            "ask": self.ask,
+            "benchmark": run.benchmark.card.name,
+            "split": "generated" if run.generated else run.split,
+            "task": self.question.task,
+            "solver": self.solver,
+            "model": self.model,
+            "score": self.score,
+        }
+
+
+@dataclass
+class LeftOutRows:
+    """By reason the conversations that are not written, and what is damaged of the traces."""
+
+    by_reason: dict[str, list[str]] = field(default_factory=dict)
+    damage: list[str] = field(default_factory=list)
+
+    def note(self, reason: str, name: str) -> None:
+        """One conversation, by the name of its question."""
+        self.by_reason.setdefault(reason, []).append(name)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """By reason how many."""
+        return {reason: len(names) for reason, names in self.by_reason.items()}
+
+    def sentences(self) -> Iterator[str]:
+        """A sentence for each reason, and for each damaged line."""
+        yield from self.damage
+        for reason, names in self.by_reason.items():
+            yield f"left out, {reason}: {len(names)} ({first(names)})"
+
+
+@dataclass
+class ImageFiles:
+    """The images of conversations as files under `folder`, each once, as the model was sent them."""
+
+    folder: Path
+    max_pixels: int | None
+    store: ImageStore = field(default_factory=lambda: ImageStore(home() / "images"))
+    written: dict[str, str] = field(default_factory=dict)
+
+    def paths(self, conversation: Conversation) -> list[str]:
+        """The path of every image, in order, from the folder above. Raises `LeftOut` where the store lacks one."""
+        return [self._path(ref.image, conversation.sent) for ref in images_of(conversation.messages)]
+
+    def _path(self, image: StoredImage, sent: Mapping[str, str]) -> str:
+        if image.sha256 not in self.written:
+            try:
+                data, media_type = self._bytes(image, sent.get(image.sha256))
+            except (DataError, OSError) as error:
+                raise LeftOut("an image is not in the store as it was sent") from error
+            suffix = SUFFIXES.get(media_type, f".{media_type.partition('/')[2]}")
+            name = f"{hashlib.sha256(data).hexdigest()}{suffix}"
+            write_atomic(self.folder / name, data)
+            self.written[image.sha256] = f"{self.folder.name}/{name}"
+        return self.written[image.sha256]
+
+    def _bytes(self, image: StoredImage, copy: str | None) -> tuple[bytes, str]:
+        """The bytes that went out, and their type: those of the copy that was sent where there is one."""
+        if copy is None:
+            # A model of this process is sent pixels, scaled down where they are too many.
+            rules = ImageRules(frozenset({image.media_type}), self.max_pixels)
+            scaled, data = ImageEncoder(self.store, rules).load(image)
+            return data, scaled.media_type
+        data = self.store.path(copy).read_bytes()
+        if hashlib.sha256(data).hexdigest() != copy:
+            raise DataError(f"image {copy[:12]} is damaged in the store")
+        return data, "image/jpeg" if image.media_type == "image/jpeg" else "image/png"
+
+
+MakeLine = Callable[[Row, list[str]], Mapping[str, Json]]
+"""From a conversation and the paths of its images to its columns in a format. Raises `LeftOut`."""
+
+
+def write_conversations(run: ExportedRun, path: Path, options: ExportOptions, form: str, make: MakeLine) -> Written:
+    """Write `conversations.jsonl` and the folder of images below `path`.
+
+    Raises:
+        UsageError: the questions are not to be trained on, no solver of the run calls tools, the messages cannot be
+            made again, or no conversation is left; nothing is left at `path`.
+    """
+    solvers = _solvers(run, form)
+    refuse_published(run, options, form)
+    out = LeftOutRows()
+    files = ImageFiles(path / IMAGE_FOLDER, run.identity["model"].get("max_pixels"))
+    count = 0
+
+    def lines() -> Iterator[bytes]:
+        nonlocal count
+        for row in _rows(run, solvers, options, out):
+            try:
+                line = row.facts(run) | dict(make(row, files.paths(row.conversation)))
+            except LeftOut as reason:
+                out.note(str(reason), row.question.id)
+                continue
+            count += 1
+            yield json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+    try:
+        write_atomic(path / FILE, lines())
+    except BaseException:
+        shutil.rmtree(path, ignore_errors=True)
+        raise
+    if not count:
+        shutil.rmtree(path, ignore_errors=True)
+        raise UsageError(f"{run.folder.path} has no conversation to write; " + "; ".join(out.sentences()))
+    return Written((path / FILE,), tuple(out.sentences()), count, out.counts)
+
+
+def refuse_published(run: ExportedRun, options: ExportOptions, form: str) -> None:
+    """Raise `UsageError` for questions that others are measured on, unless this was allowed by name."""
+    card = run.benchmark.card
+    own = card.hub_id is None and run.split in OWN_SPLITS
+    if run.generated or own or TEST_SPLIT in options.allow:
+        return
+    name = card.name
+    raise UsageError(
+        f"{form}: {run.folder.path} asked the split {run.split} of {name}, and a model that is trained on it cannot be "
+        f"measured by {name} any more: export a run over your own or generated questions (--data sample), or say that "
+        f"it is meant with --allow {TEST_SPLIT}"
+    )
+
+
+def _solvers(run: ExportedRun, form: str) -> tuple[str, ...]:
+    """Those chosen solvers whose model called tools of the run. Raises `UsageError` where there is none."""
+    if "imported" in run.identity:
+        raise UsageError(f"{form}: {run.folder.path} was imported, and holds no tool calls")
+    known = solver_names()
+    calling = tuple(name for name in run.solvers if word_of(name) in known and load_solver(word_of(name)).offers_tools)
+    if not calling:
+        raise UsageError(
+            f"{form} holds conversations in which a model is offered tools by this program, which no solver of "
+            f"{run.folder.path} has: {', '.join(run.solvers) or 'none'}"
+        )
+    if (output := run.identity.get("tool_output", REAL)) != REAL:
+        raise UsageError(f"{form}: the tools of {run.folder.path} returned a control ({output}) and no findings")
+    return calling
+
+
+def _rows(run: ExportedRun, solvers: Sequence[str], options: ExportOptions, out: LeftOutRows) -> Iterator[Row]:
+    """The rows of the solvers in order, each in the order of the questions."""
+    model = str(run.identity["model"]["model"])
+    with asyncio.Runner() as runner:
+        for name in solvers:
+            enactment = Enactment.of(run, name)
+            (scored,) = (one for one in run.scored if one.recorded == name)
+            scores = _scores(scored)
+            alone = _scores(_alone(run, name)) if options.only == "helped" else {}
+            for question, attempt in _attempts(run, scored, out):
+                if reason := _unwanted(options, scores.get(question.id), alone.get(question.id)):
+                    out.note(reason, question.id)
+                    continue
+                for ask in range(len(attempt.exchanges)):
+                    try:
+                        conversation = runner.run(enactment.conversation(question, attempt, ask))
+                    except LeftOut as left:
+                        out.note(str(left), question.id)
+                        continue
+                    if options.max_turns is not None and conversation.turns > options.max_turns:
+                        out.note(f"more than {options.max_turns} turns", question.id)
+                        continue
+                    yield Row(question, ask, name, model, scores.get(question.id), conversation)
+
+
+def _attempts(run: ExportedRun, scored: Scored, out: LeftOutRows) -> Iterator[tuple[Question, Attempt]]:
+    """The finished questions in order; one that failed or cannot be read is noted and costs itself."""
+    recorded = run.folder.recorded(scored.recorded)
+    out.damage += recorded.damage
+    failed = {score.id for score in scored.scores if score.outcome.failed}
+    for question in run.folder.questions().sound:
+        if question.id not in recorded.by_id:
+            if question.id in failed:
+                out.note("no answer", question.id)
+            continue
+        try:
+            attempt = recorded.by_id[question.id]
+        except DataError as error:
+            out.damage.append(str(error))
+            out.note("no answer", question.id)
+            continue
+        yield question, attempt
+
+
+def _scores(scored: Scored) -> dict[str, float | None]:
+    return {score.id: score.correct for score in scored.scores if not score.outcome.failed}
+
+
+def _unwanted(options: ExportOptions, correct: float | None, alone: float | None) -> str | None:
+    """Why `--only` leaves a question out, by its score and that without tools; None where it does not."""
+    if options.only == "all":
+        return None
+    if correct != 1:
+        return "not right"
+    if options.only == "right" or alone == 0:
+        return None
+    return "no score without tools to compare with" if alone is None else "not wrong without tools"
+
+
+def _alone(run: ExportedRun, solver: str) -> Scored:
+    """The same MLLM without tools, in the same run. Raises `UsageError` where the run did not ask it."""
+    there = run.folder.solvers()
+    names = (name_of(ALONE, number_of(solver)), ALONE)
+    found = next((name for name in names if name in there), None)
+    if found is None:
+        raise UsageError(
+            f"--only helped compares with the MLLM alone, which {run.folder.path} has not asked: continue the run with "
+            f"--solver {ALONE}"
+        )
+    (scored,) = score_run(run.folder, run.options, (found,), keep=False)
+    return scored
+
+
+def function_of(call: ToolCall, tools: Iterable[Tool]) -> dict[str, Json]:
+    """Name and arguments of a call as the schema of its tool has them.
+
+    A model that calls tools in text gives every tool a list of images; the schema of a tool that takes one names one.
+    """
+    args = dict(call.args)
+    tool = next((tool for tool in tools if tool.card.name == call.name), None)
+    if tool is not None and tool.card.images == (1, 1) and IMAGES in args:
+        names: Any = args[IMAGES]
+        if isinstance(names, list) and len(names) == 1:
+            args = {IMAGE: names[0], **{key: value for key, value in args.items() if key != IMAGES}}
+    return {"name": call.name, "arguments": args}

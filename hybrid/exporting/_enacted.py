@@ -1,0 +1,315 @@
+"""The messages of an ask, word for word: its solver is asked again, and the trace answers for the model and the tools.
+
+    enactment = Enactment.of(run, "controller")
+    conversation = await enactment.conversation(question, attempt, ask=0)
+
+A trace holds what the model said and what the tools found, and not what the model was shown of it. That is made by the
+code that made it in the run: the solver, its texts and the schemas of its tools, each compared with the manifest. Every
+step that the solver takes must be the next of its kind in the trace, and none may be left over.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, get_args
+
+from hybrid.config import Limits, ModelSettings, Reasoning
+from hybrid.errors import BudgetSpent, HybridError, NoBackend, ToolError, UsageError
+from hybrid.exporting.base import ExportedRun
+from hybrid.images import ImageStore, home
+from hybrid.messages import AssistantMessage, Message, ToolCall, images_of
+from hybrid.models.images import arrange
+from hybrid.prompts import REASONING, Wording
+from hybrid.registry import load, load_solver
+from hybrid.repeats import word_of
+from hybrid.serving.sources import CODE_DIGITS, code_of
+from hybrid.solving.coordinates import CoordinateSystem, frame_named
+from hybrid.solving.image_forms import Parts, shown_parts
+from hybrid.solving.image_registry import ImageRegistry
+from hybrid.solving.solver import Log, Meter, Solver, SolverContext
+from hybrid.solving.trust import Trust, TrustFile, read_trust
+from hybrid.texts import text_hash
+from hybrid.tool import Tool
+from hybrid.types import Attempt, Fault, Finding, ImageRef, Json, Outcome, Prompt, Question, Step, Usage
+from hybrid.version import __version__
+from hybrid.weights import ABSENT
+
+
+class LeftOut(HybridError):
+    """A conversation that cannot be written; the message is the reason, in words that others can share."""
+
+
+UNLIKE = "the trace does not give the messages again"
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """The last request of an ask and the reply to it, as they went out: pictures of tools follow the results."""
+
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...]
+    """Offered until the last turn."""
+    sent: Mapping[str, str]
+    """By sha256 of an image that of the copy that the model was sent, where it was sent another."""
+
+    @property
+    def turns(self) -> int:
+        """How many times the model spoke."""
+        return sum(isinstance(message, AssistantMessage) for message in self.messages)
+
+
+@dataclass
+class _Trace:
+    """The steps of an ask that have not been met yet; text that was no valid call is refused at once."""
+
+    steps: list[Step]
+
+    def take(self, kind: str, fits: Callable[[Step], bool] = lambda step: True) -> Step:
+        """The next step of the kind that fits. Raises `LeftOut` where there is none."""
+        for place, step in enumerate(self.steps):
+            if step.kind == kind and fits(step):
+                return self.steps.pop(place)
+        raise LeftOut(UNLIKE)
+
+
+@dataclass
+class _MetLog(Log):
+    """Takes the steps that the solver writes down itself, each of which the trace must hold."""
+
+    trace: _Trace = field(default_factory=lambda: _Trace([]))
+
+    def note(self, step: Step) -> None:
+        """Meet one step."""
+        self.trace.take(step.kind, lambda one: _facts(one) == _facts(step))
+
+
+def _facts(step: Step) -> str:
+    return json.dumps([step.name, step.text, step.fault, step.data], sort_keys=True, default=str)
+
+
+@dataclass
+class _TracedModel:
+    """Says what the model said, and keeps what it is asked."""
+
+    trace: _Trace
+    keep: int
+    said: int = 0
+    messages: tuple[Message, ...] = ()
+    tools: tuple[Tool, ...] = ()
+    sent: dict[str, str] = field(default_factory=dict)
+
+    async def __call__(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> AssistantMessage:
+        step = self.trace.take("model")
+        if step.fault is not None:
+            raise BudgetSpent(step.text)
+        arranged = arrange(messages, self.keep)
+        if arranged != arrange(messages, len(images_of(messages))):
+            raise LeftOut("requests left older pictures out (--model-arg keep_images)")
+        self._note_images(step, arranged)
+        reply = AssistantMessage(step.text, tuple(self._calls(step)))
+        self.messages, self.tools = (*arranged, reply), self.tools or tuple(tools)
+        return reply
+
+    def _calls(self, step: Step) -> list[ToolCall]:
+        calls: Any = step.data.get("tool_calls", ())
+        made = [
+            ToolCall(f"call_{self.said + place}", call["tool"], call["args"]) for place, call in enumerate(calls, 1)
+        ]
+        self.said += len(made)
+        return made
+
+    def _note_images(self, step: Step, arranged: Sequence[Message]) -> None:
+        """Compare the images of the request with those that were sent. Raises `LeftOut` where they are others."""
+        sent: Any = step.data.get("images_sent")
+        if sent is None:
+            return
+        asked = [(ref.name, ref.image.sha256) for ref in images_of(arranged)]
+        if asked != [(image["name"], image["sha256"]) for image in sent]:
+            raise LeftOut(UNLIKE)
+        self.sent |= {image["sha256"]: image["sent_sha256"] for image in sent}
+
+
+@dataclass
+class _TracedTools:
+    """Return what the tools found, and raise what they raised."""
+
+    trace: _Trace
+    meter: Meter
+    images: ImageRegistry
+
+    async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
+        self.meter.take_tool_call()
+        call = _plain({"images": list(images), "args": dict(args)})
+        step = self.trace.take(
+            "tool",
+            lambda one: one.name == name and _plain({key: one.data.get(key) for key in ("images", "args")}) == call,
+        )
+        if step.fault is not None:
+            raise NoBackend(step.text) if step.fault is Fault.ABSENT else ToolError(step.text, step.fault)
+        if any(self.images.add(ref, ref.parent or images[0]) != ref for ref in step.images):
+            raise LeftOut(UNLIKE)
+        return Finding(step.text, {}, 0.0, "", "", step.images)
+
+
+def _plain(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+@dataclass(frozen=True)
+class Enactment:
+    """Everything besides the traces that decides what a solver of a run says to its model."""
+
+    run: ExportedRun
+    solver: Solver
+    tools: tuple[Tool, ...]
+    frame: CoordinateSystem
+    wording: Wording
+    trust: TrustFile | None
+
+    @classmethod
+    def of(cls, run: ExportedRun, name: str) -> Enactment:
+        """Of a solver that offers its model tools.
+
+        Raises:
+            UsageError: the code, the texts, a tool or the trust file is not that of the run any more, or the run asked
+                in a way that gives no single conversation.
+        """
+        identity, manifest = run.identity, run.folder.manifest
+        facts = manifest["solvers"][name]
+        solver = load_solver(word_of(name))
+        wording = Wording(_sends_format_line(identity), _reasoning(identity))
+        if int(identity.get("samples", 1)) > 1:
+            raise UsageError(f"{run.folder.path}: with --setting samples a vote answered, and no single conversation")
+        same = (
+            identity.get("hybrid") == __version__
+            and facts["texts"] == text_hash(solver.texts)
+            and identity["prompts"]["format_lines"] == wording.sha256
+        )
+        if not same:
+            raise UsageError(f"{run.folder.path}: the texts of {name} are not those of the run any more; {_again(run)}")
+        return cls(run, solver, _offered(run, name), _frame(run), wording, _trust(run))
+
+    async def conversation(self, question: Question, attempt: Attempt, ask: int) -> Conversation:
+        """One ask of an attempt. Raises `LeftOut`."""
+        exchange = attempt.exchanges[ask]
+        if exchange.reply.outcome is not Outcome.ANSWERED:
+            raise LeftOut(f"ended without an answer ({exchange.reply.outcome.value})")
+        steps = exchange.reply.steps
+        if any(step.kind == "tool" and isinstance(step.data.get("args"), str) for step in steps):
+            raise LeftOut("a tool call that is no JSON object")
+        trace = _Trace(list(steps))
+        try:
+            model = await self._enacted(exchange.prompt, question, _spent(attempt, ask), trace)
+        except (BudgetSpent, ToolError, KeyError, TypeError) as error:
+            raise LeftOut(UNLIKE) from error
+        last = model.messages[-1] if model.messages else None
+        if trace.steps or not isinstance(last, AssistantMessage) or last.text.strip() != exchange.reply.text:
+            raise LeftOut(UNLIKE)
+        sent = {original: copy for original, copy in model.sent.items() if original != copy}
+        return Conversation(model.messages, model.tools, sent)
+
+    async def _enacted(self, prompt: Prompt, question: Question, used: Usage, trace: _Trace) -> _TracedModel:
+        identity = self.run.identity
+        names = bool(identity["image_labels"] or self.solver.names_images)
+        images = ImageRegistry((*prompt.images, *prompt.derived))
+        # Money, tokens and seconds were spent in the run: what they ended has no answer.
+        limits = replace(Limits(**identity["limits"]), seconds=None, tokens=None, cost_usd=None)
+        meter = Meter(limits, used)
+        model = _TracedModel(trace, int(identity["model"].get("keep_images", ModelSettings().keep_images)))
+        ctx = SolverContext(
+            model=model,
+            tool=_TracedTools(trace, meter, images),
+            tools_offered=self.tools,
+            wording=self.wording,
+            shown=await self._shown(prompt, trace, labelled=names),
+            image_registry=images,
+            meter=meter,
+            log=_MetLog(trace=trace),
+            trust=self.trust.for_question(question.unit) if self.trust else Trust(),
+            frame=self.frame,
+            show=identity["show"],
+            seed=0,
+            labels=names,
+        )
+        await self.solver.ask(prompt, ctx)
+        return model
+
+    async def _shown(self, prompt: Prompt, trace: _Trace, *, labelled: bool) -> Parts:
+        """The prompt in the form in which the model got it; its captions, and a text beside it, are in the trace."""
+
+        async def describe(image: ImageRef) -> str:
+            return trace.take("rule", lambda one: one.name == "caption" and one.data.get("image") == image.name).text
+
+        form, joint = self.solver.images or self.run.identity["images"], self.run.benchmark.card.joint
+        store = ImageStore(home() / "images")
+        shown = await shown_parts(prompt, form, describe, store, labelled=labelled, joint=joint)
+        if not any(step.kind == "rule" and step.name == "supplied text" for step in trace.steps):
+            return shown
+        return (*shown, trace.take("rule", lambda one: one.name == "supplied text").text)
+
+
+def _spent(attempt: Attempt, ask: int) -> Usage:
+    """The usage of a question before an ask, as its budget of tool calls counts it."""
+    return sum((exchange.reply.usage for exchange in attempt.exchanges[:ask]), Usage())
+
+
+def _sends_format_line(identity: Mapping[str, Any]) -> bool:
+    return bool(identity["prompts"]["format_line"])
+
+
+def _reasoning(identity: Mapping[str, Any]) -> Reasoning | None:
+    said = identity["prompts"].get("reasoning")
+    known: tuple[Reasoning, ...] = get_args(Reasoning)
+    return next((word for word in known if REASONING[word] == said), None)
+
+
+def _again(run: ExportedRun) -> str:
+    """How to come by the code of a run, in words."""
+    commits = [command.get("commit") for command in run.folder.manifest.get("commands", ())]
+    commit = next((one for one in reversed(commits) if one), None)
+    return f"export it with the code that made it ({f'commit {commit}' if commit else 'its manifest names no commit'})"
+
+
+def _offered(run: ExportedRun, name: str) -> tuple[Tool, ...]:
+    """The tools that the solver offered, in order. Raises `UsageError` for one that is another now."""
+    facts: Mapping[str, Any] = run.folder.manifest["solvers"][name]["tools"]
+    named = run.folder.manifest.get("options", {}).get("tools") or ()
+    offered = []
+    for tool_name in run.identity["tools_offered"] or ():
+        fact = facts.get(tool_name)
+        # A tool that could not answer was offered only where the user had named it.
+        if fact is None or (fact["backend"] == ABSENT and tool_name not in named):
+            continue
+        try:
+            tool: Tool = load("tools", tool_name)
+        except UsageError as error:
+            raise UsageError(f"{run.folder.path}: the schema of the tool {tool_name} cannot be had: {error}") from error
+        if code_of(tool)[:CODE_DIGITS] != fact["code"]:
+            raise UsageError(
+                f"{run.folder.path}: the tool {tool_name}, and so its schema, may be another than in the run; "
+                f"{_again(run)}"
+            )
+        offered.append(tool)
+    return tuple(offered)
+
+
+def _frame(run: ExportedRun) -> CoordinateSystem:
+    """How the model wrote coordinates: as declared, or as it was probed."""
+    name = run.identity["frame"]
+    probed = run.folder.manifest.get("probed_frame", "pixels") if name == "probe" else name
+    return replace(frame_named(probed), sent_pixels=run.identity["model"].get("max_pixels"))
+
+
+def _trust(run: ExportedRun) -> TrustFile | None:
+    """The trust file, which the system message quotes. Raises `UsageError` where it is not there as it was."""
+    wanted = run.identity.get("trust")
+    if wanted is None:
+        return None
+    path = run.folder.manifest.get("options", {}).get("trust")
+    trust = read_trust(Path(path)) if path else None
+    if trust is None or trust.sha256 != wanted:
+        raise UsageError(f"{run.folder.path}: its trust file, which the system message quotes, is not there as it was")
+    return trust

@@ -1,0 +1,67 @@
+"""Conversations with tool calls as training data: OpenAI messages, as TRL and the chat templates of transformers take.
+
+    hybrid export RUN/controller --to conversations -o data --only helped
+
+`data/conversations.jsonl` has a row a conversation: `messages`, `tools`, `images`, and `id`, `ask`, `benchmark`,
+`split`, `task`, `solver`, `model`, `score`. The content of every message is a list of parts, `{"type": "text", ...}` or
+`{"type": "image"}`, so that every row has one type; the images stand in `images`, in order, as paths from the file on.
+Arguments are objects, and results of tools have no image: the pictures follow in the user's next message, as the model
+was sent them. This is what TRL documents (docs/source/dataset_formats.md, "Tool Calling"; `prepare_multimodal_messages`
+in trl/data_utils.py counts no image of a tool message).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from hybrid.exporting._conversations import Row, function_of, write_conversations
+from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written
+from hybrid.messages import AssistantMessage, Message, ToolMessage, parts_of
+from hybrid.models.toolspec import spec
+from hybrid.tool import Tool
+from hybrid.types import Json
+
+
+class Conversations(Exporter):
+    """A folder with one file of rows, and the images."""
+
+    form = "conversations"
+    about = (
+        "tool calls as training data: OpenAI messages with tools and images (.jsonl), for TRL; solvers that call tools"
+    )
+    takes = ("only", "max_turns", "allow")
+
+    def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
+        """See `Exporter.export`."""
+        return write_conversations(run, path, options, self.form, _row)
+
+
+def _row(row: Row, images: list[str]) -> dict[str, Json]:
+    conversation = row.conversation
+    return {
+        "messages": [openai_message(message, conversation.tools) for message in conversation.messages],
+        "tools": [spec(tool) for tool in conversation.tools],
+        "images": images,
+    }
+
+
+def openai_message(message: Message, tools: Sequence[Tool]) -> dict[str, Json]:
+    """A message with its content as parts; images are places, which the row's images fill in order."""
+    parts: list[Json] = [
+        {"type": "text", "text": part} if isinstance(part, str) else {"type": "image"}
+        for part in parts_of(message)
+        if part != ""
+    ]
+    # Some chat templates look at the first part of every message.
+    written: dict[str, Json] = {"role": message.role, "content": parts or [{"type": "text", "text": ""}]}
+    if isinstance(message, ToolMessage):
+        written |= {"tool_call_id": message.call, "name": message.name}
+    if isinstance(message, AssistantMessage) and message.calls:
+        written["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": function_of(call, tools)} for call in message.calls
+        ]
+    return written
+
+
+EXPORTER = Conversations()

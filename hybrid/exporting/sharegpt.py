@@ -1,0 +1,101 @@
+"""Conversations with tool calls as training data in the ShareGPT form that LLaMA-Factory reads.
+
+    hybrid export RUN/controller --to sharegpt -o data
+    llamafactory-cli train ... --dataset_dir data --dataset hybrid
+
+`data/conversations.jsonl` has a row a conversation: `conversations` (`from`: human, function_call, observation, gpt),
+`system`, `tools` (JSON text), `images` and the columns of `--to conversations`; `data/dataset_info.json` describes it.
+In a text `<image>` stands where an image was shown. The form wants turns in alternation (data/README.md of
+LLaMA-Factory), so what stands between two turns of the model is one turn here: results of tools that were called
+together, and their pictures. Words beside a call precede it, which is then in `<tool_call>`, as `FunctionFormatter` of
+LLaMA-Factory reads them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+from hybrid.exporting._conversations import FILE, Row, function_of, write_conversations
+from hybrid.exporting._enacted import LeftOut
+from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written
+from hybrid.log.files import write_atomic
+from hybrid.messages import AssistantMessage, Message, SystemMessage, ToolMessage, parts_of
+from hybrid.models.toolspec import spec
+from hybrid.tool import Tool
+from hybrid.types import Json
+
+PLACE = "<image>"
+CALL = ("<tool_call>", "</tool_call>")
+RESERVED = (PLACE, "<video>", "<audio>", *CALL)
+"""Words that the form gives a meaning: no text may hold them."""
+INFO = "dataset_info.json"
+DATASET = "hybrid"
+"""The name under which `INFO` describes the file."""
+
+
+class ShareGpt(Exporter):
+    """A folder with one file of rows, its description, and the images."""
+
+    form = "sharegpt"
+    about = (
+        "tool calls as training data: ShareGPT with image places (.jsonl), for LLaMA-Factory; solvers that call tools"
+    )
+    takes = ("only", "max_turns", "allow")
+
+    def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
+        """See `Exporter.export`."""
+        written = write_conversations(run, path, options, self.form, _row)
+        columns = {"messages": "conversations", "system": "system", "tools": "tools", "images": "images"}
+        info = {DATASET: {"file_name": FILE, "formatting": "sharegpt", "columns": columns}}
+        write_atomic(path / INFO, json.dumps(info, indent=2).encode() + b"\n")
+        return Written((*written.paths, path / INFO), written.notes, written.rows, written.left_out)
+
+
+def _row(row: Row, images: list[str]) -> dict[str, Json]:
+    messages, tools = row.conversation.messages, row.conversation.tools
+    system = "\n".join(message.text for message in messages if isinstance(message, SystemMessage))
+    return {
+        "conversations": sharegpt_turns(messages, tools),
+        "system": system,
+        "tools": json.dumps([spec(tool)["function"] for tool in tools], ensure_ascii=False),
+        "images": images,
+    }
+
+
+def sharegpt_turns(messages: Sequence[Message], tools: Sequence[Tool]) -> list[dict[str, str]]:
+    """The turns without the system message: human or observation, then gpt or function_call, and so on.
+
+    Raises:
+        LeftOut: a text holds a word that has a meaning in this form.
+    """
+    spoken = [message for message in messages if not isinstance(message, SystemMessage)]
+    if any(
+        word in part for message in spoken for part in parts_of(message) if isinstance(part, str) for word in RESERVED
+    ):
+        raise LeftOut(f"a text holds one of {' '.join(RESERVED)}, which sharegpt gives a meaning")
+    turns: list[dict[str, str]] = []
+    for model, group in groupby(spoken, lambda message: isinstance(message, AssistantMessage)):
+        between = list(group)
+        if model:
+            turns += [_said(message, tools) for message in between if isinstance(message, AssistantMessage)]
+            continue
+        result = any(isinstance(message, ToolMessage) for message in between)
+        parts = [part if isinstance(part, str) else PLACE for message in between for part in parts_of(message)]
+        turns.append({"from": "observation" if result else "human", "value": "\n".join(filter(None, parts))})
+    return turns
+
+
+def _said(message: AssistantMessage, tools: Sequence[Tool]) -> dict[str, str]:
+    if not message.calls:
+        return {"from": "gpt", "value": message.text}
+    calls = json.dumps([function_of(call, tools) for call in message.calls], ensure_ascii=False)
+    if any(word in calls for word in RESERVED):
+        raise LeftOut(f"a text holds one of {' '.join(RESERVED)}, which sharegpt gives a meaning")
+    words = f"{message.text}\n{CALL[0]}{calls}{CALL[1]}" if message.text else calls
+    return {"from": "function_call", "value": words}
+
+
+EXPORTER = ShareGpt()

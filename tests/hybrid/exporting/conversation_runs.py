@@ -1,0 +1,253 @@
+"""Runs whose model is a script, asked through the true `Caller`: what their conversations were, as they were sent.
+
+`write(folder, "native")` asks six generated questions. What the script says to each is under `SAID`; the MLLM alone is
+wrong about the first and right about the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from hybrid.config import Limits, ModelSettings, RunConfig, ServiceOptions
+from hybrid.images import ImageStore, home
+from hybrid.messages import (
+    AssistantMessage,
+    ImagePart,
+    InvalidCall,
+    Message,
+    SentImage,
+    ToolCall,
+    ToolMessage,
+    parts_of,
+)
+from hybrid.models.base import CallKey
+from hybrid.models.caller import Caller, ChatRequest, Keep
+from hybrid.models.images import ImageEncoder, ImageRules
+from hybrid.models.toolspec import IMAGE, IMAGES
+from hybrid.running.resolve import ResolvedRun, prepare
+from hybrid.running.run import execute
+from hybrid.tool import Tool
+from hybrid.types import Json
+
+TURNS = 4
+PUZZLE = {"images": ["img:1", "img:2", "img:3"]}
+BOX = {"x0": 2.0, "y0": 3.0, "x1": 30.0, "y1": 33.0}
+RIGHT, WRONG = "{right}", "{wrong}"
+"""What stands for the answer in a reply."""
+
+
+def call(tool: str, **args: Json) -> tuple[str, Mapping[str, Json]]:
+    return tool, args
+
+
+@dataclass(frozen=True)
+class Said:
+    """One reply of the script: words, and calls of tools beside them."""
+
+    words: str = ""
+    calls: tuple[tuple[str, Mapping[str, Json]], ...] = ()
+    broken: str = ""
+    """The arguments of a call that are no JSON."""
+
+
+CROP = call("crop", images=["img:1"], box=BOX)
+SAID: Mapping[str, tuple[Said, ...]] = {
+    "val_Jigsaw_1": (
+        Said("I look closer.", (CROP, call("jigsaw", **PUZZLE))),
+        Said("", (call("crop", images=["img:1.1"]),)),
+        Said(f"The seam fits.\n{RIGHT}"),
+    ),
+    "val_Jigsaw_2": (
+        Said("", (CROP, CROP, call("depht", image="img:1"), call("jigsaw", images=["img:9"]))),
+        Said("", (call("jigsaw", images=7),)),
+        Said(RIGHT),
+    ),
+    "val_Jigsaw_3": (Said(f" {WRONG}\n"),),
+    "val_Relative_Depth_1": (
+        Said("", (call("depth", image="img:1", points=[{"label": "A"}, {"label": "B"}]),)),
+        Said("Once more.", (CROP,)),
+        Said("", (call("crop", images=["img:1"], box={**BOX, "x0": 1.0}),)),
+        Said(RIGHT),
+    ),
+    "val_Relative_Depth_2": (Said("  "), Said(RIGHT)),
+    "val_Relative_Depth_3": (Said("", broken='{"image": '), Said(RIGHT)),
+}
+LAST_TURN = "val_Relative_Depth_1"
+BROKEN = "val_Relative_Depth_3"
+
+
+@dataclass
+class ScriptClient:
+    """A `ChatClient` that reads its replies off `SAID`, and keeps every request."""
+
+    right: Mapping[str, str]
+    rules: ImageRules = field(default_factory=ImageRules)
+    as_text: bool = False
+    name: str = "script:model"
+    requests: dict[tuple[str, str], list[tuple[Message, ...]]] = field(default_factory=dict)
+    """By solver and question the arranged messages of each request."""
+
+    @property
+    def images(self) -> ImageEncoder:
+        return ImageEncoder(ImageStore(home() / "images"), self.rules)
+
+    def metadata(self) -> Mapping[str, Json]:
+        return {"model": self.name, "max_pixels": self.rules.max_pixels, "keep_images": ModelSettings().keep_images}
+
+    def connection(self) -> Mapping[str, Json]:
+        return {}
+
+    def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[Any]:
+        refs = [part.ref for message in messages for part in parts_of(message) if isinstance(part, ImagePart)]
+        sent = tuple(SentImage(ref.name, ref.image, self.images.encoded(ref.image)[0]) for ref in refs)
+        return ChatRequest(call, tuple(messages), hashlib.sha256(repr(messages).encode()).hexdigest(), sent)
+
+    async def send(self, request: ChatRequest[Any], keep: Keep) -> AssistantMessage:
+        key = request.call
+        asked = self.requests.setdefault((key.solver, key.question), [])
+        asked.append(request.body)
+        if key.question not in self.right:
+            return AssistantMessage("A picture of something.")  # a caption
+        answer = self.right[key.question]
+        other = "(B)" if "A" in answer else "(A)"
+        if key.solver != "controller":
+            return AssistantMessage(f"Answer: {other if key.question == 'val_Jigsaw_1' else answer}")
+        said = SAID[key.question.partition("#")[0]][len(asked) - 1]
+        words = said.words.format(right=f"Answer: {answer}", wrong=f"Answer: {other}")
+        return self._as_text(words, said) if self.as_text else self._native(words, said, key)
+
+    def _native(self, words: str, said: Said, key: CallKey) -> AssistantMessage:
+        calls = tuple(ToolCall(f"id-{key.call}-{place}", name, args) for place, (name, args) in enumerate(said.calls))
+        broken = (InvalidCall("id-b", "crop", said.broken, "Expecting value"),) if said.broken else ()
+        return AssistantMessage(words, calls, broken)
+
+    def _as_text(self, words: str, said: Said) -> AssistantMessage:
+        blocks = [words] if words.strip() else []
+        for name, args in said.calls:
+            images = args.get(IMAGES, args.get(IMAGE))
+            own = {key: value for key, value in args.items() if key not in (IMAGE, IMAGES)}
+            value = {"tool": name, "images": [images] if isinstance(images, str) else images, "args": own}
+            blocks.append(f"```json\n{json.dumps(value)}\n```")
+        if said.broken:
+            blocks.append(f'```json\n{{"tool": {said.broken}\n```')
+        return AssistantMessage("\n".join(blocks))
+
+    def read(self, reply: bytes, call: CallKey) -> AssistantMessage:
+        raise AssertionError("nothing was kept")
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
+@dataclass(frozen=True)
+class ScriptedRun:
+    """A finished run, and what was sent in it."""
+
+    path: Path
+    client: ScriptClient
+    plan: ResolvedRun
+
+    def sent(self, question: str) -> tuple[Message, ...]:
+        """The messages of the last request about a question by the controller."""
+        return self.client.requests["controller", question][-1]
+
+
+def write(
+    folder: Path,
+    calling: str = "native",
+    solvers: tuple[str, ...] = ("controller", "mllm"),
+    *,
+    max_pixels: int | None = None,
+    keep_images: int = 8,
+    media_types: frozenset[str] = ImageRules().media_types,
+    **changes: Any,
+) -> ScriptedRun:
+    """A run of the script in `folder / "run"`; `changes` are fields of its configuration."""
+    settings = ModelSettings(
+        base_url="http://127.0.0.1:9/v1",
+        tool_calling=calling,  # type: ignore[arg-type]
+        max_pixels=max_pixels,
+        keep_images=keep_images,
+    )
+    config = RunConfig(
+        "blink",
+        solvers,
+        "openai:mock",
+        model_settings=settings,
+        data="sample",
+        tasks=("Jigsaw", "Relative_Depth"),
+        limit=6,
+        tools=("depth", "jigsaw", "crop"),
+        service=ServiceOptions("classical"),
+        limits=Limits(turns=TURNS),
+        concurrency=1,
+        out=folder / "run",
+    )
+    plan = prepare(replace(config, **changes))
+    right = {question.id: str(question.target) for question in plan.sound}
+    client = ScriptClient(right, ImageRules(media_types, max_pixels), as_text=calling == "text")
+    plan = replace(plan, resources=replace(plan.resources, model=Caller(client, settings)))
+    assert asyncio.run(execute(plan, lambda *_: None)) == ()
+    return ScriptedRun(folder / "run", client, plan)
+
+
+def check_trl(row: Mapping[str, Any]) -> None:
+    """What TRL documents: docs/source/dataset_formats.md ("Tool Calling"), `prepare_multimodal_messages`."""
+    places = 0
+    for message in row["messages"]:
+        assert message["role"] in {"system", "user", "assistant", "tool"}
+        assert message["content"]
+        for part in message["content"]:
+            assert part["type"] in {"text", "image"}
+            assert ("text" in part) == (part["type"] == "text")
+        images = sum(part["type"] == "image" for part in message["content"])
+        assert not images or message["role"] == "user"
+        places += images
+        for call in message.get("tool_calls") or ():
+            assert call["type"] == "function"
+            assert isinstance(call["function"]["name"], str)
+            assert isinstance(call["function"]["arguments"], dict)
+    assert places == len(row["images"])
+    for tool in row["tools"]:
+        assert tool["type"] == "function"
+        assert {"name", "description", "parameters"} == set(tool["function"])
+    assert row["messages"][-1]["role"] == "assistant"
+
+
+def sent(messages: Sequence[Message]) -> list[Any]:
+    """Messages as role and parts, images by the hash of their bytes, calls by name, arguments and place."""
+    told: list[Any] = []
+    place: dict[str, int] = {}
+    for message in messages:
+        parts = [part if isinstance(part, str) else part.ref.image.sha256 for part in parts_of(message)]
+        calls = message.calls if isinstance(message, AssistantMessage) else ()
+        place |= {call.id: len(place) + number for number, call in enumerate(calls)}
+        of = place[message.call] if isinstance(message, ToolMessage) else None
+        told.append((message.role, [part for part in parts if part], [(c.name, dict(c.args)) for c in calls], of))
+    return told
+
+
+def row_as_sent(row: Mapping[str, Any], folder: Path) -> list[Any]:
+    """A row in the same form; images by the hash of the files that it names."""
+    told: list[Any] = []
+    place: dict[str, int] = {}
+    images = iter(row["images"])
+    for message in row["messages"]:
+        parts = [
+            part["text"] if part["type"] == "text" else hashlib.sha256((folder / next(images)).read_bytes()).hexdigest()
+            for part in message["content"]
+        ]
+        calls = [call["function"] for call in message.get("tool_calls", ())]
+        place |= {call["id"]: len(place) + number for number, call in enumerate(message.get("tool_calls", ()))}
+        of = place[message["tool_call_id"]] if message["role"] == "tool" else None
+        told.append(
+            (message["role"], [part for part in parts if part], [(c["name"], c["arguments"]) for c in calls], of)
+        )
+    assert next(images, None) is None
+    return told

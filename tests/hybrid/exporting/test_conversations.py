@@ -1,0 +1,389 @@
+"""Training data from what the controller did: word for word as it was sent, in the form that TRL documents."""
+
+import asyncio
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from hybrid.cli import cli
+from hybrid.config import Limits, ModelSettings, RunConfig, ServiceOptions
+from hybrid.errors import UsageError
+from hybrid.exporting._conversations import refuse_published
+from hybrid.exporting.base import TEST_SPLIT, ExportedRun, ExportOptions
+from hybrid.exporting.conversations import EXPORTER
+from hybrid.images import ImageStore, home
+from hybrid.log.folder import RunFolder
+from hybrid.messages import AssistantMessage, ToolCall, parts_of
+from hybrid.models.toolspec import spec
+from hybrid.registry import load
+from hybrid.running.resolve import prepare
+from hybrid.running.run import execute
+from tests.hybrid.exporting.conversation_runs import (
+    BROKEN,
+    LAST_TURN,
+    SAID,
+    TURNS,
+    ScriptedRun,
+    check_trl,
+    row_as_sent,
+    sent,
+    write,
+)
+
+ALL = ExportOptions(only="all")
+Rows = dict[str, dict[str, Any]]
+MORE = '{"kind":"rule","name":"more","text":"","seconds":0.0,"fault":null,"data":{},"images":[]}'
+"""A step that nothing asks for."""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, ScriptedRun]]:
+    """A run with native calls and one with calls as text; their images lie in `home` beside them."""
+    folder = tmp_path_factory.mktemp("scripted")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HYBRID_HOME", str(folder / "home"))
+        yield {calling: write(folder / calling, calling) for calling in ("native", "text")}
+
+
+@pytest.fixture(autouse=True)
+def the_home_of_the_runs(made: dict[str, ScriptedRun], monkeypatch: pytest.MonkeyPatch, hybrid_home: Path) -> None:
+    del hybrid_home  # the empty one of each test comes first
+    monkeypatch.setenv("HYBRID_HOME", str(made["native"].path.parents[1] / "home"))
+
+
+@pytest.fixture
+def copied(made: dict[str, ScriptedRun], tmp_path: Path) -> Path:
+    """The run with native calls, to be changed."""
+    return Path(shutil.copytree(made["native"].path, tmp_path / "copied"))
+
+
+def exported(run: Path, out: Path, options: ExportOptions = ALL) -> tuple[Rows, Any]:
+    written = EXPORTER.export(ExportedRun.at(run), out, options)
+    rows = [json.loads(line) for line in (out / "conversations.jsonl").read_text().splitlines()]
+    assert written.rows == len(rows)
+    return {row["id"]: row for row in rows}, written
+
+
+def test_a_conversation_is_what_was_sent_to_the_word(made: dict[str, ScriptedRun], tmp_path: Path) -> None:
+    rows, written = exported(made["native"].path, tmp_path / "out")
+    assert set(rows) == set(SAID) - {BROKEN}
+    assert written.left_out == {"a tool call that is no JSON object": 1}
+    offered = [spec(load("tools", name)) for name in ("depth", "jigsaw", "crop")]
+    for name, row in rows.items():
+        check_trl(row)
+        assert row_as_sent(row, tmp_path / "out")[:-1] == sent(made["native"].sent(name))
+        recorded = RunFolder(made["native"].path).recorded("controller").by_id[name]
+        last = row["messages"][-1]["content"][0]["text"]
+        assert last == recorded.exchanges[0].reply.steps[-1 if name != LAST_TURN else -2].text
+        assert row["tools"] == offered
+        assert (row["ask"], row["benchmark"], row["split"], row["solver"]) == (0, "blink", "generated", "controller")
+        assert row["score"] == float("{wrong}" not in SAID[name][-1].words)
+    words = [part.get("text") for message in rows[LAST_TURN]["messages"] for part in message["content"]]
+    assert "No more tools can be called. Answer the question now, from what you have seen." in words
+    assert sum(message["role"] == "assistant" for message in rows[LAST_TURN]["messages"]) == TURNS
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"frame": "thousandths", "show": "text"},
+        {"images": "concat", "format_line": False},
+        {"images": "caption", "show": "image"},
+        {"images": "none", "reasoning": "first"},
+        {"protocol": "official", "context": True, "rotate": True},
+    ],
+    ids=lambda changes: next(iter(changes.values())),
+)
+def test_it_is_so_however_the_model_was_asked(changes: dict[str, Any], tmp_path: Path) -> None:
+    if changes.pop("context", False):
+        ids = [{"id": name, "text": f"Something about {name}."} for name in SAID]
+        (tmp_path / "texts.jsonl").write_text("\n".join(map(json.dumps, ids)) + "\n")
+        changes |= {"context": tmp_path / "texts.jsonl"}
+    made = write(tmp_path, solvers=("controller",), **changes)
+    rows, written = exported(made.path, tmp_path / "out")
+    left = {name for name in RunFolder(made.path).questions().by_id if name.partition("#")[0] == BROKEN}
+    assert set(written.left_out) == {"a tool call that is no JSON object"}
+    assert set(rows) == set(RunFolder(made.path).questions().by_id) - left
+    for name, row in rows.items():
+        check_trl(row)
+        assert row_as_sent(row, tmp_path / "out")[:-1] == sent(made.sent(name))
+
+
+def test_a_conversation_whose_pictures_were_not_all_kept_is_left_out(tmp_path: Path) -> None:
+    made = write(tmp_path, solvers=("controller",), keep_images=1)
+    rows, written = exported(made.path, tmp_path / "out")
+    assert written.left_out["requests left older pictures out (--model-arg keep_images)"] == 2
+    assert set(rows) == {"val_Jigsaw_2", "val_Jigsaw_3", "val_Relative_Depth_2"}
+
+
+def test_the_trust_that_a_system_message_quotes_is_read_again(tmp_path: Path) -> None:
+    trust = tmp_path / "trust.json"
+    measured = write(tmp_path / "first", solvers=("specialist", "mllm")).path
+    cli.main(["calibrate", str(measured), "-o", str(trust)], standalone_mode=False)
+    made = write(tmp_path / "second", solvers=("controller",), trust=trust, given={"trust": str(trust)})
+    rows, _ = exported(made.path, tmp_path / "out")
+    assert "How often each tool was right" in rows["val_Jigsaw_1"]["messages"][0]["content"][0]["text"]
+    for name, row in rows.items():
+        assert row_as_sent(row, tmp_path / "out")[:-1] == sent(made.sent(name))
+    trust.write_text(trust.read_text() + "\n")
+    with pytest.raises(UsageError, match="its trust file, which the system message quotes, is not there as it was"):
+        EXPORTER.export(ExportedRun.at(made.path), tmp_path / "again", ALL)
+
+
+def test_calls_in_text_are_calls_that_fit_the_schemas(made: dict[str, ScriptedRun], tmp_path: Path) -> None:
+    rows, written = exported(made["text"].path, tmp_path / "out")
+    # Calls whose images are no list of names are no calls in text.
+    assert written.left_out == {"a tool call that is no JSON object": 2}
+    assert set(rows) == set(SAID) - {BROKEN, "val_Jigsaw_2"}
+    for name, row in rows.items():
+        check_trl(row)
+        schemas = {tool["function"]["name"]: tool["function"]["parameters"] for tool in row["tools"]}
+        calls = [call["function"] for message in row["messages"] for call in message.get("tool_calls", ())]
+        assert [call["name"] for call in calls] == [tool for said in SAID[name] for tool, _ in said.calls]
+        for call in calls:
+            schema = schemas[call["name"]]
+            assert set(schema["required"]) <= set(call["arguments"]) <= set(schema["properties"])
+        told = row_as_sent(row, tmp_path / "out")
+        hashes = [part for _, parts, _, _ in told for part in parts if re.fullmatch(r"[0-9a-f]{64}", part)]
+        shown = [part for _, parts, _, _ in sent(made["text"].sent(name)) for part in parts]
+        assert hashes == [part for part in shown if re.fullmatch(r"[0-9a-f]{64}", part)]
+
+
+@pytest.mark.parametrize("calling", ["native", "text"])
+def test_it_is_loaded_by_datasets(made: dict[str, ScriptedRun], calling: str, tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets", reason="datasets is of the group dev")
+    rows, _ = exported(made[calling].path, tmp_path / "out")
+    file = str(tmp_path / "out" / "conversations.jsonl")
+    loaded = datasets.load_dataset("json", data_files=file, split="train", cache_dir=str(tmp_path / "cache"))
+    assert loaded["id"][:] == list(rows)
+    for row in loaded:
+        check_trl(row)
+        assert row["messages"] == rows[row["id"]]["messages"]
+        assert row["tools"] == rows[row["id"]]["tools"]
+    pictures = loaded.map(lambda row: {"images": [str(tmp_path / "out" / path) for path in row["images"]]})
+    pictures = pictures.cast_column("images", datasets.List(datasets.Image()))
+    questions = RunFolder(made[calling].path).questions().by_id
+    for row in pictures:
+        first = questions[row["id"]].images[0]  # type: ignore[union-attr]
+        assert row["images"][0].size == (first.width, first.height)
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        (ExportOptions(), {"val_Jigsaw_1", "val_Jigsaw_2", LAST_TURN, "val_Relative_Depth_2"}),
+        (ExportOptions(only="helped"), {"val_Jigsaw_1"}),
+        (ExportOptions(max_turns=3), {"val_Jigsaw_1", "val_Jigsaw_2", "val_Relative_Depth_2"}),
+        (ExportOptions(only="all", max_turns=1), {"val_Jigsaw_3", "val_Relative_Depth_2"}),
+    ],
+)
+def test_only_some_are_written_and_the_others_counted(
+    made: dict[str, ScriptedRun], tmp_path: Path, options: ExportOptions, names: set[str]
+) -> None:
+    rows, written = exported(made["native"].path / "controller", tmp_path / "out", options)
+    assert set(rows) == names
+    assert sum(written.left_out.values()) == len(SAID) - len(names)
+    assert len(written.notes) == len(written.left_out)
+
+
+def test_helped_needs_the_model_alone(tmp_path: Path) -> None:
+    run = write(tmp_path, solvers=("controller",)).path
+    with pytest.raises(UsageError, match=r"--only helped compares .* continue the run with --solver mllm"):
+        EXPORTER.export(ExportedRun.at(run), tmp_path / "out", ExportOptions(only="helped"))
+    assert not (tmp_path / "out").exists()
+
+
+def changed(run: Path, **identity: Any) -> ExportedRun:
+    """The run under a manifest that says so."""
+    folder = RunFolder(run)
+    told = folder.manifest
+    told["identity"] |= identity
+    folder.write_manifest(told)
+    return ExportedRun.at(run)
+
+
+def test_a_published_split_is_refused_by_name(copied: Path, tmp_path: Path) -> None:
+    run = changed(copied, data={"kind": "folder", "sha256": "0"})
+    with pytest.raises(UsageError, match=r"asked the split val of blink, .* --allow test-split"):
+        EXPORTER.export(run, tmp_path / "out", ALL)
+    assert not (tmp_path / "out").exists()
+    EXPORTER.export(run, tmp_path / "allowed", replace(ALL, allow=(TEST_SPLIT,)))
+    assert (tmp_path / "allowed" / "conversations.jsonl").is_file()
+
+
+@pytest.mark.parametrize(
+    ("split", "hub", "refused"),
+    [
+        ("all", None, False),
+        ("own", None, False),
+        ("all", "somebody/benchmark", True),
+        ("train", "a/b", True),
+        ("test", None, True),
+    ],
+)
+def test_only_the_splits_of_own_files_are_free(copied: Path, split: str, hub: str | None, refused: bool) -> None:
+    run = changed(copied, data={"kind": "file", "sha256": "0"}, split=split)
+    card = replace(run.benchmark.card, hub_id=hub)
+    vars(run)["benchmark"] = SimpleNamespace(card=card)
+    with pytest.raises(UsageError, match=f"asked the split {split} of") if refused else nullcontext():
+        refuse_published(run, ALL, "conversations")
+
+
+@pytest.mark.parametrize(
+    ("identity", "why"),
+    [
+        ({"tool_output": "oracle"}, "returned a control"),
+        ({"samples": 5}, "a vote answered"),
+        ({"hybrid": "0.0.1"}, r"texts of controller are not those of the run any more; .*commit"),
+        ({"trust": "0" * 64}, "its trust file"),
+        ({"imported": {"name": "other"}}, "was imported"),
+    ],
+)
+def test_a_run_that_gives_no_messages_is_refused(
+    copied: Path, tmp_path: Path, identity: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(UsageError, match=why):
+        EXPORTER.export(changed(copied, **identity), tmp_path / "out", ALL)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "why"), [("texts", "the texts of controller"), ("tools", "the tool depth, and so its")]
+)
+def test_words_or_tools_that_have_changed_are_refused(copied: Path, tmp_path: Path, key: str, why: str) -> None:
+    folder = RunFolder(copied)
+    told = folder.manifest
+    facts = told["solvers"]["controller"]
+    if key == "texts":
+        facts["texts"] = "0" * 64
+    else:
+        facts["tools"]["depth"]["code"] = "0" * 12
+    folder.write_manifest(told)
+    with pytest.raises(UsageError, match=why):
+        EXPORTER.export(ExportedRun.at(copied), tmp_path / "out", ALL)
+
+
+def test_a_solver_without_tools_is_refused(made: dict[str, ScriptedRun], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"which no solver of .* has: mllm"):
+        EXPORTER.export(ExportedRun.at(made["native"].path / "mllm"), tmp_path / "out", ALL)
+
+
+@pytest.mark.parametrize(
+    ("question", "before", "after"),
+    [
+        ("val_Jigsaw_1", '"tool":"jigsaw"', '"tool":"jigsaws"'),
+        ("val_Jigsaw_1", '"x0":2.0', '"x0":2.5'),
+        ("val_Jigsaw_1", '"name":"img:1.1","image"', '"name":"img:1.2","image"'),
+        ("val_Jigsaw_1", "Answer: (", "Answer: ["),
+        ("val_Jigsaw_1", "Answer: (", "Answer: (A) or ("),
+        ("val_Jigsaw_2", '"name":"repeated call"', '"name":"repeated calls"'),
+        ("val_Jigsaw_2", "there is no tool 'depht'", "there is no tool 'depth'"),
+        (LAST_TURN, '"images_sent":[{"name":"img:1"', '"images_sent":[{"name":"img:2"'),
+        ("val_Jigsaw_1", '[[{"kind":"model"', f'[[{MORE},{{"kind":"model"'),
+        (LAST_TURN, "the tools were withdrawn", "the tools were taken"),
+    ],
+)
+def test_a_trace_that_was_changed_costs_its_row(
+    copied: Path, tmp_path: Path, question: str, before: str, after: str
+) -> None:
+    attempts = copied / "controller" / "attempts.jsonl"
+    lines = attempts.read_text().splitlines(keepends=True)
+    (place,) = (place for place, line in enumerate(lines) if line.startswith(f'{{"id":"{question}"'))
+    head, steps, tail = lines[place].partition(',"steps":')
+    assert before in tail
+    lines[place] = head + steps + tail.replace(before, after, 1)
+    attempts.write_text("".join(lines))
+    rows, written = exported(copied, tmp_path / "out")
+    assert any("attempts.jsonl" in note for note in written.notes)
+    assert set(rows) == set(SAID) - {BROKEN, question}
+    assert written.left_out["the trace does not give the messages again"] == 1
+
+
+def test_a_line_that_cannot_be_read_is_named_and_costs_its_row(copied: Path, tmp_path: Path) -> None:
+    attempts = copied / "controller" / "attempts.jsonl"
+    lines = attempts.read_text().splitlines(keepends=True)
+    lines[0] = lines[0][:200] + "\n"
+    attempts.write_text("".join(lines))
+    rows, written = exported(copied, tmp_path / "out")
+    assert len(rows) == len(SAID) - 2
+    assert written.left_out["no answer"] == 1
+    assert any("attempts.jsonl, line 1: not an Attempt" in note for note in written.notes)
+
+
+def test_an_image_that_is_gone_costs_its_rows(
+    made: dict[str, ScriptedRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(home(), tmp_path / "home2")
+    monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "home2"))
+    question = RunFolder(made["native"].path).questions().by_id["val_Jigsaw_3"]
+    ImageStore(home() / "images").path(question.images[0].sha256).unlink()  # type: ignore[union-attr]
+    rows, written = exported(made["native"].path, tmp_path / "out")
+    assert written.left_out["an image is not in the store as it was sent"] == 1
+    assert "val_Jigsaw_3" not in rows
+
+
+def test_where_nothing_is_left_nothing_is_written(made: dict[str, ScriptedRun], tmp_path: Path) -> None:
+    run = ExportedRun.at(made["native"].path)
+    with pytest.raises(
+        UsageError, match=r"no conversation to write; .*more than 1 turns: 1 .*not wrong without tools: 4"
+    ):
+        EXPORTER.export(run, tmp_path / "out", ExportOptions(only="helped", max_turns=1))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "rules", [{"max_pixels": 5_000}, {"media_types": frozenset({"image/png"})}], ids=["size", "type"]
+)
+def test_the_files_are_the_copies_that_were_sent(rules: dict[str, Any], tmp_path: Path) -> None:
+    made = write(tmp_path, **rules)
+    rows, _ = exported(made.path, tmp_path / "out")
+    encoder = made.client.images
+    for name, row in rows.items():
+        refs = [part.ref for message in made.sent(name) for part in parts_of(message) if not isinstance(part, str)]
+        assert len(refs) == len(row["images"])
+        for ref, path in zip(refs, row["images"], strict=True):
+            copy, _ = encoder.encoded(ref.image)
+            assert hashlib.sha256((tmp_path / "out" / path).read_bytes()).hexdigest() == copy.sha256
+            with Image.open(tmp_path / "out" / path) as picture:
+                assert picture.width * picture.height <= rules.get("max_pixels", picture.width * picture.height)
+
+
+def test_every_ask_is_a_conversation_and_tool_calls_of_earlier_ones_count(tmp_path: Path, fakes: Any) -> None:
+    settings = ModelSettings(base_url="http://127.0.0.1:9/v1")
+    crop = AssistantMessage("", (ToolCall("1", "crop", {"images": ["img:1"]}),))
+    model = fakes.QueueModel([crop, "Answer: 1", "Answer: (B)"])
+    plan = prepare(
+        RunConfig(
+            "actiview",
+            ("controller",),
+            "openai:mock",
+            model_settings=settings,
+            data="sample",
+            tasks=("counting",),
+            limit=1,
+            settings={"mode": "zoom"},
+            tools=("crop",),
+            service=ServiceOptions("classical"),
+            limits=Limits(tool_calls=1),
+            out=tmp_path / "run",
+        )
+    )
+    plan = replace(plan, resources=replace(plan.resources, model=model))
+    assert asyncio.run(execute(plan, lambda *_: None)) == ()
+    written = EXPORTER.export(ExportedRun.at(tmp_path / "run"), tmp_path / "out", ALL)
+    assert written.left_out == {}
+    first, second = map(json.loads, (tmp_path / "out" / "conversations.jsonl").read_text().splitlines())
+    assert (first["id"], first["ask"], second["ask"]) == (second["id"], 0, 1)
+    assert [len(first["tools"]), len(second["tools"])] == [1, 0]
+    assert [message["role"] for message in first["messages"]][-3:] == ["tool", "user", "assistant"]
+    assert first["score"] == second["score"]
