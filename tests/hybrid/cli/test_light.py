@@ -13,6 +13,8 @@ from bench._chat_server import chat_server
 from hybrid.errors import LOCAL
 from hybrid.registry import load
 
+pytestmark = pytest.mark.system
+
 WITHOUT = """
 import sys
 from importlib.machinery import PathFinder
