@@ -191,8 +191,19 @@ def own_names(package: str) -> set[str]:
         spec = importlib.util.find_spec(package)
         if spec is None or spec.submodule_search_locations is None:
             raise UsageError(f"the package {package!r} is not installed")
-        return _stems(list(spec.submodule_search_locations))
-    return _stems(_OWN[package])
+        return set(_stems_of(tuple(spec.submodule_search_locations)))
+    return set(_stems_of(tuple(_OWN[package])))
+
+
+def _stems_of(places: tuple[str, ...]) -> frozenset[str]:
+    """The names of the things in folders of the project, read again where one has changed."""
+    return _stems_at(places, tuple(os.stat(place).st_mtime_ns for place in places))
+
+
+@lru_cache(maxsize=64)
+def _stems_at(places: tuple[str, ...], changed_ns: tuple[int, ...]) -> frozenset[str]:
+    del changed_ns
+    return frozenset(_stems(places))
 
 
 def found(package: str) -> Mapping[str, Origin]:

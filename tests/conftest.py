@@ -3,7 +3,7 @@
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -29,6 +29,52 @@ settings.load_profile("house")
 
 # A helper's failed assert shows both sides, as one of a test does.
 pytest.register_assert_rewrite("tests.recomputed")
+
+STARTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"})
+"""Events of Python's audit that start a process."""
+COSTLY = frozenset({"browser", "tiny_vlm"})
+"""Fixtures that train a model or start a browser."""
+UNMARKED: list[str] = []
+"""The processes that the running test started without being marked `system` or `slow`."""
+WATCHED: list[bool] = []
+"""Holds something while a test runs that may start none."""
+
+
+def _see(event: str, args: tuple[object, ...]) -> None:
+    if event in STARTS and WATCHED:
+        UNMARKED.append(f"{event} {args[0] if args else ''}")
+
+
+sys.addaudithook(_see)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what asks for a trained model or a browser; before `-m` chooses."""
+    for item in items:
+        if not COSTLY.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker("system")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Watch a test with its fixtures, but for those that say what they start."""
+    if not any(item.get_closest_marker(name) for name in ("system", "slow")):
+        WATCHED.append(True)
+    try:
+        return (yield)
+    finally:
+        WATCHED.clear()
+        UNMARKED.clear()
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_teardown() -> Generator[None, None, None]:
+    """Fail the test that started a process and is not marked."""
+    yield
+    if UNMARKED:
+        pytest.fail(f"the test starts a process ({UNMARKED[0]}): mark it `system`", pytrace=False)
+
 
 HERE = Path(__file__).resolve().parent
 SHARED = HERE.parents[1] / "shared" / "data"

@@ -314,6 +314,7 @@ def is_followed(name: str) -> bool:
     return bool(Page.read(name).of(RUN)) or (name not in ELSEWHERE and bool(Page.read(name).of("python")))
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=[pytest.mark.slow] * given(name).slow) for name in NAMES if is_followed(name)],

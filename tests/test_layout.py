@@ -375,6 +375,7 @@ def modules_loaded_by(*command: str) -> set[str]:
     return set(re.findall(r"^import time:.*\|\s*(\S+)$", done.stderr, re.MULTILINE))
 
 
+@pytest.mark.system
 def test_help_loads_nothing_heavy() -> None:
     loaded = modules_loaded_by("hybrid", "--help")
     assert "hybrid.cli" in loaded

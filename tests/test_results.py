@@ -19,6 +19,7 @@ def printed(page: str, head: str, end: str) -> str:
     return (ROOT / page).read_text().split(f"{head} -->\n\n", 1)[1].split(f"\n<!-- {end}", 1)[0]
 
 
+@pytest.mark.system
 @pytest.mark.shared_data
 def test_results_table_is_what_is_measured(measured: Measured) -> None:
     assert printed("README.md", "--data ../shared/data", "end of results -->") == as_markdown(table(measured))

@@ -144,12 +144,14 @@ def pages(built: Path) -> dict[Path, Parsed]:
     return {path: Parsed(path) for path in sorted(built.rglob("*.html"))}
 
 
+@pytest.mark.system
 def test_every_page_of_the_folder_is_built(pages: dict[Path, Parsed], built: Path) -> None:
     written = {path.relative_to(ROOT / "docs").with_suffix("") for path in (ROOT / "docs").rglob("*.md")}
     assert written <= {path.relative_to(built).with_suffix("") for path in pages}
     assert not list(built.rglob("*.py"))
 
 
+@pytest.mark.system
 def test_everything_that_has_a_name_has_a_page(pages: dict[Path, Parsed], built: Path) -> None:
     made = {
         path.relative_to(built / "reference").with_suffix("").as_posix() for path in built.rglob("reference/**/*.html")
@@ -294,6 +296,7 @@ def browser() -> Iterator[Any]:
         started.close()
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(("size", "scheme"), [(SIZES[0], "light"), (SIZES[1], "dark")], ids=["desk", "phone"])
 def test_pages_are_shown_whole_and_without_an_error(browser: Any, address: str, size: Any, scheme: str) -> None:
     wrong: list[str] = []
@@ -313,6 +316,7 @@ def test_pages_are_shown_whole_and_without_an_error(browser: Any, address: str, 
     assert wrong == []
 
 
+@pytest.mark.system
 def test_search_finds_mcnemar(browser: Any, address: str) -> None:
     from playwright.sync_api import expect
 

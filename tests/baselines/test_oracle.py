@@ -52,6 +52,7 @@ SILENT = {"mvp_bench": {"cross", "yes_no"}}
 """Tasks in which a rule may call no tool, by benchmark: it has none, or cannot read the wording of the question."""
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("benchmark", ["blink", "mvp_bench", "mm_sap", "hvsbench", "actiview"])
 def test_with_perfect_tools_the_specialist_is_right(benchmark: str, tmp_path: Path) -> None:
     found = asked(benchmark, "specialist", tmp_path, limit=13 if benchmark == "hvsbench" else 8)

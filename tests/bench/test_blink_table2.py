@@ -71,6 +71,7 @@ def test_data_without_the_six_tasks_is_refused(tmp_path: Path) -> None:
         bench.run(options(tmp_path), tmp_path / "run")
 
 
+@pytest.mark.system
 @pytest.mark.shared_data
 def test_depth_without_weights_is_flagged(shared_data: Path, tmp_path: Path) -> None:
     rows = bench.compare(bench.run(options(shared_data / "blink"), tmp_path / "run"))

@@ -25,6 +25,7 @@ def test_questions_are_drawn_as_the_design_says(design: bench.Design):
     assert len({one.cluster for one in questions}) == design.questions // design.rows
 
 
+@pytest.mark.system
 def test_the_intervals_of_regular_estimates_hold_the_truth():
     held = []
     for model in bench.MODELS.values():

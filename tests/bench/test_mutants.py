@@ -21,6 +21,7 @@ def test_what_no_test_reaches_counts_as_surviving() -> None:
     assert mutants.Outcome("x", 0, 0, (), 0).share == 0.0
 
 
+@pytest.mark.system
 def test_the_copy_is_what_git_would_track(tmp_path: Path) -> None:
     mutants.copy_of_checkout(tmp_path)
     assert (tmp_path / "hybrid" / "stats" / "linearised.py").read_bytes() == (

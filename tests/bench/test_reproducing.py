@@ -34,6 +34,7 @@ def committed() -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.system
 @pytest.mark.shared_data
 def test_the_committed_page_is_what_the_command_prints(shared_data: Path) -> None:
     found = verdicts(shared_data)

@@ -131,6 +131,7 @@ def gain(first: Scored, second: Scored) -> dict[str, Result]:
     return {row.quantity: row for row in rows if (row.metric, row.group) == ("accuracy_macro", "")}
 
 
+@pytest.mark.system
 def test_every_question_calls_its_tool(runs: dict[str, ResolvedRun]) -> None:
     for plan in runs.values():
         result = scored(plan)
@@ -178,6 +179,7 @@ def finding_texts(plan: ResolvedRun) -> dict[str, str]:
     return {step["id"]: step["text"] for step in steps(plan)}
 
 
+@pytest.mark.system
 def test_a_control_never_writes_to_the_cache(runs: dict[str, ResolvedRun], tmp_path: Path) -> None:
     """After all controls the real findings are answered from the cache, and they are the same."""
     before = finding_texts(runs["real"])

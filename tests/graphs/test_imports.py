@@ -7,6 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytestmark = pytest.mark.system
+
 LISTS = "print('loaded', sorted({'langgraph', 'langchain', 'langchain_core', 'openai'} & set(sys.modules)))"
 
 

@@ -58,6 +58,7 @@ def told(reply: Reply) -> list[tuple[Any, ...]]:
     return [(step.kind, step.text, step.fault, step.data.get("tool_calls")) for step in reply.steps]
 
 
+@pytest.mark.system
 async def test_the_controller_works_alike_over_http_and_in_this_process(served: str, tmp_path: Path) -> None:
     settings = ModelSettings(base_url=served, seed=0, timeout_s=120, max_tokens=256)
     over_http = await asked(f"openai:{CHECKPOINT}", settings, tmp_path / "http")

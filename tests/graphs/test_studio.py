@@ -103,6 +103,7 @@ def check_solved(found: Mapping[str, Any], puzzle: Puzzle) -> None:
     assert said["content"] == found["answer"]
 
 
+@pytest.mark.system
 @served
 def test_the_nodes_of_the_controller_are_drawn(studio: str) -> None:
     (assistant,) = called(studio, "/assistants/search", {"graph_id": "controller"})
@@ -112,6 +113,7 @@ def test_the_nodes_of_the_controller_are_drawn(studio: str) -> None:
     assert {"model", "tools"} <= nodes
 
 
+@pytest.mark.system
 @served
 def test_paths_and_uploads_are_one_question_and_stay_in_the_chat(studio: str, puzzle: Puzzle) -> None:
     images = [{"type": "image_url", "image_url": {"url": url(image)}} for image in puzzle.images]
@@ -130,6 +132,7 @@ def test_paths_and_uploads_are_one_question_and_stay_in_the_chat(studio: str, pu
     check_solved({**again, "messages": again["messages"][4:]}, puzzle)
 
 
+@pytest.mark.system
 @served
 def test_a_path_outside_the_folder_is_refused(studio: str) -> None:
     message = {"messages": [{"type": "human", "content": "Which?"}], "image_paths": ["../outside.jpg"]}

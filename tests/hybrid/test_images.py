@@ -428,6 +428,7 @@ def test_a_link_is_replaced_unless_it_is_an_open_file(tmp_path: Path) -> None:
     assert (tmp_path / "printed").read_bytes() == b"said"
 
 
+@pytest.mark.system
 def test_a_full_disk_leaves_what_was_there_and_names_the_file(tmp_path: Path) -> None:
     """In a process of its own that may write no file above 1 kB, as a quota or a full disk would end it."""
     target = tmp_path / "kept.json"

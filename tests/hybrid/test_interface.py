@@ -53,6 +53,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, photo: bytes) -> Path:
     return folder
 
 
+@pytest.mark.system
 @pytest.mark.skipif(not PANDAS, reason="pandas is not installed")
 def test_the_page_runs_as_it_is_printed(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {}
@@ -86,6 +87,7 @@ def test_the_page_runs_as_it_is_printed(here: Path, capsys: pytest.CaptureFixtur
     assert known == [row["value"] for row in rows if row["section"] == "differences"]
 
 
+@pytest.mark.system
 def test_the_import_is_instant() -> None:
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", "import hybrid"], capture_output=True, text=True, check=True
@@ -97,6 +99,7 @@ def test_the_import_is_instant() -> None:
     assert {name for name in loaded if name.startswith("hybrid")} == {"hybrid", "hybrid.version"}
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("first", ["import hybrid.tool", "from hybrid.tool import Tool", "import hybrid.registry"])
 def test_tool_stays_a_function_when_its_module_is_imported(first: str) -> None:
     code = f"import hybrid\n{first}\nfrom hybrid.tool import Tool\nassert callable(hybrid.tool), hybrid.tool"

@@ -89,6 +89,7 @@ def test_a_tool_is_offered_to_a_chat_model_and_runs_in_this_process(fakes: Any) 
     assert (step["name"], step["data"]["data"]["number"]) == ("counter", 3)
 
 
+@pytest.mark.system
 def test_a_whole_configuration_takes_objects() -> None:
     config = RunConfig("blink", ("mine",), data="sample", limit=2, objects=Objects(solvers={"mine": AlwaysA()}))
     assert list(hybrid.run(config).as_json()["solvers"]) == ["mine"]  # type: ignore[call-overload]
@@ -116,6 +117,7 @@ def test_an_object_stays_in_its_process() -> None:
         prepare(RunConfig("blink", ("mine",), data="sample", objects=objects, engine="ray"))
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("quiet", [False, True])
 async def test_progress_is_shown_where_a_loop_is_running_as_in_a_notebook(
     quiet: bool, monkeypatch: pytest.MonkeyPatch

@@ -51,6 +51,7 @@ def test_a_longer_secret_is_not_left_half() -> None:
     assert redact("a-longer-one-and-its-end a-longer-one") == f"{REDACTED} {REDACTED}"
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("name", "value", "secret"),
     [

@@ -37,6 +37,7 @@ def data(questions: Callable[[int], Path]) -> Path:
     return questions(COUNT)
 
 
+@pytest.mark.system
 def test_every_run_is_asked_once_with_its_own_menu(data: Path, tmp_path: Path, hybrid: Callable[..., Ended]) -> None:
     out = tmp_path / "out"
     with FaultyServer() as server:
@@ -64,6 +65,7 @@ def test_every_run_is_asked_once_with_its_own_menu(data: Path, tmp_path: Path, h
     assert "run 8 of 8, only depth: 0 of 4 questions open" in again.err
 
 
+@pytest.mark.system
 def test_a_model_that_is_offered_no_tool_is_told_of_none(
     data: Path, tmp_path: Path, hybrid: Callable[..., Ended]
 ) -> None:
@@ -77,6 +79,7 @@ def test_a_model_that_is_offered_no_tool_is_told_of_none(
     assert len(lines) == COUNT
 
 
+@pytest.mark.system
 def test_the_table_is_printed_again_without_a_model(data: Path, tmp_path: Path, hybrid: Callable[..., Ended]) -> None:
     out = tmp_path / "out"
     with FaultyServer() as server:
@@ -93,6 +96,7 @@ def test_the_table_is_printed_again_without_a_model(data: Path, tmp_path: Path, 
     ]
 
 
+@pytest.mark.system
 def test_a_budget_is_of_all_runs_together_and_the_same_command_goes_on(
     data: Path, tmp_path: Path, hybrid: Callable[..., Ended]
 ) -> None:
@@ -137,6 +141,7 @@ def test_an_ablation_that_is_told_to_stop_goes_on_where_it_was(
     assert [len(each) for each in finished(out).values()] == [COUNT] * 5
 
 
+@pytest.mark.system
 def test_a_refusal_ends_all_and_a_failed_question_is_named(
     data: Path, tmp_path: Path, hybrid: Callable[..., Ended]
 ) -> None:
@@ -158,6 +163,7 @@ def test_a_refusal_ends_all_and_a_failed_question_is_named(
     assert report["conclusion"][0] == "1 of 1 differences could not be tested."
 
 
+@pytest.mark.system
 def test_a_run_of_another_configuration_is_refused(data: Path, tmp_path: Path, hybrid: Callable[..., Ended]) -> None:
     out = tmp_path / "out"
     with FaultyServer() as server:

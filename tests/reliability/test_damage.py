@@ -174,6 +174,7 @@ def test_a_clock_that_jumps_changes_no_answer(
     assert jumped.scores == files.scores
 
 
+@pytest.mark.system
 def test_a_full_disk_is_one_line_and_what_was_there_stays(
     tmp_path: Path,
     questions: Callable[[int], Path],

@@ -8,6 +8,8 @@ import pytest
 from faulty_server import FaultyServer
 from runs import CONTROLLER, Ended, Files, words
 
+pytestmark = pytest.mark.system
+
 COUNT = 40
 
 

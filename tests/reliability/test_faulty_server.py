@@ -19,6 +19,7 @@ PATIENT = ("--concurrency", IN_FLIGHT, "--json")
 DOWN_S, DOWN_REQUESTS = 120.0, 200
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.slow)])
 def test_every_question_ends_answered_or_typed_as_failed(
     count: int, tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended]
@@ -166,6 +167,7 @@ def test_a_server_that_takes_no_request_at_all_stops_early(
         assert hybrid(*told).code == 0
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("away_s", [3.0, pytest.param(30.0, marks=pytest.mark.slow)])
 def test_a_server_that_goes_away_and_comes_back_costs_no_question(
     away_s: float, tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended]
@@ -189,6 +191,7 @@ def test_a_server_that_goes_away_and_comes_back_costs_no_question(
     assert len(server.seen) <= 2 * count + 2 * int(IN_FLIGHT)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("solver", [CONTROLLER, MLLM])
 def test_an_empty_reply_is_asked_again_whoever_asks(
     solver: tuple[str, ...], tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended]

@@ -84,6 +84,7 @@ ONE_BY_ONE = (*WELL, *ENDING, *NONSENSE, "nan data", "surrogate", *WELL, "hang",
 """What the tool does for the questions, in their order."""
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("does", "in_flight"),
     [

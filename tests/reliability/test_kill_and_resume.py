@@ -13,6 +13,7 @@ IN_FLIGHT = 16
 LATENCY_S = 0.02
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("count", "kills"),
     [(60, 2), pytest.param(500, 20, marks=pytest.mark.slow)],

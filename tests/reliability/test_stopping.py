@@ -10,6 +10,8 @@ import pytest
 from faulty_server import FaultyServer
 from runs import MLLM, Ended, Files, Process, words
 
+pytestmark = pytest.mark.system
+
 COUNT = 30
 STOP_S = 30
 

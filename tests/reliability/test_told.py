@@ -47,6 +47,7 @@ def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools, "__path__", list(tools.__path__))
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("debug", [True, False])
 def test_the_traceback_of_a_tool_in_a_process_of_its_own(
     tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended], debug: bool

@@ -123,6 +123,7 @@ def test_the_policy_lets_nothing_run_and_nothing_load_from_elsewhere() -> None:
     assert "style=" not in written
 
 
+@pytest.mark.system
 def test_names_of_files_are_text_and_never_names_of_files_of_ours(tmp_path: Path, fakes: Any) -> None:
     folder = tmp_path / "photos"
     folder.mkdir()

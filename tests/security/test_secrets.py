@@ -20,6 +20,8 @@ from urllib.parse import quote
 
 import pytest
 
+pytestmark = pytest.mark.system
+
 SECRETS = {
     "key of the environment": "sk-zq81-environment-0123456789",
     "key of another provider": "sk-ant-zq82-unused-0123456789",

@@ -65,7 +65,12 @@ TINY: Mapping[str, str] = {
     "similarity": "dinov2",
 }
 BACKENDS = [(name, backend.name) for name in names("tools") for backend in load("tools", name).card.backends]
-every_backend = pytest.mark.parametrize(("name", "kind"), BACKENDS)
+QUICK = {("crop", "classical"), ("similarity", "learned")}
+"""One backend of each kind for each change; all of them are asked in `-m system`."""
+every_backend = pytest.mark.parametrize(
+    ("name", "kind"),
+    [pytest.param(*one, marks=() if one in QUICK else pytest.mark.system) for one in BACKENDS],
+)
 
 
 @pytest.fixture(scope="module")

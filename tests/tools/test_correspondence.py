@@ -54,6 +54,7 @@ def flat_pair(level, answer: int, seed: int = 7) -> Item:
     return planar_pair(np.random.default_rng(seed), SCENE, level, answer)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("answer", range(4))
 @pytest.mark.parametrize("level", LEVELS)
 def test_marked_planar_pairs_are_solved(level, answer: int) -> None:
@@ -66,6 +67,7 @@ def test_marked_planar_pairs_are_solved(level, answer: int) -> None:
     assert evidence.confidence > 0.8
 
 
+@pytest.mark.system
 def test_orbit_items_of_the_sample_task_are_solved() -> None:
     cases = [item("Visual_Correspondence", index, 31) for index in range(4)]
     right = [ask(made.images, marked=True).data["best"] == "ABCD"[made.answer] for made in cases]
@@ -219,6 +221,7 @@ def test_the_same_matches_in_larger_pictures_transfer_alike(seed: int, times: in
         assert ((one.x + 0.5) * times - 0.5, (one.y + 0.5) * times - 0.5) == pytest.approx((other.x, other.y), abs=1e-3)
 
 
+@pytest.mark.system
 def test_a_photograph_says_the_same_at_once_twice_and_four_times_its_size() -> None:
     homography = random_homography(np.random.default_rng(2), (400, 300), CHANGES["medium"])
     images, there = (SCENE, cv2.warpPerspective(SCENE, homography, (400, 300))), project(homography, 200, 180)

@@ -304,6 +304,7 @@ def test_the_text_is_short_and_evidence_repeats_exactly():
     assert max(len(line) for line in first.text.splitlines()) <= 160
 
 
+@pytest.mark.system
 def test_generated_scenes_are_answered_above_chance():
     right = 0.0
     for index in range(12):
@@ -435,6 +436,7 @@ def test_a_damaged_or_absent_checkpoint_is_refused(depth_checkpoint: Callable[[s
         LearnedDepth().run([Request((picture(0, 9, 9),), DepthArgs())])
 
 
+@pytest.mark.system
 @pytest.mark.shared_data
 def test_published_items(shared_data: Path):
     rows = pq.read_table(shared_data / "blink" / "Relative_Depth" / "val-00000-of-00001.parquet").to_pylist()

@@ -144,6 +144,7 @@ def test_an_absent_part_is_named(copy: Path, part: str):
         IntrinsicModel(str(copy), "cpu")
 
 
+@pytest.mark.system
 def test_linear_albedo_is_left_linear(model: IntrinsicModel, copy: Path, scene: Pixels):
     properties = json.loads((copy / "model_index.json").read_text())["target_properties"]
     change_index(copy, target_properties={**properties, "albedo": {"prediction_space": "linear"}})

@@ -96,11 +96,13 @@ def depth(warp: Warp) -> LearnedDepth:
     return backend
 
 
+@pytest.mark.system
 def test_a_sound_depth_map_passes_even_where_its_edges_are_soft():
     assert missed("depth", depth(moved()), "where things end") == []
     assert missed("depth", depth(lambda values: cv2.GaussianBlur(values, (0, 0), 3)), "where things end") == []
 
 
+@pytest.mark.system
 @misplaced
 def test_a_depth_map_that_lies_elsewhere_fails(warp: Warp):
     assert missed("depth", depth(warp), "where things end")
@@ -223,6 +225,7 @@ def shuffled(lines: list[TextLine]) -> list[TextLine]:
     return [replace(one, text=other.text) for one, other in zip(lines, lines[1:] + lines[:1], strict=True)]
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     "lines",
     [boxed(lambda edge: edge + 8), boxed(lambda edge: edge - 8), boxed(lambda edge: edge * 1.05), shuffled],
@@ -256,6 +259,7 @@ def seen(tool: str, backend: Any) -> list[str]:
     return [str(one.wrong) for one in found if one.wrong is not None]
 
 
+@pytest.mark.system
 def test_rapidocr_gets_its_pictures_as_it_was_trained(rapid: LearnedOcr):
     assert seen("ocr", rapid) == []
     backend = LearnedOcr()
@@ -281,6 +285,7 @@ LOADED = {
 }
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(("tool", "checkpoint"), [(tool, name) for tool, names in LOADED.items() for name in names])
 def test_every_network_is_given_its_pictures_as_it_wants_them(
     things_checkpoint: Callable[[str], Path], tool: str, checkpoint: str

@@ -57,6 +57,7 @@ def test_the_shared_thing_is_cut_out():
     assert cut_shared(pixels[:10, :10], [Box(0, 0, 9, 9), Box(1, 1, 9, 9)]) is None
 
 
+@pytest.mark.system
 def test_generated_boxes_are_told_apart():
     right = 0
     for index in range(8):

@@ -67,6 +67,7 @@ def test_every_colour_and_font_is_found_and_named(color, font) -> None:  # type:
         assert mark.label_box_px.y1 <= point.y - 9
 
 
+@pytest.mark.system
 def test_generated_scenes_are_right_in_99_of_100_marks() -> None:
     found = total = 0
     for seed in range(70_000, 70_050):
@@ -184,6 +185,7 @@ def test_grey_rings_on_a_colour_of_their_own_luma_are_found() -> None:
     assert near(named["REF"], 60, 90, 1)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("font", FONTS)
 @pytest.mark.parametrize(("drawn", "asked"), [("B", "D"), ("D", "B"), ("A", "C"), ("REF", "B"), ("B", "REF")])
 def test_a_letter_that_is_not_drawn_is_not_found_sure(drawn: str, asked: str, font) -> None:  # type: ignore[no-untyped-def]
@@ -399,6 +401,7 @@ def test_the_card_is_found_by_its_file_name() -> None:
     assert all(0 <= bin_.right <= bin_.n for bin_ in card.reliability)
 
 
+@pytest.mark.system
 @pytest.mark.shared_data
 def test_both_marks_of_every_real_depth_item(shared_data: Path) -> None:
     rows = [
@@ -424,6 +427,7 @@ def test_both_marks_of_every_real_depth_item(shared_data: Path) -> None:
     assert left >= 31
 
 
+@pytest.mark.system
 @pytest.mark.shared_data
 def test_photographs_without_marks_hold_none_that_is_sure(shared_data: Path) -> None:
     rows = [

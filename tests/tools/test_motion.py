@@ -62,6 +62,7 @@ def test_a_wrong_focal_length_still_gives_the_side() -> None:
         assert judge(best_motion(matches, SIZE, SIZE, (0.8, 1.1)), 150).moved == ("right" if sign > 0 else "left")
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("index", range(6))
 def test_rendered_orbits_are_solved(index: int) -> None:
     made = item("Multi-view_Reasoning", index, 41)
@@ -87,6 +88,7 @@ def test_the_same_matches_in_larger_pictures_say_the_same(turn: float, sign: int
     assert judge(here, 150).confidence == pytest.approx(judge(there, 150).confidence, rel=1e-6)
 
 
+@pytest.mark.system
 def test_a_photograph_says_the_same_at_once_twice_and_four_times_its_size() -> None:
     images = item("Multi-view_Reasoning", 3, 41).images
     said = []
@@ -209,6 +211,7 @@ def test_few_matches_off_a_flat_mapping_are_less_sure() -> None:
     assert sure[3] > 0.9
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("change", ["mirror", "crop"])
 def test_a_picture_beside_itself_changed_is_unsure(change: str) -> None:
     for index in range(8):
@@ -219,6 +222,7 @@ def test_a_picture_beside_itself_changed_is_unsure(change: str) -> None:
         assert evidence.data["degenerate"] in (("mirror",) if change == "mirror" else ("shift", "plane", "turn"))
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("index", range(6))
 def test_a_view_that_is_mirrored_is_named_and_unsure(index: int) -> None:
     first, second = item("Multi-view_Reasoning", index, 41).images

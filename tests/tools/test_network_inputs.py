@@ -132,6 +132,7 @@ def test_paddle_finds_and_reads_lines_in_its_processors_pictures(things_checkpoi
     assert apart(reads[0]["pixel_values"], wanted) <= 0.05
 
 
+@pytest.mark.system
 def test_the_package_gets_blue_first():
     """rapidocr takes arrays as OpenCV reads them; of red 180, green 110 and blue 60 the first one is blue."""
     pytest.importorskip("rapidocr")

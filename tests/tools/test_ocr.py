@@ -147,6 +147,7 @@ def test_without_weights_the_package_is_named():
         LearnedOcr().setup("cpu", None)
 
 
+@pytest.mark.system
 @package
 def test_where_nothing_is_named_the_package_answers_and_its_weights_pass_the_known_answers(hybrid_home: Path):
     loader = Loader(BackendChoice("auto"))
@@ -157,6 +158,7 @@ def test_where_nothing_is_named_the_package_answers_and_its_weights_pass_the_kno
     assert json.loads(passed.read_text())["passed"] == [known.name for known in TOOL.checks]
 
 
+@pytest.mark.system
 @package
 def test_the_package_reads_lines_in_order_and_says_nothing_else(
     rapid: LearnedOcr, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture

@@ -83,6 +83,7 @@ def test_a_light_paint_in_the_shade_is_not_the_darker_one():
     assert swapped.confidence == pytest.approx(found.confidence, abs=0.05)
 
 
+@pytest.mark.system
 def test_generated_questions_are_answered_whatever_the_light_and_marks_are_found():
     right = 0
     for index in range(30):

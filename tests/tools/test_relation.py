@@ -75,6 +75,7 @@ def test_nearer_is_in_front():
         holds("behind", same, same)
 
 
+@pytest.mark.system
 def test_true_boxes_of_generated_scenes_give_the_true_answer():
     wrong = []
     for index in range(30):

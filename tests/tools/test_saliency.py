@@ -65,6 +65,7 @@ def test_the_first_object_lies_on_the_most_salient_thing_and_the_number_is_near(
     assert np.mean(off) < 0.3
 
 
+@pytest.mark.system
 @settings(max_examples=12)
 @given(st.integers(1, 90), st.integers(1, 90), st.integers(0, 99))
 def test_any_small_image_gives_evidence_within_bounds(height: int, width: int, seed: int):

@@ -29,6 +29,7 @@ def ask(images: tuple[Pixels, ...], aspect: str = "all") -> Evidence:
     return Statistics().run([Request(images, SimilarityArgs(aspect=aspect))])[0]
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("aspect", ["content", "layout", "style", "all"])
 def test_a_slightly_changed_copy_is_closest(aspect: str):
     right = 0

@@ -151,6 +151,7 @@ def test_other_numbers_stand_in_question_and_call_alike() -> None:
     assert finding_of(other) == finding
 
 
+@pytest.mark.system
 def test_what_is_seen_stands_before_an_answer_that_no_tool_helps_with(tmp_path: Path) -> None:
     from training.lessons import Eyes
 

@@ -23,6 +23,7 @@ def started(folder: Path, *words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("words", [("-m", "hybrid"), ("-P", "-m", "hybrid")])
 def test_packages_of_the_same_names_beside_it_are_not_taken(tmp_path: Path, words: tuple[str, ...]) -> None:
     (tmp_path / "hybrid").mkdir()
@@ -34,6 +35,7 @@ def test_packages_of_the_same_names_beside_it_are_not_taken(tmp_path: Path, word
     assert "specialist" in started(tmp_path, *words, "solvers", "list")
 
 
+@pytest.mark.system
 def test_a_clone_that_is_not_installed_starts_from_its_root() -> None:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
@@ -51,6 +53,7 @@ def test_types_are_shipped() -> None:
     assert all((ROOT / room / "py.typed").is_file() for room in ("hybrid", *ROOMS))
 
 
+@pytest.mark.system
 def test_the_files_of_a_run_are_readable_by_a_group(tmp_path: Path) -> None:
     program = (
         "import os, runpy, sys; os.umask(0o027); sys.argv[0] = 'hybrid'; runpy.run_module('hybrid', None, '__main__')"

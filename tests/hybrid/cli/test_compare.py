@@ -26,6 +26,7 @@ def differences(out: str, quantity: str = "difference", metric: str = "accuracy_
     return [row for row in rows if (row["section"], row["quantity"], row.get("metric")) == wanted]
 
 
+@pytest.mark.system
 def test_every_command_prints_the_same_p(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
     solvers = ("--solver", "specialist", "--solver", "mllm", "--solver", "arbiter")
     ran = command("run", *blink, *solvers)
@@ -41,6 +42,7 @@ def test_every_command_prints_the_same_p(command: Command, blink: tuple[str, ...
             assert line.split()[-1] == (f"{row['p']:.3f}" if "p" in row else "-")
 
 
+@pytest.mark.system
 def test_a_baseline_and_pairs_choose_what_is_tested(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
     command("run", *blink, "--solver", "mllm", "--solver", "specialist", "--solver", "arbiter", "--json")
 
@@ -81,6 +83,7 @@ def test_a_part_of_the_data_is_compared_with_the_whole(command: Command, tmp_pat
     assert counts == {"shared": 3, "only a": 3, "only b": 0, "failed": 0}
 
 
+@pytest.mark.system
 def test_what_failed_is_missing_and_nothing_is_tested(command: Command, tmp_path: Path, fakes: Any) -> None:
     data = fakes.blink_folder(tmp_path / "blink")
     replies = fakes.blink_replies()
@@ -130,6 +133,7 @@ def controls(tmp_path: Path, made_up_runs: Any) -> tuple[Path, ...]:
     return found
 
 
+@pytest.mark.system
 def test_a_section_under_its_heading_in_every_form(command: Command, controls: tuple[Path, ...]) -> None:
     heading = "Does the gain come from what the tools say?"
     assert f"\n{heading}\n====" in command("compare", *controls, "--all").out
@@ -183,6 +187,7 @@ def test_unread_replies_of_a_published_model(command: Command, shared_data: Path
     assert report["equal_credit"]["tasks"]["Jigsaw"]["accuracy"] == pytest.approx(77 / 150)
 
 
+@pytest.mark.system
 @pytest.mark.shared_data
 def test_the_arbiter_rarely_turns_an_answer_of_the_specialist(
     command: Command, tmp_path: Path, shared_data: Path

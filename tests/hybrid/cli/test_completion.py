@@ -60,6 +60,7 @@ def test_a_half_written_file_does_not_stop_completion(tmp_path: Path) -> None:
     assert offered("run", "--config", str(tmp_path / "run.yaml"), "--solver", "mll") == ["mllm"]
 
 
+@pytest.mark.system
 def test_a_shell_is_answered_without_heavy_imports() -> None:
     program = (
         "import sys\n"
@@ -74,6 +75,7 @@ def test_a_shell_is_answered_without_heavy_imports() -> None:
     assert ended.stdout.splitlines() == ["plain,specialist", "[]"]
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_asks_by_the_protocol(command: Callable[..., Any], shell: str) -> None:
     ended = command("completion", shell)

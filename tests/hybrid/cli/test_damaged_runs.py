@@ -43,6 +43,7 @@ def answers(path: Path) -> dict[str, str]:
     return {row["id"]: row["exchanges"][0]["reply"]["text"] for row in rows}
 
 
+@pytest.mark.system
 def test_answers_without_a_manifest_are_nobodys(
     command: Command, blink: tuple[str, ...], run: Path, tmp_path: Path, fakes: Any
 ) -> None:
@@ -60,6 +61,7 @@ def test_answers_without_a_manifest_are_nobodys(
     assert not (run / "manifest.json").exists()
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("how", ["half of the lines", "in a line", "a line is garbage", "a line is another", "twice"])
 def test_questions_that_are_not_all_there_are_refused_and_made_anew(
     command: Command, blink: tuple[str, ...], run: Path, how: str

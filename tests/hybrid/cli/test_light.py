@@ -18,6 +18,8 @@ from hybrid.registry import load, names
 from hybrid.serving.sources import Sources
 from hybrid.types import Fault
 
+pytestmark = pytest.mark.system
+
 WITHOUT = """
 import sys
 from importlib.machinery import PathFinder

@@ -110,6 +110,7 @@ def test_an_unknown_name_is_one_line(command: Command, words: tuple[str, ...]) -
     assert ended.err.startswith(f"hybrid: no {words[-1]!r} in ")
 
 
+@pytest.mark.system
 def test_a_tool_runs_on_files(command: Command, puzzle: list[Path], tmp_path: Path) -> None:
     ended = command("tools", "run", "jigsaw", *puzzle, "--picture", tmp_path / "seams.png", "--json")
     assert ended.code == 0

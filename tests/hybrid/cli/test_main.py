@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.system
+
 SECRET = "zq81-the-key-of-somebody"  # noqa: S105
 
 

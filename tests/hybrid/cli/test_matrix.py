@@ -32,6 +32,7 @@ def matrix(tmp_path: Path, fakes: Any) -> Path:
     return path
 
 
+@pytest.mark.system
 def test_one_file_is_four_runs_and_a_comparison(command: Command, matrix: Path) -> None:
     dry = command("run", "--config", matrix, "--dry-run", "--json")
     assert (dry.code, Path("runs").exists()) == (0, False)
@@ -75,6 +76,7 @@ def test_one_file_is_four_runs_and_a_comparison(command: Command, matrix: Path) 
     assert f"every table: hybrid compare {found['runs'][0]['run']}" in text.out
 
 
+@pytest.mark.system
 def test_folders_bear_the_choices_and_a_budget_is_for_all(command: Command, matrix: Path, tmp_path: Path) -> None:
     model = json.loads(matrix.read_text())["matrix"]["model"][0]
     words = ("run", "--config", matrix, "--model", model, "--out", tmp_path / "out", "--solver", "arbiter")
@@ -86,6 +88,7 @@ def test_folders_bear_the_choices_and_a_budget_is_for_all(command: Command, matr
     assert command(*words).code == 0
 
 
+@pytest.mark.system
 def test_repetitions_are_shared_as_well(command: Command, matrix: Path, tmp_path: Path) -> None:
     content = json.loads(matrix.read_text())
     content |= {"solver": ["mllm", "chance"], "setting": {"repeats": 2}, "data": "sample", "limit": 4, "task": "Jigsaw"}
@@ -98,6 +101,7 @@ def test_repetitions_are_shared_as_well(command: Command, matrix: Path, tmp_path
     assert found == [["mllm", "chance", "mllm@2", "chance@2"], [], [], [], [], []]
 
 
+@pytest.mark.system
 def test_what_the_model_alone_rests_on() -> None:
     def rest(**options: Any) -> str:
         settings = ModelSettings(base_url=options.pop("url", "http://127.0.0.1:9/v1"), temperature=1.0)
@@ -109,6 +113,7 @@ def test_what_the_model_alone_rests_on() -> None:
     assert len({plain, rest(url="http://127.0.0.1:8/v1"), rest(seed=1), rest(images="concat"), rest(repeats=2)}) == 5
 
 
+@pytest.mark.system
 def test_several_benchmarks_are_a_run_each_and_one_summary(command: Command, tmp_path: Path) -> None:
     words = ("--data", "sample", "--limit", 4, "--solver", "chance")
     typed = command("run", "blink,hvsbench", *words, "--out", tmp_path / "typed", "--json")

@@ -109,6 +109,7 @@ def test_the_tool_of_these_tests_has_forty_lines() -> None:
     assert len(FORTY_LINES.splitlines()) <= 40
 
 
+@pytest.mark.system
 def test_every_command_that_names_a_tool_finds_it(command: Callable[..., Any], own: Path, photo: Path) -> None:
     path = ("--path", own)
     assert "there are: " in command("tools", "show", "redness").err
@@ -185,6 +186,7 @@ def test_a_folder_that_is_none_or_holds_nothing_is_refused(command: Callable[...
     assert "no tool lies there (a file NAME.py that defines TOOL)" in ended.err
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("code", "said"),
     [
@@ -211,6 +213,7 @@ def test_a_broken_file_costs_a_line_with_its_place(
     assert "depth " in listed.out, "the others are listed all the same"
 
 
+@pytest.mark.system
 def test_no_command_imports_it_or_ends_with_it(command: Callable[..., Any], own: Path) -> None:
     (own / "ends.py").write_text("import os\nos._exit(4)\n")
     (own / "stops.py").write_text("raise SystemExit(0)\n")
@@ -229,6 +232,7 @@ ILL = {
 }
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("name", ILL)
 def test_a_call_that_hangs_or_ends_its_process_costs_neither_the_command_nor_the_page(
     command: Callable[..., Any], own: Path, photo: Path, tmp_path: Path, name: str
@@ -257,6 +261,7 @@ def test_a_helper_in_its_folder_is_where_the_error_is(own: Path) -> None:
         load("tools", "red")
 
 
+@pytest.mark.system
 def test_what_it_imports_and_not_where_it_lies_is_its_code(own: Path, tmp_path: Path) -> None:
     """The hash of a tool in another process, which has read nothing yet."""
 
@@ -291,6 +296,7 @@ def planned(tmp_path: Path, fakes: Any, **changes: Any) -> ResolvedRun:
     return replace(run, resources=replace(run.resources, model=model))
 
 
+@pytest.mark.system
 def test_a_model_is_offered_it_and_calls_it_in_a_run(
     command: Callable[..., Any], own: Path, tmp_path: Path, fakes: Any
 ) -> None:
@@ -329,6 +335,7 @@ def test_a_run_takes_the_benchmarks_menu_and_a_tool_besides(own: Path, tmp_path:
     assert tools_offered == [*usual, "redness"]
 
 
+@pytest.mark.system
 def test_a_run_is_told_by_its_option(command: Callable[..., Any], own: Path) -> None:
     words = ("run", "blink", "--data", "sample", "--model", "embedded", "--solver", "controller", "--limit", "1")
     told = command(*words, "--tools", "redness", "--path", own, "--dry-run")
@@ -337,6 +344,7 @@ def test_a_run_is_told_by_its_option(command: Callable[..., Any], own: Path) -> 
     assert "no 'redness' in tools/" in command(*words, "--tools", "redness", "--dry-run").err
 
 
+@pytest.mark.system
 def test_the_contract_says_what_is_broken(command: Callable[..., Any], own: Path) -> None:
     broken = FORTY_LINES.replace('"red_0_1"', '"red"').replace("raise ToolError", "raise ValueError")
     broken = broken.replace("light is red.", "red.").replace(
@@ -360,6 +368,7 @@ def test_a_tool_that_answers_differently_each_time_breaks_it(own: Path) -> None:
     assert breaches("redness", _looked_up(own), ServiceOptions("classical")) == ("the same question has two findings",)
 
 
+@pytest.mark.system
 def test_a_new_tool_and_its_test_run_as_they_are_written(command: Callable[..., Any], tmp_path: Path) -> None:
     ended = command("tools", "new", "glow", "--path", "my tools")
     assert ended.code == 0, ended.err
@@ -442,6 +451,7 @@ def learned(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("words", [("check", "lacking"), ("run", "lacking", "photo.png", "--unchecked-weights")])
 def test_tensors_that_no_file_holds_are_an_error_for_it_too(
     command: Callable[..., Any], learned: Callable[..., Path], photo: Path, words: tuple[str, ...]
@@ -451,6 +461,7 @@ def test_tensors_that_no_file_holds_are_an_error_for_it_too(
     assert "does not fit the network parts.net: 2 of its tensors are in no weight file (1.weight, 4.bias)" in ended.err
 
 
+@pytest.mark.system
 def test_a_check_that_asks_nothing_says_so(command: Callable[..., Any], learned: Callable[..., Path]) -> None:
     tool = learned("hidden") / "hidden.py"
     tool.write_text(tool.read_text().replace('self.parts = {"net": network()}', "return"))
@@ -459,6 +470,7 @@ def test_a_check_that_asks_nothing_says_so(command: Callable[..., Any], learned:
     assert "nothing was checked: hidden has no images with known answers" in ended.err
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(("here", "said"), [(True, "1 passed, 1 skipped"), (False, "2 skipped")])
 def test_the_test_of_a_new_tool_runs_for_a_learned_backend_alone(
     command: Callable[..., Any], learned: Callable[..., Path], tmp_path: Path, *, here: bool, said: str
@@ -472,6 +484,7 @@ def test_the_test_of_a_new_tool_runs_for_a_learned_backend_alone(
     assert said in done.stdout, done.stdout
 
 
+@pytest.mark.system
 def test_a_tool_that_falls_back_says_so_once(learned: Callable[..., Path], photo: Path) -> None:
     tool = learned("both") / "both.py"
     kind = 'type("Classical", (Learned,), {"setup": lambda *_: None})'
@@ -500,6 +513,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return site
 
 
+@pytest.mark.system
 async def test_an_installed_package_offers_a_tool(
     installed: Path, command: Callable[..., Any], photo: Path, tmp_path: Path
 ) -> None:

@@ -182,6 +182,7 @@ def test_the_hash_of_a_thing_is_over_what_it_imports_from_outside(own: Path) -> 
     sys.modules.pop("baselines._own_words")
 
 
+@pytest.mark.system
 def test_a_run_names_what_lies_outside_with_its_hash_and_is_compared_without_it(
     own: Path, command: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -222,6 +223,7 @@ BAD = {
 }
 
 
+@pytest.mark.system
 def test_a_bad_one_is_named_in_a_line_and_costs_no_other(
     own: Path, monkeypatch: pytest.MonkeyPatch, command: Callable[..., Any]
 ) -> None:
@@ -244,6 +246,7 @@ def test_a_bad_one_is_named_in_a_line_and_costs_no_other(
     assert not {name for name in sys.modules if name.startswith("baselines.own_")} - {"baselines.own_baselines"}
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("name", ["hangs", "wrong", "faulty"])
 def test_asking_for_a_bad_one_is_an_error_that_says_why(own: Path, name: str) -> None:
     write(own, "baselines", f"own_{name}", BAD[name][0])
@@ -264,6 +267,7 @@ def test_of_two_solvers_from_outside_with_one_name_neither_has_it(own: Path) -> 
         load("baselines", "own_baselines")
 
 
+@pytest.mark.system
 def test_a_statistic_that_raises_costs_its_own_rows(
     own: Path, command: Callable[..., Any], chance_run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -315,6 +319,7 @@ def chance_run(command: Callable[..., Any], tmp_path: Path) -> Path:
     return run
 
 
+@pytest.mark.system
 def test_a_solver_whose_required_tools_raise_is_refused_with_its_file(own: Path, command: Callable[..., Any]) -> None:
     faulty = SOLVER.replace("    async", "    def required_tools(self, *_):\n        return {}[1]\n\n    async")
     write(own, "baselines", "own_needy", faulty)
@@ -324,6 +329,7 @@ def test_a_solver_whose_required_tools_raise_is_refused_with_its_file(own: Path,
     assert "own_needy.py: its required_tools raises KeyError: 1" in ended.err
 
 
+@pytest.mark.system
 def test_an_opener_that_gives_no_model_is_refused(own: Path, command: Callable[..., Any]) -> None:
     write(own, "models", "own_three", "MODEL = lambda name, settings, store: 3\n")
     words = ("--data", "sample", "--task", "Jigsaw", "--limit", "1", "--path", own, "--solver", "mllm")

@@ -33,6 +33,7 @@ def answered(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("attempts.jsonl")}
 
 
+@pytest.mark.system
 def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("UV", raising=False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)

@@ -73,6 +73,7 @@ def test_a_damaged_run_is_reported_and_named(command: Callable[..., Any], run: P
     assert any("attempts.jsonl, line 1" in line for line in json.loads(ended.out)["blink"]["warnings"])
 
 
+@pytest.mark.system
 def test_view_serves_until_it_is_interrupted(run: Path, tmp_path: Path) -> None:
     (tmp_path / "tmp").mkdir()
     process = subprocess.Popen(

@@ -13,6 +13,7 @@ from hybrid.running.resolve import prepare
 Command = Callable[..., Any]
 
 
+@pytest.mark.system
 def test_json_is_one_object_on_stdout(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
     ended = command("run", *blink, "--solver", "mllm", "--solver", "specialist", "--json")
     assert ended.code == 0
@@ -27,11 +28,13 @@ def test_json_is_one_object_on_stdout(command: Command, blink: tuple[str, ...], 
     assert again.out == ended.out
 
 
+@pytest.mark.system
 def test_the_default_solvers_of_a_recorded_model(command: Command, blink: tuple[str, ...]) -> None:
     ended = command("run", *blink, "--json")
     assert list(json.loads(ended.out)["solvers"]) == ["arbiter", "mllm", "specialist"]
 
 
+@pytest.mark.system
 def test_without_json_tables_are_printed(command: Command, blink: tuple[str, ...]) -> None:
     ended = command("run", *blink, "--solver", "specialist")
     assert ended.code == 0
@@ -54,6 +57,7 @@ def test_a_question_without_a_recording_is_named_and_the_code_is_3(
     assert "failed: val_Jigsaw_2 (mllm): not_recorded" in scored.err
 
 
+@pytest.mark.system
 def test_a_broken_image_costs_one_question_and_the_code_is_3(
     command: Command, blink: tuple[str, ...], tmp_path: Path, fakes: Any
 ) -> None:
@@ -119,6 +123,7 @@ def test_data_that_cannot_be_used_is_code_2(command: Command, tmp_path: Path, fa
     assert ended.err.startswith(f"hybrid: {path} lacks the column choices")
 
 
+@pytest.mark.system
 def test_another_configuration_is_code_2_with_the_difference(command: Command, blink: tuple[str, ...]) -> None:
     assert command("run", *blink, "--solver", "specialist").code == 0
     ended = command("run", *blink, "--solver", "specialist", "--seed", "4")
@@ -171,6 +176,7 @@ def test_a_dry_run_says_what_is_missing(command: Command, blink: tuple[str, ...]
     assert json.loads(ended.out)["missing"] == ["--model replay:nowhere: no such folder"]
 
 
+@pytest.mark.system
 def test_hidden_answers_run_and_are_submitted(command: Command, tmp_path: Path, fakes: Any) -> None:
     rows = [fakes.jigsaw_row(n, "hidden", "test") for n in (1, 2)]
     fakes.write_task(tmp_path / "data", "Jigsaw", rows, "test")
@@ -196,6 +202,7 @@ def test_the_program_is_also_a_module(command: Command) -> None:
     assert "Ask a benchmark's questions" in helped.out
 
 
+@pytest.mark.system
 def test_unchecked_weights_stand_in_manifest_scores_and_tables(
     command: Command, blink: tuple[str, ...], tmp_path: Path
 ) -> None:

@@ -85,6 +85,7 @@ def whole(path: Path) -> list[str]:
     return [json.loads(line)["id"] for line in content.splitlines()]
 
 
+@pytest.mark.system
 def test_a_full_disk_ends_the_run_and_costs_nothing_that_was_there(
     command: Command, tmp_path: Path, fakes: Any
 ) -> None:
@@ -114,6 +115,7 @@ def test_a_full_disk_ends_the_run_and_costs_nothing_that_was_there(
     assert sorted(whole(path)) == sorted(fakes.blink_replies(3, 20))
 
 
+@pytest.mark.system
 def test_a_disk_without_room_is_one_line(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
     words = ("run", *blink, "--solver", "mllm")
     assert command(*words, "--limit", "2").code == 0
@@ -151,6 +153,7 @@ def as_others() -> list[str]:
     return ["setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override"]
 
 
+@pytest.mark.system
 def test_a_read_only_run_is_scored_and_compared(read_only: Path, blink: tuple[str, ...]) -> None:
     words = (("score", read_only, "--json"), ("compare", read_only, "--json"), ("run", *blink, "--solver", "mllm"))
     *read, run = hybrid(*words, before=as_others())
@@ -268,6 +271,7 @@ def waiting() -> Iterator[WaitingServer]:
     server.server_close()
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_signal_ends_the_run_in_order(
     waiting: WaitingServer, tmp_path: Path, fakes: Any, number: signal.Signals
@@ -308,6 +312,7 @@ asyncio.run(until_signal(work()))
 """
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_second_signal_ends_at_once(number: signal.Signals) -> None:
     with subprocess.Popen([sys.executable, "-c", SLOW_TO_END], stdout=subprocess.PIPE, text=True) as process:

@@ -13,6 +13,8 @@ pytest.importorskip("mcp")
 from bench._chat_server import chat_server
 from tests.hybrid.integrations.served import PLAIN_IMAGES, plain
 
+pytestmark = pytest.mark.system
+
 Command = Callable[..., Any]
 
 

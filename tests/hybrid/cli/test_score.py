@@ -95,6 +95,7 @@ def test_a_wrong_option_is_one_line(command: Command, tmp_path: Path, words: lis
     assert ended.err.count("\n") == 1
 
 
+@pytest.mark.system
 def test_one_solver_of_a_run(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
     command("run", *blink, "--solver", "mllm", "--solver", "specialist", "--json")
     report = json.loads(command("score", tmp_path / "run" / "specialist", "--json").out)
@@ -103,6 +104,7 @@ def test_one_solver_of_a_run(command: Command, blink: tuple[str, ...], tmp_path:
     assert wrong["tasks"]["Spatial_Relation"]["accuracy"] == 0.0
 
 
+@pytest.mark.system
 def test_a_line_that_is_no_attempt_is_code_3(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
     command("run", *blink, "--solver", "specialist", "--json")
     path = tmp_path / "run" / "specialist" / "attempts.jsonl"
@@ -112,6 +114,7 @@ def test_a_line_that_is_no_attempt_is_code_3(command: Command, blink: tuple[str,
     assert ended.err == f"failed: {path}, line 1: not an Attempt (id: Field required)\n"
 
 
+@pytest.mark.system
 def test_solvers_side_by_side(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
     command("run", *blink, "--solver", "mllm", "--solver", "specialist", "--json")
     ended = command("compare", tmp_path / "run", "--json")
@@ -132,6 +135,7 @@ def test_solvers_side_by_side(command: Command, blink: tuple[str, ...], tmp_path
         assert "specialist" in ended.out
 
 
+@pytest.mark.system
 def test_from_a_run_to_a_trust_file(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
     command("run", *blink, "--solver", "mllm", "--solver", "specialist", "--json")
     ended = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", "--folds", "3")
@@ -160,6 +164,7 @@ def test_from_a_run_to_a_trust_file(command: Command, blink: tuple[str, ...], tm
     assert json.loads(trusting.out)["solvers"]["arbiter"]["n"] == 6
 
 
+@pytest.mark.system
 def test_unchecked_weights_are_said_when_they_are_counted(
     command: Command, blink: tuple[str, ...], tmp_path: Path
 ) -> None:

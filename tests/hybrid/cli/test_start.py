@@ -14,6 +14,8 @@ import pytest
 from bench._chat_server import chat_server
 from hybrid.registry import load
 
+pytestmark = pytest.mark.system
+
 # The thread that writes answers waits for the disk when the first question is finished.
 WATCHED = """
 import json, os, sys, threading

@@ -11,6 +11,7 @@ Command = Callable[..., Any]
 SAMPLE = ("blink", "--data", "sample", "--task", "Jigsaw", "--limit", "2", "--model", "embedded")
 
 
+@pytest.mark.system
 def test_a_study_asks_its_cells_says_what_came_out_and_asks_nothing_twice(command: Command, tmp_path: Path) -> None:
     words = ("study", *SAMPLE, "--backend", "classical", "-o", tmp_path / "study")
     ended = command(*words)

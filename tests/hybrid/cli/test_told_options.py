@@ -82,6 +82,7 @@ def test_quiet_ends_where_it_began(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == "heard\n"
 
 
+@pytest.mark.system
 def test_quiet_commands_say_nothing_but_results(
     command: Command, blink: tuple[str, ...], tmp_path: Path, fakes: Any
 ) -> None:

@@ -28,6 +28,7 @@ def gallery(folder: Path, out: Path, *words: str) -> Result:
     return CliRunner().invoke(cli, ["tools", "gallery", str(folder), "-o", str(out), "--backend", "classical", *words])
 
 
+@pytest.mark.system
 def test_gallery_makes_a_page_and_one_broken_image_costs_only_itself(tmp_path: Path) -> None:
     out = tmp_path / "page"
     points = 'segmentation={"points": [{"x": 40, "y": 30}]}'
@@ -63,6 +64,7 @@ def test_wrong_arguments_end_the_gallery_before_it_starts(tmp_path: Path, words:
     assert not (tmp_path / "page").exists()
 
 
+@pytest.mark.system
 def test_a_new_tool_runs_as_it_is_written(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli, ["tools", "new", "image_size", "--tool-path", str(tmp_path)])
     assert result.exit_code == 0, result.output

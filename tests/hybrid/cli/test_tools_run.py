@@ -42,6 +42,7 @@ ARGS: Mapping[str, Mapping[str, Any]] = {
 """Arguments of a plain call; a tool that is not named, such as one that was added, is called without any."""
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("name", WEIGHT_FREE)
 def test_every_weight_free_tool_prints_its_finding_and_saves_its_picture(
     command: Callable[..., Any], tmp_path: Path, name: str

@@ -57,6 +57,7 @@ def test_prepare_refuses_what_has_no_weights(command: Callable[..., Any], words:
     assert said in ended.err
 
 
+@pytest.mark.system
 def test_check_prints_each_image_and_ends_with_0_or_3(command: Callable[..., Any]) -> None:
     passed = command("tools", "check", "saliency", "--backend", "classical")
     assert passed.code == 0, passed.err

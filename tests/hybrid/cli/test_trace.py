@@ -118,6 +118,7 @@ def test_the_environment_names_the_service(
     assert lines(Path("s.jsonl"))[0]["resource"]["attributes"]["service.name"] == "mine"
 
 
+@pytest.mark.system
 def test_a_collector_that_is_away_costs_a_line(
     command: Command, blink: tuple[str, ...], away: None, tmp_path: Path
 ) -> None:
@@ -243,6 +244,7 @@ def test_a_file_that_cannot_be_written_is_a_usage_error(
     assert not (tmp_path / "run" / "mllm").exists()
 
 
+@pytest.mark.system
 def test_a_run_without_it_imports_none_of_it(blink: tuple[str, ...]) -> None:
     words = [sys.executable, "-X", "importtime", "-m", "hybrid", "run", *blink, "--solver", "mllm", "--limit", "1"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)

@@ -47,6 +47,7 @@ def test_a_command_on_several_lines_is_the_same_command(words: list[str]) -> Non
     assert shlex.split(pasteable(words, "wide")) == words
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(("columns", "shape"), [(80, "narrow"), (99, "narrow"), (100, "wide"), (200, "wide")])
 def test_auto_is_narrow_in_a_narrow_terminal(columns: int, shape: str) -> None:
     """In a real terminal of so many columns."""

@@ -39,6 +39,8 @@ from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
 from hybrid.types import Attempt
 
+pytestmark = pytest.mark.system
+
 OPTIONS = ScoreOptions()
 KEY = "sk-proj-0123456789abcdefSECRET"
 ONE_WORKER, TWO_WORKERS = 16, 17

@@ -40,6 +40,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     plugins._entry_points.cache_clear()
 
 
+@pytest.mark.system
 @pytest.mark.usefixtures("site")
 def test_it_is_found_beside_our_own_and_writes_a_run(traced: Path, tmp_path: Path) -> None:
     assert {"lines", "parquet", "inspect"} < set(names("hybrid.exporting"))

@@ -59,6 +59,7 @@ def read_back(path: Path, name: str, data: Path) -> Scored:
     return score_predictions(path, load("hybrid.benchmarks", name), None, OPTIONS, str(data))
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("name", HELD)
 @pytest.mark.parametrize(
     ("exporter", "out"),

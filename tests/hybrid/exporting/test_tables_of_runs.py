@@ -54,6 +54,7 @@ def test_the_columns_have_the_types_that_are_written_down(made_up_runs: Any, tmp
         assert (field.name, re.sub(r" \('\w+'\)", "", inner)) == (column.name, column.type)
 
 
+@pytest.mark.system
 def test_every_ask_is_in_the_table(traced: Path, tmp_path: Path) -> None:
     run = ExportedRun.at(traced / "specialist")
     rows = {row["id"]: row for row in table_of(traced / "specialist", tmp_path / "run.parquet").to_pylist()}

@@ -90,6 +90,7 @@ def address() -> Iterator[str]:
     server.server_close()
 
 
+@pytest.mark.system
 def test_the_page_runs_as_it_is_printed(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"chat_model": AsksDepth()}

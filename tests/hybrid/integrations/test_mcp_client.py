@@ -65,6 +65,7 @@ async def asked(runner: McpTools, name: str, *refs: ImageRef, spent: CallTime | 
     return await runner.call(tool, tool.parse(args), refs, spent=spent)
 
 
+@pytest.mark.system
 async def test_images_go_out_as_they_are_or_as_png_or_jpeg(store: ImageStore, ref: ImageRef) -> None:
     def saved(kind: str, **options: Any) -> ImageRef:
         buffer = io.BytesIO()
@@ -90,6 +91,7 @@ async def test_images_go_out_as_they_are_or_as_png_or_jpeg(store: ImageStore, re
         assert wrong.value.fault is Fault.BAD_ARGUMENTS
 
 
+@pytest.mark.system
 async def test_a_process_that_is_started_gets_no_variable_of_ours(
     store: ImageStore, ref: ImageRef, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,6 +102,7 @@ async def test_a_process_that_is_started_gets_no_variable_of_ours(
     assert set(names) <= {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LC_CTYPE"}
 
 
+@pytest.mark.system
 async def test_a_tool_that_ends_its_server_costs_its_call_alone(store: ImageStore, ref: ImageRef) -> None:
     async with tools(store) as runner:
         for _ in range(2):
@@ -108,6 +111,7 @@ async def test_a_tool_that_ends_its_server_costs_its_call_alone(store: ImageStor
             assert (await asked(runner, "plain_look", ref)).backend == "mcp"
 
 
+@pytest.mark.system
 async def test_calls_side_by_side_are_answered_each_and_one_that_hangs_costs_no_other(
     store: ImageStore, ref: ImageRef
 ) -> None:
@@ -121,6 +125,7 @@ async def test_calls_side_by_side_are_answered_each_and_one_that_hangs_costs_no_
     assert spent[1].busy >= 0.5 > spent[0].busy
 
 
+@pytest.mark.system
 async def test_a_call_takes_no_longer_than_its_question_has(store: ImageStore, ref: ImageRef) -> None:
     async with tools(store) as runner:
         spent = CallTime(left=0.2)
@@ -134,6 +139,7 @@ async def test_a_call_takes_no_longer_than_its_question_has(store: ImageStore, r
         assert children() == before
 
 
+@pytest.mark.system
 async def test_who_waits_when_it_is_closed_gets_an_outage(store: ImageStore, ref: ImageRef) -> None:
     async with tools(store) as runner:
         await asked(runner, "plain_look", ref)
@@ -146,6 +152,7 @@ async def test_who_waits_when_it_is_closed_gets_an_outage(store: ImageStore, ref
             await asked(runner, "plain_look", ref)
 
 
+@pytest.mark.system
 async def test_a_server_that_is_gone_costs_calls_until_it_is_back(
     store: ImageStore, ref: ImageRef, tmp_path: Path
 ) -> None:

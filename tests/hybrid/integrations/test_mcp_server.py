@@ -102,6 +102,7 @@ async def check_session(session: ClientSession, folder: Path) -> None:
         assert "there is no image" in result.content[0].text
 
 
+@pytest.mark.system
 async def test_the_official_client_over_stdio(folder: Path, tmp_path: Path) -> None:
     words = ("--tools", "crop,depth", "--allow-folder", str(folder), "--backend", "classical")
     async with over_stdio(*SERVE, *words, errors=tmp_path / "errors") as session:
@@ -109,12 +110,14 @@ async def test_the_official_client_over_stdio(folder: Path, tmp_path: Path) -> N
     assert (tmp_path / "errors").read_text() == ""
 
 
+@pytest.mark.system
 async def test_the_official_client_over_http(web: Served, folder: Path) -> None:
     async with streamable_http_client(web.url) as (read, write, _), ClientSession(read, write) as session:
         await session.initialize()
         await check_session(session, folder)
 
 
+@pytest.mark.system
 async def test_agents_of_langchain_get_pictures_as_image_blocks(web: Served, folder: Path) -> None:
     pytest.importorskip("langchain_mcp_adapters")
     from langchain_mcp_adapters.client import MultiServerMCPClient
@@ -166,6 +169,7 @@ asyncio.run(serve_stdio(Toolbox({"noisy": tool}, service)))
 """
 
 
+@pytest.mark.system
 async def test_nothing_but_protocol_is_on_stdout(folder: Path, tmp_path: Path) -> None:
     script, errors = tmp_path / "noisy.py", tmp_path / "errors"
     script.write_text(NOISY)
@@ -348,6 +352,7 @@ TOOL = Tool(Card("crashes", "It ends the process.", "None.", (BACKEND,)), Crashe
 '''
 
 
+@pytest.mark.system
 async def test_a_tool_that_ends_its_process_costs_the_call_and_not_the_server(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "crashes.py").write_text(CRASHES)

@@ -161,6 +161,7 @@ def test_scores_are_sorted_by_id(folder: RunFolder) -> None:
     assert [row["id"] for row in rows] == ["a", "b", "c"]
 
 
+@pytest.mark.system
 def test_a_second_process_is_refused_while_one_writes(folder: RunFolder) -> None:
     script = (
         "import sys; from pathlib import Path; from hybrid.log.folder import RunFolder\n"

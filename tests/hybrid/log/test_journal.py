@@ -83,6 +83,7 @@ journal.append(b"c" * 50)
 """
 
 
+@pytest.mark.system
 def test_a_line_that_does_not_fit_is_taken_back(tmp_path: Path) -> None:
     """A limit on the size of files stands for a disk that is full: 29 of the 51 bytes can be written."""
     path = tmp_path / "lines.jsonl"

@@ -64,6 +64,7 @@ def test_text_tool_calling_wraps_any_model(store: ImageStore) -> None:
     assert model.metadata()["tool_calling"] == "text"
 
 
+@pytest.mark.system
 def test_nothing_heavy_is_imported_for_opening_a_model() -> None:
     code = (
         "import sys, pathlib\n"

@@ -16,10 +16,13 @@ from hybrid.messages import ImagePart, Message, ToolMessage, user_message
 from hybrid.models import CallKey, ChatModel, ModelRefused, open_model
 from hybrid.types import ImageRef
 
-pytestmark = pytest.mark.skipif(
-    any(importlib.util.find_spec(name) is None for name in ("fastapi", "uvicorn", "accelerate")),
-    reason="needs transformers[serving]",
-)
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(
+        any(importlib.util.find_spec(name) is None for name in ("fastapi", "uvicorn", "accelerate")),
+        reason="needs transformers[serving]",
+    ),
+]
 
 
 @pytest.fixture(scope="module")

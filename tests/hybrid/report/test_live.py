@@ -214,6 +214,7 @@ def test_pages_are_not_made_more_often_than_said(view: View) -> None:
     assert view.live() != made
 
 
+@pytest.mark.system
 def test_older_pages_go(view: View) -> None:
     folders = [view.site.made.folder]
     for _ in range(3):

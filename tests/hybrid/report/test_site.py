@@ -272,6 +272,7 @@ def test_no_text_is_ever_parsed_as_markup() -> None:
         assert re.findall(sinks, path.read_text()) == [], path.name
 
 
+@pytest.mark.system
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 def test_the_scripts_are_well_formed() -> None:
     for path in sorted(ASSETS.glob("*.js")):

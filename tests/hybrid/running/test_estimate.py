@@ -355,6 +355,7 @@ def _size(message: Message) -> int:
     return total
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("benchmark", ["blink", "hvsbench"])
 async def test_a_run_uses_at_most_twice_and_at_least_half_of_it(benchmark: str, folders: Folders) -> None:
     solvers = ("controller", "verify", "arbiter", "mllm")

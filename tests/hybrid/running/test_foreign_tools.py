@@ -101,6 +101,7 @@ def steps(run: ResolvedRun) -> list[Step]:
     ]
 
 
+@pytest.mark.system
 def test_its_picture_is_in_the_trace_the_store_and_the_report(
     planned: Planned, stranger: str, web: tuple[str, Path]
 ) -> None:
@@ -145,6 +146,7 @@ def _version() -> str:
     return version("mcp")
 
 
+@pytest.mark.system
 def test_the_manifest_knows_what_answered_and_another_form_is_another_run(planned: Planned, tmp_path: Path) -> None:
     said = (calls(("plain_look", {"image": "img:1"})), "Answer: (A)")
     offered: dict[str, Any] = {"tools": ("plain_look",)}
@@ -171,6 +173,7 @@ def test_the_manifest_knows_what_answered_and_another_form_is_another_run(planne
     assert "mcp" not in without.folder.manifest
 
 
+@pytest.mark.system
 def test_the_menu_without_names_has_those_that_take_an_image(planned: Planned, stranger: str) -> None:
     run = planned((stranger,), tools=())
     names = [tool.card.name for tool in run.resources.tools_offered]
@@ -186,6 +189,7 @@ def test_the_menu_without_names_has_those_that_take_an_image(planned: Planned, s
     assert any(note.startswith("not offered: strange_untold: tool 'strange_untold': an") for note in notes)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -253,6 +257,7 @@ def test_controls_work_as_on_our_own(planned: Planned, stranger: str, web: tuple
         assert web[1].read_text() == ""
 
 
+@pytest.mark.system
 def test_faults_are_read_by_the_model_and_counted(planned: Planned, stranger: str, web: tuple[str, Path]) -> None:
     run = planned(
         (stranger, plain()),
@@ -286,6 +291,7 @@ def test_faults_are_read_by_the_model_and_counted(planned: Planned, stranger: st
     assert (usage.tool_calls, usage.tool_faults) == (6, 4)
 
 
+@pytest.mark.system
 def test_a_server_that_is_gone_costs_its_calls_and_not_the_run(planned: Planned, tmp_path: Path) -> None:
     there = tmp_path / "there.py"
     there.write_text(PLAIN.read_text())
@@ -339,6 +345,7 @@ TOOL = Tool(
 '''
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("transport", [pytest.param("stdio", marks=pytest.mark.slow), "http"])
 def test_a_tool_from_outside_served_and_used_over_mcp_is_in_the_report(
     planned: Planned, tmp_path: Path, transport: str

@@ -17,6 +17,7 @@ def test_two_benchmarks_extend_their_samples() -> None:
     assert EXTENDING == ["blink", "mm_sap"]
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("benchmark", EXTENDING)
 def test_a_larger_sample_begins_with_the_smaller_one(benchmark: str, tmp_path: Path) -> None:
     bench = load("hybrid.benchmarks", benchmark)

@@ -41,6 +41,7 @@ def git(folder: Path, *words: str) -> str:
     ).stdout.strip()
 
 
+@pytest.mark.system
 def test_the_commit_is_that_of_the_clone_and_says_what_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     git(tmp_path, "init", "-q")
     (tmp_path / "code.py").write_text("1\n")
@@ -58,12 +59,14 @@ def test_the_commit_is_that_of_the_clone_and_says_what_differs(tmp_path: Path, m
     assert commit_of(inside) is None
 
 
+@pytest.mark.system
 def test_without_git_there_is_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".git").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path))
     assert commit_of(tmp_path) is None
 
 
+@pytest.mark.system
 async def test_every_command_is_added_without_its_secrets_and_the_run_stays_the_same(
     tmp_path: Path, fakes: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:

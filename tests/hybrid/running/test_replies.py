@@ -124,6 +124,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.system
 def test_a_kill_loses_nothing_that_was_kept(tmp_path: Path) -> None:
     path = tmp_path / "replies.jsonl"
     ended = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False, env=os.environ.copy(), timeout=60)

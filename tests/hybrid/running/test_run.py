@@ -162,6 +162,7 @@ asyncio.run(execute(replace(run, resources=resources), lambda *_: None))
 """
 
 
+@pytest.mark.system
 async def test_a_killed_process_is_continued_where_it_stopped(config: RunConfig, fakes: Any) -> None:
     command = [sys.executable, "-c", KILLED, config.data, str(config.model), str(config.out)]
     path = Path(str(config.out)) / "mllm" / "attempts.jsonl"

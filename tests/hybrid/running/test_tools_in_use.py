@@ -107,6 +107,7 @@ assert "tools.jigsaw" not in sys.modules
 """
 
 
+@pytest.mark.system
 def test_another_tool_may_change_break_and_come(tmp_path: Path) -> None:
     copy = shutil.copytree(tools.__path__[0], tmp_path / "tools", ignore=shutil.ignore_patterns("__pycache__"))
     path = os.pathsep.join([str(tmp_path), str(ROOT)])

@@ -27,17 +27,23 @@ SECTIONS = package.__name__
 GAIN = "Does the gain come from what the tools say?"
 
 
-@pytest.fixture
-def paths(tmp_path: Path, made_up_runs: Any) -> tuple[Path, ...]:
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory: pytest.TempPathFactory, made_up_runs: Any) -> tuple[Path, ...]:
     """A real run and its controls."""
-    found: tuple[Path, ...] = made_up_runs.write(tmp_path, "blink", size=5).paths
+    found: tuple[Path, ...] = made_up_runs.write(tmp_path_factory.mktemp("runs"), "blink", size=5).paths
     return found
 
 
-def test_sections_are_read_in_their_order_each_under_its_heading(paths: tuple[Path, ...]) -> None:
+@pytest.fixture(scope="module")
+def whole(paths: tuple[Path, ...]) -> ComparisonReport:
+    """The comparison of them with all sections."""
+    return compare_paths(paths, all=True)
+
+
+def test_sections_are_read_in_their_order_each_under_its_heading(whole: ComparisonReport) -> None:
     read = [section.name for section in sections()]
     assert sorted(read) == sorted(names(SECTIONS))
-    report = compare_paths(paths, all=True)
+    report = whole
     made = [block.name for block in report.blocks()]
     assert made == [name for name in read if name in made]
     text = report.render()
@@ -50,8 +56,8 @@ def test_sections_are_read_in_their_order_each_under_its_heading(paths: tuple[Pa
     assert len(report.tables()) == text.count("\n---")
 
 
-def test_json_has_every_row_and_every_conclusion(paths: tuple[Path, ...]) -> None:
-    report = compare_paths(paths)
+def test_json_has_every_row_and_every_conclusion(whole: ComparisonReport) -> None:
+    report = whole
     told: Any = json.loads(json.dumps(report.as_json()))
     assert set(told) == {"solvers", "results", "conclusion", "conclusions"}
     assert [(one["id"], one["text"]) for one in told["conclusion"]] == [(one.id, one.text) for one in report.conclusion]
@@ -64,7 +70,6 @@ def test_the_comparison_is_made_once_and_when_it_is_asked_for(paths: tuple[Path,
     assert not {"comparison", "sections"} & set(vars(report))
     found, made = report.comparison, report.sections
     report.render()
-    report.as_json()
     assert report.comparison is found
     assert report.sections is made
 
@@ -123,9 +128,9 @@ def raising(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     ],
 )
 def test_a_section_that_cannot_be_made_costs_no_other(
-    paths: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch, error: Exception
+    paths: tuple[Path, ...], whole: ComparisonReport, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    before = {made.name for made in compare_paths(paths).sections}
+    before = {made.name for made in whole.sections}
     raising(monkeypatch, error)
     report = compare_paths(paths, all=True)
     why = " ".join(str(error).split())

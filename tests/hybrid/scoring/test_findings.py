@@ -423,6 +423,7 @@ def without_specialist_answer(one: Attempt) -> Attempt:
     return replace(one, exchanges=exchanges)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(("benchmark", "tasks"), RUNS)
 async def test_on_a_specialists_own_trace_the_rule_gives_its_own_answer(
     benchmark: str, tasks: tuple[str, ...], tmp_path: Path

@@ -26,6 +26,8 @@ from hybrid.solving.rules import table
 from hybrid.solving.solver import Solver
 from hybrid.types import Fault, Finding, Kind, Prompt
 
+pytestmark = pytest.mark.system
+
 SOUND = """
 from hybrid.tool import (
     Args, BackendCard, Bin, Card, Evidence, KnownAnswer, Need, Picture, Provenance, CheckSeries, Tool,

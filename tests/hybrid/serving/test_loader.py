@@ -192,6 +192,7 @@ async def pictures_asked_again(folder: Path, count: int) -> int:
     return service.computed
 
 
+@pytest.mark.system
 def test_a_process_killed_amid_two_hundred_requests_leaves_a_cache_that_is_gone_on_with(tmp_path: Path) -> None:
     command = [sys.executable, "-c", FILL, str(tmp_path), "200"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as filling:

@@ -158,6 +158,7 @@ service.close()
 """
 
 
+@pytest.mark.system
 async def test_another_process_finds_it_in_the_cache(fakes: Any, service: Make, tmp_path: Path) -> None:
     paths = [tmp_path / f"{place}.png" for place in range(3)]
     for path, piece in zip(paths, fakes.puzzle(1), strict=True):

@@ -179,6 +179,7 @@ print(json.dumps({name: code_of(load("tools", name)) for name in ("depth", "mark
 """
 
 
+@pytest.mark.system
 def test_a_tool_that_needs_an_edited_one_is_other_code(shell: Shell, tmp_path: Path) -> None:
     before = json.loads(shell("-c", CODES % str(tmp_path)))
     edited = tmp_path / "tools" / "markers" / "__init__.py"
@@ -188,6 +189,7 @@ def test_a_tool_that_needs_an_edited_one_is_other_code(shell: Shell, tmp_path: P
     assert before["jigsaw"] == code_of(load("tools", "jigsaw"))
 
 
+@pytest.mark.system
 def test_an_edited_tool_says_what_it_says_now(shell: Shell, tmp_path: Path, fakes: Any) -> None:
     picture = tmp_path / "picture.png"
     picture.write_bytes(fakes.encoded(fakes.pixels(1)))

@@ -186,6 +186,7 @@ def texts(found: Sequence[Finding | BaseException]) -> list[str]:
     return [one.text if isinstance(one, Finding) else f"{type(one).__name__}: {one}" for one in found]
 
 
+@pytest.mark.system
 async def test_findings_are_those_of_a_service_in_this_process(
     make: Make, ask: Any, fakes: Any, store: ImageStore
 ) -> None:
@@ -206,6 +207,7 @@ async def test_findings_are_those_of_a_service_in_this_process(
     here.close()
 
 
+@pytest.mark.system
 async def test_what_the_cache_has_needs_no_worker(
     make: Make, fakes: Any, store: ImageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,6 +229,7 @@ async def test_what_the_cache_has_needs_no_worker(
         await other.call(crop, crop.parse({}), refs)
 
 
+@pytest.mark.system
 async def test_a_worker_that_was_started_before_the_first_call_answers_it(
     make: Make, ask: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,6 +244,7 @@ async def test_a_worker_that_was_started_before_the_first_call_answers_it(
     assert texts(await ask(runner, numbers(1))) == ["number 1"]
 
 
+@pytest.mark.system
 async def test_errors_arrive_as_what_they_are_and_prints_do_not_reach_stdout(
     make: Make, ask: Any, capfd: pytest.CaptureFixture[str], store: ImageStore
 ) -> None:
@@ -266,6 +270,7 @@ async def test_errors_arrive_as_what_they_are_and_prints_do_not_reach_stdout(
     assert caught.value.fault is Fault.BAD_ARGUMENTS
 
 
+@pytest.mark.system
 async def test_a_tool_does_not_see_the_keys_of_models_and_draws_no_bars_of_libraries(
     make: Make, ask: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -279,6 +284,7 @@ async def test_a_tool_does_not_see_the_keys_of_models_and_draws_no_bars_of_libra
     assert texts(found) == [f"ToolError: the tool failed: ValueError: {one}" for one in seen]
 
 
+@pytest.mark.system
 async def test_two_that_hang_cost_themselves_alone(make: Make, ask: Any) -> None:
     runner = make(timeout_s=1.5)
     asked = [*({"fault": "sleep", "number": number} for number in (1, 2)), *numbers(3, 4, 5, 6)]
@@ -288,11 +294,13 @@ async def test_two_that_hang_cost_themselves_alone(make: Make, ask: Any) -> None
     assert texts(found[2:]) == [f"number {number}" for number in (3, 4, 5, 6)]
 
 
+@pytest.mark.system
 async def test_of_a_batch_that_hangs_the_one_that_does_is_found(make: Make, ask: Any) -> None:
     found = await ask(make(timeout_s=1.5), [{"fault": "sleep"}, *numbers(1, 2, 3)], "faulty_batch")
     assert texts(found) == ["ToolError: faulty_batch did not answer within 1.5 s", "number 1", "number 2", "number 3"]
 
 
+@pytest.mark.system
 async def test_one_that_holds_the_interpreter_is_killed(make: Make, ask: Any) -> None:
     runner = make(silence_s=2.0)
     assert texts(await ask(runner, [{"fault": "hold"}])) == [
@@ -301,6 +309,7 @@ async def test_one_that_holds_the_interpreter_is_killed(make: Make, ask: Any) ->
     assert texts(await ask(runner, numbers(1))) == ["number 1"]
 
 
+@pytest.mark.system
 async def test_of_those_that_ran_when_the_process_died_the_guilty_ones_are_found(make: Make, ask: Any) -> None:
     runner = make()
     found = await ask(runner, [{"fault": "os_exit"}, {"fault": "segfault"}, *numbers(1, 2, 3, 4)])
@@ -313,6 +322,7 @@ async def test_of_those_that_ran_when_the_process_died_the_guilty_ones_are_found
     assert runner.notices == []
 
 
+@pytest.mark.system
 async def test_a_process_that_dies_by_chance_costs_nobody_and_who_asks_the_same_gets_the_same_verdict(
     make: Make, ask: Any, tmp_path: Path
 ) -> None:
@@ -327,6 +337,7 @@ async def test_a_process_that_dies_by_chance_costs_nobody_and_who_asks_the_same_
     assert len(list(marks.iterdir())) == 2
 
 
+@pytest.mark.system
 async def test_a_process_that_takes_too_much_memory_is_killed(make: Make, ask: Any) -> None:
     runner = make(process_bytes=400_000_000)
     (leak,) = await ask(runner, [{"fault": "leak"}])
@@ -335,6 +346,7 @@ async def test_a_process_that_takes_too_much_memory_is_killed(make: Make, ask: A
     assert texts(await ask(runner, numbers(1))) == ["number 1"]
 
 
+@pytest.mark.system
 async def test_a_tool_that_ends_its_process_when_it_is_loaded_is_refused(make: Make, ask: Any, folder: Path) -> None:
     runner = make()
     assert texts(await ask(runner, [{}], "unloadable")) == [
@@ -346,6 +358,7 @@ async def test_a_tool_that_ends_its_process_when_it_is_loaded_is_refused(make: M
     assert runner.notices == [refused]
 
 
+@pytest.mark.system
 async def test_weights_that_never_load_cost_their_tool_alone_and_only_once(
     make: Make, ask: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -376,6 +389,7 @@ def test_loading_has_a_limit_of_its_own() -> None:
     assert (options.import_s, options.load_s, options.timeout_s) == (60.0, 300.0, 300.0)
 
 
+@pytest.mark.system
 async def test_a_question_whose_time_is_up_goes_on_and_what_it_asked_is_ended(
     make: Make, ask: Any, fakes: Any, store: ImageStore
 ) -> None:
@@ -390,6 +404,7 @@ async def test_a_question_whose_time_is_up_goes_on_and_what_it_asked_is_ended(
     assert texts(await ask(runner, numbers(2))) == ["number 2"]
 
 
+@pytest.mark.system
 async def test_waiting_is_not_charged(make: Make, fakes: Any, store: ImageStore) -> None:
     runner, tool, spent = make(), load("tools", "faulty"), CallTime(left=60.0)
     # Start of the process, import and first run.
@@ -399,6 +414,7 @@ async def test_waiting_is_not_charged(make: Make, fakes: Any, store: ImageStore)
     assert 0 < spent.busy < 60
 
 
+@pytest.mark.system
 async def test_a_closed_runner_answers_nobody_and_leaves_no_process(make: Make, ask: Any, tmp_path: Path) -> None:
     runner = make()
     marks = tmp_path / "marks"
@@ -416,6 +432,7 @@ async def test_a_closed_runner_answers_nobody_and_leaves_no_process(make: Make, 
         os.kill(pid, 0)
 
 
+@pytest.mark.system
 async def test_a_worker_that_does_not_start_is_an_outage(make: Make, ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     runner = make()
     monkeypatch.setattr(sys, "executable", shutil.which("false"))
@@ -430,6 +447,7 @@ async def test_a_tool_without_a_file_is_refused(make: Make, fakes: Any, store: I
         await make().call(tool, fakes.NumberArgs(), fakes.refs(store, 1))
 
 
+@pytest.mark.system
 def test_each_event_loop_has_a_worker(make: Make, ask: Any) -> None:
     runner = make()
     for number in (1, 2):
@@ -439,6 +457,7 @@ def test_each_event_loop_has_a_worker(make: Make, ask: Any) -> None:
 PYTHON = ("sys_exit", "memory", "recursion", "interrupt")
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     "kinds",
     [
@@ -478,6 +497,7 @@ refs = [ImageRef("img:1", store.put_pixels(np.zeros((8, 8, 3), np.uint8)))]
 """
 
 
+@pytest.mark.system
 def test_a_tool_that_never_returns_does_not_keep_a_program_without_a_worker_alive(folder: Path, tmp_path: Path) -> None:
     marks = tmp_path / "marks"
     marks.mkdir()
@@ -497,6 +517,7 @@ def test_a_tool_that_never_returns_does_not_keep_a_program_without_a_worker_aliv
     assert len(list(marks.iterdir())) == 1
 
 
+@pytest.mark.system
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems end a worker that holds the interpreter later")
 @pytest.mark.parametrize("fault", ["sleep", "hold"])
 def test_a_worker_ends_with_the_run(folder: Path, tmp_path: Path, fault: str) -> None:

@@ -136,6 +136,7 @@ def test_every_learned_backend_that_promises_batches_keeps_to_the_stages_and_sta
     assert all(isinstance(card.make(), Stages) and card.learned_tolerance > 0 for card in batching)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(("name", "family"), FAMILIES)
 def test_a_batch_finds_what_each_request_finds_alone(
     name: str, family: str, checkpoint: Callable[[str], Path], passes: list[str]

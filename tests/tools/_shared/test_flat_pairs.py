@@ -112,6 +112,7 @@ WRONG_POINTS: dict[str, Change] = {
 }
 
 
+@pytest.mark.system
 @installed
 @pytest.mark.parametrize("name", TOOLS)
 def test_wrong_points_fail_the_checks_and_the_real_ones_pass(name: str, backends: dict[str, Changed]) -> None:
@@ -168,6 +169,7 @@ GIVEN: dict[str, tuple[Callable[[Any], Any], str | None]] = {
 }
 
 
+@pytest.mark.system
 @installed
 @pytest.mark.parametrize(
     ("name", "given"),

@@ -89,6 +89,7 @@ def folder(tmp_path: Path) -> str:
     return str(tmp_path)
 
 
+@pytest.mark.system
 def test_true_depth_is_taken_and_its_negative_is_not(tmp_path: Path) -> None:
     choice = BackendChoice("learned", {"depth": folder(tmp_path)})
     assert Loader(choice).load(depth_tool(1)).card.name == "learned"
@@ -103,6 +104,7 @@ def test_random_weights_of_the_real_format_are_refused(depth_checkpoint: Callabl
     assert Loader(BackendChoice("learned", named, unchecked=True)).load(TOOL).weights == Path(named["depth"])
 
 
+@pytest.mark.system
 def test_on_the_command_line_they_are_taken_only_when_asked_for_and_with_a_note(
     depth_checkpoint: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -124,6 +126,7 @@ def test_the_two_points_of_every_depth_scene_are_far_apart_and_both_are_nearer_s
     assert {one.answer for one in made} == {0, 1}
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("name", ["correspondence", "motion", "saliency", "segmentation"])
 def test_the_weight_free_backend_passes(name: str) -> None:
     tool = load("tools", name)
@@ -134,6 +137,7 @@ def test_the_weight_free_backend_passes(name: str) -> None:
     assert failures(found) == []
 
 
+@pytest.mark.system
 def test_colours_alone_do_not_pass_for_likeness() -> None:
     """The weight-free backend compares colours and edges: what is unlike has the colours of the first picture."""
     tool = load("tools", "similarity")
@@ -141,6 +145,7 @@ def test_colours_alone_do_not_pass_for_likeness() -> None:
     assert sum(one.wrong is None for one in run_checks(tool, backend)) <= 2
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("name", CHECKED)
 def test_poses_are_valid_arguments_and_the_same_every_time(name: str) -> None:
     tool = load("tools", name)

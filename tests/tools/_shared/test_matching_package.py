@@ -194,6 +194,7 @@ def test_a_crop_is_found_where_it_was_cut(model: MatchModel) -> None:
     assert np.mean(away < 1) > 0.98
 
 
+@pytest.mark.system
 @installed
 @pytest.mark.parametrize("extractor", sorted(SETS))
 def test_every_set_of_the_package_matches(extractor: str, kept: Path, hybrid_home: Path) -> None:

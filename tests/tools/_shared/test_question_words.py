@@ -104,6 +104,7 @@ def test_numbers_read_alike_in_digits_and_words(number: int):
     assert number_in(str(number)) == number_in(NUMBERS[number].title()) == number
 
 
+@pytest.mark.system
 def test_generated_questions_are_understood():
     for index in range(5):
         assert counted_thing(item("Counting", index, 1).question) == str(item("Counting", index, 1).facts.name)

@@ -84,6 +84,7 @@ def test_a_view_mirrored_twice_is_itself() -> None:
     assert twice.marks == view.marks
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("size", [(WIDTH, HEIGHT), (1500, 1100)])
 def test_points_of_a_mirror_image_lie_where_they_are_seen(size: tuple[int, int]) -> None:
     import cv2
@@ -97,6 +98,7 @@ def test_points_of_a_mirror_image_lie_where_they_are_seen(size: tuple[int, int])
     assert np.median(np.abs(found.first[:, 1] - found.second[:, 1])) < 0.5
 
 
+@pytest.mark.system
 def test_views_of_one_hand_keep_their_matches() -> None:
     pixels = photograph(2)
     for second in (pixels[:, 60:], pixels[40:300], photograph(3)):

@@ -132,6 +132,7 @@ async def test_a_second_plan_keeps_and_shifts(fakes: Any) -> None:
     assert (plan.keep, plan.shift) == (frozenset({2}), frozenset({4}))
 
 
+@pytest.mark.system
 def test_generated_pictures_without_weights(tmp_path: Path) -> None:
     """The benchmark reads the rule's parts, and they hold more clues than as many parts drawn at random."""
     config = RunConfig(

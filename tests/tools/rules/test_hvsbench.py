@@ -194,6 +194,7 @@ def test_a_box_around_a_fixation_lies_in_the_image(spots: list[tuple[float, floa
         assert overlap(box, box) == pytest.approx(1)
 
 
+@pytest.mark.system
 def test_generated_questions_are_answered_above_chance(tmp_path: Path) -> None:
     """Eight questions a type, of which a guess gets the second number right."""
     least = {"Q1": (5, 2), "Q2": (5, 2), "Q3": (3, 1), "Q4": (6, 4), "Q6": (5, 3), "Q8": (7, 4), "Q11": (6, 4)}

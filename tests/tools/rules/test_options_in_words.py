@@ -107,6 +107,7 @@ async def test_without_weights_every_rule_abstains(fakes: Any, route: str) -> No
     assert (await said(fakes, asked, *[ABSENT] * 3))[0] is None
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("benchmark", ["mm_sap", "mvp_bench"])
 def test_a_run_without_weights_abstains_everywhere(tmp_path: Path, benchmark: str) -> None:
     config = RunConfig(
