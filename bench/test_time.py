@@ -39,7 +39,7 @@ class Clock:
 
 def room(test: str, depth: int = 3) -> str:
     """The folder, or at most `depth` parts of it, that a test lies in."""
-    return "/".join(test.split("::")[0].split("/")[:-1][:depth])
+    return "/".join(test.partition("::")[0].split("/")[:-1][:depth])
 
 
 def by_room(seconds: Counter[str]) -> Table:
