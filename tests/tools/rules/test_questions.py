@@ -22,7 +22,7 @@ from tools.detection import DetectionArgs, LearnedDetection, report
 from tools.detection.models import Detection
 from tools.markers import MarkersArgs, locate
 from tools.rules import ask_specialists as ask_rules
-from tools.rules.questions.asked import asked
+from tools.rules.questions.recognising import asked
 from tools.rules.questions.sentence import Unclear
 
 SURE = 0.8
@@ -161,6 +161,20 @@ async def test_of_several_relations_the_one_that_alone_holds_is_taken(fakes: Any
     assert [args["relation"] for _, _, args in calls] == ["right of", "above", "left of"]
     assert words == {"left of": "left", "above": "above", None: None}[holding]
     assert note == ("" if holding else "undecided")
+
+
+@pytest.mark.parametrize(("letters", "answer"), [("AB", "above"), ("BA", "below"), ("A", None), ("ABB", None)])
+async def test_drawn_letters_are_compared_where_each_is_found_once(
+    fakes: Any, letters: str, answer: str | None
+) -> None:
+    places = zip(letters, ((50, 20), (60, 200), (90, 90)), strict=False)
+    rows: list[Json] = [
+        {"label": letter, "x": x, "y": y, "radius_px": 9.0, "confidence": 0.9} for letter, (x, y) in places
+    ]
+    one = prompt("Is point A above or below point B?", "below", "above")
+    words, calls, _ = await said(fakes, one, finding({"points_px": rows, "boxes_px": []}))
+    assert calls == [("markers", ("img:1",), {"labels": ["A", "B"]})]
+    assert words == answer
 
 
 async def test_two_relations_that_hold_decide_nothing(fakes: Any) -> None:
