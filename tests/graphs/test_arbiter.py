@@ -72,7 +72,7 @@ async def test_where_the_text_decides_the_rule_the_measurement_of_that_kind_coun
     fakes: Any, kind: str, rule: str
 ) -> None:
     measured = {
-        ("detection", "learned", "by_text/existence"): Measurement(99, 100, Recalibration(4.0, 1.0)),
+        ("detection", "learned", "by_text/existence"): Measurement(99, 100, Recalibration(2.0, 1.0)),
         (*MODEL, f"by_text/{kind}"): Measurement(1, 200, usual=0.5),
         (*MODEL, "by_text"): Measurement(199, 200, usual=0.5),
         (*MODEL, "by_text/counting" if kind == "existence" else "by_text/existence"): Measurement(199, 200, usual=0.5),
@@ -81,7 +81,7 @@ async def test_where_the_text_decides_the_rule_the_measurement_of_that_kind_coun
     found = Finding("", {"counts": {"cup": 0}, "boxes": []}, 0.6, "learned", "1")
     _, fired, data = await decided(fakes, "yes", found, Trust(measured), one)
     assert fired == rule
-    assert data["tool"]["intercept"] == 4.0
+    assert data["tool"]["intercept"] == 2.0
     assert (data["mllm"]["right"], data["mllm"]["n"]) == ((1, 200) if kind == "existence" else (199, 200))
 
 
