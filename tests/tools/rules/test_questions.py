@@ -138,6 +138,21 @@ async def test_depth_of_drawn_letters_is_asked_as_depth_itself_asks(fakes: Any) 
     assert (answer.choice, answer.on_card, answer.confidence) == (1, True, SURE)
 
 
+@pytest.mark.parametrize(("word", "near", "answer"), [("closer to", 0, "yes"), ("farther from", 0, "no"),
+                                                      ("closer to", 1, "no"), ("farther from", 1, "yes")])  # fmt: skip
+async def test_nearer_and_farther_than_are_opposites(fakes: Any, word: str, near: int, answer: str) -> None:
+    one = prompt(f"Is point A {word} the camera than point B?")
+    assert (await said(fakes, one, finding({"nearer": "AB"[near]})))[0] == f"Answer: {answer}"
+
+
+@pytest.mark.parametrize(("x", "answer"), [(0, "Answer: yes"), (300, "Answer: no"), (149, None)])
+async def test_whether_drawn_boxes_lie_so_is_told_where_it_is_clear(fakes: Any, x: int, answer: str | None) -> None:
+    one = prompt("Is the object in the red box to the left of the object in the blue box?")
+    boxes = drawn(red=(x, 10, x + 40, 40), blue=(150, 0, 190, 90))
+    words, _, note = await said(fakes, one, boxes)
+    assert (words, note) == (answer, "" if answer else "undecided")
+
+
 async def test_depth_between_names_is_less_sure_the_less_sure_the_boxes_are(fakes: Any) -> None:
     one = prompt("Is the dog closer to the camera than the cat?")
     boxes = seen(("dog", 0.5, (0, 0, 9, 9)), ("cat", 0.2, (50, 0, 59, 9)))
