@@ -67,6 +67,24 @@ async def test_every_decision_says_why(fakes: Any) -> None:
     )
 
 
+@pytest.mark.parametrize(("kind", "rule"), [("existence", "adopt"), ("counting", "keep")])
+async def test_where_the_text_decides_the_rule_the_measurement_of_that_kind_counts(
+    fakes: Any, kind: str, rule: str
+) -> None:
+    measured = {
+        ("detection", "learned", "by_text/existence"): Measurement(99, 100, Recalibration(2.0, 1.0)),
+        (*MODEL, f"by_text/{kind}"): Measurement(1, 200, usual=0.5),
+        (*MODEL, "by_text"): Measurement(199, 200, usual=0.5),
+        (*MODEL, "by_text/counting" if kind == "existence" else "by_text/existence"): Measurement(199, 200, usual=0.5),
+    }
+    one = Prompt(("Is there a cup in the image?", IMAGES[0]), Kind.YES_NO, route="by_text")
+    found = Finding("", {"counts": {"cup": 0}, "boxes": []}, 0.6, "learned", "1")
+    _, fired, data = await decided(fakes, "yes", found, Trust(measured), one)
+    assert fired == rule
+    assert data["tool"]["intercept"] == 2.0
+    assert (data["mllm"]["right"], data["mllm"]["n"]) == ((1, 200) if kind == "existence" else (199, 200))
+
+
 @pytest.mark.parametrize(("told", "rule"), [("ABCDEFGHIJ", "adopt"), ("JIHGFEDCBA", "agree"), ("nothing", "keep")])
 async def test_an_order_is_read_with_the_letters_of_its_choices(fakes: Any, told: str, rule: str) -> None:
     choices = tuple(f"thing {place}" for place in range(10))

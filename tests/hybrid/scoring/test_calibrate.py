@@ -16,7 +16,7 @@ from hybrid.running.run import execute
 from hybrid.scoring.calibrate import CountedAnswer, cases, measured, write_trust
 from hybrid.solving.answer_confidence import AS_CLAIMED, AnswerConfidence, fit
 from hybrid.solving.trust import MODEL, Curve, Key, Measured, Measurement, Trust, TrustFile, fold_of, read_trust
-from hybrid.types import Attempt, Exchange, Json, Kind, Prompt, Question, Reply, Step, StoredImage
+from hybrid.types import Attempt, Exchange, ImageRef, Json, Kind, Prompt, Question, Reply, Step, StoredImage
 
 FOLDS = 5
 KEY = ("jigsaw", "classical", "Jigsaw")
@@ -90,6 +90,19 @@ def test_an_answer_of_a_specialist_is_right_or_wrong_whatever_the_solver_made_of
     ]
     found = cases(made(tmp_path / "run", asked, {"arbiter": attempts}))
     assert found == (by_tool(asked[0].id, 0.9, True), by_tool(asked[1].id, 0.6, False))
+
+
+def test_answers_of_a_route_that_goes_by_the_text_are_counted_by_what_is_asked(tmp_path: Path) -> None:
+    def asks(identity: str, text: str) -> tuple[Question, Attempt]:
+        stored = StoredImage("0" * 64, 8, 8, "image/png")
+        asked = Prompt((ImageRef("img:1", stored), text), Kind.CHOICE, ("yes", "no"), route="by_text")
+        question = Question(identity, "Jigsaw", (stored,), text, Kind.CHOICE, ("yes", "no"), "(A)", "by_text")
+        return question, Attempt(identity, (Exchange(asked, Reply("(A)", steps=(said_by_tool("A", 0.9),))),), 0.1)
+
+    texts = {"existence": "Is there a cup in the image?", "relation": "Is the cup on the table?"}
+    asked = [asks(f"val_{kind}", text) for kind, text in texts.items()]
+    folder = made(tmp_path / "run", [question for question, _ in asked], {"arbiter": [attempt for _, attempt in asked]})
+    assert {case.key for case in cases(folder)} == {("jigsaw", "classical", f"by_text/{kind}") for kind in texts}
 
 
 async def answered(benchmark: str, question: Question, replies: list[Reply]) -> Attempt:

@@ -2,7 +2,7 @@
 
     hybrid run FILE --solver specialist --weights detection=DIR_OR_ID
 
-`asked.py` recognises seven kinds of question; anything else is an abstention with the reason in the trace.
+`recognising.py` recognises seven kinds of question; anything else is an abstention with the reason in the trace.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Final, TypeVar
 from hybrid.tool.rules import Rule, RuleByText, RuleContext, RuleInWords, SpecialistAnswer
 from hybrid.types import Prompt
 from tools.rules.questions.answers import counted, described, exists, nearest, placed, related, written
-from tools.rules.questions.asked import asked
 from tools.rules.questions.asked_kinds import Asked, Counted, Described, Exists, Nearest, Placed, Related, Written
+from tools.rules.questions.recognising import asked
 from tools.rules.questions.sentence import Unclear
 
 _Kind = TypeVar("_Kind", Counted, Described, Exists, Nearest, Placed, Related, Written)

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from hybrid.errors import ToolError
-from hybrid.marks.marks import BoxMark, PointMark
-from hybrid.marks.marks_json import marks_from
+from hybrid.tool.finding_data import box_of, number_of, rows_of
 from hybrid.tool.rules import RuleContext, image_names
 from hybrid.types import Box, Fault, Finding, Json, Prompt
 from tools.detection.detection_json import DetectedThing, seen_from
@@ -132,22 +131,27 @@ async def _marks(
         return None
     args: dict[str, Json] = {"colors": colors} if colors else {"labels": letters}
     finding = await ctx.tool("markers", [image_names(prompt)[0]], args)
-    marks = marks_from(finding.data)
     found: dict[Thing, tuple[Box, float]] = {}
-    drawn: list[BoxMark | PointMark] = [*marks.boxes, *marks.points]
     for thing in things:
-        fits = [mark for mark in drawn if (mark.color == thing.color if thing.color else mark.label == thing.letter)]
+        key, wanted = ("color", thing.color) if thing.color else ("label", thing.letter)
+        fits = [
+            (box, sure)
+            for row in (*rows_of(finding, "boxes_px"), *rows_of(finding, "points_px"))
+            if row.get(key) == wanted
+            and (box := box_of(row) or _around(row)) is not None
+            and (sure := number_of(row, "confidence")) is not None
+        ]
         if len(fits) != 1:
-            ctx.rule("not found" if not fits else "several", f"markers finds {len(fits)} of {thing.told}")
+            ctx.rule("several" if fits else "not found", f"markers finds {len(fits)} of {thing.told}")
             return None
-        found[thing] = (_box(fits[0]), fits[0].confidence)
+        found[thing] = fits[0]
     return found, finding
 
 
-def _box(mark: BoxMark | PointMark) -> Box:
-    if isinstance(mark, BoxMark):
-        return mark.box_px
-    return Box(mark.x - mark.radius_px, mark.y - mark.radius_px, mark.x + mark.radius_px, mark.y + mark.radius_px)
+def _around(row: Mapping[str, Json]) -> Box | None:
+    """The box around a ring."""
+    x, y, radius = (number_of(row, key) for key in ("x", "y", "radius_px"))
+    return None if x is None or y is None or radius is None else Box(x - radius, y - radius, x + radius, y + radius)
 
 
 def _in_parent(box: Box, crop: Box, scale: float) -> Box:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hybrid.types import ImageRef, Kind, Prompt, StoredImage
-from tools.rules.questions.asked import asked
 from tools.rules.questions.asked_kinds import Asked, Counted, Described, Exists, Nearest, Placed, Related
+from tools.rules.questions.recognising import asked
 from tools.rules.questions.sentence import Unclear
 from tools.rules.questions.things import Thing
 
