@@ -24,9 +24,10 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from hybrid.cli._config_file import ConfigFile, Node, read_config
+from hybrid.cli._config_file import ConfigFile, read_config
 from hybrid.cli._help import Grouped, GroupedOption
 from hybrid.cli._option_types import Listed
+from hybrid.config.nodes import Node
 from hybrid.errors import UsageError, did_you_mean
 from hybrid.secrets import redact
 from hybrid.types import Json

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.plugins import BY_PACKAGE, KINDS, outside_folders
-from hybrid.registry import folders, is_outside, load, module_of, package_of
+from hybrid.registry import folders, is_outside, load, module_of, package_of, recipe_of
 from hybrid.tool import Need, Tool
 from hybrid.types import Json
 
@@ -149,10 +149,10 @@ def _read_module(module: str, path: Path) -> tuple[str, frozenset[str]]:
 def code_outside(package: str, name: str) -> str | None:
     """The hash of what lies outside of the project of a thing: its module and all that this imports from there.
 
-    12 hex digits of sha256, as a manifest has them; None for a file of the project, which its version stands for. The
-    thing has been loaded in this process.
+    12 hex digits of sha256, as a manifest has them; None for a file of the project, which its version stands for, and
+    for a recipe, which has no code. The thing has been loaded in this process.
     """
-    if package not in BY_PACKAGE or not is_outside(package, name):
+    if package not in BY_PACKAGE or not is_outside(package, name) or recipe_of(package, name) is not None:
         return None
     module = module_of(package, name)
     places = {**{kind.package: outside_folders(kind.package) for kind in KINDS}, **package_of(package, name)}
