@@ -14,6 +14,7 @@ each also works where an event loop already runs, as in a notebook.
 
 from __future__ import annotations
 
+import importlib
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Unpack
@@ -23,12 +24,13 @@ from hybrid.version import __version__
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from hybrid.benchmarks.questions.from_python import Question as Question
     from hybrid.cli.from_python import run as run
     from hybrid.interface.findings import RunnableTool
     from hybrid.scoring.paths import CompareArguments, ScoreArguments
     from hybrid.scoring.reports import ComparisonReport, ScoreReport
 
-__all__ = ["__version__", "compare", "run", "score", "tool"]
+__all__ = ["Question", "__version__", "compare", "run", "score", "tool"]
 
 
 def tool(name: str) -> RunnableTool:
@@ -78,13 +80,12 @@ def compare(*paths: str | Path, **options: Unpack[CompareArguments]) -> Comparis
 
 
 def __getattr__(name: str) -> Any:
-    """`run`, whose signature is made from the options of a run, when it is asked for."""
-    if name != "run":
+    """`run`, whose signature is made from the options of a run, and `Question`, when they are asked for."""
+    modules = {"run": "hybrid.cli.from_python", "Question": "hybrid.benchmarks.questions.from_python"}
+    if name not in modules:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from hybrid.cli.from_python import run
-
-    globals()[name] = run
-    return run
+    globals()[name] = getattr(importlib.import_module(modules[name]), name)
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

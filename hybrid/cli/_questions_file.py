@@ -43,3 +43,8 @@ def named(benchmark: str, data: str | None) -> tuple[str, str | None]:
     if not path.exists():
         raise UsageError(f"{benchmark}: there is no such file; give a file or a folder of questions, or a benchmark")
     return benchmark_of_files(), benchmark
+
+
+def is_folder_of_questions(path: Path) -> bool:
+    """Whether a folder holds a file of questions by its name."""
+    return any((path / f"questions{ending}").is_file() for ending in TABLES)
