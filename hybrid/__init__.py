@@ -14,7 +14,6 @@ each also works where an event loop already runs, as in a notebook.
 
 from __future__ import annotations
 
-import importlib
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Unpack
@@ -81,10 +80,16 @@ def compare(*paths: str | Path, **options: Unpack[CompareArguments]) -> Comparis
 
 def __getattr__(name: str) -> Any:
     """`run`, whose signature is made from the options of a run, and `Question`, when they are asked for."""
-    modules = {"run": "hybrid.cli.from_python", "Question": "hybrid.benchmarks.questions.from_python"}
-    if name not in modules:
+    if name == "run":
+        from hybrid.cli.from_python import run
+
+        globals()[name] = run
+    elif name == "Question":
+        from hybrid.benchmarks.questions.from_python import Question
+
+        globals()[name] = Question
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = getattr(importlib.import_module(modules[name]), name)
     return globals()[name]
 
 
