@@ -126,7 +126,9 @@ def test_options_are_rotated(command: Command, words: tuple[str, ...], fakes: An
     ended = command(*words, "--rotate", "--json")
     assert ended.code == 0
     assert json.loads(ended.out)["solvers"]["mllm"]["metrics"]["rotation"] == {
-        **{"accuracy": 1.0, "consistency": 1.0, "all_correct": 1.0},
+        "accuracy": 1.0,
+        "consistency": 1.0,
+        "all_correct": 1.0,
         "excluded": 6.0,
     }
 
