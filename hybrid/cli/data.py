@@ -119,10 +119,9 @@ def check(
 
 def _benchmark_of(where: str) -> str:
     """The benchmark of data that were given without one."""
-    from hybrid.cli._questions_file import benchmark_of_files, is_folder_of_questions
+    from hybrid.cli._questions_file import benchmark_of_files, holds_questions
 
-    path = Path(where).expanduser()
-    return benchmark_of_files() if path.is_file() or is_folder_of_questions(path) else "blink"
+    return benchmark_of_files() if holds_questions(Path(where).expanduser()) else "blink"
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,7 @@ def test_cyclic_permutations_and_rows_that_are_one_unit(made: Any, recipe: Calla
     assert [each.target for each in cycles[:3]] == ["B", "A", "C"]
     assert cycles[1].text == "Which?\nA. y\nB. z\nC. x"
     assert {each.unit for each in cycles[:3]} == {"q1"}
+    assert load("hybrid.benchmarks", "mine").card.rotatable == (), "it is in every order already"
     pairs = made.sound(made.folder, recipe("mine", f"{RECIPE}cluster: {{rows: 2}}\n"))
     assert [each.unit for each in pairs] == ["rows1", "rows1", "rows2", "rows2"]
     named = made.sound(made.folder, recipe("mine", f"{RECIPE}cluster: source\n"))
