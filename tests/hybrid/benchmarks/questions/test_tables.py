@@ -94,6 +94,12 @@ def test_a_group_and_a_cluster(made: Any) -> None:
     assert [each.id for each in made.sound(made.table(rows), limit=1)] == ["q1", "q3"], "a limit splits no cluster"
 
 
+def test_a_column_of_one_late_row_is_read(made: Any) -> None:
+    rows = [made.row(id=f"q{number}") for number in range(150)]
+    found = made.sound(made.table([*rows, made.row(id="last", hint="Look up.", task="late")]))
+    assert (found[-1].text.split("\n")[0], found[-1].task) == ("Hint: Look up.", "late")
+
+
 def test_a_category_beside_a_task_is_a_group(made: Any) -> None:
     (question,) = made.sound(made.table([made.row(task="a", category="b")]))
     assert (question.task, question.groups) == ("a", {"category": "b"})
