@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from _reference.markdown import Page, block, code, escaped, table
@@ -105,7 +106,7 @@ def _sections(card: BenchmarkCard) -> Iterator[str]:
 
 def anchor(card: BenchmarkCard) -> str:
     """Of the benchmark's section on the page of metrics."""
-    return card.short_title.lower()
+    return re.sub(r"[^a-z0-9]+", "-", card.short_title.lower()).strip("-")
 
 
 def _settings(settings: Sequence[Setting]) -> str:
