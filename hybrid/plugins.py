@@ -53,6 +53,8 @@ class PluginKind:
     """Attributes that lists read: they are read once when it is loaded, as they may raise."""
     named: str = ""
     """The one of them that must be the name of the file."""
+    recipe: str = ""
+    """What makes a thing of a file `NAME.yaml` or `recipes/NAME.yaml`, which holds no code: `module:function`."""
 
     @property
     def group(self) -> str:
@@ -72,6 +74,7 @@ KINDS: Final = (
         "hybrid.benchmarks.base:Benchmark",
         ("card.tasks", "card.title"),
         "card.name",
+        "hybrid.benchmarks.questions.recipe:benchmark_of",
     ),
     PluginKind("model provider", "hybrid.models.providers", "MODEL", "models", "collections.abc:Callable"),
     PluginKind(
@@ -93,6 +96,8 @@ TOOLS: Final = "tools"
 
 NOT_THINGS: Final = ("base", "card", "rules")
 """Modules next to the things: seams of benchmarks and exports, benchmark cards, rules of the specialist-only solver."""
+RECIPES: Final = "recipes"
+"""The folder, beside the things of a kind that has recipes, where they lie."""
 TESTS: Final = ("test_", "conftest")
 """How the names of files begin that lie next to things and test them."""
 
@@ -163,7 +168,7 @@ def look_also_in(places: Sequence[Path], option: str) -> None:
         if not root.is_dir():
             raise UsageError(f"{option} {place}: there is no such folder")
         inside = ((kind.package, str(root / kind.folder)) for kind in KINDS)
-        held = tuple((package, place) for package, place in inside if _stems([place]))
+        held = tuple((package, place) for package, place in inside if _stems([place], recipes=_has_recipes(package)))
         held = held or (((TOOLS, str(root)),) if _stems([str(root)]) else ())
         if not held:
             kinds = ", ".join(f"{kind.folder}/" for kind in KINDS)
@@ -191,19 +196,35 @@ def own_names(package: str) -> set[str]:
         spec = importlib.util.find_spec(package)
         if spec is None or spec.submodule_search_locations is None:
             raise UsageError(f"the package {package!r} is not installed")
-        return set(_stems_of(tuple(spec.submodule_search_locations)))
-    return set(_stems_of(tuple(_OWN[package])))
+        return set(_stems_of(tuple(spec.submodule_search_locations), _has_recipes(package)))
+    return set(_stems_of(tuple(_OWN[package]), _has_recipes(package)))
 
 
-def _stems_of(places: tuple[str, ...]) -> frozenset[str]:
+def _stems_of(places: tuple[str, ...], recipes: bool) -> frozenset[str]:
     """The names of the things in folders of the project, read again where one has changed."""
-    return _stems_at(places, tuple(os.stat(place).st_mtime_ns for place in places))
+    looked_at = [place for each in places for place in (each, os.path.join(each, RECIPES)) if os.path.isdir(place)]
+    return _stems_at(places, recipes, tuple(os.stat(place).st_mtime_ns for place in looked_at))
 
 
 @lru_cache(maxsize=64)
-def _stems_at(places: tuple[str, ...], changed_ns: tuple[int, ...]) -> frozenset[str]:
+def _stems_at(places: tuple[str, ...], recipes: bool, changed_ns: tuple[int, ...]) -> frozenset[str]:
     del changed_ns
-    return frozenset(_stems(places))
+    return frozenset(_stems(places, recipes=recipes))
+
+
+def _has_recipes(package: str) -> bool:
+    return package in BY_PACKAGE and BY_PACKAGE[package].recipe != ""
+
+
+def recipe_file(places: Sequence[str], name: str) -> Path | None:
+    """The file of a recipe of that name in some folders; None where there is none."""
+    return next((file for file in _recipes(places) if file.stem == name), None)
+
+
+def _recipes(places: Sequence[str]) -> Iterator[Path]:
+    for place in places:
+        for folder in (Path(place), Path(place) / RECIPES):
+            yield from sorted(folder.glob("*.yaml"))
 
 
 def found(package: str) -> Mapping[str, Origin]:
@@ -245,7 +266,7 @@ def _in_folders(kind: PluginKind) -> Iterator[Origin]:
     for name in own_names(kind.package):
         yield Origin(kind, name, places, own=True)
     for place in outer:
-        for name in sorted(_stems([place], kept=NOT_THINGS)):
+        for name in sorted(_stems([place], kept=NOT_THINGS, recipes=kind.recipe != "")):
             yield Origin(kind, name, (place,), own=False)
 
 
@@ -283,9 +304,10 @@ def is_word(name: str) -> bool:
     return name.isidentifier() and name.isascii() and name == name.lower() and not name.startswith("_")
 
 
-def _stems(places: Sequence[str], kept: Sequence[str] = ()) -> set[str]:
+def _stems(places: Sequence[str], kept: Sequence[str] = (), *, recipes: bool = False) -> set[str]:
     """The names of the things in some folders; `kept` are names that are none and are taken for them."""
-    return {name for name in _modules(places) if (name in kept or name not in NOT_THINGS) and name[0] != "_"}
+    every = _modules(places) | ({file.stem for file in _recipes(places)} if recipes else set())
+    return {name for name in every if (name in kept or name not in NOT_THINGS) and name[0] != "_"}
 
 
 def _modules(places: Sequence[str]) -> set[str]:
@@ -296,7 +318,7 @@ def _modules(places: Sequence[str]) -> set[str]:
 def _file_of(places: Sequence[str], name: str) -> str:
     """Where a thing, or a helper, is written."""
     paths = (Path(place) / each for place in places for each in (f"{name}.py", name))
-    return next((str(path) for path in paths if path.exists()), name)
+    return next((str(path) for path in paths if path.exists()), str(recipe_file(places, name) or name))
 
 
 def told(entry: EntryPoint) -> str:

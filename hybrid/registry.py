@@ -34,6 +34,7 @@ from hybrid.plugins import (
     look_in,
     outside,
     own_names,
+    recipe_file,
     told,
 )
 
@@ -55,10 +56,12 @@ __all__ = [
     "names",
     "offered_names",
     "outside",
+    "own_names",
     "package_of",
     "package_of_solver",
     "place_of",
     "plugin",
+    "recipe_of",
     "refuse_unknown",
     "solver_docstring",
     "solver_names",
@@ -178,8 +181,20 @@ def offered_names(group: str) -> tuple[str, ...]:
     return tuple(sorted({entry.name for entry in entry_points(group)}))
 
 
+def recipe_of(package: str, name: str) -> Path | None:
+    """The file of a thing that is a recipe; None for one that is code."""
+    if package in INNER or not BY_PACKAGE[package].recipe:
+        return None
+    origin = _origin(package, name)
+    if origin is None:
+        return recipe_file(folders(package), name) if name in own_names(package) else None
+    return None if origin.entry is not None else recipe_file(origin.places, name)
+
+
 def module_of(package: str, name: str) -> str:
-    """The dotted name of the module that a thing is written in. Nothing is imported."""
+    """The dotted name of the module that a thing is written in, or that reads its recipe. Nothing is imported."""
+    if recipe_of(package, name) is not None:
+        return BY_PACKAGE[package].recipe.partition(":")[0]
     origin = _origin(package, name)
     return f"{package}.{name}" if origin is None or origin.entry is None else origin.entry.module
 
@@ -227,6 +242,8 @@ def load(package: str, name: str, *, here: bool = False) -> Any:
             is not what it must be.
     """
     refuse_unknown(package, name)
+    if (recipe := recipe_of(package, name)) is not None:
+        return _from_recipe(BY_PACKAGE[package].recipe, recipe)
     origin = _origin(package, name)
     foreign = origin is not None and not origin.own
     if foreign and not here and _Outside.make is not None:
@@ -243,6 +260,12 @@ def load(package: str, name: str, *, here: bool = False) -> Any:
     if foreign or package == TOOLS:
         _refuse_other(BY_PACKAGE[package], name, thing, f"{module.__file__}: {export}")
     return thing
+
+
+def _from_recipe(made_by: str, recipe: Path) -> Any:
+    """The thing of a recipe. Raises `UsageError` for a file that is none."""
+    module, _, function = made_by.partition(":")
+    return getattr(importlib.import_module(module), function)(recipe)
 
 
 def _refuse_other(kind: PluginKind, name: str, thing: object, where: str) -> None:

@@ -24,9 +24,10 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from hybrid.cli._config_file import ConfigFile, Node, read_config
+from hybrid.cli._config_file import ConfigFile, read_config
 from hybrid.cli._help import Grouped, GroupedOption
 from hybrid.cli._option_types import Listed
+from hybrid.config.nodes import Node
 from hybrid.errors import UsageError, did_you_mean
 from hybrid.secrets import redact
 from hybrid.types import Json
@@ -102,7 +103,9 @@ class Configured(Grouped):
 
     def _lines(self, ctx: click.Context, args: list[str], benchmarks: object) -> Iterator[tuple[str, tuple[str, ...]]]:
         """The command line by benchmark for `A,B`; as it is, under no name, where it has one or none."""
-        names = [name.strip() for name in benchmarks.split(",")] if isinstance(benchmarks, str) else []
+        # A path may have a comma in it.
+        several = isinstance(benchmarks, str) and not Path(benchmarks).exists()
+        names = [name.strip() for name in str(benchmarks).split(",")] if several else []
         if len(names) < 2:
             yield "", tuple(args)
             return

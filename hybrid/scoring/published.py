@@ -10,7 +10,9 @@ import csv
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from hybrid.benchmarks.questions.schema import PublishedRow
 from hybrid.errors import DataError
+from hybrid.registry import load, recipe_of
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
@@ -41,6 +43,8 @@ def published(benchmark: str) -> tuple[Published, ...]:
     Raises:
         DataError: a row that is not of this form, naming file and line.
     """
+    if recipe_of("hybrid.benchmarks", benchmark) is not None:
+        return tuple(_of_recipe(row) for row in load("hybrid.benchmarks", benchmark).recipe.published)
     path = FOLDER / benchmark / "published.csv"
     if not path.exists():
         return ()
@@ -50,6 +54,11 @@ def published(benchmark: str) -> tuple[Published, ...]:
         if reader.fieldnames != expected:
             raise DataError(f"{path}, line 1: expected the columns {', '.join(expected)}")
         return tuple(_cell(row, f"{path}, line {number}") for number, row in enumerate(reader, 2))
+
+
+def _of_recipe(row: PublishedRow) -> Published:
+    """A row of a recipe, whose values are fractions, in percent."""
+    return Published(row.who, row.kind, row.metric, row.value * 100, row.source, row.split, row.n, row.note)
 
 
 def _cell(row: dict[str, str], where: str) -> Published:

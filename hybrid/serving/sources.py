@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.plugins import BY_PACKAGE, KINDS, TOOLS, outside_folders
-from hybrid.registry import folders, is_outside, load, module_of, package_of
+from hybrid.registry import folders, is_outside, load, module_of, package_of, recipe_of
 from hybrid.tool import Need, Tool
 from hybrid.types import Json
 
@@ -156,9 +156,10 @@ def code_outside(package: str, name: str) -> str | None:
     """The hash of what lies outside of the project of a thing: its module and all that this imports from there.
 
     12 hex digits of sha256, as a manifest has them, of a tool those of `code_of`; None for a file of the project, which
-    its version stands for. The thing has been loaded in this process, if it is no tool.
+    its version stands for, and for a recipe, which has no code. The thing has been loaded in this process, if it is no
+    tool.
     """
-    if package not in BY_PACKAGE or not is_outside(package, name):
+    if package not in BY_PACKAGE or not is_outside(package, name) or recipe_of(package, name) is not None:
         return None
     if package == TOOLS:
         return code_of(load(TOOLS, name))[:CODE_DIGITS]

@@ -1,0 +1,86 @@
+"""Options that stand in one cell, by named patterns: `"(a) X (b) Y"` is two choices, X and Y.
+
+split("(a) X (b) Y", "Open (a) Yes (b) No")     # ("Open", ("Yes", "No"))
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from hybrid.types import LETTERS
+
+Split = tuple[str, tuple[str, ...]]
+"""The text before the first option, and the options."""
+
+
+def _lettered(before: str, after: str) -> Callable[[str], Split]:
+    """Options each behind its letter, in order from A; upper or lower case, but all alike."""
+
+    def split_text(text: str) -> Split:
+        for letters in (LETTERS, LETTERS.lower()):
+            stem, options = _in_order(text, [f"{before}{letter}{after}" for letter in letters])
+            if options:
+                return stem, options
+        return text.strip(), ()
+
+    return split_text
+
+
+def _in_order(text: str, marks: list[str]) -> Split:
+    """Cut at each mark that begins a word, the first, then the second behind it, and so on."""
+    cuts: list[tuple[int, int]] = []
+    for mark in marks:
+        found = re.compile(rf"(?:(?<=\s)|\A){re.escape(mark)}(?=\s)").search(text, cuts[-1][1] if cuts else 0)
+        if found is None:
+            break
+        cuts.append(found.span())
+    if len(cuts) < 2:
+        return text.strip(), ()
+    ends = [begin for begin, _ in cuts[1:]] + [len(text)]
+    return text[: cuts[0][0]].strip(), tuple(text[at:end].strip() for (_, at), end in zip(cuts, ends, strict=True))
+
+
+def _apart(mark: str) -> Callable[[str], Split]:
+    """Options with a mark between them, and no text before."""
+
+    def split_text(text: str) -> Split:
+        return "", tuple(part.strip() for part in text.split(mark))
+
+    return split_text
+
+
+def _json(text: str) -> Split:
+    """A list of texts as JSON."""
+    try:
+        listed = json.loads(text)
+    except (ValueError, RecursionError):
+        return text.strip(), ()
+    if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
+        return text.strip(), ()
+    return "", tuple(listed)
+
+
+PATTERNS: Final[Mapping[str, Callable[[str], Split]]] = {
+    "(a) X (b) Y": _lettered("(", ")"),
+    "a) X b) Y": _lettered("", ")"),
+    "a. X b. Y": _lettered("", "."),
+    "a: X b: Y": _lettered("", ":"),
+    "X|Y": _apart("|"),
+    "X; Y": _apart(";"),
+    "X, Y": _apart(","),
+    "X\\nY": _apart("\n"),
+    '["X", "Y"]': _json,
+}
+"""By the name that a mapping writes; a letter there stands for upper and lower case."""
+
+
+def split(pattern: str, text: str) -> Split:
+    """The text before the options, and the options; none where the text does not show them so.
+
+    Raises:
+        KeyError: a pattern that is none of `PATTERNS`.
+    """
+    return PATTERNS[pattern](text)

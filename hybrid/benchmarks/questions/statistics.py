@@ -1,0 +1,197 @@
+"""The closed vocabulary of metrics of a recipe: each is a sum of cells that the statistics already resample.
+
+    counted("accuracy")                       # over all questions
+    counted("accuracy over task")             # the mean of the tasks' means
+    counted("accuracy over type/source")     # the mean over types of the mean over their sources
+    counted("all_right")                      # units (pairs, cycles) of which every question is right
+    counted("f1 by task")                     # one for each task: f1.NAME
+
+A word that is no `task` is the name of a group. Precision, recall and F1 are of the answer "yes", as POPE counts them
+(Li et al., EMNLP 2023, arXiv:2305.10355, section 5.1): a reply that is no yes counts as no.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from hybrid.benchmarks.base import metric_of, present
+from hybrid.benchmarks.card import MetricCard
+from hybrid.errors import DataError, did_you_mean
+from hybrid.types import Cell, Combine, Metric, Score
+
+MOST_COPIES: Final = 10_000
+"""Copies of a cell by which uneven groups are weighed."""
+YES, SAID_YES = "yes", "said_yes"
+"""Values of a score of a yes/no question: whether yes is right, and whether the reply says yes."""
+
+Part = tuple[float, float]
+"""What one score adds to the numerator and the denominator; nothing where it does not count."""
+
+
+def _accuracy(score: Score) -> Part | None:
+    return None if score.correct is None else (score.correct, 1.0)
+
+
+def _yes_no(score: Score) -> tuple[float, float] | None:
+    """Whether yes is right and whether it was said; None for a question of another kind."""
+    return (score.values[YES], score.values[SAID_YES]) if YES in score.values else None
+
+
+def _precision(score: Score) -> Part | None:
+    found = _yes_no(score)
+    return None if found is None else (found[0] * found[1], found[1])
+
+
+def _recall(score: Score) -> Part | None:
+    found = _yes_no(score)
+    return None if found is None else (found[0] * found[1], found[0])
+
+
+def _f1(score: Score) -> Part | None:
+    found = _yes_no(score)
+    return None if found is None else (2 * found[0] * found[1], found[0] + found[1])
+
+
+def _yes_share(score: Score) -> Part | None:
+    found = _yes_no(score)
+    return None if found is None else (found[1], 1.0)
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A word of the vocabulary."""
+
+    part: Callable[[Score], Part | None]
+    formula: str
+    counts: str = "questions"
+
+
+ALL_RIGHT: Final = "all_right"
+STATISTICS: Final[Mapping[str, Statistic]] = {
+    "accuracy": Statistic(_accuracy, "right answers / questions"),
+    ALL_RIGHT: Statistic(_accuracy, "units of which every question is right / units", "units (pairs, cycles)"),
+    "precision": Statistic(_precision, "right yes / all yes", "yes/no questions"),
+    "recall": Statistic(_recall, "right yes / questions whose answer is yes", "yes/no questions"),
+    "f1": Statistic(_f1, "2 x right yes / (all yes + questions whose answer is yes)", "yes/no questions"),
+    "yes_share": Statistic(_yes_share, "replies yes / yes/no questions", "yes/no questions"),
+}
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A metric of a recipe: a statistic, and the groups it is averaged over or given for."""
+
+    statistic: str
+    over: tuple[str, ...] = ()
+    by: str = ""
+
+    @property
+    def name(self) -> str:
+        """As it is printed; `accuracy_macro` for the mean of the tasks."""
+        if self.by:
+            return f"{self.statistic}.<{self.by}>"
+        if not self.over:
+            return self.statistic
+        return f"{self.statistic}_macro" + ("" if self.over == ("task",) else f".{'.'.join(self.over)}")
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The columns of groups that it needs."""
+        return tuple(name for name in (*self.over, self.by) if name and name != "task")
+
+    @property
+    def card(self) -> MetricCard:
+        """How it is computed."""
+        word = STATISTICS[self.statistic]
+        formula = word.formula
+        for name in reversed(self.over):
+            formula = f"mean over each {name} of ({formula})"
+        return MetricCard(self.name, formula, word.counts, "the recipe's file")
+
+
+def counted(text: str) -> Counted:
+    """A metric by its words. Raises `ValueError`, with what is near, for any other."""
+    word, _, rest = text.strip().partition(" ")
+    if word not in STATISTICS:
+        raise ValueError(f"{word!r:.60} is none{did_you_mean(word, STATISTICS)}; there are: {', '.join(STATISTICS)}")
+    if not rest:
+        return Counted(word)
+    how, _, named = rest.strip().partition(" ")
+    names = tuple(name.strip() for name in named.split("/"))
+    if how not in ("over", "by") or "" in names or (how == "by" and len(names) > 1):
+        raise ValueError(f"{text!r:.80}: write {word}, {word} over GROUP, {word} over GROUP/GROUP or {word} by GROUP")
+    return Counted(word, over=names) if how == "over" else Counted(word, by=names[0])
+
+
+def summed(metrics: Sequence[Counted], scores: Sequence[Score]) -> tuple[Metric, ...]:
+    """The metrics of some scores; one that no score counts for is left out."""
+    return tuple(metric for each in metrics for metric in _metrics(each, scores) if metric.cells)
+
+
+def _metrics(metric: Counted, scores: Sequence[Score]) -> Iterator[Metric]:
+    cells = tuple(_cells(metric, scores))
+    if not metric.by:
+        combine: Combine = "mean_of_ratios" if metric.over else "ratio"
+        yield metric_of(metric.name, _weighted(cells) if metric.over else (cell for _, cell in cells), combine)
+        return
+    for value in sorted({path[0] for path, _ in cells}):
+        inside = (cell for path, cell in cells if path[0] == value)
+        yield metric_of(f"{metric.statistic}.{value}", inside)
+
+
+Path = tuple[str, ...]
+"""The values of the groups of a score, the outermost first."""
+
+
+def _cells(metric: Counted, scores: Sequence[Score]) -> Iterator[tuple[Path, Cell]]:
+    names = metric.over or ((metric.by,) if metric.by else ())
+    part = STATISTICS[metric.statistic].part
+    if metric.statistic == ALL_RIGHT:
+        yield from _units(names, scores)
+        return
+    for score in present(scores):
+        if (found := part(score)) is not None:
+            yield _place(score, names), Cell("", score.unit, *found)
+
+
+def _units(names: Path, scores: Sequence[Score]) -> Iterator[tuple[Path, Cell]]:
+    """A cell a unit; one of which a question failed is missing."""
+    units: defaultdict[str, list[Score]] = defaultdict(list)
+    for score in scores:
+        units[score.unit].append(score)
+    for unit, members in units.items():
+        right = [score.correct for score in members if score.correct is not None and not score.outcome.failed]
+        if len(right) == len(members):
+            yield _place(members[0], names), Cell("", unit, float(min(right) == 1.0), 1.0)
+
+
+def _place(score: Score, names: Path) -> Path:
+    return tuple(score.task if name == "task" else score.groups.get(name, "") for name in names)
+
+
+def _weighted(cells: Sequence[tuple[Path, Cell]]) -> Iterator[Cell]:
+    """Cells whose mean of ratios is the mean over the first group of the mean over the second, and so on.
+
+    A stratum that weighs more than another is there as often as it weighs more, under names of its own: resampling
+    draws units, so that its copies move together.
+    """
+    paths = dict.fromkeys(path for path, _ in cells)
+    children = Counter(prefix[:-1] for prefix in _prefixes(paths))
+    size = {path: math.prod(children[path[:depth]] for depth in range(len(path))) for path in paths}
+    least = math.lcm(*size.values())
+    if least > MOST_COPIES:
+        raise DataError(
+            f"a mean over groups of {len(paths)} groups: their numbers have no common multiple below {least}"
+        )
+    for path, cell in cells:
+        for copy in range(least // size[path]):
+            yield Cell("/".join((*path, str(copy)) if copy else path), cell.cluster, cell.numerator, cell.denominator)
+
+
+def _prefixes(paths: Mapping[Path, None]) -> dict[Path, None]:
+    """Every beginning of every path, once."""
+    return dict.fromkeys(path[:depth] for path in paths for depth in range(1, len(path) + 1))

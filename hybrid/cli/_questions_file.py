@@ -1,0 +1,51 @@
+"""A file or a folder of questions where a command takes a benchmark: `hybrid run questions.jsonl`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from hybrid.errors import UsageError
+
+
+def is_path(word: str) -> bool:
+    """Whether a word for a benchmark is a path: no name, and it is there, has a separator, or ends as a table does."""
+    from hybrid.registry import names
+
+    if word in names("hybrid.benchmarks"):
+        return False
+    from hybrid.benchmarks.questions.tables import ENDINGS
+
+    return word.lower().endswith(ENDINGS) or "/" in word or os.sep in word or Path(word).expanduser().exists()
+
+
+def benchmark_of_files() -> str:
+    """The benchmark whose data may be a file."""
+    from hybrid.registry import load, own_names
+
+    every = ((name, load("hybrid.benchmarks", name)) for name in sorted(own_names("hybrid.benchmarks")))
+    return next(name for name, benchmark in every if benchmark.takes_file)
+
+
+def named(benchmark: str, data: str | None) -> tuple[str, str | None]:
+    """The benchmark and its data: of a path the benchmark that reads it. Raises `UsageError` where data is given too.
+
+    Args:
+        benchmark: a name or a path.
+        data: as given beside it; None where it was not.
+    """
+    if not is_path(benchmark):
+        return benchmark, data
+    if data is not None:
+        raise UsageError(f"{benchmark}: this path is the data; leave out --data {data}")
+    if not Path(benchmark).expanduser().exists():
+        raise UsageError(f"{benchmark}: there is no such file; give a file or a folder of questions, or a benchmark")
+    return benchmark_of_files(), benchmark
+
+
+def holds_questions(path: Path) -> bool:
+    """Whether a path is a file, or a folder with a file of questions by its name."""
+    from hybrid.benchmarks.questions import STEM
+    from hybrid.benchmarks.questions.tables import ENDINGS
+
+    return path.is_file() or any((path / f"{STEM}{ending}").is_file() for ending in ENDINGS)

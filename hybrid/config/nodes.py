@@ -1,0 +1,127 @@
+"""A YAML file as plain values with their places: what people write by hand is refused by line.
+
+    root = read_nodes(Path("run.yaml"), "limit: 5")
+    root.entries["limit"].where     # "run.yaml, line 1"
+
+Neither tags that make objects are read nor aliases, which let a small file grow without end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from hybrid.errors import UsageError
+from hybrid.types import Json
+
+DEEPEST = 20
+"""How many lists and mappings may lie in each other."""
+
+Kind = Literal["text", "number", "switch", "nothing", "list", "mapping"]
+
+
+@dataclass(frozen=True)
+class Node:
+    """A value of the file: the text of a scalar as it is written, or the values in it; and where it stands."""
+
+    kind: Kind
+    where: str
+    """`run.yaml, line 3`."""
+    text: str = ""
+    items: tuple[Node, ...] = ()
+    entries: Mapping[str, Node] | None = None
+
+    def plain(self) -> Json:
+        """The value as JSON: for what a provider is given as it is."""
+        if self.kind == "list":
+            return [item.plain() for item in self.items]
+        if self.entries is not None:
+            return {key: value.plain() for key, value in self.entries.items()}
+        if self.kind == "nothing":
+            return None
+        if self.kind == "switch":
+            return self.text.lower() in ("true", "yes", "on")
+        return self.text if self.kind == "text" else _number(self.text)
+
+
+def of_json(value: Json, where: str) -> Node:
+    """Values that were read already, all in one place."""
+    if isinstance(value, dict):
+        return Node("mapping", where, entries={key: of_json(part, where) for key, part in value.items()})
+    if isinstance(value, list):
+        return Node("list", where, items=tuple(of_json(part, where) for part in value))
+    return Node(_kind(value), where, text=value if isinstance(value, str) else json.dumps(value))
+
+
+def _kind(value: Any) -> Kind:
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "switch"
+    return "number" if isinstance(value, int | float) else "text"
+
+
+def _number(text: str) -> Json:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def read_nodes(path: Path, text: str, option: str = "") -> Node | None:
+    """The root of the document; None where it is empty.
+
+    Args:
+        path: of the file, for messages.
+        text: its content.
+        option: what goes before the file's name where it is no YAML, such as `--config `.
+
+    Raises:
+        UsageError: it is no YAML, has an alias or a key twice, or nests too deeply.
+    """
+    import yaml
+
+    depth = 0
+    try:
+        for event in yaml.parse(text, yaml.SafeLoader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEEPEST:
+                raise UsageError(f"{option}{path}{_line(event.start_mark)}: more than {DEEPEST} values in each other")
+            if isinstance(event, yaml.AliasEvent):
+                raise UsageError(
+                    f"{option}{path}{_line(event.start_mark)}: an alias (*{event.anchor}): write the value itself"
+                )
+        loader = yaml.SafeLoader(text)
+        root = loader.get_single_node()
+        return None if root is None else _from_yaml(loader, root, path)
+    except yaml.MarkedYAMLError as error:
+        at = _line(error.problem_mark or error.context_mark)
+        raise UsageError(f"{option}{path}{at}: is no YAML: {error.problem or error.context}") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise UsageError(f"{option}{path}: is no YAML: {' '.join(str(error).split())}") from error
+
+
+def _line(mark: Any) -> str:
+    return "" if mark is None else f", line {mark.line + 1}"
+
+
+def _from_yaml(loader: Any, node: Any, path: Path) -> Node:
+    import yaml
+
+    where = f"{path}, line {node.start_mark.line + 1}"
+    if isinstance(node, yaml.SequenceNode):
+        return Node("list", where, items=tuple(_from_yaml(loader, item, path) for item in node.value))
+    if isinstance(node, yaml.MappingNode):
+        nodes: dict[str, Node] = {}
+        for key, value in node.value:
+            at = f"{path}, line {key.start_mark.line + 1}"
+            if not isinstance(key, yaml.ScalarNode):
+                raise UsageError(f"{at}: a key is one word")
+            if key.value in nodes:
+                raise UsageError(f"{at}: {key.value}: given twice")
+            nodes[key.value] = _from_yaml(loader, value, path)
+        return Node("mapping", where, entries=nodes)
+    return Node(_kind(loader.construct_object(node)), where, text=node.value)
