@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, Literal, cast, get_args
 
 from hybrid.benchmarks.questions.options import PATTERNS
+from hybrid.benchmarks.questions.samples import Samples, SampleScene
 from hybrid.benchmarks.questions.statistics import Counted, counted
 from hybrid.config.nodes import Node, read_nodes
 from hybrid.errors import UsageError, did_you_mean
@@ -48,6 +49,7 @@ Answer = Literal["letter", "text", "index0", "index1"]
 """How an answer names its choice: by its letter (`B`, `(b)`), its text, or its number from 0 or 1."""
 
 PLACEHOLDERS: Final = frozenset({"question", "choices", "hint"})
+_SHOWN: Final = frozenset({"question", "choices", "unit"})
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,7 @@ class Recipe:
     published: tuple[PublishedRow, ...] = ()
     unchecked: str = ""
     """What could not be checked against the data."""
+    samples: Samples | None = None
 
 
 def layout_of(path: Path) -> Layout:
@@ -143,14 +146,16 @@ def recipe_of(path: Path) -> Recipe:
         image_sources=given.words("image_sources"),
         published=_published(given.entries.get("published")),
         unchecked=given.text("unchecked", ""),
+        samples=_samples(given.inner("samples", _SAMPLES_KEYS)) if "samples" in given.entries else None,
     )
 
 
 _LAYOUT_KEYS: Final = ("columns", "kind", "answer", "split_choices", "prompt", "option")
 _RECIPE_KEYS: Final = (
     *("title", "citation", "licence", "hub", "cluster", "variants", "metrics"),
-    *("expected", "image_sources", "published", "unchecked"),
+    *("expected", "image_sources", "published", "unchecked", "samples"),
 )
+_SAMPLES_KEYS: Final = ("scenes", "rows", "cyclic", "letter", "question")
 
 
 def _root(path: Path) -> Node:
@@ -290,10 +295,14 @@ def _cluster(given: _Entries) -> tuple[int, str]:
         return 1, ""
     if node.entries is None:
         return 1, _scalar(node, "cluster")
-    rows = _Entries(node, "cluster", ("rows",)).text("rows")
+    return _units(_Entries(node, "cluster", ("rows",)).node("rows"), "cluster: rows"), ""
+
+
+def _units(node: Node, key: str) -> int:
+    rows = _scalar(node, key)
     if not (rows.isascii() and rows.isdigit() and 2 <= int(rows) <= 1000):
-        raise UsageError(f"{node.where}: cluster: rows: {rows!r:.40}: a whole number from 2 to 1000")
-    return int(rows), ""
+        raise UsageError(f"{node.where}: {key}: {rows!r:.40}: a whole number from 2 to 1000")
+    return int(rows)
 
 
 def _metrics(node: Node) -> tuple[Counted, ...]:
@@ -327,6 +336,31 @@ def _published_row(row: _Entries) -> PublishedRow:
     kind = row.word("kind", ("model", "specialist", "human", "chance"), "model")
     further = {key: row.text(key, "") for key in ("metric", "n", "split", "note")}
     return PublishedRow(row.text("who"), value, row.text("source"), kind=kind, **further)
+
+
+def _samples(given: _Entries) -> Samples:
+    node = given.node("scenes")
+    if node.kind != "list" or not node.items:
+        raise UsageError(f"{node.where}: samples: scenes: a list of scenes, each with scene: NAME")
+    return Samples(
+        scenes=tuple(_scene(_Entries(item, "a scene", ("scene", "cells", "question"))) for item in node.items),
+        rows=_units(given.node("rows"), "samples: rows") if "rows" in given.entries else 1,
+        cyclic=given.word("cyclic", ("true", "false"), "false") == "true",
+        letter=given.word("letter", ("A", "(A)", "(a)"), "A"),
+        question=_template(given, "question", _SHOWN) or "{question}",
+    )
+
+
+def _scene(given: _Entries) -> SampleScene:
+    cells = given.entries.get("cells")
+    if cells is not None and cells.entries is None:
+        raise UsageError(f"{cells.where}: cells: write COLUMN: TEXT on a line each")
+    listed = {} if cells is None or cells.entries is None else cells.entries
+    return SampleScene(
+        given.text("scene"),
+        {name: _listed(node, f"cells: {name}") for name, node in listed.items()},
+        _template(given, "question", _SHOWN) or "",
+    )
 
 
 def _scalar(node: Node, key: str) -> str:
