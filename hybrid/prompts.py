@@ -20,13 +20,24 @@ REASONING: Mapping[Reasoning, str] = {
     "first": "Reason step by step in writing first, then give your answer.",
     "none": "Give your answer at once, without writing down any reasoning.",
 }
-REASONED = frozenset({Kind.CHOICE, Kind.YES_NO, Kind.INTEGER, Kind.ORDER, Kind.SCANPATH})
+REASONED = frozenset(
+    {
+        *(Kind.CHOICE, Kind.YES_NO, Kind.INTEGER, Kind.NUMBER, Kind.TEXT),
+        *(Kind.ORDER, Kind.POINT, Kind.BOX, Kind.SCANPATH),
+    }
+)
 """Kinds of prompt that ask for an answer; the others steer a dialogue, and their words leave no room for reasoning."""
 
 FORMAT_LINES: dict[Kind, str] = {
     Kind.CHOICE: 'End your reply with one line of this form, with the letter of one option: "Answer: (X)".',
     Kind.YES_NO: 'End your reply with one line: "Answer: yes" or "Answer: no".',
     Kind.INTEGER: 'End your reply with one line that holds a single whole number: "Answer: N".',
+    Kind.NUMBER: 'End your reply with one line that holds a single number: "Answer: N".',
+    Kind.TEXT: 'End your reply with one line that holds a word or a short phrase: "Answer: TEXT".',
+    Kind.POINT: "End your reply with one line that holds a point in pixels of the image, x from its left edge, y from "
+    'its top: "Answer: (X, Y)".',
+    Kind.BOX: "End your reply with one line that holds the left, top, right and bottom edge of a box in pixels of the "
+    'image: "Answer: [X0, Y0, X1, Y1]".',
     Kind.ORDER: 'End your reply with one line that holds the letters in order, without spaces: "Answer: BCA".',
     Kind.SCANPATH: "End your reply with the three lists, each on a line of its own: X = [...], Y = [...], T = [...].",
     Kind.VIEWS: 'End your reply with one line that holds the numbers of the parts: "Answer: 1, 3".',

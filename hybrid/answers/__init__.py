@@ -2,8 +2,9 @@
 
     parse(reply.text, prompt.kind, prompt.choices)
 
-One module per form of answer: `letters`, `yes_no`, `integers`, `orders`, `scanpaths`, `views`; `base` has what they
-share. No parser raises on any text, none guesses, and none gives a choice that was not offered.
+One module per form of answer: `letters`, `yes_no`, `integers`, `numbers`, `words`, `orders`, `places` (points, boxes),
+`scanpaths`, `views`; `base` has what they share.
+No parser raises on any text, none guesses, and none gives a choice that was not offered.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,13 +12,26 @@ from collections.abc import Callable, Sequence
 from hybrid.answers.base import Parsed, undecided
 from hybrid.answers.integers import parse_integer
 from hybrid.answers.letters import parse_letter
+from hybrid.answers.numbers import parse_number
 from hybrid.answers.orders import parse_order
+from hybrid.answers.places import parse_box, parse_point
 from hybrid.answers.scanpaths import parse_scanpath
 from hybrid.answers.views import ViewPlan, Views, parse_continue, parse_view_plan, parse_views
+from hybrid.answers.words import parse_text
 from hybrid.answers.yes_no import YesNo, parse_yes_no
-from hybrid.types import Kind, Scanpath
+from hybrid.types import Box, Kind, Point, Scanpath
 
-Answer = Parsed[str] | Parsed[YesNo] | Parsed[int] | Parsed[Scanpath] | Parsed[Views] | Parsed[ViewPlan]
+Answer = (
+    Parsed[str]
+    | Parsed[YesNo]
+    | Parsed[int]
+    | Parsed[float]
+    | Parsed[Point]
+    | Parsed[Box]
+    | Parsed[Scanpath]
+    | Parsed[Views]
+    | Parsed[ViewPlan]
+)
 
 # ActiView's parts of an image where the prompt lists no choices.
 DEFAULT_VIEWS = 4
@@ -33,7 +47,8 @@ def parse(text: str, kind: Kind | str, choices: Sequence[str] = ()) -> Answer:
             image, four parts where it is empty.
 
     Returns:
-        choice: a letter; yes_no and continue: "yes" or "no"; integer: 0 or more; order: all letters, such as "BCA";
+        choice: a letter; yes_no and continue: "yes" or "no"; integer: 0 or more; number: any finite one;
+        text: what was said; order: all letters, such as "BCA"; point: `Point` and box: `Box` in the reply's numbers;
         scanpath: `Scanpath`; views: part numbers from 1; view_plan: `ViewPlan`; free: the text without the
         blanks around it. None and rule "none" where nothing could be read.
 
@@ -45,6 +60,10 @@ def parse(text: str, kind: Kind | str, choices: Sequence[str] = ()) -> Answer:
         Kind.CHOICE: lambda: parse_letter(text, choices),
         Kind.YES_NO: lambda: parse_yes_no(text),
         Kind.INTEGER: lambda: parse_integer(text),
+        Kind.NUMBER: lambda: parse_number(text),
+        Kind.TEXT: lambda: parse_text(text),
+        Kind.POINT: lambda: parse_point(text),
+        Kind.BOX: lambda: parse_box(text),
         Kind.ORDER: lambda: parse_order(text, choices, complete=True),
         Kind.SCANPATH: lambda: parse_scanpath(text),
         Kind.VIEWS: lambda: parse_views(text, parts),

@@ -10,9 +10,9 @@ import math
 from dataclasses import asdict
 
 from hybrid.answers.views import ViewPlan
-from hybrid.types import Json, Scanpath
+from hybrid.types import Box, Json, Point, Scanpath
 
-Value = str | int | Scanpath | frozenset[int] | ViewPlan | None
+Value = str | int | float | Scanpath | Point | Box | frozenset[int] | ViewPlan | None
 """A parsed answer of any kind."""
 
 
@@ -22,6 +22,10 @@ def as_json(value: Value) -> Json:
         case Scanpath():
             found: Json = {name: list(row) for name, row in asdict(value).items()}
             return found
+        case Point():
+            return [value.x, value.y]
+        case Box():
+            return [value.x0, value.y0, value.x1, value.y1]
         case frozenset():
             return sorted(value)
         case ViewPlan():

@@ -30,7 +30,8 @@ def offered(prompt: Prompt) -> Offered | None:
     """All answers that `draw` can give to a prompt of this form; None where there are too many to list.
 
     A choice is uniform over the letters, a count over 1 to `MOST_OBJECTS`, an order over all orders; each view is
-    named with probability 1/2, and one of the four where none is. A scanpath is uniform over the image: not listed.
+    named with probability 1/2, and one of the four where none is. A number with a fraction, a text, a point
+    and a box are not guessed: the reply is empty. A scanpath is uniform over the image: not listed.
     """
     letters = LETTERS[: len(prompt.choices)]
     match prompt.kind:
@@ -49,7 +50,7 @@ def offered(prompt: Prompt) -> Offered | None:
             return tuple((_named(views), each + (each / len(VIEWS) if len(views) == 1 else 0.0)) for views in _some())
         case Kind.VIEW_PLAN:
             return _even(tuple(_plan(views) for views in ((), *_some())))
-        case Kind.FREE:
+        case Kind.NUMBER | Kind.TEXT | Kind.POINT | Kind.BOX | Kind.FREE:
             return _even(("",))
 
 
@@ -72,7 +73,7 @@ def draw(prompt: Prompt, rng: random.Random) -> str:
             return _named(_half(rng)) or str(rng.choice(VIEWS))
         case Kind.VIEW_PLAN:
             return _plan(_half(rng))
-        case Kind.FREE:
+        case Kind.NUMBER | Kind.TEXT | Kind.POINT | Kind.BOX | Kind.FREE:
             return ""
 
 

@@ -38,9 +38,10 @@ Abstain = Literal["chance", "wrong"]
 
 @dataclass(frozen=True)
 class Source:
-    """Where questions come from: the folder of the official layout, and the store that takes the images."""
+    """Where questions come from, and the store that takes the images."""
 
     folder: Path
+    """The folder of the official layout; of a benchmark that `takes_file` also one file."""
     store: ImageStore
     split: str
     tasks: tuple[str, ...] = ()
@@ -120,6 +121,9 @@ class Benchmark(ABC):
     looks_below: ClassVar[bool] = False
     """Whether the data are looked for in every folder below the given one; these may be many."""
 
+    takes_file: ClassVar[bool] = False
+    """Whether the data may be one file."""
+
     def __init__(self, texts: Mapping[str, str] | None = None) -> None:
         self._texts = texts
 
@@ -132,6 +136,10 @@ class Benchmark(ABC):
     def texts(self) -> Mapping[str, str]:
         """The texts that no data carries, by name: those of `texts_file`, or what `--prompts` replaced them by."""
         return read_texts(self.texts_file) if self._texts is None else self._texts
+
+    def reworded(self, replacement: Path) -> Benchmark:
+        """The benchmark with texts of a file in place of its own (`--prompts`). Raises `UsageError` as `read_texts`."""
+        return type(self)(read_texts(self.texts_file, replacement))
 
     @abstractmethod
     def tasks(self, source: Source) -> tuple[str, ...]:

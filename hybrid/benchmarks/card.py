@@ -97,12 +97,14 @@ class BenchmarkCard:
     hub_id: str | None
     splits: tuple[str, ...]
     tasks: Mapping[str, int]
-    """Expected number of questions of the main split, by task; 0 where it is not known."""
+    """Expected number of questions of the main split, by task; 0 where it is not known. Empty where the data say which
+    tasks there are."""
     settings: tuple[Setting, ...] = ()
     hidden_splits: tuple[str, ...] = ()
     """Splits whose answers are not public: they run and are never scored."""
     rotatable: tuple[str, ...] = ()
-    """Tasks whose options are text, so that `--rotate` can move them; not those with letters in the picture."""
+    """Tasks whose options are text, so that `--rotate` can move them; not those with letters in the picture. "*" for
+    every choice, where the data say which tasks there are."""
     options_in_text: bool = True
     """Whether a question's text holds its options; else the dialogue writes them from the choices."""
     sample_tasks: tuple[str, ...] = ()
@@ -141,6 +143,8 @@ class BenchmarkCard:
     """Every metric that `summarise` can give; a name that several describe is that of the first."""
     elsewhere: str = ""
     """Where to get data that the hub does not give: an address, and what lies there or must be requested."""
+    unchecked: str = ""
+    """What of this card could not be checked against the data."""
     counted_with: Mapping[str, str] = field(default_factory=dict)
     """Settings with which the questions of the data are as many as `tasks` says, where the defaults ask more often."""
 

@@ -15,7 +15,7 @@ from hybrid.images import ImageStore, home
 from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import difference
 from hybrid.log.questions import AnyQuestion, Questions, QuestionSpool
-from hybrid.registry import load_each
+from hybrid.registry import load_each, module_of
 from hybrid.running.hub import fetch, is_hub
 from hybrid.serving.sources import ours
 from hybrid.types import Json, Question
@@ -75,7 +75,7 @@ def mount(
     except DataError as error:
         if where:
             raise DataError(f"{where}: {error}") from error
-        raise DataError(f"{error}; {_rather(benchmark, source)}") from error
+        raise DataError(f"{error}; {_rather(benchmark, source)}" if folder.is_dir() else str(error)) from error
     missing = [task for task in tasks if task not in present]
     if missing:
         raise UsageError(f"{where or folder} has no data for {', '.join(missing)}; it has: {', '.join(present)}")
@@ -88,7 +88,7 @@ def chosen_split(card: BenchmarkCard, split: str | None, tasks: Sequence[str]) -
     if chosen not in card.splits:
         raise _unknown("split", card.name, chosen, card.splits)
     for task in tasks:
-        if task not in card.tasks:
+        if card.tasks and task not in card.tasks:
             raise _unknown("task", card.name, task, card.tasks)
     return chosen
 
@@ -122,6 +122,8 @@ def _folder(
         size: dict[str, Json] = {} if card.sample_extends else {"per_task": per_task}
         return folder, {"kind": "sample", "seed": seed, **size}
     folder = Path(data).expanduser()
+    if benchmark.takes_file and folder.is_file():
+        return folder, {"kind": "file"}
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"--data {data}: this is a file; give the folder that the benchmark's data lie in")
     if not folder.is_dir():
@@ -225,7 +227,8 @@ def _taken(benchmark: Benchmark, source: Source, limit: int | None) -> Iterator[
 
 def taken_by(benchmark: Benchmark, limit: int | None) -> dict[str, Json]:
     """The limit and the hash of the reading code: with a run's identity they decide which questions are read."""
-    return {"limit": limit, "code": ours().sha256((__name__, f"hybrid.benchmarks.{benchmark.card.name}"))[:12]}
+    module = module_of("hybrid.benchmarks", benchmark.card.name)
+    return {"limit": limit, "code": ours().sha256((__name__, module))[:12]}
 
 
 def recorded_questions(

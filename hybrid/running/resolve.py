@@ -38,7 +38,6 @@ from hybrid.solving.coordinates import CoordinateSystem, frame_named
 from hybrid.solving.session import Resources
 from hybrid.solving.solver import Solver
 from hybrid.solving.trust import TrustFile, read_trust, refuse_other
-from hybrid.texts import read_texts
 from hybrid.tracing import GROUP
 from hybrid.types import BrokenQuestion, Json, Kind, Prompt, Question
 
@@ -198,9 +197,7 @@ def read_data(config: RunConfig, benchmark: Benchmark, mounted: Mounted) -> Ques
 
 def _benchmark(config: RunConfig) -> Benchmark:
     benchmark: Benchmark = load("hybrid.benchmarks", config.benchmark)
-    if config.prompts is not None:
-        benchmark = type(benchmark)(read_texts(benchmark.texts_file, config.prompts))
-    return benchmark
+    return benchmark if config.prompts is None else benchmark.reworded(config.prompts)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -182,8 +182,10 @@ def check_one(paths: Iterable[Path], check: Callable[[Path], None]) -> None:
         raise first
 
 
-def rows(folder: Path, path: Path, columns: Sequence[str]) -> Iterator[DataRow]:
+def rows(folder: Path, path: Path, columns: Sequence[str], groups: Container[int] | None = None) -> Iterator[DataRow]:
     """Stream the rows of a file in small batches; where a page does not decode, its cells are `unread`.
+
+    `columns` must be there; of `groups`, where given, the rows of these row groups alone are read.
 
     Raises `DataError` as `opened` does.
     """
@@ -193,6 +195,9 @@ def rows(folder: Path, path: Path, columns: Sequence[str]) -> Iterator[DataRow]:
         before = 0
         for group in range(file.num_row_groups):
             count, read = file.metadata.row_group(group).num_rows, 0
+            if groups is not None and group not in groups:
+                before += count
+                continue
             for values in _while_readable(file, group):
                 read += 1
                 yield DataRow(values, f"{path}, row {before + read}")

@@ -1,0 +1,80 @@
+"""A reply to a question for a number with a fraction, a sign or an exponent -> the number, or None.
+
+Digits, a decimal point, commas between groups of three; a sign, and e-notation. A percent sign and units behind the
+number are left out: the question names the unit.
+"""
+
+import math
+import re
+from typing import Final
+
+from hybrid.answers._corrections import read_corrected
+from hybrid.answers._reports import read_own
+from hybrid.answers.base import CUE, Parsed, answer_part, first_match, undecided
+from hybrid.answers.integers import counted, only_number
+
+MAX_DIGITS: Final = 30
+_SIGN: Final = r"(?:[-+−](?=[0-9.]))?"
+_DIGITS: Final = r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]{1,30})(?:\.[0-9]{1,30})?|\.[0-9]{1,30}"
+_NUMBER: Final = rf"(?<![\w.,]){_SIGN}(?:{_DIGITS})(?:[eE][-+]?[0-9]{{1,3}})?(?![0-9]|\.[0-9]|,[0-9])"
+_FOUND: Final = re.compile(_NUMBER)
+_ONLY: Final = re.compile(rf"[\s\"'(\[≈~=$€£]{{0,3}}({_NUMBER})\s?(?:%|°|[a-zA-Z²³/%°]{{1,12}})?[\s\"').\]]{{0,3}}")
+_ANNOUNCED: Final = re.compile(rf"(?:{CUE})[\s:=\"'≈~$€£(]{{0,6}}({_NUMBER})", re.IGNORECASE)
+_EQUALS: Final = re.compile(rf"[=≈]\s?({_NUMBER})")
+
+
+def value_of(text: str) -> float | None:
+    """A written number; None for what is none, or is not finite."""
+    try:
+        value = float(text.replace(",", "").replace("−", "-"))
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def only(text: str) -> float | None:
+    """The whole reply is the number, with or without a unit: `3.5`, `-2 m`, `12%`."""
+    match = _ONLY.fullmatch(text)
+    return value_of(match[1]) if match else None
+
+
+def announced(text: str) -> float | None:
+    """The last number that is announced as the answer: `Answer: 0.75`."""
+    found = _ANNOUNCED.findall(text)
+    return value_of(found[-1]) if found else None
+
+
+def closing(text: str) -> float | None:
+    """The last line of several is the number alone."""
+    *before, last = text.split("\n")
+    return only(last) if before else None
+
+
+def result(text: str) -> float | None:
+    """The last number behind an equals sign."""
+    found = _EQUALS.findall(text)
+    return value_of(found[-1]) if found else None
+
+
+def word(text: str) -> float | None:
+    """The whole reply is a number word: `seven`."""
+    number = only_number(text)
+    return None if number is None else float(number)
+
+
+def single(text: str) -> float | None:
+    """The only number of the reply; None where there are several."""
+    values = {value_of(found) for found in _FOUND.findall(counted(text))}
+    return next(iter(values)) if len(values) == 1 else None
+
+
+RULES: Final = (only, announced, closing, result, word, single)
+
+
+def parse_number(text: str) -> Parsed[float]:
+    """The number that `text`, any text, gives; None where it gives none, or several."""
+    return read_own(answer_part(text), lambda own: read_corrected(own, _read, _read))
+
+
+def _read(text: str) -> Parsed[float]:
+    return first_match(RULES, text) if text else undecided()

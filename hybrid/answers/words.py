@@ -1,0 +1,51 @@
+"""A reply to a question for a word or a few -> the text of the answer, and whether it is one of the accepted.
+
+Answers are compared as VQA's evaluation compares them (Antol et al., ICCV 2015; VQAEval.processPunctuation and
+processDigitArticle in github.com/GT-Vision-Lab/VQA, PythonEvaluationTools): without case, punctuation and the articles
+a, an, the; here after NFKC, and without VQA's tables of contractions and number words.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Final
+
+from hybrid.answers.base import Parsed, answer_part, undecided
+
+_CUE: Final = re.compile(
+    r"(?:^|\n|[.!?]\s)(?:so,? |therefore,? )?(?:the |my )?(?:final )?answer(?: is|:)\s?:?\s?", re.IGNORECASE
+)
+_APOSTROPHES: Final = str.maketrans("", "", "'’`´")
+_ARTICLE: Final = re.compile(r"\b(?:a|an|the)\b")
+_POINT_IN_NUMBER: Final = re.compile(r"(?<=[0-9])[.,](?=[0-9])")
+_KEPT: Final = "\ue000"
+
+
+def comparable(text: str) -> str:
+    """A text as it is compared: NFKC, case folded, no punctuation, no articles, single blanks."""
+    folded = unicodedata.normalize("NFKC", text).casefold().translate(_APOSTROPHES)
+    # A point between digits is part of the number; a comma there only groups them.
+    folded = _POINT_IN_NUMBER.sub(lambda mark: _KEPT if mark[0] == "." else "", folded)
+    kept = "".join(
+        char if char == _KEPT or unicodedata.category(char)[0] not in "PSZC" else " " for char in folded
+    ).replace(_KEPT, ".")
+    words = " ".join(_ARTICLE.sub(" ", kept).split())
+    return words or " ".join(kept.split())
+
+
+def same(answer: str, accepted: Iterable[str]) -> bool:
+    """Whether an answer is one of the accepted spellings."""
+    read = comparable(answer)
+    return bool(read) and any(read == comparable(each) for each in accepted)
+
+
+def parse_text(text: str) -> Parsed[str]:
+    """The answer that `text`, any text, gives: what stands behind the last `Answer:`, else all of it; None for nothing.
+
+    Of several lines behind it the first counts.
+    """
+    clean = answer_part(text)
+    cues = list(_CUE.finditer(clean))
+    if cues and (said := clean[cues[-1].end() :].strip().split("\n")[0].strip()):
+        return Parsed(said.rstrip(" ."), "announced") if said.rstrip(" .") else undecided()
+    return Parsed(clean, "text") if clean else undecided()

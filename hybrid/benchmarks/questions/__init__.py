@@ -1,0 +1,113 @@
+"""Questions of one's own: the rows of a file, or of a folder with one file and its images.
+
+    hybrid run questions.jsonl --model openai:gpt-4o            which is: hybrid run questions --data questions.jsonl
+    hybrid run DIR --model openai:gpt-4o                        DIR holds one questions.jsonl, .csv, .tsv or .parquet
+
+Columns are `id, image, question, choices, answer` and optionally `task, group, hint, kind, tolerance, cluster`, or
+those of VLMEvalKit's TSV. Of other names a mapping tells, `questions.yaml` beside `questions.jsonl`, or the file that
+`--setting mapping=FILE` names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from hybrid.benchmarks._shared.paths import inside
+from hybrid.benchmarks.base import Source, metric_of, present
+from hybrid.benchmarks.card import BenchmarkCard, MetricCard, Setting
+from hybrid.benchmarks.questions.benchmark import TableBenchmark, folder_of
+from hybrid.benchmarks.questions.reading import ROUTE, Reader, reader_of
+from hybrid.benchmarks.questions.schema import Layout, layout_of
+from hybrid.benchmarks.questions.statistics import counted, summed
+from hybrid.benchmarks.questions.tables import ENDINGS
+from hybrid.errors import DataError
+from hybrid.rotation import ALL_TASKS
+from hybrid.types import Cell, Metric, Score
+
+STEM: Final = "questions"
+"""The name, without its ending, of a folder's file."""
+BESIDE: Final = "beside"
+ALWAYS: Final = (counted("accuracy over task"), counted("accuracy"))
+WHERE_YES_NO: Final = tuple(map(counted, ("f1", "precision", "recall", "yes_share")))
+
+CARD = BenchmarkCard(
+    name="questions",
+    title="Questions of a file",
+    citation="none: the questions are the user's own",
+    licence="the user's own",
+    image_sources=(),
+    hub_id=None,
+    splits=("all",),
+    tasks={},
+    settings=(
+        Setting(
+            "mapping",
+            BESIDE,
+            (BESIDE, "FILE.yaml"),
+            "how the columns are read: the YAML file of the table's name beside it, where there is one, or another",
+            rf"{BESIDE}|.+\.ya?ml",
+        ),
+    ),
+    rotatable=(ALL_TASKS,),
+    routes=(ROUTE,),
+    official_reads=frozenset(),
+    metrics=(
+        MetricCard("accuracy_macro", "mean over tasks of right answers / questions", "questions", "ours"),
+        *(metric.card for metric in (*ALWAYS[1:], *WHERE_YES_NO)),
+        MetricCard("iou", "mean intersection over union", "questions for a box that were read", "ours"),
+    ),
+    headline=("accuracy_macro",),
+    elsewhere="a file of the user's own; `hybrid data template` writes one to start from",
+)
+
+
+class Questions(TableBenchmark):
+    """The benchmark; see the module's docstring."""
+
+    card = CARD
+    takes_file = True
+
+    def tables(self, source: Source) -> tuple[Path, ...]:
+        """The file that was given, or the only one of a folder."""
+        if source.folder.is_file():
+            return (source.folder,)
+        found = [path for ending in ENDINGS if (path := source.folder / f"{STEM}{ending}").exists()]
+        if len(found) == 1:
+            return tuple(found)
+        names = ", ".join(f"{STEM}{ending}" for ending in ENDINGS)
+        if not found:
+            raise DataError(f"{source.folder} holds no file of questions: expected one of {names}; or give a file")
+        raise DataError(f"{source.folder} holds {' and '.join(path.name for path in found)}: keep one, or give a file")
+
+    def files(self, source: Source) -> tuple[Path, ...]:
+        """The table, and the mapping by which it is read."""
+        mapping = mapping_of(source, self.tables(source)[0])
+        return (*super().files(source), *(() if mapping is None else (mapping,)))
+
+    def reader(self, source: Source, path: Path) -> Reader:
+        """The table as its mapping reads it, or by names that are certain."""
+        mapping = mapping_of(source, path)
+        layout = Layout() if mapping is None else layout_of(mapping)
+        return reader_of(folder_of(source), path, layout, self.wording(), path.stem)
+
+    def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
+        """Accuracy; where there are yes/no questions F1 and its parts, where there are boxes their overlap."""
+        boxes = [Cell("", score.unit, score.values["iou"], 1.0) for score in present(scores) if "iou" in score.values]
+        return (*summed((*ALWAYS, *WHERE_YES_NO), scores), *([metric_of("iou", boxes)] if boxes else []))
+
+
+def mapping_of(source: Source, table: Path) -> Path | None:
+    """The file of the mapping; None where there is none. Raises `DataError` where a named one is not there."""
+    said = source.settings.get("mapping", BESIDE)
+    if said == BESIDE:
+        beside = table.with_suffix(".yaml")
+        return beside if inside(folder_of(source), beside) else None
+    path = Path(said).expanduser()
+    if not path.is_file():
+        raise DataError(f"--setting mapping={said}: there is no such file")
+    return path
+
+
+BENCHMARK = Questions()

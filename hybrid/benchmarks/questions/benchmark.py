@@ -1,0 +1,92 @@
+"""A benchmark that is a table: what a file of questions and a recipe have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from hybrid.benchmarks._shared.paths import inside
+from hybrid.benchmarks._shared.rows import check_one, lost
+from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, show
+from hybrid.benchmarks.questions import scoring
+from hybrid.benchmarks.questions.reading import Reader, Wording
+from hybrid.errors import DataError
+from hybrid.types import Ask, BrokenQuestion, Exchange, Outcome, Prompt, Question, Score
+
+
+class TableBenchmark(Benchmark):
+    """Questions out of tables, asked once, the images before the text; scored by their kind."""
+
+    @abstractmethod
+    def tables(self, source: Source) -> tuple[Path, ...]:
+        """The files of rows. Raises `DataError` where there is none."""
+
+    @abstractmethod
+    def reader(self, source: Source, path: Path) -> Reader:
+        """How one of them is read. Raises `DataError` where it cannot be."""
+
+    def tasks(self, source: Source) -> tuple[str, ...]:
+        """The tasks that the rows say, those of the card first."""
+        present: dict[str, None] = {}
+        paths = self.tables(source)
+        for path in paths:
+            try:
+                present |= dict.fromkeys(self.reader(source, path).index.tasks)
+            except DataError:
+                continue
+        if not present:
+            check_one(paths, lambda path: _looked_at(self.reader(source, path)))
+            raise DataError(f"{', '.join(map(str, paths))}: there is no row")
+        listed = tuple(self.card.tasks)
+        return (*(task for task in listed if task in present), *(task for task in present if task not in listed))
+
+    def files(self, source: Source) -> tuple[Path, ...]:
+        """The tables."""
+        return tuple(path for path in self.tables(source) if inside(folder_of(source), path))
+
+    def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
+        """The rows of the chosen tasks; a table of several that cannot be read is one broken question of each."""
+        store = None if source.joining else source.store
+        for task in source.tasks:
+            for path in self.tables(source):
+                try:
+                    yield from self.reader(source, path).questions(task, store)
+                except DataError as error:
+                    yield lost(task, folder_of(source), str(path), error)
+
+    def wording(self) -> Wording:
+        """How a question is put."""
+        return Wording(self.texts["prompt"], self.texts["hint"], self.texts["option"])
+
+    async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
+        """One ask: the images, then the text, as VLMEvalKit puts them (image_base.py, build_prompt)."""
+        prompt = Prompt((*show(question.images), question.text), question.kind, question.choices, route=question.route)
+        return (Exchange(prompt, await ask(prompt)),)
+
+    def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
+        """See `hybrid.benchmarks.questions.scoring`."""
+        return scoring.score_reply(question, exchanges, options)
+
+    def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
+        """The verdict on an answer that others kept, read as a reply is."""
+        return scoring.score_text(question, stored, Outcome.ANSWERED, options)
+
+    def oracle(self, question: Question, prompt: Prompt) -> str:
+        """What is right, as a sentence."""
+        return scoring.evidence(question, prompt.choices)
+
+    def oracle_answer(self, question: Question, prompt: Prompt) -> str | None:
+        """The right reply."""
+        del prompt
+        return scoring.right_answer(question)
+
+
+def _looked_at(reader: Reader) -> None:
+    """A reader has looked through its table when it is made."""
+    del reader
+
+
+def folder_of(source: Source) -> Path:
+    """The folder that images lie in: of a file that it lies in."""
+    return source.folder.parent if source.folder.is_file() else source.folder

@@ -1,0 +1,167 @@
+"""Cells of a table as values: texts, lists of texts, numbers, images in every form that tables hold them."""
+
+from __future__ import annotations
+
+import ast
+import base64
+import binascii
+import json
+import math
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from hybrid.benchmarks._shared.paths import located, read_located
+from hybrid.benchmarks._shared.rows import DataRow, checked_text
+from hybrid.errors import DataError
+
+LARGEST_IMAGE: Final = 200_000_000
+"""Bytes of the largest picture of a row."""
+MOST_IMAGES: Final = 100
+REFERENCE: Final = 64
+"""Characters up to which VLMEvalKit takes the text of an image for the index of a row that holds it (image_base.py)."""
+LONGEST_LIST: Final = 100_000
+"""Characters of a text that is read as a list."""
+_FILE: Final = re.compile(r"[^\n]{1,1000}\.(?:png|jpe?g|webp|gif|bmp|tiff?)", re.IGNORECASE)
+_DATA_URL: Final = re.compile(r"data:image/[\w.+-]{1,40};base64,", re.IGNORECASE)
+
+
+def scalar_text(row: DataRow, column: str) -> str | None:
+    """A text, or a number or truth value as text; None where the cell is empty. Raises `DataError` for a list."""
+    value = row.cell(column)
+    if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return _as_text(value, f"{row.where}, column {column}")
+
+
+def _as_text(value: Any, where: str) -> str:
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        # A table with an empty cell holds its whole numbers as fractions.
+        value = int(value)
+    if not isinstance(value, str | int | float):
+        raise DataError(f"{where}: expected text, found {type(value).__name__}")
+    text = checked_text(str(value), where).strip()
+    if "\0" in text:
+        raise DataError(f"{where}: a text with a NUL character")
+    return text
+
+
+def texts(row: DataRow, column: str) -> tuple[str, ...] | None:
+    """A list of texts, or a text that is written as one (`["a", "b"]`); None where it is neither, or empty."""
+    value = listed(row.cell(column))
+    if value is None:
+        return None
+    return tuple(_as_text("" if item is None else item, f"{row.where}, column {column}") for item in value)
+
+
+def listed(value: Any) -> list[Any] | None:
+    """A list, also one that is written as text in JSON's or Python's way; None for anything else."""
+    if isinstance(value, list | tuple):
+        return list(value)
+    if not isinstance(value, str):
+        return None
+    text = value.strip()
+    if not (text.startswith("[") and text.endswith("]") and len(text) <= LONGEST_LIST):
+        return None
+    for read in (json.loads, ast.literal_eval):
+        try:
+            found = read(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+            continue
+        if isinstance(found, list):
+            return found
+    return None
+
+
+def numbers(value: Any) -> tuple[float, ...] | None:
+    """Finite numbers of a list, or of a text such as `12, 30`, `(12, 30)`, `[1, 2, 3, 4]`; None for anything else."""
+    found = listed(value)
+    if found is None and isinstance(value, str):
+        found = list(value.strip().strip("()[]").split(","))
+    if found is None:
+        return None
+    try:
+        read = tuple(float(item) for item in found if not isinstance(item, bool))
+    except (TypeError, ValueError):
+        return None
+    return read if len(read) == len(found) and all(map(math.isfinite, read)) else None
+
+
+class Reference(str):
+    """The id of a row whose image is meant."""
+
+    __slots__ = ()
+
+
+def images(row: DataRow, columns: Sequence[str], folder: Path) -> Iterator[tuple[str, bytes | Reference]]:
+    """Each image of a row with its place in messages: its bytes, or the id of the row that holds it.
+
+    A cell is a path relative to the folder, base64, a data URL, bytes, a mapping with bytes or path, or a list of
+    these. Raises `DataError` for anything else, and for a picture that is too large.
+    """
+    count = 0
+    for column in columns:
+        where = f"{row.where}, column {column}"
+        value = row.cell(column)
+        cells = value if isinstance(value, list | tuple) else _written(value)
+        for cell in cells:
+            if cell is None or cell == "":
+                continue
+            count += 1
+            if count > MOST_IMAGES:
+                raise DataError(f"{where}: more than {MOST_IMAGES} images")
+            data = _image(cell, where, folder)
+            if not isinstance(data, Reference) and len(data) > LARGEST_IMAGE:
+                raise DataError(f"{where}: an image of {len(data):,} bytes; at most {LARGEST_IMAGE:,} are read")
+            yield where, data
+
+
+def _written(value: Any) -> Sequence[Any]:
+    """The images of a cell that is one value: those of a list that is written as text, else the value itself."""
+    if not (isinstance(value, str) and value.startswith("[")):
+        return (value,)
+    text = value.strip()
+    if len(text) <= LONGEST_LIST:
+        return listed(text) or (value,)
+    # A list of pictures in base64, which holds neither quotes nor commas: millions of characters are not parsed.
+    parts = [part.strip().strip("'\"") for part in text.removeprefix("[").removesuffix("]").split(",")]
+    return parts if not any("data:" in part[:8] for part in parts) else listed_urls(parts)
+
+
+def listed_urls(parts: Sequence[str]) -> list[str]:
+    """Data URLs that a comma has cut in two, whole again."""
+    return [f"{head},{tail}" for head, tail in zip(parts[::2], parts[1::2], strict=False)]
+
+
+def _image(cell: Any, where: str, folder: Path) -> bytes | Reference:
+    if isinstance(cell, dict):
+        data, path = cell.get("bytes"), cell.get("path")
+        cell = data if data is not None else path
+    if isinstance(cell, bytes):
+        return cell
+    if not isinstance(cell, str | int) or isinstance(cell, bool):
+        raise DataError(f"{where}: expected a path, base64 or bytes of an image, found {type(cell).__name__}")
+    text = str(cell).strip()
+    if "\0" in text[:1000]:
+        raise DataError(f"{where}: a text with a NUL character")
+    if url := _DATA_URL.match(text):
+        return _decoded(text[url.end() :], where)
+    if _FILE.fullmatch(text):
+        path = located(folder, text)
+        if path is not None and (size := path.stat().st_size) > LARGEST_IMAGE:
+            raise DataError(f"{where}: {text!r:.80} has {size:,} bytes; at most {LARGEST_IMAGE:,} are read")
+        return read_located(folder, text, where)
+    if len(text) <= REFERENCE:
+        return Reference(text)
+    return _decoded(text, where)
+
+
+def _decoded(text: str, where: str) -> bytes:
+    if len(text) > LARGEST_IMAGE * 4 // 3 + 100:
+        raise DataError(f"{where}: an image of more than {LARGEST_IMAGE:,} bytes")
+    try:
+        return base64.b64decode("".join(text.split()) if re.search(r"\s", text) else text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        shown = f"{text[:40]!r}{'...' if len(text) > 40 else ''}"
+        raise DataError(f"{where}: {shown} is neither the path of an image nor base64 ({error})") from error

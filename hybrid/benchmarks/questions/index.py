@@ -1,0 +1,147 @@
+"""The first pass over a table: the place of each row by task, so that a task is read without the others.
+
+    index = indexed(table, columns, rows=1)
+    index.tasks                   # in the order of their first rows
+    index.places["counting"]      # rows of one unit next to each other
+
+A row without a readable task counts with the row before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from hybrid.benchmarks._shared.rows import DataRow
+from hybrid.benchmarks.questions.cells import scalar_text
+from hybrid.benchmarks.questions.columns import Columns
+from hybrid.benchmarks.questions.tables import At, Table, refuse_rows, table_of
+from hybrid.errors import DataError
+
+CIRCULAR_STEP: Final = 1_000_000
+LONGEST_NAME: Final = 200
+"""Characters of an id, a task, a cluster or a group: a name of a file or a row of a table, no more."""
+
+
+@dataclass(frozen=True)
+class Index:
+    """Where the rows of a table are."""
+
+    places: Mapping[str, tuple[At, ...]]
+    first: Mapping[int, At]
+    """By the hash of an id the first row that has it."""
+    number: Mapping[int, int]
+    """By the line of a row its number from 0; empty where units are not counted by rows."""
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks in the order of their first rows."""
+        return tuple(self.places)
+
+    def place_of(self, identity: str) -> At | None:
+        """The first row of that id."""
+        return self.first.get(hashed(identity))
+
+
+def hashed(text: str) -> int:
+    """63 bits of a text: a million texts share one in ten million cases."""
+    return int.from_bytes(hashlib.blake2b(text.encode(errors="replace"), digest_size=8).digest()) >> 1
+
+
+def index_of(folder: Path, path: Path, columns: Columns, task: str, rows: int) -> Index:
+    """The index of a file as it is now: made once.
+
+    Args:
+        folder: of the data set.
+        path: of the table.
+        columns: of the table.
+        task: of all rows where no column says one.
+        rows: so many rows that follow one another are one unit.
+
+    Raises:
+        DataError: the file cannot be read, or has too many rows.
+    """
+    state = path.stat()
+    return _index(folder, path, (state.st_mtime_ns, state.st_size), columns, task, rows)
+
+
+@lru_cache(maxsize=4)
+def _index(folder: Path, path: Path, stamp: tuple[int, int], columns: Columns, task: str, rows: int) -> Index:
+    del stamp
+    table = table_of(folder, path)
+    first: dict[int, At] = {}
+    numbers: dict[int, int] = {}
+    by_task: dict[str, list[At]] = {}
+    units: dict[int, int] = {}
+    for number, (at, row, said, identity) in enumerate(_rows(table, columns, task)):
+        refuse_rows(number, path)
+        by_task.setdefault(said, []).append(at)
+        if identity is not None:
+            first.setdefault(hashed(identity), at)
+        if rows > 1:
+            numbers[at.line] = number
+        if unit := _unit(row, columns, identity):
+            units[at.line] = hashed(unit)
+    return Index({name: _together(places, units) for name, places in by_task.items()}, first, numbers)
+
+
+def _rows(table: Table, columns: Columns, task: str) -> Iterator[tuple[At, DataRow | DataError, str, str | None]]:
+    """Each row with its task and its id."""
+    before = ""
+    waiting: list[tuple[At, DataRow | DataError, str | None]] = []
+    for at, row in table.scan(columns.indexed):
+        identity = _name(row, columns.id) if columns.id else None
+        said = (_name(row, columns.task) if columns.task else task) or before
+        if not said:
+            waiting.append((at, row, identity))
+            continue
+        for earlier in waiting:
+            yield earlier[0], earlier[1], said, earlier[2]
+        waiting.clear()
+        yield at, row, said, identity
+        before = said
+    for earlier in waiting:
+        yield earlier[0], earlier[1], task, earlier[2]
+
+
+def _name(row: DataRow | DataError, column: str) -> str | None:
+    """A cell that is a name; None where it is none."""
+    try:
+        return None if isinstance(row, DataError) else name_in(row, column)
+    except DataError:
+        return None
+
+
+def name_in(row: DataRow, column: str) -> str | None:
+    """The name in a cell; None where it is empty. Raises `DataError` for what is none, or is too long."""
+    text = scalar_text(row, column)
+    if text is None:
+        return None
+    if len(text) > LONGEST_NAME or not text.isprintable():
+        raise DataError(f"{row.where}, column {column}: {text[:40]!r} is no name of at most {LONGEST_NAME} characters")
+    return text
+
+
+def _unit(row: DataRow | DataError, columns: Columns, identity: str | None) -> str | None:
+    if columns.cluster:
+        return _name(row, columns.cluster)
+    return str(int(identity) % CIRCULAR_STEP) if columns.circular and identity and is_number(identity) else None
+
+
+def is_number(identity: str) -> bool:
+    """Whether an id is a whole number without a sign."""
+    return identity.isascii() and identity.isdigit() and len(identity) < 16
+
+
+def _together(places: list[At], units: Mapping[int, int]) -> tuple[At, ...]:
+    """The rows of a unit next to each other, in the order of the first of each."""
+    if not units:
+        return tuple(places)
+    grouped: dict[int, list[At]] = {}
+    for at in places:
+        grouped.setdefault(units.get(at.line, -at.line), []).append(at)
+    return tuple(at for members in grouped.values() for at in members)

@@ -1,0 +1,235 @@
+"""Rows of a table -> questions. A row that cannot be used is a `BrokenQuestion` that names file, line and column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from hybrid.benchmarks._shared.rows import DataRow, lost
+from hybrid.benchmarks.questions.cells import Reference, images, listed, scalar_text, texts
+from hybrid.benchmarks.questions.columns import Columns, resolve
+from hybrid.benchmarks.questions.index import CIRCULAR_STEP, Index, index_of, is_number, name_in
+from hybrid.benchmarks.questions.options import split
+from hybrid.benchmarks.questions.schema import Layout
+from hybrid.benchmarks.questions.tables import At, Table, table_of
+from hybrid.benchmarks.questions.targets import kind_of, target_of
+from hybrid.errors import DataError
+from hybrid.images import ImageStore
+from hybrid.rotation import rotated
+from hybrid.types import LETTERS, BrokenQuestion, Kind, Question, StoredImage
+
+ROUTE: Final = "by_text"
+"""Rules look at what a question's text shows."""
+
+
+@dataclass(frozen=True)
+class Wording:
+    """How a question is put."""
+
+    prompt: str
+    hint: str
+    option: str
+
+    def text(self, question: str, choices: Sequence[str], hint: str) -> str:
+        """The text of a question; a line that holds a placeholder of nothing alone is left out.
+
+        A hint stands before the question, as VLMEvalKit puts it (image_mcq.py, build_prompt).
+        """
+        options = (self.option.format(letter=a, text=text) for a, text in zip(LETTERS, choices, strict=False))
+        said = {
+            "question": question,
+            "choices": "\n".join(options),
+            "hint": self.hint.format(hint=hint) if hint else "",
+        }
+        empty = {f"{{{name}}}" for name, text in said.items() if not text}
+        lines = (line for line in self.prompt.split("\n") if line.strip() not in empty)
+        return "\n".join(lines).format(**said).strip()
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One table and how its rows become questions."""
+
+    folder: Path
+    table: Table
+    layout: Layout
+    columns: Columns
+    index: Index
+    wording: Wording
+    cyclic: bool = False
+    rows_a_unit: int = 1
+
+    def questions(self, task: str, store: ImageStore | None) -> Iterator[Question | BrokenQuestion]:
+        """The questions of a task. Without a store images are neither read nor looked for."""
+        for at, row in self.table.some(self.index.places.get(task, ())):
+            if isinstance(row, DataError):
+                yield lost(task, self.folder, f"{self.table.path}:{at.line}", row)
+                continue
+            try:
+                identity = self._identity(row, at)
+            except DataError as error:
+                yield lost(task, self.folder, row.where, error)
+                continue
+            cluster = ""
+            try:
+                cluster = self._cluster(row, at)
+                question = self._question(row, identity, task, cluster, store)
+            except DataError as error:
+                yield BrokenQuestion(identity, task, str(error), cluster=cluster)
+                continue
+            yield question
+            if self.cyclic and question.kind is Kind.CHOICE:
+                yield from _cycle(question)
+
+    def _identity(self, row: DataRow, at: At) -> str:
+        """The id of a row. Raises `DataError` for none, for one of an earlier row, and for one with a mark of ours."""
+        column = self.columns.id
+        if not column:
+            return f"row{at.line}"
+        said = name_in(row, column)
+        where = f"{row.where}, column {column}"
+        if said is None:
+            raise DataError(f"{where}: there is no id")
+        if "#" in said:
+            raise DataError(f"{where}: {said!r:.80} holds #, which marks the variants of a question")
+        first = self.index.place_of(said)
+        if first is not None and first.line != at.line:
+            raise DataError(f"{where}: the id {said!r:.80} is that of row or line {first.line} too")
+        if self.columns.circular and is_number(said) and (turn := int(said) // CIRCULAR_STEP):
+            base = str(int(said) % CIRCULAR_STEP)
+            if self.index.place_of(base) is not None:
+                return f"{base}#circ{turn}"
+        return said
+
+    def _cluster(self, row: DataRow, at: At) -> str:
+        if self.columns.cluster:
+            return name_in(row, self.columns.cluster) or ""
+        return f"rows{self.index.number[at.line] // self.rows_a_unit + 1}" if self.rows_a_unit > 1 else ""
+
+    def _question(self, row: DataRow, identity: str, task: str, cluster: str, store: ImageStore | None) -> Question:
+        columns = self.columns
+        asked = scalar_text(row, columns.question)
+        if asked is None:
+            raise DataError(f"{row.where}, column {columns.question}: there is no question")
+        stem, choices = self._choices(row, asked)
+        kind = kind_of(row, columns, self.layout, choices)
+        target = target_of(kind, row, columns, self.layout, choices)
+        hint = scalar_text(row, columns.hint) if columns.hint else None
+        shown = choices if kind in (Kind.CHOICE, Kind.ORDER) else ()
+        return Question(
+            identity,
+            task,
+            () if store is None else self._images(row, store, identity),
+            self.wording.text(stem, shown, hint or ""),
+            kind,
+            shown,
+            target,
+            ROUTE,
+            self._groups(row),
+            cluster=cluster,
+        )
+
+    def _choices(self, row: DataRow, asked: str) -> tuple[str, tuple[str, ...]]:
+        """The question without options that stand in it, and the options. Raises `DataError` for options that clash."""
+        columns, stem = self.columns.choices, asked
+        if not columns:
+            return asked, ()
+        where = f"{row.where}, column {columns[0]}"
+        if len(columns) > 1:
+            said = [scalar_text(row, column) or "" for column in columns]
+            while said and not said[-1]:
+                said.pop()
+            choices = tuple(said)
+        else:
+            text = scalar_text(row, columns[0]) if self.layout.split_choices else None
+            if text is None:
+                choices = texts(row, columns[0]) or ()
+                if not choices and row.cell(columns[0]) not in (None, "") and listed(row.cell(columns[0])) != []:
+                    raise DataError(f"{where}: expected a list of texts; a mapping can split one (`split_choices:`)")
+            else:
+                before, choices = split(self.layout.split_choices or "", text)
+                stem = before if columns[0] == self.columns.question else asked
+        return stem, _sound(choices, where)
+
+    def _images(self, row: DataRow, store: ImageStore, identity: str) -> tuple[StoredImage, ...]:
+        where = f"question {identity}"
+        found = tuple(
+            store.put(self._referred(data, place) if isinstance(data, Reference) else data, f"{place}, {where}")
+            for place, data in images(row, self.columns.image, self.folder)
+        )
+        if not found:
+            column = ", ".join(self.columns.image) or "image"
+            raise DataError(f"{row.where}, column {column}: there is no image")
+        return found
+
+    def _referred(self, said: Reference, where: str) -> bytes:
+        """The image of the row that is named by its id."""
+        at = self.index.place_of(said)
+        row = next((row for _, row in self.table.some([at])), None) if at is not None else None
+        if not isinstance(row, DataRow):
+            raise DataError(f"{where}: {said!r:.64} is neither the path of an image, nor base64, nor the id of a row")
+        data = next((data for _, data in images(row, self.columns.image, self.folder)), None)
+        if data is None or isinstance(data, Reference):
+            raise DataError(f"{where}: row {said!r:.64}, whose image it names, has none of its own")
+        return data
+
+    def _groups(self, row: DataRow) -> Mapping[str, str]:
+        """The groups by the names of their columns, or those that a column holds as a mapping."""
+        found: dict[str, str] = {}
+        for column in self.columns.groups:
+            value = row.cell(column)
+            if isinstance(value, dict):
+                found |= {str(key): str(part) for key, part in value.items() if isinstance(part, str | int | float)}
+            elif (text := name_in(row, column)) is not None:
+                found[column] = text
+        return found
+
+
+def _sound(choices: tuple[str, ...], where: str) -> tuple[str, ...]:
+    """The choices. Raises `DataError` where one is empty, is there twice, or they are too many or too few."""
+    if not choices:
+        return ()
+    if "" in choices:
+        raise DataError(f"{where}: choice {LETTERS[choices.index('') % len(LETTERS)]} is empty")
+    if len(set(choices)) < len(choices):
+        raise DataError(f"{where}: a choice is there twice: {choices!r:.120}")
+    if not 2 <= len(choices) <= len(LETTERS):
+        raise DataError(f"{where}: {len(choices)} choices; from 2 to {len(LETTERS)} can be asked")
+    return choices
+
+
+def _cycle(question: Question) -> Iterator[Question | BrokenQuestion]:
+    """The other cyclic permutations of a question's options; broken where its text does not show them."""
+    for places in range(1, len(question.choices)):
+        identity = f"{question.id}#circ{places}"
+        turned = rotated(question, places)
+        if turned is None:
+            why = f"{question.id}: its text does not show its options as (A) TEXT, A. TEXT or [A] TEXT: no cycle"
+            yield BrokenQuestion(identity, question.task, why, question.groups, question.cluster)
+        else:
+            yield replace(turned, id=identity)
+
+
+def reader_of(
+    folder: Path, path: Path, layout: Layout, wording: Wording, task: str, *, cyclic: bool = False, rows: int = 1
+) -> Reader:
+    """A table, looked through once.
+
+    Args:
+        folder: of the data set.
+        path: of the table.
+        layout: how it is read.
+        wording: how a question is put, where the layout does not say.
+        task: of all rows where no column says one.
+        cyclic: whether every cyclic permutation of the options is asked.
+        rows: so many rows that follow one another are one unit.
+
+    Raises:
+        DataError: it cannot be read, or has not the columns.
+    """
+    table = table_of(folder, path)
+    columns = resolve(table.columns(), layout, str(path))
+    put = Wording(layout.prompt or wording.prompt, wording.hint, layout.option or wording.option)
+    return Reader(folder, table, layout, columns, index_of(folder, path, columns, task, rows), put, cyclic, rows)

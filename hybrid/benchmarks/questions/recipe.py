@@ -1,0 +1,119 @@
+"""A benchmark out of a recipe: `hybrid/benchmarks/recipes/NAME.yaml`, or `DIR/benchmarks/NAME.yaml` with `--path DIR`.
+
+    benchmark_of(Path("recipes/NAME.yaml")).card.tasks
+
+A recipe holds values alone (`schema.py`); what decides how its questions are asked is among the texts, whose hash is in
+a run's manifest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from hybrid.benchmarks.base import Benchmark, Source
+from hybrid.benchmarks.card import BenchmarkCard, ImageSource
+from hybrid.benchmarks.questions.benchmark import TableBenchmark, folder_of
+from hybrid.benchmarks.questions.reading import ROUTE, Reader, reader_of
+from hybrid.benchmarks.questions.schema import Recipe, recipe_of
+from hybrid.benchmarks.questions.statistics import summed
+from hybrid.errors import DataError, UsageError
+from hybrid.rotation import ALL_TASKS
+from hybrid.texts import read_texts
+from hybrid.types import Metric, Score
+
+OWN_TEXTS: Final = Path(__file__).with_name("texts.toml")
+"""How a question is put where a recipe does not say."""
+
+
+class RecipeBenchmark(TableBenchmark):
+    """The benchmark of a recipe."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+        self.card = card_of(recipe)
+        decides = {"layout": asdict(recipe.layout), "rows": recipe.cluster_rows, "cyclic": recipe.cyclic}
+        super().__init__({**read_texts(OWN_TEXTS), "recipe": json.dumps(decides, sort_keys=True)})
+
+    def reworded(self, replacement: Path) -> Benchmark:
+        """Raises `UsageError`: the recipe says how its questions are put."""
+        raise UsageError(
+            f"--prompts {replacement}: {self.card.name} is a recipe: copy its file and change prompt: there"
+        )
+
+    def hub_files(self, split: str, tasks: Sequence[str]) -> tuple[str, ...]:
+        """The tables of the split, and the images they name."""
+        del tasks
+        return tuple(pattern.format(split=split) for pattern in (*self.recipe.hub.files, *self.recipe.hub.images))
+
+    def tables(self, source: Source) -> tuple[Path, ...]:
+        """The files of the split by the recipe's patterns, in the order of their names."""
+        folder = folder_of(source)
+        patterns = [pattern.format(split=source.split) for pattern in self.recipe.hub.files]
+        found = tuple(sorted({path for pattern in patterns for path in folder.glob(pattern)}))
+        if not found:
+            raise DataError(f"{source.folder} holds no {self.card.short_title} data: expected {', '.join(patterns)}")
+        return found
+
+    def reader(self, source: Source, path: Path) -> Reader:
+        """The table as the recipe reads it."""
+        recipe = self.recipe
+        only = next(iter(recipe.expected)) if len(recipe.expected) == 1 else recipe.name
+        return reader_of(
+            folder_of(source),
+            path,
+            recipe.layout,
+            self.wording(),
+            only,
+            cyclic=recipe.cyclic,
+            rows=recipe.cluster_rows,
+        )
+
+    def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
+        """The metrics that the recipe names."""
+        return summed(self.recipe.metrics, scores)
+
+
+def card_of(recipe: Recipe) -> BenchmarkCard:
+    """The card of a recipe."""
+    hub = recipe.hub
+    return BenchmarkCard(
+        name=recipe.name,
+        title=recipe.title,
+        citation=recipe.citation,
+        licence=recipe.licence,
+        image_sources=tuple(ImageSource(name, where) for name, where in recipe.image_sources.items()),
+        hub_id=hub.id,
+        splits=hub.splits,
+        tasks=_tasks(recipe),
+        rotatable=() if recipe.cyclic else (ALL_TASKS,),
+        routes=(ROUTE,),
+        official_reads=frozenset(),
+        metrics=tuple(metric.card for metric in recipe.metrics),
+        headline=(recipe.metrics[0].name,),
+        unchecked=recipe.unchecked,
+    )
+
+
+def _tasks(recipe: Recipe) -> Mapping[str, int]:
+    """The questions by task: with cyclic permutations those that are written, without their variants."""
+    return dict(recipe.expected)
+
+
+@lru_cache(maxsize=64)
+def _made(path: Path, stamp: tuple[int, int]) -> RecipeBenchmark:
+    del stamp
+    return RecipeBenchmark(recipe_of(path))
+
+
+def benchmark_of(path: Path) -> RecipeBenchmark:
+    """The benchmark of a recipe's file as it is now. Raises `UsageError` for a file that is none."""
+    try:
+        state = path.stat()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
+    return _made(path, (state.st_mtime_ns, state.st_size))

@@ -1,0 +1,148 @@
+"""Whether a reply is right, by the kind of its question, and the right reply to each.
+
+| kind | right is |
+|---|---|
+| choice, yes_no, integer, order | the same letter, word, number, order |
+| number | a number no farther from the answer than its tolerance |
+| text | one of the accepted spellings, as `hybrid.answers.words` compares them |
+| point | a point in the box, or within the distance |
+| box | an intersection over union of at least 0.5 (PASCAL VOC: Everingham et al., IJCV 2010); it is kept as `iou` |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+from hybrid.answers import parse
+from hybrid.answers.comparing import as_json
+from hybrid.answers.places import distance, overlap
+from hybrid.answers.words import same
+from hybrid.benchmarks._shared.scores import score_of
+from hybrid.benchmarks.base import ScoreOptions, unanswered
+from hybrid.benchmarks.questions.statistics import SAID_YES, YES
+from hybrid.errors import DataError
+from hybrid.types import LETTERS, Box, Exchange, Kind, Outcome, Point, Question, Score
+
+RIGHT_BOX: Final = 0.5
+"""Intersection over union from which a box is right."""
+
+
+def chance(question: Question) -> float:
+    """Probability, 0..1, that a guess is right; nothing where what could be said is not given."""
+    if question.kind is Kind.YES_NO:
+        return 0.5
+    return 1 / len(question.choices) if question.kind is Kind.CHOICE and question.choices else 0.0
+
+
+def score_reply(question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
+    """The verdict on the last reply, by our parser whichever parse is asked for: no other is official here."""
+    reply = exchanges[-1].reply
+    worth = unanswered(reply.outcome, chance(question), options)
+    if reply.outcome is not Outcome.ANSWERED and not reply.text.strip():
+        return score_of(question, worth, reply.outcome, values=_yes_values(question, None))
+    return score_text(question, reply.text, reply.outcome, options)
+
+
+def score_text(question: Question, text: str, outcome: Outcome, options: ScoreOptions) -> Score:
+    """The verdict on a text."""
+    parsed = parse(text, question.kind, question.choices)
+    if parsed.value is None:
+        worth = unanswered(Outcome.UNPARSED, chance(question), options)
+        return score_of(question, worth, Outcome.UNPARSED, values=_yes_values(question, None))
+    right, values = _judged(question, parsed.value)
+    shown = as_json(cast(Any, parsed.value))
+    answer = shown if isinstance(shown, str) else ", ".join(map(_short, shown if isinstance(shown, list) else [shown]))
+    return score_of(question, float(right), outcome, answer, parsed.rule, values)
+
+
+def _short(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _judged(question: Question, answer: object) -> tuple[bool, dict[str, float]]:
+    """Whether an answer is right, and what else is known of it."""
+    target = question.target
+    match question.kind:
+        case Kind.YES_NO:
+            return answer == target, _yes_values(question, str(answer))
+        case Kind.CHOICE | Kind.INTEGER | Kind.ORDER:
+            return answer == target, {}
+    facts = _facts(question)
+    match answer:
+        case float() if question.kind is Kind.NUMBER:
+            off = abs(answer - facts["number"])
+            allowed = facts["tolerance"] * (abs(facts["number"]) if facts["relative"] else 1.0)
+            # In binary 0.3 - 0.1 is a little more than 0.2.
+            return off <= allowed + 1e-9 * max(1.0, abs(facts["number"])), {"error": off}
+        case str() if question.kind is Kind.TEXT:
+            return same(answer, facts["accepted"]), {}
+        case Point():
+            return _reached(answer, facts), {}
+        case Box():
+            iou = overlap(answer, Box(*facts["box"]))
+            return iou >= RIGHT_BOX, {"iou": iou}
+    raise DataError(f"{question.id}: no rule scores an answer of the kind {question.kind}")
+
+
+def _facts(question: Question) -> Mapping[str, Any]:
+    if not isinstance(question.target, Mapping):
+        raise DataError(f"{question.id}: expected a target with its facts, found {question.target!r:.80}")
+    return question.target
+
+
+def _reached(point: Point, facts: Mapping[str, Any]) -> bool:
+    if "box" in facts:
+        x0, y0, x1, y1 = facts["box"]
+        return bool(x0 <= point.x < x1 and y0 <= point.y < y1)
+    return distance(point, Point(*facts["point"])) <= float(facts["within"])
+
+
+def _yes_values(question: Question, answer: str | None) -> dict[str, float]:
+    """Of a yes/no question whether yes is right and was said; of another nothing."""
+    if question.kind is not Kind.YES_NO:
+        return {}
+    return {YES: float(question.target == "yes"), SAID_YES: float(answer == "yes")}
+
+
+def right_answer(question: Question) -> str:
+    """The right reply in the form of the kind's format line."""
+    match question.kind:
+        case Kind.CHOICE:
+            return f"Answer: ({question.target})"
+        case Kind.YES_NO | Kind.INTEGER | Kind.ORDER:
+            return f"Answer: {question.target}"
+        case Kind.NUMBER:
+            return f"Answer: {_facts(question)['number']:.12g}"
+        case Kind.TEXT:
+            return f"Answer: {_facts(question)['accepted'][0]}"
+    facts = _facts(question)
+    if question.kind is Kind.BOX:
+        return f"Answer: [{', '.join(map(_short, facts['box']))}]"
+    x, y = facts["point"] if "point" in facts else _middle(facts["box"])
+    return f"Answer: ({_short(x)}, {_short(y)})"
+
+
+def _middle(box: Sequence[float]) -> tuple[float, float]:
+    return (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+
+
+def evidence(question: Question, choices: Sequence[str]) -> str:
+    """A perfect tool's sentence."""
+    if question.kind is Kind.CHOICE:
+        return f"The evidence favours ({question.target}) {choices[LETTERS.index(str(question.target))]}."
+    return f"The evidence favours {right_answer(question).removeprefix('Answer: ')}."
+
+
+def told(question: Question) -> str:
+    """What counts as right, in words for a person."""
+    answer = right_answer(question).removeprefix("Answer: ")
+    facts = question.target if isinstance(question.target, Mapping) else {}
+    if question.kind is Kind.NUMBER and facts["tolerance"]:
+        share = cast(float, facts["tolerance"])
+        return f"{answer} +- {f'{share * 100:g}%' if facts['relative'] else f'{share:g}'}"
+    if question.kind is Kind.TEXT:
+        return " or ".join(cast("list[str]", facts["accepted"]))
+    if question.kind is Kind.POINT:
+        return f"in the box {facts['box']}" if "box" in facts else f"within {facts['within']} px of {answer}"
+    return answer
