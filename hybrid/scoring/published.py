@@ -7,43 +7,27 @@ what keeps it from being compared with our own runs.
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 
+from hybrid.benchmarks.card import Published
 from hybrid.errors import DataError
+from hybrid.registry import load
+
+__all__ = ["Published", "published"]
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
 
-@dataclass(frozen=True)
-class Published:
-    """One printed cell. `value` is as printed, in the unit of the table (percent unless `note` says otherwise)."""
-
-    who: str
-    """A model, a specialist, `human` or `chance`."""
-    kind: str
-    """model | specialist | human | chance"""
-    metric: str
-    """The metric or task of the cell, in the words of the benchmark's own metrics where they exist."""
-    value: float
-    source: str
-    """The table, such as "Table 4"."""
-    split: str
-    n: str
-    """Number of questions behind the cell; empty where the paper does not say."""
-    note: str
-    """Subset, checkpoint and whatever limits comparison; empty for nothing."""
-
-
 def published(benchmark: str) -> tuple[Published, ...]:
-    """The printed cells of a benchmark, in the order of its file; none where it has no file.
+    """The printed cells of a benchmark, in the order of its file; without a file those of its card.
 
     Raises:
         DataError: a row that is not of this form, naming file and line.
     """
     path = FOLDER / benchmark / "published.csv"
     if not path.exists():
-        return ()
+        return tuple(load("hybrid.benchmarks", benchmark).card.published)
     expected = [field.name for field in fields(Published)]
     with path.open(newline="") as file:
         reader = csv.DictReader(file)

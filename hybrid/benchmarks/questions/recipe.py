@@ -16,13 +16,15 @@ from pathlib import Path
 from typing import Final
 
 from hybrid.benchmarks.base import Benchmark, Source
-from hybrid.benchmarks.card import BenchmarkCard, ImageSource
+from hybrid.benchmarks.card import BenchmarkCard, ImageSource, Published
 from hybrid.benchmarks.questions.benchmark import TableBenchmark, folder_of
+from hybrid.benchmarks.questions.parts import PublishedRow
 from hybrid.benchmarks.questions.reading import ROUTE, Reader, reader_of
 from hybrid.benchmarks.questions.schema import Recipe, recipe_of
 from hybrid.benchmarks.questions.statistics import summed
 from hybrid.errors import DataError, UsageError
 from hybrid.rotation import ALL_TASKS
+from hybrid.samples.seeds import Purpose
 from hybrid.texts import read_texts
 from hybrid.types import Metric, Score
 
@@ -61,17 +63,25 @@ class RecipeBenchmark(TableBenchmark):
 
     def reader(self, source: Source, path: Path) -> Reader:
         """The table as the recipe reads it."""
-        recipe = self.recipe
-        only = next(iter(recipe.expected)) if len(recipe.expected) == 1 else recipe.name
+        recipe, every = self.recipe, self.tables(source)
         return reader_of(
             folder_of(source),
             path,
             recipe.layout,
             self.wording(),
-            only,
+            recipe.only_task,
             cyclic=recipe.cyclic,
             rows=recipe.cluster_rows,
+            prefix=f"{every.index(path)}." if len(every) > 1 else "",
         )
+
+    def generate(
+        self, folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample"
+    ) -> None:
+        """See `hybrid.benchmarks.questions.sample.write`."""
+        from hybrid.benchmarks.questions.sample import write
+
+        write(folder, self.recipe, tasks, per_task, seed, purpose)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
         """The metrics that the recipe names."""
@@ -93,10 +103,20 @@ def card_of(recipe: Recipe) -> BenchmarkCard:
         rotatable=() if recipe.cyclic else (ALL_TASKS,),
         routes=(ROUTE,),
         official_reads=frozenset(),
+        sample_tasks=tuple(recipe.scenes),
+        # Without ids rows are named by their place in the table, which moves as other tasks grow.
+        sample_extends="id" in recipe.layout.columns,
         metrics=tuple(metric.card for metric in recipe.metrics),
+        published=tuple(_printed(row, recipe) for row in recipe.published),
         headline=(recipe.metrics[0].name,),
         unchecked=recipe.unchecked,
     )
+
+
+def _printed(row: PublishedRow, recipe: Recipe) -> Published:
+    """A number as a table prints it: in percent."""
+    metric, split = row.metric or recipe.metrics[0].name, row.split or recipe.hub.splits[0]
+    return Published(row.who, row.kind, metric, round(100 * row.value, 4), row.source, split, row.n, row.note)
 
 
 def _tasks(recipe: Recipe) -> Mapping[str, int]:

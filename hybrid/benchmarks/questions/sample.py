@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hybrid.benchmarks._shared.samples import check_request, write_parquet
-from hybrid.benchmarks.questions.samples import Samples, SampleScene
+from hybrid.benchmarks.questions.parts import Samples, SampleScene
 from hybrid.benchmarks.questions.schema import Layout, Recipe
 from hybrid.errors import UsageError
 from hybrid.log.files import write_atomic
@@ -45,23 +45,19 @@ class _Row:
     cells: Mapping[str, object]
 
 
-def tasks_of(recipe: Recipe) -> tuple[str, ...]:
-    """The tasks that can be generated, in the recipe's order. Raises `UsageError` for a scene that is not known."""
-    return tuple(_scenes(recipe))
-
-
 def write(
     folder: Path, recipe: Recipe, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample"
 ) -> Path:
     """Write the table with at least `per_task` rows of each task, whole units; the same call gives the same bytes.
 
-    Raises `UsageError` for a task, a number or a seed that cannot be generated; nothing is written then.
+    Raises `UsageError` for a scene, a task, a number or a seed that cannot be generated; nothing is written then.
     """
-    scenes = _scenes(recipe)
-    check_request(tasks, scenes, per_task, seed)
-    drawn = _of(recipe)
-    units = -(-per_task // drawn.rows)
-    made = [row for task in tasks for row in _rows(recipe, scenes, task, units, seed, purpose)]
+    for scene in _of(recipe).scenes:
+        if scene.scene not in SCENES:
+            raise UsageError(f"{recipe.name}: samples: {scene.scene!r:.40} is no scene; there are: {', '.join(SCENES)}")
+    check_request(tasks, recipe.scenes, per_task, seed)
+    units = -(-per_task // _of(recipe).rows)
+    made = [row for task in tasks for row in _rows(recipe, task, units, seed, purpose)]
     path = folder / recipe.hub.files[0].format(split=recipe.hub.splits[0]).replace("*", PART)
     path.parent.mkdir(parents=True, exist_ok=True)
     _WRITERS[path.suffix](path, recipe.layout.columns.get("image", ("image",)), made)
@@ -85,21 +81,8 @@ def _of(recipe: Recipe) -> Samples:
     return recipe.samples
 
 
-def _scenes(recipe: Recipe) -> dict[str, list[SampleScene]]:
-    """The scenes of each task."""
-    (column,) = recipe.layout.columns.get("task", ("",))
-    found: dict[str, list[SampleScene]] = {}
-    for scene in _of(recipe).scenes:
-        if scene.scene not in SCENES:
-            raise UsageError(f"{recipe.name}: samples: {scene.scene!r:.40} is no scene; there are: {', '.join(SCENES)}")
-        found.setdefault(scene.cells.get(column, (recipe.name,))[0], []).append(scene)
-    return found
-
-
-def _rows(
-    recipe: Recipe, scenes: Mapping[str, Sequence[SampleScene]], task: str, units: int, seed: int, purpose: Purpose
-) -> Iterator[_Row]:
-    sample, key = _of(recipe), zlib.crc32(f"{recipe.name}/{task}".encode())
+def _rows(recipe: Recipe, task: str, units: int, seed: int, purpose: Purpose) -> Iterator[_Row]:
+    sample, scenes, key = _of(recipe), recipe.scenes, zlib.crc32(f"{recipe.name}/{task}".encode())
     before = list(scenes).index(task)
     for unit in range(units):
         scene = scenes[task][unit % len(scenes[task])]
@@ -125,9 +108,7 @@ def _turned(drawn: Drawn, by: int) -> Drawn:
     return replace(drawn, choices=choices, answer=(drawn.answer + by) % count)
 
 
-def _cells(
-    recipe: Recipe, scene: SampleScene, drawn: Drawn, number: int, unit: int, place: int
-) -> dict[str, object]:
+def _cells(recipe: Recipe, scene: SampleScene, drawn: Drawn, number: int, unit: int, place: int) -> dict[str, object]:
     layout, sample = recipe.layout, _of(recipe)
     lower = sample.letter == "(a)"
     template = scene.question or sample.question
@@ -140,7 +121,7 @@ def _cells(
     for column in layout.columns.get("id", ()):
         cells[column] = number
     if len(chosen) > 1:
-        cells |= {name: text for name, text in zip(chosen, (*drawn.choices, *[None] * 30), strict=False)}
+        cells |= dict(zip(chosen, (*drawn.choices, *[None] * len(chosen)), strict=False))
     elif chosen and chosen != (question,):
         cells[chosen[0]] = options if layout.split_choices else list(drawn.choices)
     shown = bool(chosen) and (chosen != (question,) or "{choices}" in template)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, Literal, cast, get_args
 
 from hybrid.benchmarks.questions.options import PATTERNS
-from hybrid.benchmarks.questions.samples import Samples, SampleScene
+from hybrid.benchmarks.questions.parts import Hub, PublishedRow, Samples, SampleScene
 from hybrid.benchmarks.questions.statistics import Counted, counted
 from hybrid.config.nodes import Node, read_nodes
 from hybrid.errors import UsageError, did_you_mean
@@ -68,35 +68,6 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Hub:
-    """A data set on the hub."""
-
-    id: str
-    splits: tuple[str, ...]
-    files: tuple[str, ...]
-    """Patterns of the tables' paths; `{split}` is the split."""
-    images: tuple[str, ...] = ()
-    """Patterns of further files, which the tables name."""
-
-
-@dataclass(frozen=True)
-class PublishedRow:
-    """A number that a paper printed."""
-
-    who: str
-    value: float
-    """0 to 1."""
-    source: str
-    """The paper and its table."""
-    metric: str = ""
-    """The metric or task; the first metric of the recipe where it is empty."""
-    n: str = ""
-    split: str = ""
-    kind: str = "model"
-    note: str = ""
-
-
-@dataclass(frozen=True)
 class Recipe:
     """A benchmark without code."""
 
@@ -119,6 +90,21 @@ class Recipe:
     unchecked: str = ""
     """What could not be checked against the data."""
     samples: Samples | None = None
+
+    @property
+    def only_task(self) -> str:
+        """The task of all rows where no column says one."""
+        return next(iter(self.expected)) if len(self.expected) == 1 else self.name
+
+    @property
+    def scenes(self) -> Mapping[str, tuple[SampleScene, ...]]:
+        """The scenes of each task that can be generated."""
+        (column,) = self.layout.columns.get("task", ("",))
+        found: dict[str, tuple[SampleScene, ...]] = {}
+        for scene in () if self.samples is None else self.samples.scenes:
+            task = scene.cells.get(column, (self.only_task,))[0]
+            found[task] = (*found.get(task, ()), scene)
+        return found
 
 
 def layout_of(path: Path) -> Layout:

@@ -1,9 +1,38 @@
-"""What a recipe says about the rows that `--data sample` draws for it (`samples:`); `sample.py` draws them."""
+"""Parts of a recipe: where its data lie, numbers of others, and what `--data sample` draws (`sample.py`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Hub:
+    """A data set on the hub."""
+
+    id: str
+    splits: tuple[str, ...]
+    files: tuple[str, ...]
+    """Patterns of the tables' paths; `{split}` is the split."""
+    images: tuple[str, ...] = ()
+    """Patterns of further files, which the tables name."""
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """A number that a paper printed."""
+
+    who: str
+    value: float
+    """0 to 1."""
+    source: str
+    """The paper and its table."""
+    metric: str = ""
+    """The metric or task; the first metric of the recipe where it is empty."""
+    n: str = ""
+    split: str = ""
+    kind: str = "model"
+    note: str = ""
 
 
 @dataclass(frozen=True)
