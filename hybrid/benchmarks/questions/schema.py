@@ -125,7 +125,7 @@ def recipe_of(path: Path) -> Recipe:
         citation=given.text("citation"),
         licence=given.text("licence"),
         hub=_hub(given.inner("hub", ("id", "splits", "files", "images"))),
-        metrics=_metrics(given.node("metrics")),
+        metrics=_metrics(given.node("metrics"), layout),
         expected=given.whole_numbers("expected"),
         cluster_rows=rows,
         cyclic=given.word("variants", ("cyclic", "none"), "none") == "cyclic",
@@ -291,13 +291,17 @@ def _units(node: Node, key: str) -> int:
     return int(rows)
 
 
-def _metrics(node: Node) -> tuple[Counted, ...]:
+def _metrics(node: Node, layout: Layout) -> tuple[Counted, ...]:
     found: list[Counted] = []
+    groups = layout.columns.get("group", ())
     for text in _listed(node, "metrics"):
         try:
             found.append(counted(text))
         except ValueError as error:
             raise UsageError(f"{node.where}: metrics: {error}") from error
+        if missing := [name for name in found[-1].groups if name not in groups]:
+            hint = did_you_mean(missing[0], groups)
+            raise UsageError(f"{node.where}: metrics: {text}: no column {missing[0]!r} in columns: group:{hint}")
     return tuple(found)
 
 
