@@ -23,12 +23,13 @@ from hybrid.version import __version__
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from hybrid.benchmarks.questions.from_python import Question as Question
     from hybrid.cli.from_python import run as run
     from hybrid.interface.findings import RunnableTool
     from hybrid.scoring.paths import CompareArguments, ScoreArguments
     from hybrid.scoring.reports import ComparisonReport, ScoreReport
 
-__all__ = ["__version__", "compare", "run", "score", "tool"]
+__all__ = ["Question", "__version__", "compare", "run", "score", "tool"]
 
 
 def tool(name: str) -> RunnableTool:
@@ -78,13 +79,18 @@ def compare(*paths: str | Path, **options: Unpack[CompareArguments]) -> Comparis
 
 
 def __getattr__(name: str) -> Any:
-    """`run`, whose signature is made from the options of a run, when it is asked for."""
-    if name != "run":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from hybrid.cli.from_python import run
+    """`run`, whose signature is made from the options of a run, and `Question`, when they are asked for."""
+    if name == "run":
+        from hybrid.cli.from_python import run
 
-    globals()[name] = run
-    return run
+        globals()[name] = run
+    elif name == "Question":
+        from hybrid.benchmarks.questions.from_python import Question
+
+        globals()[name] = Question
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

@@ -56,6 +56,7 @@ __all__ = [
     "names",
     "offered_names",
     "outside",
+    "own_names",
     "package_of",
     "package_of_solver",
     "place_of",

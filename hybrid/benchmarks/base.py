@@ -228,6 +228,16 @@ class Benchmark(ABC):
         del folder, tasks, per_task, seed, purpose
         raise UsageError(f"--data sample: {self.card.name} has no generated questions")
 
+    def expected(self, question: Question) -> str | None:
+        """What counts as right, in words for a person who checks data; None where the benchmark does not say."""
+        del question
+        return None
+
+    def doubts(self, source: Source) -> Iterator[str]:
+        """Rows of the chosen tasks that can be asked and may not be meant so, each with its place and why."""
+        del source
+        return iter(())
+
     def oracle(self, question: Question, prompt: Prompt) -> str:
         """A perfect tool's sentence about this prompt: the letter and the text of the right choice."""
         letter = str(question.target).strip("()")

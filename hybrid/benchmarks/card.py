@@ -58,26 +58,6 @@ class Baseline:
 
 
 @dataclass(frozen=True)
-class Published:
-    """One printed cell. `value` is as printed, in the unit of the table (percent unless `note` says otherwise)."""
-
-    who: str
-    """A model, a specialist, `human` or `chance`."""
-    kind: str
-    """model | specialist | human | chance"""
-    metric: str
-    """The metric or task of the cell, in the words of the benchmark's own metrics where they exist."""
-    value: float
-    source: str
-    """The table, such as "Table 4"."""
-    split: str
-    n: str
-    """Number of questions behind the cell; empty where the paper does not say."""
-    note: str
-    """Subset, checkpoint and whatever limits comparison; empty for nothing."""
-
-
-@dataclass(frozen=True)
 class MetricCard:
     """A metric that a scorer prints, or a family of them: how it is computed, and by whose definition."""
 
@@ -163,8 +143,6 @@ class BenchmarkCard:
     """Every metric that `summarise` can give; a name that several describe is that of the first."""
     elsewhere: str = ""
     """Where to get data that the hub does not give: an address, and what lies there or must be requested."""
-    published: tuple[Published, ...] = ()
-    """Numbers that papers printed, of a benchmark without a file of them."""
     unchecked: str = ""
     """What of this card could not be checked against the data."""
     counted_with: Mapping[str, str] = field(default_factory=dict)

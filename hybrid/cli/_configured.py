@@ -103,7 +103,9 @@ class Configured(Grouped):
 
     def _lines(self, ctx: click.Context, args: list[str], benchmarks: object) -> Iterator[tuple[str, tuple[str, ...]]]:
         """The command line by benchmark for `A,B`; as it is, under no name, where it has one or none."""
-        names = [name.strip() for name in benchmarks.split(",")] if isinstance(benchmarks, str) else []
+        # A path may have a comma in it.
+        several = isinstance(benchmarks, str) and not Path(benchmarks).exists()
+        names = [name.strip() for name in str(benchmarks).split(",")] if several else []
         if len(names) < 2:
             yield "", tuple(args)
             return

@@ -58,6 +58,7 @@ class RunKeywords(TypedDict, total=False):
     show: Show | None
     images: ImageForm | None
     rotate: bool | None
+    strict: bool | None
     trust: str | Path | None
     max_tool_calls: int | None
     max_turns: int | None

@@ -18,6 +18,7 @@ import click
 from hybrid.cli import _complete
 from hybrid.cli._configured import FromEnvironment
 from hybrid.cli._option_types import SOLVER, Address, Amount, Device, FiniteRange, Listed
+from hybrid.cli._questions_file import named
 from hybrid.config import (
     AUTO,
     Limits,
@@ -112,6 +113,8 @@ def config_of(options: Mapping[str, Any], given: Mapping[str, Json] | None = Non
     Raises:
         UsageError: an option that does not fit.
     """
+    benchmark, data = named(options["benchmark"], None if given is None else _text_or_none(given.get("data")))
+    options = {**options, "benchmark": benchmark, **({} if data is None else {"data": data})}
     args = parse_model_args(options["model_arg"])
     _need_price(options, args)
     settings = pairs("--setting", options["setting"])
@@ -136,6 +139,10 @@ def config_of(options: Mapping[str, Any], given: Mapping[str, Json] | None = Non
             "settings": {key: value for key, value in settings.items() if key not in SETTINGS},
         },
     )
+
+
+def _text_or_none(value: Json) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _from_click(leaf: Leaf, value: Any) -> Any:

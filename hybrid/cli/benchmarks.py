@@ -30,7 +30,8 @@ def list_(tables: Shape) -> int:
 
     for name, benchmark in load_each("hybrid.benchmarks"):
         card: BenchmarkCard = benchmark.card
-        line = f"{name:12} {sum(card.tasks.values()):6,} questions, {len(card.tasks):2} tasks  {card.title}"
+        counts = f"{sum(card.tasks.values()):6,} questions, {len(card.tasks):2} tasks" if card.tasks else ""
+        line = f"{name:12} {counts or 'of a file of your own':>26}  {card.title}"
         click.echo(folded(line, tables, hang=4))
     return 0
 
@@ -80,6 +81,7 @@ def _facts(card: BenchmarkCard) -> Iterator[str]:
         "licence": card.licence,
         "hub": card.hub_id or "not on the hub",
         **({"elsewhere": card.elsewhere} if card.elsewhere else {}),
+        **({"unchecked": card.unchecked} if card.unchecked else {}),
         "splits": ", ".join(f"{s} (answers hidden)" if s in card.hidden_splits else s for s in card.splits),
         "generated": ", ".join(card.sample_tasks) or "none",
         "tools": ", ".join(card.tools_offered) or "all",
@@ -89,6 +91,8 @@ def _facts(card: BenchmarkCard) -> Iterator[str]:
     yield from (f"  {source.name:36} {source.where}" for source in card.image_sources)
     yield "\ntasks"
     yield from (f"  {task:28} {count or 'unknown':>7}" for task, count in card.tasks.items())
+    if not card.tasks:
+        yield "  those that the data say"
 
 
 def _setting_lines(card: BenchmarkCard) -> Iterator[str]:

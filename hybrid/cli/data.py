@@ -1,13 +1,19 @@
-"""`hybrid data check`: read a benchmark's data as a run would, and say whether it is whole.
+"""`hybrid data check`: read data as a run would, and say whether all is there; `template`: a file to start from.
 
+hybrid data check questions.csv              the first questions as they will be asked, kinds, doubtful and broken rows
 hybrid data check DIR --benchmark blink      counts by task against the card, broken rows and missing images by name
 hybrid data check hub --benchmark blink      what would be fetched, with sizes; nothing is
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +21,7 @@ import click
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import BENCHMARK, Listed
 from hybrid.cli._path import path_option
+from hybrid.types import BrokenQuestion, Json, Question
 
 if TYPE_CHECKING:
     from hybrid.benchmarks.base import Benchmark
@@ -23,80 +30,220 @@ INCOMPLETE = 3
 """Exit code where the data can be used and is not all of the benchmark."""
 
 
+SHOWN = 3
+"""Questions that are shown as they will be asked."""
+MOST_DOUBTS = 50
+
+
 @click.group("data")
 def command() -> None:
-    """Check a benchmark's data before a run."""
+    """Check data before a run; write a file of questions to start from."""
 
 
 @command.command()
-@click.argument("where", metavar="DIR|hub")
-@click.option("--benchmark", type=BENCHMARK, default="blink", show_default=True)
+@click.option(
+    "-o",
+    "out",
+    type=click.Path(path_type=Path),
+    default=Path("questions.jsonl"),
+    show_default=True,
+    metavar="FILE",
+    help="Ends in .jsonl, .csv or .tsv.",
+)
+@told_options
+def template(out: Path) -> int:
+    """Write a file of questions, one of each kind and explained, with the image that they ask about.
+
+    \b
+    Examples:
+      hybrid data template -o mine/questions.csv
+    """
+    from hybrid.benchmarks.questions.template import write
+
+    for path in write(out):
+        click.echo(path)
+    return 0
+
+
+@command.command()
+@click.argument("where", metavar="FILE|DIR|hub")
+@click.option("--benchmark", type=BENCHMARK, help="Whose data.  [default: blink; of a file of questions, none]")
 @click.option("--split", help="A split of the data.  [default: the benchmark's first]")
 @click.option(
     "--task", "tasks", cls=Listed, multiple=True, metavar="A,B", help="Only these tasks.  [default: every task]"
 )
+@click.option(
+    "--setting", "settings", multiple=True, metavar="KEY=VALUE", help="As of `hybrid run`: mapping=FILE.yaml."
+)
+@click.option("--strict", is_flag=True, help="Refuse data of which a row cannot be used: exit code 2.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @path_option
 @told_options
-def check(where: str, benchmark: str, split: str | None, tasks: tuple[str, ...], as_json: bool) -> int:
-    """Say whether DIR is a complete copy of a benchmark, or what a run would fetch from the hub.
+def check(
+    where: str,
+    benchmark: str | None,
+    split: str | None,
+    tasks: tuple[str, ...],
+    settings: tuple[str, ...],
+    strict: bool,
+    as_json: bool,
+) -> int:
+    """Say whether FILE can be asked as it is meant, or DIR is a complete copy of a benchmark.
 
-    Every row of DIR is read and every image decoded, and the questions of each task are counted against the
-    benchmark's card. The exit code is 0 where all is there, 3 where a question is missing or broken (each is named), 2
-    where the data cannot be used at all. Of the hub (or hub@REVISION) the list of files is read, and none of them.
+    Every row is read and every image decoded. Of a file of questions (or a folder with one and its images) the first
+    three are shown as they will be asked, with the sizes of their images and what counts as right, and rows that may
+    not be meant so are named. Of a benchmark the questions of each task are counted against its card. The exit code is
+    0 where all is there, 3 where a question is missing or broken (each is named), 2 where the data cannot be used at
+    all. Of the hub (or hub@REVISION) the list of files is read, and none of them.
 
     \b
     Examples:
+      hybrid data check questions.csv
       hybrid data check DIR --benchmark blink
       hybrid data check DIR --benchmark blink --task Jigsaw --json
       hybrid data check hub --benchmark hvsbench
     """
+    from hybrid.config.pairs import pairs
     from hybrid.registry import load
     from hybrid.running.hub import is_hub
 
-    bench = load("hybrid.benchmarks", benchmark)
+    bench: Benchmark = load("hybrid.benchmarks", benchmark or _benchmark_of(where))
     if is_hub(where):
         return _check_hub(bench, where, split, tasks, as_json)
-    return _check_folder(bench, where, split, tasks, as_json)
+    data = _checked(bench, where, split, tasks, pairs("--setting", list(settings)))
+    if strict:
+        from hybrid.running.resolve import refuse_broken
+
+        refuse_broken(data.broken, "--strict")
+    click.echo(json.dumps(data.as_json()) if as_json else data.as_text())
+    return 0 if data.complete else INCOMPLETE
 
 
-def _check_folder(bench: Benchmark, folder: str, split: str | None, tasks: tuple[str, ...], as_json: bool) -> int:
+def _benchmark_of(where: str) -> str:
+    """The benchmark of data that were given without one."""
+    from hybrid.cli._questions_file import benchmark_of_files, is_folder_of_questions
+
+    path = Path(where).expanduser()
+    return benchmark_of_files() if path.is_file() or is_folder_of_questions(path) else "blink"
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """Data that were read."""
+
+    benchmark: Benchmark
+    split: str
+    expected: Mapping[str, int | None]
+    """By task the number that the card says."""
+    readable: Sequence[Question | BrokenQuestion]
+    doubts: tuple[str, ...]
+
+    @cached_property
+    def broken(self) -> list[BrokenQuestion]:
+        return [question for question in self.readable if not isinstance(question, Question)]
+
+    @cached_property
+    def kinds(self) -> dict[str, Counter[str]]:
+        """By task how many there are of each kind."""
+        found: dict[str, Counter[str]] = {}
+        for question in self.readable:
+            if isinstance(question, Question):
+                found.setdefault(question.task, Counter())[str(question.kind)] += 1
+        return found
+
+    @property
+    def first(self) -> list[tuple[Question, str]]:
+        """The first questions with what counts as right, where the benchmark says it."""
+        sound = itertools.islice((each for each in self.readable if isinstance(each, Question)), SHOWN)
+        return [(each, said) for each in sound if (said := self.benchmark.expected(each)) is not None]
+
+    def sound(self, task: str) -> int:
+        return sum(self.kinds.get(task, Counter()).values())
+
+    def lost(self, task: str) -> int:
+        return sum(question.task == task for question in self.broken)
+
+    @property
+    def other(self) -> list[str]:
+        """The tasks of another number than the card says."""
+        return [task for task, count in self.expected.items() if count is not None and self.sound(task) != count]
+
+    @property
+    def complete(self) -> bool:
+        return not self.broken and not self.other
+
+    def as_json(self) -> dict[str, Json]:
+        tasks: dict[str, Json] = {
+            task: {
+                "questions": self.sound(task),
+                "broken": self.lost(task),
+                "expected": count,
+                "kinds": dict(self.kinds.get(task, {})),
+            }
+            for task, count in self.expected.items()
+        }
+        first: list[Json] = [
+            {"id": each.id, "text": each.text, "images": _sizes(each), "kind": str(each.kind), "expected": said}
+            for each, said in self.first
+        ]
+        named: list[Json] = [{"id": each.id, "task": each.task, "error": each.error} for each in self.broken]
+        facts: dict[str, Json] = {
+            "benchmark": self.benchmark.card.name,
+            "split": self.split,
+            "complete": self.complete,
+        }
+        return {**facts, "tasks": tasks, "broken": named, "first": first, "doubtful": list(self.doubts)}
+
+    def as_text(self) -> str:
+        return "\n".join([*self._shown(), *self._counts(), *self._named()])
+
+    def _shown(self) -> Iterator[str]:
+        for question, said in self.first:
+            images = f"{len(question.images)} images: " if len(question.images) > 1 else "image: "
+            yield f"--- {question.id}  ({question.task}, {question.kind}; {images}{', '.join(_sizes(question))})"
+            yield question.text
+            yield f"--> {said}\n"
+
+    def _counts(self) -> Iterator[str]:
+        total = sum(self.sound(task) for task in self.kinds)
+        yield f"{total:,} questions, {len(self.broken):,} broken: {'' if self.complete else 'not '}complete"
+        for task, count in self.expected.items():
+            note = f"  {self.lost(task):,} broken" if self.lost(task) else ""
+            note += f"  (the card says {count:,})" if task in self.other else ""
+            if self.benchmark.card.tasks:
+                note += "  (the card does not say how many)" if count is None else ""
+            else:
+                note += "  " + ", ".join(f"{number:,} {kind}" for kind, number in self.kinds.get(task, {}).items())
+            yield f"{task:28} {self.sound(task):6,}{note}"
+
+    def _named(self) -> Iterator[str]:
+        yield from (f"broken: {question.id}: {question.error}" for question in self.broken)
+        yield from (f"doubtful: {doubt}" for doubt in self.doubts[:MOST_DOUBTS])
+        if len(self.doubts) > MOST_DOUBTS:
+            yield f"doubtful: and {len(self.doubts) - MOST_DOUBTS:,} more (--json has all)"
+
+
+def _sizes(question: Question) -> list[str]:
+    return [f"{image.width} x {image.height} px" for image in question.images]
+
+
+def _checked(
+    bench: Benchmark, where: str, split: str | None, tasks: tuple[str, ...], settings: Mapping[str, str]
+) -> _Checked:
     from hybrid.images import ImageStore, home
     from hybrid.running.data import mount, questions
-    from hybrid.types import BrokenQuestion
 
     card = bench.card
     store = ImageStore(home() / "images")
-    mounted = mount(bench, folder, split=split, tasks=tasks, settings=card.counted_with, store=store)
-    readable = questions(bench, mounted.source, None)
-    broken = [question for question in readable if isinstance(question, BrokenQuestion)]
-    sound = Counter(question.task for question in readable if not isinstance(question, BrokenQuestion))
-    lost = Counter(question.task for question in broken)
+    chosen = {**card.counted_with, **settings}
+    mounted = mount(bench, where, split=split, tasks=tasks, settings=chosen, store=store)
+    source = mounted.source
     # The card counts the first split alone.
     expected = {
-        task: (card.tasks.get(task) or None) if mounted.source.split == card.splits[0] else None
-        for task in (tasks or card.tasks)
+        task: (card.tasks.get(task) or None) if source.split == card.splits[0] else None
+        for task in (tasks or card.tasks or source.tasks)
     }
-    other = [task for task, count in expected.items() if count is not None and sound[task] != count]
-    complete = not broken and not other
-    if as_json:
-        counts = {
-            task: {"questions": sound[task], "broken": lost[task], "expected": count}
-            for task, count in expected.items()
-        }
-        named = [{"id": question.id, "task": question.task, "error": question.error} for question in broken]
-        facts = {"benchmark": card.name, "split": mounted.source.split, "complete": complete}
-        click.echo(json.dumps({**facts, "tasks": counts, "broken": named}))
-        return 0 if complete else INCOMPLETE
-    click.echo(f"{sum(sound.values()):,} questions, {len(broken):,} broken: {'' if complete else 'not '}complete")
-    for task, count in expected.items():
-        note = f"  {lost[task]:,} broken" if lost[task] else ""
-        note += f"  (the card says {count:,})" if task in other else ""
-        note += "  (the card does not say how many)" if count is None else ""
-        click.echo(f"{task:28} {sound[task]:6,}{note}")
-    for question in broken:
-        click.echo(f"broken: {question.id}: {question.error}")
-    return 0 if complete else INCOMPLETE
+    return _Checked(bench, source.split, expected, questions(bench, source, None), tuple(bench.doubts(source)))
 
 
 def _check_hub(bench: Benchmark, data: str, split: str | None, tasks: tuple[str, ...], as_json: bool) -> int:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ForwardRef, Unpack, cast
 import click
 
 from hybrid.benchmarks.base import Abstain, ScoreOptions
+from hybrid.benchmarks.questions.from_python import Question, write
 from hybrid.cli._configured import options_of, variants_of
 from hybrid.cli._keywords import RENAMED, RunKeywords
 from hybrid.cli._logging_options import telling
@@ -25,6 +26,7 @@ from hybrid.config import Objects, RunConfig
 from hybrid.display.notes import is_quiet
 from hybrid.engines import opener_of
 from hybrid.errors import UsageError, did_you_mean
+from hybrid.images import home
 from hybrid.interface.findings import wait_for
 from hybrid.models.langchain.chat_models import model_name
 from hybrid.registry import described_by, is_word, names, solver_names
@@ -43,8 +45,13 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
 
-def run(benchmark: str | RunConfig, **options: Unpack[RunKeywords]) -> ScoreReport:
-    """Ask the questions of a benchmark and score the answers; the same call again goes on where it stopped.
+def run(
+    benchmark: str | RunConfig | None = None,
+    *,
+    questions: Sequence[Question] | None = None,
+    **options: Unpack[RunKeywords],
+) -> ScoreReport:
+    """Ask the questions of a benchmark, a file or a list and score the answers; the same call again goes on.
 
     The options are those of `hybrid run`, none beside a `RunConfig`. What a command line repeats is a list
     (`solvers=["mllm", "arbiter"]`) or a mapping (`setting={"hints": "on"}`), a flag is True (`rotate=True`). `model` is
@@ -59,8 +66,16 @@ def run(benchmark: str | RunConfig, **options: Unpack[RunKeywords]) -> ScoreRepo
         DataError: the data cannot be used.
 
     Args:
-        benchmark: a name as `hybrid benchmarks list` prints it, or the whole configuration of a run.
+        benchmark: a name as `hybrid benchmarks list` prints it, the path of a file or folder of questions, or the whole
+            configuration of a run.
+        questions: `hybrid.Question`s, in place of a benchmark.
     """
+    if questions is not None:
+        if benchmark is not None:
+            raise UsageError("questions=...: they are asked in place of a benchmark; leave it out")
+        benchmark = str(write(questions, home() / "questions"))
+    if benchmark is None:
+        raise UsageError("hybrid.run takes a benchmark, a path of questions, or questions=[...]")
     whole = benchmark if isinstance(benchmark, RunConfig) else None
     if whole is not None and options:
         raise UsageError(f"{next(iter(options))}=...: put it into the RunConfig, which is the whole configuration")
@@ -201,8 +216,13 @@ def _signature() -> Signature:
     """The benchmark and every option of `RunKeywords`, each left out by default."""
     hints = RunKeywords.__annotations__
     options = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=_words(hints[name])) for name in hints]
-    benchmark = Parameter("benchmark", Parameter.POSITIONAL_OR_KEYWORD, annotation="str | RunConfig")
-    return Signature([benchmark, *options], return_annotation="ScoreReport")
+    benchmark = Parameter(
+        "benchmark", Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation="str | RunConfig | None"
+    )
+    questions = Parameter(
+        "questions", Parameter.KEYWORD_ONLY, default=None, annotation="Sequence[hybrid.Question] | None"
+    )
+    return Signature([benchmark, questions, *options], return_annotation="ScoreReport")
 
 
 def _words(hint: object) -> str:

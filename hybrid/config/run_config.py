@@ -189,6 +189,9 @@ class RunConfig:
     ] = False
     frame: Annotated[str, Counts(of="model"), Option("frame", parent="--model-arg")] = ""
     """The coordinate system of the model's replies (`hybrid/solving/coordinates.py`); by default the model's own."""
+    strict: Annotated[bool, FREE, Option("--strict", "Ask nothing where a row of the data cannot be used.", "ask")] = (
+        False
+    )
     answer: Annotated[
         AnswerForm,
         Counts(of="model"),

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from hybrid.benchmarks.base import Benchmark
 from hybrid.config import DEFAULT_SOLVERS, LOCAL, REPLAY_SOLVERS, RunConfig, folder_name
-from hybrid.errors import UsageError, install_extra
+from hybrid.errors import DataError, UsageError, install_extra
 from hybrid.images import ImageStore, home
 from hybrid.log.folder import RunFolder
 from hybrid.log.questions import Questions
@@ -138,6 +138,8 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
         refuse_other(trust, config.trust, identity, used, model_known=models_known)
     folder = RunFolder(config.out or RUNS / folder_name(identity))
     asked = recorded_questions(folder, identity, benchmark, config.limit) or read_data(config, benchmark, mounted)
+    if config.strict:
+        refuse_broken(asked.broken, "--strict")
     without_text = _without_text(config, context, asked)
     control = _control(config, benchmark, _service(config, store, choice.foreign), asked)
     return ResolvedRun(
@@ -193,6 +195,18 @@ def read_data(config: RunConfig, benchmark: Benchmark, mounted: Mounted) -> Ques
         config.limit,
         lambda question: with_rotations([question], card.rotatable, in_text=card.options_in_text),
     )
+
+
+SHOWN_BROKEN = 5
+"""Rows that cannot be used and are named in one message."""
+
+
+def refuse_broken(broken: Sequence[BrokenQuestion], option: str) -> None:
+    """Raise `DataError` that names the first rows that cannot be used, where there are any."""
+    if broken:
+        named = "".join(f"\n  {each.id}: {each.error}" for each in broken[:SHOWN_BROKEN])
+        more = f"\n  and {len(broken) - SHOWN_BROKEN} more" if len(broken) > SHOWN_BROKEN else ""
+        raise DataError(f"{option}: {len(broken)} rows cannot be used:{named}{more}")
 
 
 def _benchmark(config: RunConfig) -> Benchmark:

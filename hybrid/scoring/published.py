@@ -7,33 +7,58 @@ what keeps it from being compared with our own runs.
 from __future__ import annotations
 
 import csv
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 
-from hybrid.benchmarks.card import Published
+from hybrid.benchmarks.questions.parts import PublishedRow
 from hybrid.errors import DataError
-from hybrid.registry import load
-
-__all__ = ["Published", "published"]
+from hybrid.registry import load, recipe_of
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
 
+@dataclass(frozen=True)
+class Published:
+    """One printed cell. `value` is as printed, in the unit of the table (percent unless `note` says otherwise)."""
+
+    who: str
+    """A model, a specialist, `human` or `chance`."""
+    kind: str
+    """model | specialist | human | chance"""
+    metric: str
+    """The metric or task of the cell, in the words of the benchmark's own metrics where they exist."""
+    value: float
+    source: str
+    """The table, such as "Table 4"."""
+    split: str
+    n: str
+    """Number of questions behind the cell; empty where the paper does not say."""
+    note: str
+    """Subset, checkpoint and whatever limits comparison; empty for nothing."""
+
+
 def published(benchmark: str) -> tuple[Published, ...]:
-    """The printed cells of a benchmark, in the order of its file; without a file those of its card.
+    """The printed cells of a benchmark, in the order of its file; none where it has no file.
 
     Raises:
         DataError: a row that is not of this form, naming file and line.
     """
+    if recipe_of("hybrid.benchmarks", benchmark) is not None:
+        return tuple(_of_recipe(row) for row in load("hybrid.benchmarks", benchmark).recipe.published)
     path = FOLDER / benchmark / "published.csv"
     if not path.exists():
-        return tuple(load("hybrid.benchmarks", benchmark).card.published)
+        return ()
     expected = [field.name for field in fields(Published)]
     with path.open(newline="") as file:
         reader = csv.DictReader(file)
         if reader.fieldnames != expected:
             raise DataError(f"{path}, line 1: expected the columns {', '.join(expected)}")
         return tuple(_cell(row, f"{path}, line {number}") for number, row in enumerate(reader, 2))
+
+
+def _of_recipe(row: PublishedRow) -> Published:
+    """A row of a recipe, whose values are fractions, in percent."""
+    return Published(row.who, row.kind, row.metric, round(100 * row.value, 4), row.source, row.split, row.n, row.note)
 
 
 def _cell(row: dict[str, str], where: str) -> Published:

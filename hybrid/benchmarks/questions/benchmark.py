@@ -72,6 +72,16 @@ class TableBenchmark(Benchmark):
         """The verdict on an answer that others kept, read as a reply is."""
         return scoring.score_text(question, stored, Outcome.ANSWERED, options)
 
+    def expected(self, question: Question) -> str | None:
+        """See `hybrid.benchmarks.questions.scoring.told`."""
+        return scoring.told(question)
+
+    def doubts(self, source: Source) -> Iterator[str]:
+        """See `hybrid.benchmarks.questions.reading.Reader.doubts`."""
+        for path in self.files(source):
+            if path in self.tables(source):
+                yield from self.reader(source, path).doubts(source.tasks)
+
     def oracle(self, question: Question, prompt: Prompt) -> str:
         """What is right, as a sentence."""
         return scoring.evidence(question, prompt.choices)

@@ -27,10 +27,10 @@ class PublishedRow:
     """0 to 1."""
     source: str
     """The paper and its table."""
-    metric: str = ""
-    """The metric or task; the first metric of the recipe where it is empty."""
+    metric: str
+    """The metric or task of the cell; the recipe's first metric where the file does not say."""
+    split: str
     n: str = ""
-    split: str = ""
     kind: str = "model"
     note: str = ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from hybrid.images import ImageStore
 from hybrid.rotation import rotated
 from hybrid.types import LETTERS, BrokenQuestion, Kind, Question, StoredImage
 
+_IMAGE_MARK: Final = re.compile(r"<image[ _]?\d*>|<img>")
 ROUTE: Final = "by_text"
 """Rules look at what a question's text shows."""
 
@@ -66,24 +68,46 @@ class Reader:
     def questions(self, task: str, store: ImageStore | None) -> Iterator[Question | BrokenQuestion]:
         """The questions of a task. Without a store images are neither read nor looked for."""
         for at, row in self.table.some(self.index.places.get(task, ())):
-            if isinstance(row, DataError):
-                yield lost(task, self.folder, f"{self.table.path}:{at.line}", row)
-                continue
-            try:
-                identity = self._identity(row, at)
-            except DataError as error:
-                yield lost(task, self.folder, row.where, error)
-                continue
-            cluster = ""
-            try:
-                cluster = self._cluster(row, at)
-                question = self._question(row, identity, task, cluster, store)
-            except DataError as error:
-                yield BrokenQuestion(identity, task, str(error), cluster=cluster)
-                continue
+            question = self._asked(at, row, task, store)
             yield question
-            if self.cyclic and question.kind is Kind.CHOICE:
+            if self.cyclic and isinstance(question, Question) and question.kind is Kind.CHOICE:
                 yield from _cycle(question)
+
+    def _asked(
+        self, at: At, row: DataRow | DataError, task: str, store: ImageStore | None
+    ) -> Question | BrokenQuestion:
+        if isinstance(row, DataError):
+            return lost(task, self.folder, f"{self.table.path}:{at.line}", row)
+        try:
+            identity = self._identity(row, at)
+        except DataError as error:
+            return lost(task, self.folder, row.where, error)
+        cluster = ""
+        try:
+            cluster = self._cluster(row, at)
+            return self._question(row, identity, task, cluster, store)
+        except DataError as error:
+            return BrokenQuestion(identity, task, str(error), cluster=cluster)
+
+    def doubts(self, tasks: Sequence[str]) -> Iterator[str]:
+        """What can be asked and may not be meant so, each with its place; images are not read."""
+        used = {*vars(self.columns).values(), *self.columns.image, *self.columns.choices, *self.columns.groups}
+        if unused := [name for name in self.table.columns() if name not in used]:
+            yield f"{self.table.path}: columns that are not used: {', '.join(unused)}"
+        for task in tasks:
+            shown: dict[Kind, list[str]] = {}
+            for at, row in self.table.some(self.index.places.get(task, ())):
+                question = self._asked(at, row, task, None)
+                if isinstance(question, Question) and isinstance(row, DataRow):
+                    shown.setdefault(question.kind, []).append(row.where)
+                    yield from (f"{row.where}: {doubt}" for doubt in doubts_of(question))
+            if len(shown) > 1 and not self.columns.kind and self.layout.kind is None:
+                usual = max(shown, key=lambda kind: len(shown[kind]))
+                for kind, places in shown.items():
+                    yield from (
+                        f"{where}: {kind} by its answer, where {len(shown[usual])} of {task} are {usual}"
+                        for where in (places if kind is not usual else ())
+                    )
 
     def _identity(self, row: DataRow, at: At) -> str:
         """The id of a row. Raises `DataError` for none, for one of an earlier row, and for one with a mark of ours."""
@@ -98,7 +122,7 @@ class Reader:
             raise DataError(f"{where}: {said!r:.80} holds #, which marks the variants of a question")
         first = self.index.place_of(said)
         if first is not None and first.line != at.line:
-            raise DataError(f"{where}: the id {said!r:.80} is that of row or line {first.line} too")
+            raise DataError(f"{where}: the id {said!r:.80} is that of {self.table.counted} {first.line} too")
         if self.columns.circular and is_number(said) and (turn := int(said) // CIRCULAR_STEP):
             base = str(int(said) % CIRCULAR_STEP)
             if self.index.place_of(base) is not None:
@@ -189,6 +213,17 @@ class Reader:
             elif (text := name_in(row, column)) is not None:
                 found[column] = text
         return found
+
+
+def doubts_of(question: Question) -> Iterator[str]:
+    """What of a question may not be meant so."""
+    if mark := _IMAGE_MARK.search(question.text):
+        yield f"its text holds {mark[0]}, which is shown as it stands: images come before the text"
+    for letter, choice in zip(LETTERS, question.choices, strict=False):
+        if re.match(rf"\(?{letter}[).:]\s", choice):
+            yield f"the choice {choice!r:.40} begins with its letter, which is shown before it again"
+        elif question.text.count(choice) > 1 and f"{letter}. {choice}" in question.text:
+            yield f"the choice {choice!r:.40} stands in the question too: options are shown twice"
 
 
 def _sound(choices: tuple[str, ...], where: str) -> tuple[str, ...]:

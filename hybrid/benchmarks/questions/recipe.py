@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from hybrid.benchmarks.base import Benchmark, Source
-from hybrid.benchmarks.card import BenchmarkCard, ImageSource, Published
+from hybrid.benchmarks.card import BenchmarkCard, ImageSource
 from hybrid.benchmarks.questions.benchmark import TableBenchmark, folder_of
-from hybrid.benchmarks.questions.parts import PublishedRow
 from hybrid.benchmarks.questions.reading import ROUTE, Reader, reader_of
 from hybrid.benchmarks.questions.schema import Recipe, recipe_of
 from hybrid.benchmarks.questions.statistics import summed
@@ -107,16 +106,9 @@ def card_of(recipe: Recipe) -> BenchmarkCard:
         # Without ids rows are named by their place in the table, which moves as other tasks grow.
         sample_extends="id" in recipe.layout.columns,
         metrics=tuple(metric.card for metric in recipe.metrics),
-        published=tuple(_printed(row, recipe) for row in recipe.published),
         headline=(recipe.metrics[0].name,),
         unchecked=recipe.unchecked,
     )
-
-
-def _printed(row: PublishedRow, recipe: Recipe) -> Published:
-    """A number as a table prints it: in percent."""
-    metric, split = row.metric or recipe.metrics[0].name, row.split or recipe.hub.splits[0]
-    return Published(row.who, row.kind, metric, round(100 * row.value, 4), row.source, split, row.n, row.note)
 
 
 def _tasks(recipe: Recipe) -> Mapping[str, int]:

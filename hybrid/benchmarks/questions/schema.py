@@ -116,6 +116,8 @@ def recipe_of(path: Path) -> Recipe:
     """Read a recipe, whose name is the file's. Raises `UsageError` for a file that is none."""
     given = _Entries(_root(path), "a recipe", (*_LAYOUT_KEYS, *_RECIPE_KEYS))
     layout, (rows, column) = _layout(given), _cluster(given)
+    hub = _hub(given.inner("hub", ("id", "splits", "files", "images")))
+    metrics = _metrics(given.node("metrics"), layout)
     if column:
         layout = Layout(**{**vars(layout), "columns": {**layout.columns, "cluster": (column,)}})
     return Recipe(
@@ -124,13 +126,13 @@ def recipe_of(path: Path) -> Recipe:
         title=given.text("title"),
         citation=given.text("citation"),
         licence=given.text("licence"),
-        hub=_hub(given.inner("hub", ("id", "splits", "files", "images"))),
-        metrics=_metrics(given.node("metrics"), layout),
+        hub=hub,
+        metrics=metrics,
         expected=given.whole_numbers("expected"),
         cluster_rows=rows,
         cyclic=given.word("variants", ("cyclic", "none"), "none") == "cyclic",
         image_sources=given.words("image_sources"),
-        published=_published(given.entries.get("published")),
+        published=_published(given.entries.get("published"), metrics[0].name, hub.splits[0]),
         unchecked=given.text("unchecked", ""),
         samples=_samples(given.inner("samples", _SAMPLES_KEYS)) if "samples" in given.entries else None,
     )
@@ -305,18 +307,18 @@ def _metrics(node: Node, layout: Layout) -> tuple[Counted, ...]:
     return tuple(found)
 
 
-def _published(node: Node | None) -> tuple[PublishedRow, ...]:
+def _published(node: Node | None, metric: str, split: str) -> tuple[PublishedRow, ...]:
     if node is None:
         return ()
     if node.kind != "list":
         raise UsageError(f"{node.where}: published: a list of rows, each with who, value and source")
-    return tuple(_published_row(_Entries(item, "published", _PUBLISHED_KEYS)) for item in node.items)
+    return tuple(_published_row(_Entries(item, "published", _PUBLISHED_KEYS), metric, split) for item in node.items)
 
 
 _PUBLISHED_KEYS: Final = ("who", "value", "source", "metric", "n", "split", "kind", "note")
 
 
-def _published_row(row: _Entries) -> PublishedRow:
+def _published_row(row: _Entries, metric: str, split: str) -> PublishedRow:
     try:
         value = float(row.text("value"))
     except ValueError:
@@ -324,8 +326,10 @@ def _published_row(row: _Entries) -> PublishedRow:
     if not 0 <= value <= 1:
         raise UsageError(f"{row.where}: published: value: {row.text('value')!r:.40}: a number from 0 to 1")
     kind = row.word("kind", ("model", "specialist", "human", "chance"), "model")
-    further = {key: row.text(key, "") for key in ("metric", "n", "split", "note")}
-    return PublishedRow(row.text("who"), value, row.text("source"), kind=kind, **further)
+    of, on = row.text("metric", metric), row.text("split", split)
+    return PublishedRow(
+        row.text("who"), value, row.text("source"), of, on, row.text("n", ""), kind, row.text("note", "")
+    )
 
 
 def _samples(given: _Entries) -> Samples:

@@ -137,6 +137,8 @@ def evidence(question: Question, choices: Sequence[str]) -> str:
 def told(question: Question) -> str:
     """What counts as right, in words for a person."""
     answer = right_answer(question).removeprefix("Answer: ")
+    if question.kind is Kind.CHOICE:
+        return f"{answer} {question.choices[LETTERS.index(str(question.target))]}"
     facts = question.target if isinstance(question.target, Mapping) else {}
     if question.kind is Kind.NUMBER and facts["tolerance"]:
         share = cast(float, facts["tolerance"])

@@ -39,6 +39,8 @@ class Table(Protocol):
     """One file of rows."""
 
     path: Path
+    counted: str
+    """What `At.line` counts: lines or rows."""
 
     def columns(self) -> tuple[str, ...]:
         """The names of its columns; of JSON lines those of the first rows."""
@@ -102,7 +104,7 @@ class JsonLines:
     """A JSON object a line."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self.counted = path, "line"
 
     def columns(self) -> tuple[str, ...]:
         """The keys of the first 100 rows."""
@@ -149,7 +151,7 @@ class Separated:
     """A CSV or TSV file with a head of names; fields may be quoted and hold line breaks (RFC 4180)."""
 
     def __init__(self, path: Path, delimiter: str) -> None:
-        self.path, self._delimiter = path, delimiter
+        self.path, self.counted, self._delimiter = path, "line", delimiter
 
     def columns(self) -> tuple[str, ...]:
         """The names of the head."""
@@ -227,7 +229,7 @@ class Parquet:
     """A parquet file."""
 
     def __init__(self, folder: Path, path: Path) -> None:
-        self.path, self._folder = path, folder
+        self.path, self.counted, self._folder = path, "row", folder
 
     def columns(self) -> tuple[str, ...]:
         """The names of its columns."""

@@ -1,0 +1,112 @@
+"""Questions made in Python, written as the file that the benchmark reads: there is one way in.
+
+folder = write([Question("How many?", images="photo.jpg", answer=3)], home() / "questions")
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from hybrid.errors import UsageError
+from hybrid.images import encode, read_image_file
+from hybrid.log.files import write_atomic
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+    from hybrid.tool import Pixels
+
+    Picture = str | Path | bytes | Image.Image | Pixels
+
+FILE: Final = "questions.jsonl"
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question of one's own, for `hybrid.run(questions=[...])`; a row of a file of questions.
+
+    The answer is the text or letter of a choice, True or False or "yes" or "no", a number, a text or a list of accepted
+    spellings, letters in order, or a box or point in pixels; where it leaves the kind open, `kind` says it.
+    """
+
+    question: str
+    images: Picture | Sequence[Picture]
+    """Paths, bytes of image files, Pillow images or RGB arrays (H, W, 3) of 8 bits; one or several."""
+    answer: object
+    choices: Sequence[str] = ()
+    id: str = ""
+    """Its number where it is empty."""
+    kind: str = ""
+    task: str = ""
+    hint: str = ""
+    tolerance: float | str | None = None
+    group: Mapping[str, str] = field(default_factory=dict)
+    cluster: str = ""
+
+
+def write(questions: Sequence[Question], root: Path) -> Path:
+    """Write the questions and their images into a folder below `root`, named by its content; returns the folder.
+
+    Raises:
+        UsageError: none, something else than a `Question`, or an image that cannot be had.
+    """
+    if not questions:
+        raise UsageError("questions=[]: give at least one hybrid.Question")
+    files: dict[str, bytes] = {}
+    lines = [json.dumps(_row(number, each, files)) for number, each in enumerate(questions, 1)]
+    text = "\n".join([*lines, ""]).encode()
+    folder = root / hashlib.sha256(text).hexdigest()[:16]
+    for name, data in files.items():
+        if not (folder / name).exists():
+            write_atomic(folder / name, data)
+    write_atomic(folder / FILE, text)
+    return folder
+
+
+def _row(number: int, question: object, files: dict[str, bytes]) -> dict[str, object]:
+    """A row of the file; its images are added to `files` by name."""
+    if not isinstance(question, Question):
+        raise UsageError(f"questions: item {number} is a {type(question).__name__}, not a hybrid.Question")
+    several = isinstance(question.images, list | tuple)
+    pictures: Sequence[Any] = question.images if several else [question.images]  # type: ignore[assignment]
+    names = []
+    for picture in pictures:
+        data = _bytes(picture, f"questions: item {number}")
+        name = f"images/{hashlib.sha256(data).hexdigest()}.png"
+        files[name] = data
+        names.append(name)
+    row: dict[str, object] = {"id": question.id or str(number), "image": names, "question": question.question}
+    further = {name: getattr(question, name) for name in ("kind", "task", "hint", "tolerance", "cluster")}
+    return {
+        **row,
+        **({"choices": list(question.choices)} if question.choices else {}),
+        "answer": list(question.answer) if isinstance(question.answer, tuple) else question.answer,
+        **({"group": dict(question.group)} if question.group else {}),
+        **{name: value for name, value in further.items() if value not in ("", None)},
+    }
+
+
+def _bytes(picture: Any, where: str) -> bytes:
+    """The file of an image. An image file's name says nothing of its format, which is read from its bytes."""
+    from PIL import Image
+
+    if isinstance(picture, bytes):
+        return picture
+    if isinstance(picture, str | Path):
+        try:
+            return read_image_file(Path(picture).expanduser(), f"{where}: {picture}")
+        except OSError as error:
+            raise UsageError(f"{where}: {picture}: cannot be read: {error.strerror or error}") from error
+    if isinstance(picture, Image.Image):
+        buffer = io.BytesIO()
+        picture.save(buffer, "PNG")
+        return buffer.getvalue()
+    if hasattr(picture, "dtype"):
+        return encode(picture)
+    raise UsageError(f"{where}: a {type(picture).__name__} is no image: give a path, bytes, a Pillow image or an array")

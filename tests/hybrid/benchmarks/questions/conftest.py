@@ -1,0 +1,101 @@
+"""A folder of questions about small pictures, and what the benchmark reads of it."""
+
+import base64
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from hybrid.images import ImageStore
+from hybrid.registry import load
+from hybrid.running.data import mount, questions
+from hybrid.types import BrokenQuestion, Question
+
+
+class Made:
+    """Writes tables and reads them as a run does."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (folder / "red.png").write_bytes(self.png((200, 30, 30)))
+
+    @staticmethod
+    def png(colour: tuple[int, int, int] = (9, 90, 190)) -> bytes:
+        buffer = io.BytesIO()
+        Image.new("RGB", (40, 30), colour).save(buffer, "PNG")
+        return buffer.getvalue()
+
+    def base64(self, colour: tuple[int, int, int] = (9, 90, 190)) -> str:
+        return base64.b64encode(self.png(colour)).decode()
+
+    @staticmethod
+    def row(**changed: object) -> dict[str, object]:
+        """A sound row; what is None is left out."""
+        whole = {"id": "q1", "image": "red.png", "question": "Which?", "choices": ["one", "two"], "answer": "two"}
+        return {name: value for name, value in (whole | changed).items() if value is not None}
+
+    def table(self, rows: Sequence[Mapping[str, object]], name: str = "questions.jsonl") -> Path:
+        path = self.folder / name
+        match path.suffix:
+            case ".jsonl":
+                path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+            case ".parquet":
+                pq.write_table(pa.Table.from_pylist([dict(row) for row in rows]), path, row_group_size=2)
+            case _:
+                columns = list(dict.fromkeys(name for row in rows for name in row))
+                with path.open("w", newline="") as file:
+                    writer = csv.writer(file, delimiter="\t" if path.suffix == ".tsv" else ",")
+                    writer.writerow(columns)
+                    for row in rows:
+                        cells = [row.get(column, "") for column in columns]
+                        writer.writerow([json.dumps(cell) if isinstance(cell, list) else cell for cell in cells])
+        return path
+
+    def asked(self, data: Path, benchmark: str = "questions", **given: Any) -> Sequence[Question | BrokenQuestion]:
+        bench = load("hybrid.benchmarks", benchmark)
+        store = ImageStore(self.folder / "store")
+        chosen = {"split": None, "tasks": (), "settings": {}, **given}
+        mounted = mount(bench, str(data), store=store, **chosen)
+        return list(questions(bench, mounted.source, chosen.get("limit")))
+
+    def sound(self, data: Path, benchmark: str = "questions", **given: Any) -> list[Question]:
+        found = self.asked(data, benchmark, **given)
+        assert all(isinstance(question, Question) for question in found), found
+        return [question for question in found if isinstance(question, Question)]
+
+    def why(self, **changed: object) -> str:
+        """The error of a row that differs so from a sound one."""
+        (broken,) = self.asked(self.table([self.row(**changed)]))
+        assert isinstance(broken, BrokenQuestion), broken
+        return broken.error
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Made:
+    return Made(tmp_path / "data")
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Callable[[str, str], str]:
+    """Writes a recipe into a folder that `hybrid.registry` looks in, and gives its name back."""
+    from hybrid.registry import folders, look_also_in, look_in
+
+    before = folders("hybrid.benchmarks")
+
+    def write(name: str, text: str) -> str:
+        place = tmp_path / "own" / "benchmarks"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / f"{name}.yaml").write_text(text)
+        look_also_in([tmp_path / "own"], "--path")
+        return name
+
+    yield write  # type: ignore[misc]
+    look_in("hybrid.benchmarks", before)

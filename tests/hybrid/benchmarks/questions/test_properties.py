@@ -1,0 +1,114 @@
+"""Readers and parsers on anything: they give a question, a broken row or a `DataError`, and never another error."""
+
+import contextlib
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hybrid.answers.numbers import parse_number
+from hybrid.answers.places import overlap, parse_box, parse_point
+from hybrid.answers.words import comparable, parse_text, same
+from hybrid.benchmarks.questions.options import PATTERNS, split
+from hybrid.benchmarks.questions.schema import layout_of, recipe_of
+from hybrid.errors import DataError, UsageError
+from hybrid.types import Box, BrokenQuestion, Question
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 10**20) | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=2),
+    max_leaves=5,
+)
+CELL = JSON | st.sampled_from(["red.png", "A", "yes", "3", "choice", "box", "[1, 2, 3, 4]", "0,5", "one|two"])
+COLUMNS = ("id", "image", "question", "choices", "answer", "kind", "task", "tolerance", "group", "cluster", "hint")
+ROW = st.fixed_dictionaries({}, optional=dict.fromkeys(COLUMNS, CELL))
+
+
+@settings(max_examples=150)
+@given(rows=st.lists(ROW, min_size=1, max_size=4))
+def test_any_json_is_read(made: Any, rows: list[dict[str, object]]) -> None:
+    path = made.table([made.row(), *rows])
+    try:
+        found = made.asked(path)
+    except DataError:
+        return
+    assert len(found) == len(rows) + 1
+    assert all(isinstance(each, Question | BrokenQuestion) for each in found)
+    assert all(str(path) in each.error for each in found if isinstance(each, BrokenQuestion))
+
+
+@settings(max_examples=100)
+@given(content=st.binary(max_size=200), ending=st.sampled_from([".jsonl", ".csv", ".tsv", ".parquet"]))
+def test_any_bytes_are_read_or_refused(made: Any, content: bytes, ending: str) -> None:
+    path = made.folder / f"any{ending}"
+    path.write_bytes(b"id,question,answer,image\n" + content if ending == ".csv" else content)
+    try:
+        found = made.asked(path)
+    except DataError:
+        return
+    assert all(isinstance(each, Question | BrokenQuestion) for each in found)
+
+
+@settings(max_examples=100)
+@given(
+    text=st.text(max_size=80) | st.sampled_from(["columns: {id: [a, b]}", "hub: {}", "metrics: [f1]", "prompt: '{'"])
+)
+def test_any_yaml_is_a_mapping_or_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "any.yaml"
+    path.write_bytes(text.encode(errors="replace"))
+    for read in (layout_of, recipe_of):
+        # Every other error fails the test.
+        with contextlib.suppress(UsageError):
+            read(path)
+
+
+@given(
+    st.sampled_from(sorted(PATTERNS)),
+    st.text(max_size=60),
+    st.lists(st.text("xyz ", min_size=1), min_size=2, max_size=4),
+)
+def test_options_are_found_as_they_were_written(pattern: str, text: str, options: list[str]) -> None:
+    split(pattern, text)
+    if "(a)" in pattern:
+        written = " ".join(
+            f"({letter}) {option.strip() or 'x'}" for letter, option in zip("ABCD", options, strict=False)
+        )
+        assert split(pattern, f"Q {written}") == ("Q", tuple(option.strip() or "x" for option in options))
+
+
+@given(
+    st.floats(-1e6, 1e6).map(lambda value: round(value, 4)),
+    st.sampled_from(["{}", "Answer: {}", "It is {}.", "**{}**"]),
+)
+def test_a_written_number_is_read(value: float, form: str) -> None:
+    assert parse_number(form.format(f"{value:.4f}")).value == value
+
+
+@given(st.text(max_size=120))
+def test_any_text_is_read_without_an_error(text: str) -> None:
+    number, point, box = parse_number(text).value, parse_point(text).value, parse_box(text).value
+    assert number is None or math.isfinite(number)
+    assert point is None or all(map(math.isfinite, (point.x, point.y)))
+    assert box is None or (box.x0 < box.x1 and box.y0 < box.y1)
+    said = parse_text(text).value
+    assert said is None or said.strip()
+    assert comparable(comparable(text)) == comparable(text)
+
+
+CORNER = st.integers(0, 50)
+
+
+@given(CORNER, CORNER, st.integers(1, 50), st.integers(1, 50))
+def test_a_written_box_is_read_and_overlaps_itself_wholly(x: int, y: int, width: int, height: int) -> None:
+    box = parse_box(f"Answer: {json.dumps([x, y, x + width, y + height])}").value
+    assert box == Box(x, y, x + width, y + height)
+    assert overlap(box, box) == 1.0
+    assert overlap(box, Box(x + width, y, x + 2 * width, y + height)) == 0.0
+
+
+@given(st.text("abc ", min_size=1).filter(str.strip))
+def test_case_articles_and_punctuation_do_not_count(text: str) -> None:
+    assert same(f"The {text.upper()}!", [text]) or not comparable(text)

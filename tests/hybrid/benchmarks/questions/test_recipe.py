@@ -1,0 +1,223 @@
+"""Recipes: a strict schema, found by name, metrics out of a closed vocabulary, and no code."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.benchmarks.questions.options import PATTERNS, split
+from hybrid.benchmarks.questions.schema import layout_of, recipe_of
+from hybrid.benchmarks.questions.statistics import counted, summed
+from hybrid.errors import DataError, UsageError
+from hybrid.registry import load, module_of, names
+from hybrid.registry import recipe_of as file_of
+from hybrid.scoring.published import published
+from hybrid.serving.sources import code_outside
+from hybrid.types import Outcome, Question, Score
+
+RECIPE = """
+columns: {id: qid, image: picture, question: text, choices: [A, B, C], answer: label, task: category, group: [source]}
+kind: choice
+answer: letter
+option: "{letter}. {text}"
+title: "Mine: a benchmark of a test"
+citation: "Somebody, 2026"
+licence: CC-BY-4.0
+hub: {id: some/where, splits: [test, val], files: "{split}.csv", images: "pictures/*"}
+metrics: [accuracy over task/source, accuracy, all_right]
+expected: {near: 2, far: 1}
+image_sources: {COCO: section 3}
+published:
+  - {who: GPT, value: 0.25, source: "Somebody, Table 2", n: 3}
+unchecked: the number of rows
+"""
+
+
+def row(made: Any, **changed: object) -> dict[str, object]:
+    whole = {"qid": "q1", "picture": "red.png", "text": "Which?", "A": "x", "B": "y", "C": "z"}
+    return whole | {"label": "B", "category": "near", "source": "s"} | changed
+
+
+def test_a_recipe_is_a_benchmark(made: Any, recipe: Callable[[str, str], str]) -> None:
+    name = recipe("mine", RECIPE)
+    made.table([row(made), row(made, qid="q2", category="far", label="C")], "test.csv")
+    near, far = made.sound(made.folder, name)
+    assert (near.text, near.target, near.groups, far.task) == ("Which?\nA. x\nB. y\nC. z", "B", {"source": "s"}, "far")
+    bench = load("hybrid.benchmarks", name)
+    assert name in names("hybrid.benchmarks")
+    assert dict(bench.card.tasks) == {"near": 2, "far": 1}
+    assert bench.card.headline == ("accuracy_macro.task.source",)
+    assert bench.card.sources_of(("near",)) == ("COCO",)
+    assert bench.card.unchecked == "the number of rows"
+    assert bench.hub_files("val", ()) == ("val.csv", "pictures/*")
+    (cell,) = published(name)
+    assert (cell.who, cell.value, cell.metric, cell.split, cell.n) == ("GPT", 25.0, bench.card.headline[0], "test", "3")
+    assert load("hybrid.benchmarks", name) is bench
+
+
+def test_a_recipe_has_no_code_and_what_decides_its_questions_is_among_the_texts(
+    made: Any, recipe: Callable[[str, str], str]
+) -> None:
+    name = recipe("mine", RECIPE)
+    texts = dict(load("hybrid.benchmarks", name).texts)
+    assert code_outside("hybrid.benchmarks", name) is None
+    assert module_of("hybrid.benchmarks", name) == "hybrid.benchmarks.questions.recipe"
+    assert file_of("hybrid.benchmarks", name) is not None
+    recipe("mine", RECIPE.replace("GPT", "another model"))
+    assert load("hybrid.benchmarks", name).texts == texts, "a published row decides no question"
+    recipe("mine", RECIPE.replace('"{letter}. {text}"', '"[{letter}] {text}"'))
+    assert load("hybrid.benchmarks", name).texts != texts
+    with pytest.raises(UsageError, match="is a recipe: copy its file"):
+        load("hybrid.benchmarks", name).reworded(Path("mine.toml"))
+
+
+def test_cyclic_permutations_and_rows_that_are_one_unit(made: Any, recipe: Callable[[str, str], str]) -> None:
+    made.table([row(made), row(made, qid="q2"), row(made, qid="q3"), row(made, qid="q4")], "test.csv")
+    cycles = made.sound(made.folder, recipe("mine", f"{RECIPE}variants: cyclic\n"))
+    assert [each.id for each in cycles[:3]] == ["q1", "q1#circ1", "q1#circ2"]
+    assert [each.target for each in cycles[:3]] == ["B", "A", "C"]
+    assert cycles[1].text == "Which?\nA. y\nB. z\nC. x"
+    assert {each.unit for each in cycles[:3]} == {"q1"}
+    pairs = made.sound(made.folder, recipe("mine", f"{RECIPE}cluster: {{rows: 2}}\n"))
+    assert [each.unit for each in pairs] == ["rows1", "rows1", "rows2", "rows2"]
+    named = made.sound(made.folder, recipe("mine", f"{RECIPE}cluster: source\n"))
+    assert {each.unit for each in named} == {"s"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (("kind: choice", "kind: choise"), r"line 3: kind: 'choise' is none \(did you mean 'choice'\?\)"),
+        (("title:", "titel:"), r"line 6: a recipe has no 'titel' \(did you mean 'title'\?\)"),
+        (("id: qid", "ids: qid"), r"columns has no 'ids'"),
+        (("id: qid", "id: [a, b]"), "columns: id: one column, not 2"),
+        (("[A, B, C]", "[A, A]"), "a name stands there twice"),
+        (("answer: letter", "answer: number"), "answer: 'number' is none"),
+        (("{letter}. {text}", "{letter}. {text!r}"), "is no placeholder"),
+        (("{letter}. {text}", "{letter.x}"), "is no placeholder"),
+        (("{letter}. {text}", "{0}"), "is no placeholder"),
+        (('files: "{split}.csv"', "files: /etc/passwd"), "a path inside of the data set"),
+        (('files: "{split}.csv", ', ""), "hub needs files:"),
+        (("near: 2", "near: many"), "'many' is no number of questions"),
+        (("all_right]", "mean]"), "'mean' is none"),
+        (("all_right]", "f1 by a/b]"), "write f1, f1 over GROUP"),
+        (("value: 0.25", "value: 25"), "a number from 0 to 1"),
+        (("licence: CC-BY-4.0", "licence: [a]"), "licence: one value, not a list"),
+        (("kind: choice", "kind: !!python/name:os.system"), "is no YAML|is none"),
+        (("kind: choice", "kind: &a choice\ncluster: *a"), "an alias"),
+        (("cluster", "cluster"), None),
+    ],
+)
+def test_the_schema_is_strict(tmp_path: Path, changed: tuple[str, str], said: str | None) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(RECIPE.replace(*changed))
+    if said is None:
+        assert recipe_of(path).name == "mine"
+        return
+    with pytest.raises(UsageError, match=said) as refused:
+        recipe_of(path)
+    assert str(path) in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["", "- a", "a: [", "columns: {id: x}\ntitle: T\n", "kind: choice\nkind: text", "\0"])
+def test_a_mapping_that_is_none(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=r"m\.yaml"):
+        layout_of(path)
+
+
+def test_a_broken_recipe_from_outside_is_left_out_of_lists_and_says_why(
+    recipe: Callable[[str, str], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    from hybrid.registry import load_each
+
+    name = recipe("broken", "columns: {id: x}\n")
+    assert name not in dict(load_each("hybrid.benchmarks"))
+    with pytest.raises(UsageError, match=r"broken.yaml, line 1: a recipe needs"):
+        load("hybrid.benchmarks", name)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "found"),
+    [
+        ("(a) X (b) Y", "Open (a) Yes, it is (b) No", ("Open", ("Yes, it is", "No"))),
+        ("(a) X (b) Y", "Q\n(A) one\n(B) two\n(C) three", ("Q", ("one", "two", "three"))),
+        ("(a) X (b) Y", "no options (a) alone", ("no options (a) alone", ())),
+        ("a. X b. Y", "Is it A. J. Smith?\nA. yes\nB. no", ("Is it", ("J. Smith?\nA. yes", "no"))),
+        ("a) X b) Y", "a) x b) y", ("", ("x", "y"))),
+        ("a: X b: Y", "Q A: x B: y", ("Q", ("x", "y"))),
+        ("X|Y", "x | y", ("", ("x", "y"))),
+        ('["X", "Y"]', '["x, y", "z"]', ("", ("x, y", "z"))),
+    ],
+)
+def test_options_in_one_cell(pattern: str, text: str, found: tuple[str, tuple[str, ...]]) -> None:
+    assert split(pattern, text) == found
+    assert pattern in PATTERNS
+
+
+def scored(identity: str, correct: float, task: str = "t", cluster: str = "", **groups: str) -> Score:
+    return Score(identity, task, correct, Outcome.ANSWERED, groups=groups, cluster=cluster)
+
+
+def values(words: str, scores: list[Score]) -> dict[str, float | None]:
+    return {metric.name: metric.value for metric in summed([counted(words)], scores)}
+
+
+def test_means_over_groups_are_means_of_means() -> None:
+    scores = [
+        scored("1", 1.0, type="2d", source="ade"),
+        scored("2", 0.0, type="2d", source="ade"),
+        scored("3", 1.0, type="2d", source="coco"),
+        scored("4", 0.0, type="3d", source="omni"),
+        scored("5", 0.0, type="3d", source="omni"),
+    ]
+    assert values("accuracy", scores) == {"accuracy": 0.4}
+    assert values("accuracy over source", scores) == {"accuracy_macro.source": 0.5}
+    # ((1/2 + 1) / 2 + 0) / 2
+    assert values("accuracy over type/source", scores) == {"accuracy_macro.type.source": 0.375}
+    assert values("accuracy by source", scores) == {"accuracy.ade": 0.5, "accuracy.coco": 1.0, "accuracy.omni": 0.0}
+
+
+def test_a_unit_is_right_when_all_of_it_is_and_missing_when_one_failed() -> None:
+    scores = [
+        *(scored("1", 1.0, cluster="a"), scored("2", 1.0, cluster="a")),
+        *(scored("3", 1.0, cluster="b"), scored("4", 0.0, cluster="b")),
+        *(scored("5", 1.0), scored("5#circ1", 1.0)),
+        *(scored("6", 1.0, cluster="c"), Score("7", "t", None, Outcome.OUTAGE, cluster="c")),
+    ]
+    assert values("all_right", scores) == {"all_right": pytest.approx(2 / 3)}
+
+
+def test_f1_precision_recall_and_the_share_of_yes() -> None:
+    def asked(number: int, right: bool, said: bool | None, task: str) -> Score:
+        found = {"yes": float(right), "said_yes": float(said is True)}
+        return Score(str(number), task, float(right is said), Outcome.ANSWERED, values=found)
+
+    scores = [
+        asked(1, True, True, "a"),
+        asked(2, True, False, "a"),
+        asked(3, False, True, "b"),
+        asked(4, False, None, "b"),
+    ]
+    assert values("precision", scores) == {"precision": 0.5}
+    assert values("recall", scores) == {"recall": 0.5}
+    assert values("f1", scores) == {"f1": 0.5}
+    assert values("yes_share", scores) == {"yes_share": 0.5}
+    assert values("f1 by task", scores) == {"f1.a": pytest.approx(2 / 3), "f1.b": 0.0}
+    assert values("f1", [scored("1", 1.0)]) == {}, "of other questions there is none"
+
+
+def test_groups_too_uneven_to_weigh_are_refused() -> None:
+    sizes = (11, 13, 17, 19)
+    scores = [scored(f"{a}.{b}", 1.0, x=str(a), y=str(b)) for a in sizes for b in range(a)]
+    with pytest.raises(DataError, match="no common multiple"):
+        values("accuracy over x/y", scores)
+
+
+def test_without_its_tables_a_folder_is_refused(made: Any, recipe: Callable[[str, str], str]) -> None:
+    with pytest.raises(DataError, match=r"holds no Mine data: expected test.csv"):
+        made.asked(made.folder, recipe("mine", RECIPE))
+    made.table([row(made)], "val.csv")
+    assert isinstance(made.asked(made.folder, "mine", split="val")[0], Question)

@@ -1,0 +1,168 @@
+"""Files of questions: every ending, every form of an image, VLMEvalKit's TSV, rows in order, tasks apart."""
+
+import json
+from typing import Any
+
+import pytest
+
+from hybrid.errors import DataError
+from hybrid.types import BrokenQuestion, Kind, Question
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".csv", ".tsv", ".parquet"])
+def test_every_ending_gives_the_same_questions(made: Any, ending: str) -> None:
+    rows = [made.row(id=f"q{number}", task=f"t{number % 2}", question=f"Which,\nof {number}?") for number in range(5)]
+    found = made.sound(made.table(rows, f"questions{ending}"))
+    assert [(each.id, each.task) for each in found] == [
+        ("q0", "t0"),
+        ("q2", "t0"),
+        ("q4", "t0"),
+        ("q1", "t1"),
+        ("q3", "t1"),
+    ]
+    assert found[3].text == "Which,\nof 1?\n(A) one\n(B) two"
+    assert (found[0].target, found[0].kind, found[0].choices) == ("B", Kind.CHOICE, ("one", "two"))
+    assert [(image.width, image.height) for image in found[0].images] == [(40, 30)]
+    assert found == made.sound(made.folder), "a folder with one file is that file"
+
+
+def test_every_form_of_an_image(made: Any) -> None:
+    blue = made.base64()
+    forms: list[object] = [
+        "red.png",
+        blue,
+        f"data:image/png;base64,{blue}",
+        [blue, "red.png"],
+        json.dumps(["red.png", blue]),
+    ]
+    found = made.sound(made.table([made.row(id=str(number), image=form) for number, form in enumerate(forms)]))
+    red = found[0].images[0]
+    other = found[1].images[0]
+    assert [each.images for each in found] == [(red,), (other,), (other,), (other, red), (red, other)]
+
+
+def test_the_images_of_parquet_are_bytes_or_mappings_or_lists(made: Any) -> None:
+    cell = {"bytes": made.png(), "path": "away.png"}
+    rows = [made.row(image=None, image_1=cell, image_2=None), made.row(id="q2", image=None, image_1=cell, image_2=cell)]
+    assert [len(each.images) for each in made.sound(made.table(rows, "questions.parquet"))] == [1, 2]
+    listed = [made.row(image=[cell, cell]), made.row(id="q2", image=[cell])]
+    assert [len(each.images) for each in made.sound(made.table(listed, "other.parquet"))] == [2, 1]
+    plain = [made.row(image=made.png())]
+    assert [len(each.images) for each in made.sound(made.table(plain, "plain.parquet"))] == [1]
+
+
+def vlm(made: Any, **changed: object) -> dict[str, object]:
+    whole = {"index": 0, "image": made.base64(), "hint": "", "question": "Which?", "A": "red", "B": "blue", "C": ""}
+    return whole | {"answer": "B", "category": "colour"} | changed
+
+
+def test_the_tsv_of_vlmevalkit_is_read_as_it_stands(made: Any) -> None:
+    rows = [
+        vlm(made, hint="Look twice."),
+        vlm(made, index=1, image="0", C="green", answer="C"),
+        vlm(made, index=2, image=str([made.base64(), made.base64((1, 2, 3))])),
+        vlm(made, index=1000000, A="blue", B="red", answer="A"),
+        vlm(made, index=2000003, image="7"),
+    ]
+    first, turned, second, third, broken = made.asked(made.table(rows, "bench.tsv"))
+    assert first.text == "Hint: Look twice.\nWhich?\n(A) red\n(B) blue"
+    assert (turned.id, turned.unit, turned.target) == ("0#circ1", "0", "A")
+    assert (second.choices, second.target, second.images) == (("red", "blue", "green"), "C", first.images)
+    assert len(third.images) == 2
+    assert broken.id == "2000003"
+    assert (
+        "bench.tsv:6, column image: '7' is neither the path of an image, nor base64, nor the id of a row"
+        in broken.error
+    )
+
+
+def test_paths_of_vlmevalkit_are_relative_to_the_file(made: Any) -> None:
+    rows = [{**vlm(made), "image_path": "['red.png', 'red.png']"}]
+    del rows[0]["image"]
+    assert [len(each.images) for each in made.sound(made.table(rows, "bench.tsv"))] == [2]
+
+
+def test_a_group_and_a_cluster(made: Any) -> None:
+    rows = [
+        made.row(group={"size": "small", "n": 3}, cluster="pair 1", task="a"),
+        made.row(id="q2", group="plain", cluster="pair 2", task="a"),
+        made.row(id="q3", cluster="pair 1", task="a"),
+    ]
+    found = made.sound(made.table(rows))
+    assert [(each.id, each.unit) for each in found] == [("q1", "pair 1"), ("q3", "pair 1"), ("q2", "pair 2")]
+    assert [dict(each.groups) for each in found] == [{"size": "small", "n": "3"}, {}, {"group": "plain"}]
+    assert [each.id for each in made.sound(made.table(rows), limit=1)] == ["q1", "q3"], "a limit splits no cluster"
+
+
+def test_without_ids_and_tasks_rows_are_numbered_by_line_in_the_task_of_the_file(made: Any) -> None:
+    found = made.sound(made.table([made.row(id=None), made.row(id=None)], "mine.jsonl"))
+    assert [(each.id, each.task) for each in found] == [("row1", "mine"), ("row2", "mine")]
+
+
+def test_a_quoted_field_may_hold_lines_and_rows_are_named_by_the_first(made: Any) -> None:
+    rows = [made.row(question="a\nb\nc"), made.row(id="q2", answer="three")]
+    _, broken = made.asked(made.table(rows, "questions.csv"))
+    assert broken.error.startswith(f"{made.folder / 'questions.csv'}:5, column answer: 'three' is none of the choices")
+
+
+def test_a_damaged_line_costs_itself(made: Any) -> None:
+    path = made.table([made.row(), made.row(id="q2")])
+    path.write_bytes(
+        b"\xef\xbb\xbf" + path.read_bytes() + b"{\n\xff\xfe\n[1]\n\n" + json.dumps(made.row(id="q3")).encode()
+    )
+    found = made.asked(path)
+    assert [each.id for each in found if isinstance(each, Question)] == ["q1", "q2", "q3"]
+    errors = [each.error for each in found if isinstance(each, BrokenQuestion)]
+    assert [error.split(": ")[0].rpartition(":")[2] for error in errors] == ["3", "4", "5"]
+
+
+def test_a_damaged_page_of_parquet_costs_its_cells(made: Any) -> None:
+    path = made.table(
+        [made.row(id=f"q{number}", image=made.png((number, 0, 0))) for number in range(4)], "questions.parquet"
+    )
+    whole = path.read_bytes()
+    at = whole.rindex(b"\x89PNG")
+    path.write_bytes(whole[:at] + b"\0" * 20 + whole[at + 20 :])
+    found = made.asked(path)
+    assert [isinstance(each, Question) for each in found] == [True, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("questions.csv", "", "the file is empty"),
+        ("questions.csv", "id,id,question,answer\n", "the column 'id' is there twice"),
+        ("questions.csv", "id,text,answer\n1,a,b\n", "no column is certain to be the question"),
+        ("questions.jsonl", "", "no column is certain"),
+        ("questions.parquet", "PAR1", "is not a readable parquet file"),
+        ("questions.xlsx", "", "a table of questions ends in .jsonl, .csv, .tsv, .parquet"),
+    ],
+)
+def test_a_file_that_is_none_is_refused_as_a_whole(made: Any, name: str, content: str, said: str) -> None:
+    path = made.folder / name
+    path.write_text(content)
+    with pytest.raises(DataError, match=said):
+        made.asked(path)
+
+
+def test_a_folder_has_one_file_of_questions(made: Any) -> None:
+    with pytest.raises(DataError, match="holds no file of questions"):
+        made.asked(made.folder)
+    made.table([made.row()])
+    made.table([made.row()], "questions.csv")
+    with pytest.raises(DataError, match=r"holds questions.jsonl and questions.csv: keep one"):
+        made.asked(made.folder)
+
+
+def test_a_mapping_beside_the_file_or_named(made: Any, tmp_path: Any) -> None:
+    row = {"qid": "x", "picture": "red.png", "text": "Open\n(a) yes, it is (b) not at all", "label": "(b)"}
+    path = made.table([row], "bench.jsonl")
+    mapping = "columns: {id: qid, image: picture, question: text, choices: text, answer: label}\n"
+    (tmp_path / "m.yaml").write_text(mapping + 'split_choices: "(a) X (b) Y"\noption: "{letter}. {text}"\n')
+    (named,) = made.sound(path, settings={"mapping": str(tmp_path / "m.yaml")})
+    (made.folder / "bench.yaml").write_text((tmp_path / "m.yaml").read_text())
+    assert made.sound(path) == [named]
+    assert (named.text, named.target) == ("Open\nA. yes, it is\nB. not at all", "B")
+    (made.folder / "bench.yaml").write_text("columns: {id: nope}\n")
+    with pytest.raises(DataError, match=r"the mapping's id: no column 'nope'"):
+        made.asked(path)

@@ -1,0 +1,193 @@
+"""A file of one's own from `hybrid data template` to a report: each command on it, as on any benchmark."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import hybrid
+from hybrid.errors import UsageError
+
+Command = Callable[..., Any]
+REPLIES = {
+    "q1": "(A)",
+    "q2": "no",
+    "q3": "3",
+    "q4": "1.6",
+    "q5": "Blue.",
+    "q6": "(80, 90)",
+    "q7": "[200, 70, 280, 150]",
+}
+"""All are right but the third."""
+
+
+@pytest.fixture
+def file(command: Command, tmp_path: Path) -> Path:
+    """The template, as it is written."""
+    path = tmp_path / "mine" / "questions.jsonl"
+    assert command("data", "template", "-o", path).out.split() == [str(path), str(path.parent / "shapes.png")]
+    return path
+
+
+@pytest.fixture
+def words(file: Path, tmp_path: Path, fakes: Any) -> tuple[str, ...]:
+    """`hybrid run FILE` with a recorded model."""
+    model = fakes.recordings(tmp_path / "model", REPLIES)
+    return ("run", str(file), "--model", f"replay:{model}", "--solver", "mllm", "--solver", "chance")
+
+
+def metrics(ended: Any, solver: str = "mllm") -> dict[str, float]:
+    found: dict[str, float] = json.loads(ended.out)["solvers"][solver]["metrics"]
+    return found
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".csv", ".tsv"])
+def test_the_template_is_whole_in_every_ending(command: Command, tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"questions{ending}"
+    assert command("data", "template", "-o", path).code == 0
+    ended = command("data", "check", path, "--json")
+    assert ended.code == 0
+    report = json.loads(ended.out)
+    kinds = {kind for task in report["tasks"].values() for kind in task["kinds"]}
+    assert kinds == {"choice", "yes_no", "integer", "number", "text", "point", "box"}
+    assert report["doubtful"] == [f"{path}: columns that are not used: comment"]
+    again = command("data", "template", "-o", path)
+    assert (again.code, "is there already" in again.err) == (2, True)
+
+
+def test_check_shows_the_first_questions_as_they_will_be_asked(command: Command, file: Path) -> None:
+    ended = command("data", "check", file)
+    assert ended.code == 0
+    assert ended.out.startswith(
+        "--- q1  (relation, choice; image: 320 x 200 px)\n"
+        "Which shape is on the left?\n(A) a red disc\n(B) a blue square\n--> (A) a red disc\n\n--- q2"
+    )
+    assert "7 questions, 0 broken: complete" in ended.out
+    assert command("data", "check", file.parent).out == ended.out.replace(str(file), str(file)), (
+        "the folder is the file"
+    )
+
+
+def test_broken_rows_are_named_and_strict_refuses_them(command: Command, file: Path, words: tuple[str, ...]) -> None:
+    with file.open("a") as lines:
+        lines.write(json.dumps({"id": "q8", "image": "away.png", "question": "?", "answer": "yes"}) + "\n")
+    why = f"{file}:8, column image: there is no file 'away.png' inside {file.parent}"
+    checked = command("data", "check", file)
+    assert (checked.code, f"broken: q8: {why}" in checked.out) == (3, True)
+    for refused in (command("data", "check", file, "--strict"), command(*words, "--strict")):
+        assert refused.code == 2
+        assert f"--strict: 1 rows cannot be used:\n  q8: {why}" in refused.err
+    ended = command(*words, "--json")
+    assert ended.code == 3
+    assert f"failed: q8 (mllm): {why}" in ended.err
+    assert json.loads(ended.out)["solvers"]["mllm"]["n"] == 7
+
+
+def test_a_run_goes_on_and_is_compared_and_reported(command: Command, words: tuple[str, ...], tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    first = command(*words, "--out", run, "--limit", "3", "--json")
+    assert "3 questions, run folder" in first.err
+    ended = command(*words, "--out", run, "--json")
+    assert ended.code == 0
+    assert metrics(ended)["accuracy_macro"] == pytest.approx(6 / 7)
+    assert metrics(ended)["iou"] == 1.0
+    assert metrics(ended)["f1"] is None or metrics(ended)["f1"] == 0.0
+    assert command(*words, "--out", run, "--json").out == ended.out
+    compared = command("compare", run, "--json")
+    assert compared.code == 0
+    assert "accuracy_macro" in compared.out
+    assert command("score", run, "--json").code == 0
+    assert command("report", run, "-o", tmp_path / "site").code == 0
+    assert "Which shape is on the left?" in "".join(page.read_text() for page in (tmp_path / "site").rglob("*.html")), (
+        "a page for each question"
+    )
+
+
+def test_another_content_is_another_run(command: Command, words: tuple[str, ...], file: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert command(*words, "--out", run).code == 0
+    moved = tmp_path / "elsewhere" / "other.jsonl"
+    moved.parent.mkdir()
+    moved.write_text(file.read_text())
+    (moved.parent / "shapes.png").write_bytes((file.parent / "shapes.png").read_bytes())
+    assert command("run", moved, *words[2:], "--out", run).code == 0, "the same content is the same data wherever it is"
+    file.write_text(file.read_text().replace("on the left", "on the right"))
+    refused = command(*words, "--out", run)
+    assert refused.code == 2
+    assert "data" in refused.err
+
+
+def test_options_are_rotated(command: Command, words: tuple[str, ...], fakes: Any, tmp_path: Path) -> None:
+    fakes.recordings(tmp_path / "model", {**REPLIES, "q1#r1": "(B)"})
+    ended = command(*words, "--rotate", "--json")
+    assert ended.code == 0
+    found = metrics(ended)
+    assert (found["rotation.accuracy"], found["rotation.consistency"], found["rotation.excluded"]) == (1.0, 1.0, 6.0)
+
+
+@pytest.mark.parametrize("control", ["blank", "shuffled", "oracle"])
+def test_tools_are_controlled(command: Command, file: Path, tmp_path: Path, control: str) -> None:
+    ended = command(
+        "run", file, "--solver", "specialist", "--tool-output", control, "--out", tmp_path / "run", "--json"
+    )
+    assert ended.code == 0
+    found = json.loads(ended.out)["solvers"]["specialist"]
+    assert found["n"] == 7
+    assert control in (tmp_path / "run" / "manifest.json").read_text()
+
+
+def test_a_dry_run_asks_nothing(command: Command, file: Path) -> None:
+    ended = command("run", file, "--solver", "mllm", "--model", "embedded", "--dry-run", "--json")
+    assert ended.code == 0
+    assert json.loads(ended.out)["questions"] == 7
+
+
+def test_a_path_is_the_data(command: Command, file: Path, tmp_path: Path) -> None:
+    refused = command("run", file, "--data", tmp_path, "--solver", "chance")
+    assert (refused.code, "this path is the data; leave out --data" in refused.err) == (2, True)
+    absent = command("run", tmp_path / "no.csv", "--solver", "chance")
+    assert (absent.code, "there is no such file" in absent.err) == (2, True)
+    unknown = command("run", "blinc", "--solver", "chance")
+    assert (unknown.code, "did you mean 'blink'" in unknown.err) == (2, True)
+    assert command("run", "questions", "--data", file, "--solver", "chance").code == 0
+    config = tmp_path / "run.yaml"
+    config.write_text(f"benchmark: {file}\nsolver: chance\nlimit: 2\n")
+    assert command("run", "--config", config).code == 0
+
+
+def test_questions_from_python_are_the_same_rows(file: Path, fakes: Any, tmp_path: Path, hybrid_home: Path) -> None:
+    picture = file.parent / "shapes.png"
+    images = [picture, str(picture), picture.read_bytes(), Image.open(picture), np.asarray(Image.open(picture))]
+    made = [
+        hybrid.Question("Which is left?", image, "disc", choices=["disc", "square"], group={"form": str(number)})
+        for number, image in enumerate(images)
+    ]
+    model = fakes.recordings(tmp_path / "model", {str(number): "(A)" for number in range(1, 6)})
+    options = {"solvers": ["mllm"], "model": f"replay:{model}", "out": str(tmp_path / "run")}
+    report = hybrid.run(questions=made, **options)
+    (scored,) = next(iter(report.scored.values()))
+    assert [score.correct for score in scored.scores] == [1.0] * 5
+    assert {score.groups["form"] for score in scored.scores} == set("01234")
+    assert len(list((hybrid_home / "questions").iterdir())) == 1
+    hybrid.run(questions=made, **options)
+    assert len(list((hybrid_home / "questions").iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"questions": []}, "give at least one"),
+        ({"questions": ["a text"]}, "item 1 is a str, not a hybrid.Question"),
+        ({"questions": [hybrid.Question("?", 3, "yes")]}, "a int is no image"),  # type: ignore[arg-type]
+        ({"questions": [hybrid.Question("?", "away.png", "yes")]}, "away.png: cannot be read"),
+        ({"questions": [], "benchmark": "blink"}, "leave it out"),
+        ({}, "takes a benchmark"),
+    ],
+)
+def test_what_python_may_not_hand_in(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        hybrid.run(**given, solvers=["chance"])
