@@ -36,7 +36,7 @@ def test_a_broken_row_is_named_and_counts_as_missing(command: Command, tmp_path:
     assert ended.code == 3
     report = json.loads(ended.out)
     assert report["complete"] is False
-    assert report["tasks"] == {"Jigsaw": {"questions": 149, "broken": 1, "expected": 150}}
+    assert report["tasks"] == {"Jigsaw": {"questions": 149, "broken": 1, "expected": 150, "kinds": {"choice": 149}}}
     (broken,) = report["broken"]
     assert broken["id"] == "val_Jigsaw_1"
     assert "row 1, question val_Jigsaw_1, column image_1" in broken["error"]
@@ -54,7 +54,12 @@ def test_missing_images_are_named(command: Command, tmp_path: Path) -> None:
 def test_variants_are_not_counted_as_questions(command: Command, tmp_path: Path) -> None:
     load("hybrid.benchmarks", "mm_sap").generate(tmp_path / "data", ("BasicVisQA",), 3, 0)
     ended = command("data", "check", tmp_path / "data", "--benchmark", "mm_sap", "--json")
-    assert json.loads(ended.out)["tasks"]["BasicVisQA"] == {"questions": 3, "broken": 0, "expected": 400}
+    assert json.loads(ended.out)["tasks"]["BasicVisQA"] == {
+        "questions": 3,
+        "broken": 0,
+        "expected": 400,
+        "kinds": {"choice": 3},
+    }
 
 
 def hybrid(*words: object, **environment: str) -> tuple[int, str, str]:

@@ -108,7 +108,7 @@ def test_the_keywords_of_python_are_the_options_with_their_types() -> None:
 
 def test_the_function_of_python_shows_every_option_with_its_help() -> None:
     shown = inspect.signature(hybrid.run).parameters
-    assert list(shown) == ["benchmark", *RunKeywords.__annotations__]
+    assert list(shown) == ["benchmark", "questions", *RunKeywords.__annotations__]
     for leaf in LEAVES:
         (name,) = (one for one in shown if RENAMED.get(one, one) == leaf.option.key)
         assert f"\n    {name}: {' '.join(leaf.option.help.split())}" in str(hybrid.run.__doc__)

@@ -48,7 +48,13 @@ class Made:
             case ".jsonl":
                 path.write_text("".join(json.dumps(row) + "\n" for row in rows))
             case ".parquet":
-                pq.write_table(pa.Table.from_pylist([dict(row) for row in rows]), path, row_group_size=2)
+                pq.write_table(
+                    pa.Table.from_pylist([dict(row) for row in rows]),
+                    path,
+                    2,
+                    compression="none",
+                    write_statistics=False,
+                )
             case _:
                 columns = list(dict.fromkeys(name for row in rows for name in row))
                 with path.open("w", newline="") as file:

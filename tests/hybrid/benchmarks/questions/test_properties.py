@@ -109,6 +109,6 @@ def test_a_written_box_is_read_and_overlaps_itself_wholly(x: int, y: int, width:
     assert overlap(box, Box(x + width, y, x + 2 * width, y + height)) == 0.0
 
 
-@given(st.text("abc ", min_size=1).filter(str.strip))
+@given(st.text("bcd ", min_size=1).filter(str.strip))
 def test_case_articles_and_punctuation_do_not_count(text: str) -> None:
-    assert same(f"The {text.upper()}!", [text]) or not comparable(text)
+    assert same(f"The {text.upper()}!", [text])
