@@ -8,6 +8,7 @@ from _reference.markdown import Page, block, code, escaped, table
 from hybrid.benchmarks.card import BenchmarkCard, Setting
 from hybrid.cli.benchmarks import settings_of_every_benchmark
 from hybrid.registry import load, names
+from hybrid.rotation import ALL_TASKS
 from hybrid.scoring.published import published
 from hybrid.scoring.published_tables import published_tables
 
@@ -24,8 +25,8 @@ def _overview(cards: Sequence[BenchmarkCard]) -> Page:
     rows = [
         (
             f"[{code(card.name)}]({card.name}.md)",
-            f"{sum(card.tasks.values()):,}",
-            str(len(card.tasks)),
+            f"{sum(card.tasks.values()):,}" if card.tasks else "",
+            str(len(card.tasks) or ""),
             escaped(card.title),
         )
         for card in cards
@@ -60,6 +61,7 @@ def _sections(card: BenchmarkCard) -> Iterator[str]:
         ("licence", escaped(card.licence)),
         ("on the hub", code(card.hub_id) if card.hub_id else "no"),
         *([("elsewhere", escaped(card.elsewhere))] if card.elsewhere else []),
+        *([("not checked against the data", escaped(card.unchecked))] if card.unchecked else []),
         ("splits", splits),
         ("leads with", ", ".join(code(name) for name in card.headline)),
         ("how it is computed", f"[metrics](../metrics.md#{anchor(card)})"),
@@ -74,12 +76,15 @@ def _sections(card: BenchmarkCard) -> Iterator[str]:
         (
             escaped(task),
             str(count or "unknown"),
-            "yes" if task in card.rotatable else "no",
+            "yes" if {task, ALL_TASKS} & {*card.rotatable} else "no",
             "yes" if task in card.sample_tasks else "no",
         )
         for task, count in card.tasks.items()
     ]
-    yield table(("task", "questions", "options rotate", "generated"), rows, right=(1,))
+    if rows:
+        yield table(("task", "questions", "options rotate", "generated"), rows, right=(1,))
+    else:
+        yield "Those that the data say."
     yield (
         "Questions are those of the main split. `--rotate` moves options that are text; `--data sample` generates "
         "questions, which are for tests and never a benchmark result."

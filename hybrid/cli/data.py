@@ -90,17 +90,14 @@ def check(
 ) -> int:
     """Say whether FILE can be asked as it is meant, or DIR is a complete copy of a benchmark.
 
-    Every row is read and every image decoded. Of a file of questions (or a folder with one and its images) the first
-    three are shown as they will be asked, with the sizes of their images and what counts as right, and rows that may
-    not be meant so are named. Of a benchmark the questions of each task are counted against its card. The exit code is
-    0 where all is there, 3 where a question is missing or broken (each is named), 2 where the data cannot be used at
-    all. Of the hub (or hub@REVISION) the list of files is read, and none of them.
+    Every row is read and every image decoded. Of a file of questions the first three are shown as they will be asked,
+    and rows that may not be meant so are named; of a benchmark the tasks are counted against its card. Exit code 0: all is there; 3: a question is missing or broken (each is named); 2: the
+    data cannot be used. Of the hub (or hub@REVISION) the list of files is read, and none of them.
 
     \b
     Examples:
       hybrid data check questions.csv
-      hybrid data check DIR --benchmark blink
-      hybrid data check DIR --benchmark blink --task Jigsaw --json
+      hybrid data check DIR --benchmark blink --json
       hybrid data check hub --benchmark hvsbench
     """
     from hybrid.config.pairs import pairs

@@ -84,7 +84,10 @@ def test_rules_for_other_tasks_want_no_weights(tmp_path: Path) -> None:
         tools_in_use(asked, "blink", ToolChoice(), absent)
 
 
-@pytest.mark.parametrize("benchmark", names("hybrid.benchmarks"))
+GENERATED = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.sample_tasks]
+
+
+@pytest.mark.parametrize("benchmark", GENERATED)
 def test_a_card_says_for_which_routes_rules_are_asked(benchmark: str) -> None:
     card = load("hybrid.benchmarks", benchmark).card
     assert card.routes_are_tasks is not bool(card.routes)

@@ -13,7 +13,7 @@ from hybrid.running.resolve import ResolvedRun, prepare
 from tools.rules import tools_asked
 
 TOOLS = frozenset(names("tools"))
-BENCHMARKS = names("hybrid.benchmarks")
+BENCHMARKS = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.sample_tasks]
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)

@@ -29,7 +29,7 @@ from hybrid.scoring.sections.helped import VERDICTS
 from hybrid.scoring.sections.tool_use import FAULTS
 from hybrid.types import Outcome, Prompt, Question, Reply, Score
 
-BENCHMARKS = names("hybrid.benchmarks")
+BENCHMARKS = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.sample_tasks]
 SETTINGS: Mapping[str, tuple[Mapping[str, str], ...]] = {
     "actiview": (
         *({"mode": mode} for mode in ("full", "single", "shift", "mixed", "average", "commonsense", "guess")),
