@@ -10,6 +10,7 @@ import pytest
 
 from hybrid.benchmarks.base import Source
 from hybrid.benchmarks.questions.options import PATTERNS, split
+from hybrid.benchmarks.questions.recipe import RecipeBenchmark
 from hybrid.benchmarks.questions.sample import write, written
 from hybrid.benchmarks.questions.schema import recipe_of
 from hybrid.errors import UsageError
@@ -150,8 +151,6 @@ def test_rows_are_written_to_every_kind_of_table(tmp_path: Path, file: str, answ
     path.write_text(RECIPE.format(file=file, answer=answer, scene="located"))
     recipe = recipe_of(path)
     table = write(tmp_path / "data", recipe, ("sides",), 2, 0)
-    from hybrid.benchmarks.questions.recipe import RecipeBenchmark
-
     benchmark = RecipeBenchmark(recipe)
     found = list(benchmark.questions(Source(tmp_path / "data", ImageStore(tmp_path / "s"), "test", ("sides",))))
     assert [type(question) for question in found] == [Question, Question], found
@@ -169,3 +168,27 @@ def test_a_scene_that_is_not_known_is_named(tmp_path: Path) -> None:
     path.write_text(RECIPE.format(file="a.tsv", answer="letter", scene="landscape"))
     with pytest.raises(UsageError, match="'landscape' is no scene; there are: attribute"):
         write(tmp_path / "data", recipe_of(path), ("sides",), 2, 0)
+
+
+def test_rows_without_ids_are_told_apart_over_several_tables(tmp_path: Path) -> None:
+    benchmark = load("hybrid.benchmarks", "realworldqa")
+    for place, seed in enumerate((0, 1)):
+        benchmark.generate(tmp_path / str(place), benchmark.card.sample_tasks, 2, seed)
+        (table,) = (tmp_path / str(place)).rglob("*.parquet")
+        (tmp_path / "data").mkdir(exist_ok=True)
+        table.rename(tmp_path / f"data/test-0000{place}-of-00002.parquet")
+    source = Source(tmp_path, ImageStore(tmp_path / "store"), "test", benchmark.card.sample_tasks)
+    assert [question.id for question in benchmark.questions(source)] == ["0.row1", "0.row2", "1.row1", "1.row2"]
+
+
+def test_a_unit_may_be_named_by_a_long_text(tmp_path: Path) -> None:
+    text = (
+        (FOLDER / "hrbench.yaml").read_text().replace('"Picture {unit}: ', f'"{"Look here. " * 40}Picture {{unit}}: ')
+    )
+    (tmp_path / "hrbench.yaml").write_text(text)
+    recipe = recipe_of(tmp_path / "hrbench.yaml")
+    write(tmp_path / "data", recipe, ("single",), 8, 0)
+    source = Source(tmp_path / "data", ImageStore(tmp_path / "store"), "4k", ("single",))
+    units = Counter(question.cluster for question in RecipeBenchmark(recipe).questions(source))
+    assert sorted(units.values()) == [4, 4]
+    assert all(len(unit) < 80 for unit in units)
