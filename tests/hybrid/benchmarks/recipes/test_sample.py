@@ -90,6 +90,7 @@ def test_half_of_the_questions_of_one_picture_are_answered_yes(folder: Path) -> 
     for asked in units.values():
         assert Counter(question.target for question in asked) == {"yes": 3, "no": 3}
         assert len({question.images[0].sha256 for question in asked}) == 1
+        assert len({question.text for question in asked}) > 2
         yes = {question.text for question in asked if question.target == "yes"}
         assert yes.isdisjoint(question.text for question in asked if question.target == "no")
 
