@@ -73,14 +73,15 @@ def test_a_pair_asks_one_question_of_two_pictures_with_two_answers(folder: Path)
 
 
 def test_the_rows_of_a_cycle_have_one_answer_under_every_letter(folder: Path) -> None:
-    units = defaultdict(list)
+    cycles = defaultdict(list)
     for question in _generated(folder, "hrbench"):
-        units[question.unit].append(question)
-    for cycle in units.values():
+        cycles[question.images[0].sha256].append(question)
+    assert len(cycles) == 2
+    for cycle in cycles.values():
         assert {question.groups["cycle_category"] for question in cycle} == {"0", "1", "2", "3"}
         assert sorted(str(question.target) for question in cycle) == ["A", "B", "C", "D"]
         assert len({question.choices["ABCD".index(str(question.target))] for question in cycle}) == 1
-        assert len({question.images[0].sha256 for question in cycle}) == 1
+        assert len({question.unit for question in cycle}) == 1
 
 
 def test_half_of_the_questions_of_one_picture_are_answered_yes(folder: Path) -> None:
@@ -183,9 +184,8 @@ def test_rows_without_ids_are_told_apart_over_several_tables(tmp_path: Path) -> 
 
 
 def test_a_unit_may_be_named_by_a_long_text(tmp_path: Path) -> None:
-    text = (
-        (FOLDER / "hrbench.yaml").read_text().replace('"Picture {unit}: ', f'"{"Look here. " * 40}Picture {{unit}}: ')
-    )
+    asked = f'  question: "{"Look here. " * 40}In picture {{unit}}: {{question}}"'
+    text = (FOLDER / "hrbench.yaml").read_text().replace("  cyclic: true", f"  cyclic: true\n{asked}")
     (tmp_path / "hrbench.yaml").write_text(text)
     recipe = recipe_of(tmp_path / "hrbench.yaml")
     write(tmp_path / "data", recipe, ("single",), 8, 0)
