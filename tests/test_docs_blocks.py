@@ -286,6 +286,13 @@ GIVEN: Mapping[str, Given] = {
     "docs/how-to/matrix.md": Given(recorded_models),
     "docs/how-to/offline-weights.md": Given(recorded_models),
     "docs/how-to/read-the-report.md": Given(recorded_models),
+    "docs/own-questions.md": Given(
+        said=(
+            ("hybrid data template", "shapes.png"),
+            ("hybrid data check", "7 questions, 0 broken: complete"),
+            ("hybrid run mine/questions.jsonl", "accuracy_macro"),
+        ),
+    ),
     "docs/tracing.md": Given(),
     "docs/tutorials/offline.md": Given(),
     "docs/tutorials/local-server.md": Given(a_local_server, needs=SERVING),

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Final
 
 from hybrid.errors import UsageError
 
-TABLES: Final = (".jsonl", ".csv", ".tsv", ".parquet")
-
 
 def is_path(word: str) -> bool:
-    """Whether a word for a benchmark is a path: it ends as a table does, has a separator, or is there and no name."""
+    """Whether a word for a benchmark is a path: no name, and it is there, has a separator, or ends as a table does."""
     from hybrid.registry import names
 
-    if word.lower().endswith(TABLES) or "/" in word or os.sep in word:
-        return True
-    return word not in names("hybrid.benchmarks") and Path(word).expanduser().exists()
+    if word in names("hybrid.benchmarks"):
+        return False
+    from hybrid.benchmarks.questions.tables import ENDINGS
+
+    return word.lower().endswith(ENDINGS) or "/" in word or os.sep in word or Path(word).expanduser().exists()
 
 
 def benchmark_of_files() -> str:
@@ -37,14 +36,16 @@ def named(benchmark: str, data: str | None) -> tuple[str, str | None]:
     """
     if not is_path(benchmark):
         return benchmark, data
-    path = Path(benchmark).expanduser()
     if data is not None:
         raise UsageError(f"{benchmark}: this path is the data; leave out --data {data}")
-    if not path.exists():
+    if not Path(benchmark).expanduser().exists():
         raise UsageError(f"{benchmark}: there is no such file; give a file or a folder of questions, or a benchmark")
     return benchmark_of_files(), benchmark
 
 
-def is_folder_of_questions(path: Path) -> bool:
-    """Whether a folder holds a file of questions by its name."""
-    return any((path / f"questions{ending}").is_file() for ending in TABLES)
+def holds_questions(path: Path) -> bool:
+    """Whether a path is a file, or a folder with a file of questions by its name."""
+    from hybrid.benchmarks.questions import STEM
+    from hybrid.benchmarks.questions.tables import ENDINGS
+
+    return path.is_file() or any((path / f"{STEM}{ending}").is_file() for ending in ENDINGS)

@@ -91,8 +91,9 @@ def check(
     """Say whether FILE can be asked as it is meant, or DIR is a complete copy of a benchmark.
 
     Every row is read and every image decoded. Of a file of questions the first three are shown as they will be asked,
-    and rows that may not be meant so are named; of a benchmark the tasks are counted against its card. Exit code 0: all is there; 3: a question is missing or broken (each is named); 2: the
-    data cannot be used. Of the hub (or hub@REVISION) the list of files is read, and none of them.
+    and rows that may not be meant so are named; of a benchmark the tasks are counted against its card. Exit code 0: all
+    is there; 3: a question is missing or broken (each is named); 2: the data cannot be used. Of the hub (or
+    hub@REVISION) the list of files is read, and none of them.
 
     \b
     Examples:
@@ -118,10 +119,9 @@ def check(
 
 def _benchmark_of(where: str) -> str:
     """The benchmark of data that were given without one."""
-    from hybrid.cli._questions_file import benchmark_of_files, is_folder_of_questions
+    from hybrid.cli._questions_file import benchmark_of_files, holds_questions
 
-    path = Path(where).expanduser()
-    return benchmark_of_files() if path.is_file() or is_folder_of_questions(path) else "blink"
+    return benchmark_of_files() if holds_questions(Path(where).expanduser()) else "blink"
 
 
 @dataclass(frozen=True)

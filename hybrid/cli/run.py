@@ -56,7 +56,7 @@ OWN_OPTIONS: list[click.Parameter] = [
 @click.option("--json/--no-json", "as_json", is_flag=True, help="One JSON object on stdout, everything else on stderr.")
 @told_options
 def command(**options: Any) -> int:
-    """Ask the questions of BENCHMARK; give it again to go on where it stopped.
+    """Ask the questions of BENCHMARK, a name or a file of questions; give it again to go on where it stopped.
 
     Answers and traces stay in a run folder, for `hybrid compare` and `report`.
     \f
@@ -88,6 +88,7 @@ def command(**options: Any) -> int:
       hybrid run blink --data DIR --model openai:gpt-4o --path my_tools --tools default,my_tool
       hybrid run blink --data DIR --model openai:gpt-4o --mcp "shapes=python shapes_server.py" --dry-run
       hybrid run hvsbench --data DIR --model openai:qwen --base-url URL --engine ray --address 10.0.0.4:6379
+      hybrid run questions.csv --model openai:gpt-4o --strict
       hybrid run blink,hvsbench --model openai:gpt-4o --limit 50
       hybrid run --config run.yaml --dry-run
       hybrid run --config runs/blink-gpt-4o-1a2b3c4d5e --model openai:gpt-4.1

@@ -11,6 +11,7 @@ import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol
 
@@ -21,6 +22,8 @@ from hybrid.errors import DataError
 ENDINGS: Final = (".jsonl", ".csv", ".tsv", ".parquet")
 LARGEST_LINE: Final = 400_000_000
 """Bytes of one line, and characters of one cell of a CSV file: a picture of 200 MB in base64 is shorter."""
+MOST_COLUMNS: Final = 10_000
+"""Different keys of the rows of a file."""
 _BOM: Final = b"\xef\xbb\xbf"
 
 
@@ -43,7 +46,7 @@ class Table(Protocol):
     """What `At.line` counts: lines or rows."""
 
     def columns(self) -> tuple[str, ...]:
-        """The names of its columns; of JSON lines those of the first rows."""
+        """The names of its columns; of JSON lines every key of a row."""
         ...
 
     def scan(self, columns: Sequence[str]) -> Iterator[Row]:
@@ -107,12 +110,9 @@ class JsonLines:
         self.path, self.counted = path, "line"
 
     def columns(self) -> tuple[str, ...]:
-        """The keys of the first 100 rows."""
-        named: dict[str, None] = {}
-        for _, row in itertools.islice(self.scan(()), 100):
-            if isinstance(row, DataRow):
-                named |= dict.fromkeys(row.values)
-        return tuple(named)
+        """The keys of all rows: what few of them have counts too."""
+        state = self.path.stat()
+        return _keys(self.path, (state.st_mtime_ns, state.st_size))
 
     def scan(self, columns: Sequence[str]) -> Iterator[Row]:
         """Every line that is not blank."""
@@ -135,6 +135,18 @@ class JsonLines:
                 text = next(iter(lines), "")
                 where = f"{self.path}:{at.line}"
                 yield at, lines.fault(where) or _object(text, where)
+
+
+@lru_cache(maxsize=4)
+def _keys(path: Path, stamp: tuple[int, int]) -> tuple[str, ...]:
+    del stamp
+    named: dict[str, None] = {}
+    for _, row in JsonLines(path).scan(()):
+        if isinstance(row, DataRow):
+            named |= dict.fromkeys(row.values)
+            if len(named) > MOST_COLUMNS:
+                raise DataError(f"{path}: more than {MOST_COLUMNS:,} different keys; a row has its columns as keys")
+    return tuple(named)
 
 
 def _object(text: str, where: str) -> DataRow | DataError:

@@ -1,5 +1,6 @@
 """Recipes: a strict schema, found by name, metrics out of a closed vocabulary, and no code."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import pytest
 
 from hybrid.benchmarks.questions.options import PATTERNS, split
 from hybrid.benchmarks.questions.schema import layout_of, recipe_of
-from hybrid.benchmarks.questions.statistics import counted, summed
+from hybrid.benchmarks.questions.statistics import STATISTICS, counted, summed
 from hybrid.errors import DataError, UsageError
 from hybrid.registry import load, module_of, names
 from hybrid.registry import recipe_of as file_of
@@ -79,6 +80,7 @@ def test_cyclic_permutations_and_rows_that_are_one_unit(made: Any, recipe: Calla
     assert [each.target for each in cycles[:3]] == ["B", "A", "C"]
     assert cycles[1].text == "Which?\nA. y\nB. z\nC. x"
     assert {each.unit for each in cycles[:3]} == {"q1"}
+    assert load("hybrid.benchmarks", "mine").card.rotatable == (), "it is in every order already"
     pairs = made.sound(made.folder, recipe("mine", f"{RECIPE}cluster: {{rows: 2}}\n"))
     assert [each.unit for each in pairs] == ["rows1", "rows1", "rows2", "rows2"]
     named = made.sound(made.folder, recipe("mine", f"{RECIPE}cluster: source\n"))
@@ -221,3 +223,13 @@ def test_without_its_tables_a_folder_is_refused(made: Any, recipe: Callable[[str
         made.asked(made.folder, recipe("mine", RECIPE))
     made.table([row(made)], "val.csv")
     assert isinstance(made.asked(made.folder, "mine", split="val")[0], Question)
+
+
+def test_the_mapping_on_the_page_is_one(made: Any) -> None:
+    page = (Path(__file__).parents[4] / "docs" / "own-questions.md").read_text()
+    (written,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    (made.folder / "mine.yaml").write_text(written)
+    row = {"qid": 1, "img_a": "red.png", "img_b": "red.png", "text": "Open?\n(a) yes\n(b) no", "label": "b"}
+    (question,) = made.sound(made.table([row], "mine.jsonl"))
+    assert (question.text, question.target, len(question.images)) == ("Open?\nA. yes\nB. no", "B", 2)
+    assert set(re.findall(r"`(\w+)`", page.partition("Metrics are ")[2].partition("each alone")[0])) == set(STATISTICS)

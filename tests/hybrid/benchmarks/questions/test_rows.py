@@ -6,6 +6,7 @@ import pytest
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.registry import load
+from hybrid.rotation import with_rotations
 from hybrid.types import Exchange, Kind, Outcome, Prompt, Question, Reply, Score
 
 BENCH = load("hybrid.benchmarks", "questions")
@@ -120,6 +121,7 @@ def test_the_overlap_of_boxes_is_kept(made: Any) -> None:
     ("changed", "said"),
     [
         ({"answer": "three"}, "column answer: 'three' is none of the choices: (A) one, (B) two"),
+        ({"answer": "B. one"}, "'B. one' is none of the choices"),
         ({"answer": 1}, "a mapping may say `answer: index0` or `index1`"),
         ({"choices": ["B", "x"], "answer": "B"}, "is the letter of one choice and the text of another"),
         ({"choices": ["one", ""]}, "column choices: choice B is empty"),
@@ -201,6 +203,12 @@ def test_what_may_not_be_meant_so(made: Any) -> None:
         ":6: the choice 'one' stands in the question too: options are shown twice",
         ":6: the choice 'two' stands in the question too: options are shown twice",
     ]
+
+
+def test_only_a_choice_is_rotated(made: Any) -> None:
+    rows = [made.row(), made.row(id="q2", kind="order", answer="BA"), made.row(id="q3", choices=None, answer="yes")]
+    turned = with_rotations(made.sound(made.table(rows)), BENCH.card.rotatable)
+    assert [each.id for each in turned] == ["q1", "q1#r1", "q2", "q3"]
 
 
 def test_rules_are_asked_by_text(made: Any) -> None:

@@ -94,6 +94,19 @@ def test_a_group_and_a_cluster(made: Any) -> None:
     assert [each.id for each in made.sound(made.table(rows), limit=1)] == ["q1", "q3"], "a limit splits no cluster"
 
 
+def test_a_column_of_one_late_row_is_read(made: Any) -> None:
+    rows = [made.row(id=f"q{number}") for number in range(150)]
+    found = made.sound(made.table([*rows, made.row(id="last", hint="Look up.", task="late")]))
+    assert (found[-1].text.split("\n")[0], found[-1].task) == ("Hint: Look up.", "late")
+
+
+def test_a_category_beside_a_task_is_a_group(made: Any) -> None:
+    (question,) = made.sound(made.table([made.row(task="a", category="b")]))
+    assert (question.task, question.groups) == ("a", {"category": "b"})
+    (other,) = made.sound(made.table([made.row(category="b")]))
+    assert (other.task, other.groups) == ("b", {})
+
+
 def test_without_ids_and_tasks_rows_are_numbered_by_line_in_the_task_of_the_file(made: Any) -> None:
     found = made.sound(made.table([made.row(id=None), made.row(id=None)], "mine.jsonl"))
     assert [(each.id, each.task) for each in found] == [("row1", "mine"), ("row2", "mine")]
@@ -163,6 +176,10 @@ def test_a_mapping_beside_the_file_or_named(made: Any, tmp_path: Any) -> None:
     (made.folder / "bench.yaml").write_text((tmp_path / "m.yaml").read_text())
     assert made.sound(path) == [named]
     assert (named.text, named.target) == ("Open\nA. yes, it is\nB. not at all", "B")
+    (made.folder / "bench.yaml").write_text(
+        f'{mapping}prompt: "{{question}}\\n{{hint}}\\n{{choices}}!"\nsplit_choices: "(a) X (b) Y"\n'
+    )
+    assert made.sound(path)[0].text == "Open\n(A) yes, it is\n(B) not at all!", "no line is left where there is no hint"
     (made.folder / "bench.yaml").write_text("columns: {id: nope}\n")
     with pytest.raises(DataError, match=r"the mapping's id: no column 'nope'"):
         made.asked(path)
