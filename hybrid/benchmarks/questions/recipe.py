@@ -101,7 +101,6 @@ def card_of(recipe: Recipe) -> BenchmarkCard:
         tasks=_tasks(recipe),
         rotatable=() if recipe.cyclic else (ALL_TASKS,),
         routes=(ROUTE,),
-        official_reads=frozenset(),
         sample_tasks=tuple(recipe.scenes),
         # Without ids rows are named by their place in the table, which moves as other tasks grow.
         sample_extends="id" in recipe.layout.columns,
