@@ -10,7 +10,7 @@ import csv
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from hybrid.benchmarks.questions.schema import PublishedRow
+from hybrid.benchmarks.questions.parts import PublishedRow
 from hybrid.errors import DataError
 from hybrid.registry import load, recipe_of
 
@@ -58,7 +58,7 @@ def published(benchmark: str) -> tuple[Published, ...]:
 
 def _of_recipe(row: PublishedRow) -> Published:
     """A row of a recipe, whose values are fractions, in percent."""
-    return Published(row.who, row.kind, row.metric, row.value * 100, row.source, row.split, row.n, row.note)
+    return Published(row.who, row.kind, row.metric, round(100 * row.value, 4), row.source, row.split, row.n, row.note)
 
 
 def _cell(row: dict[str, str], where: str) -> Published:

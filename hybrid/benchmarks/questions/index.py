@@ -126,9 +126,18 @@ def name_in(row: DataRow, column: str) -> str | None:
     return text
 
 
+def cluster_in(row: DataRow, column: str) -> str:
+    """The name of a row's unit; of a text that is too long for one its beginning and its hash. Raises `DataError`."""
+    text = " ".join((scalar_text(row, column) or "").split())
+    return text if len(text) <= LONGEST_NAME else f"{text[:40]} {hashed(text):x}"
+
+
 def _unit(row: DataRow | DataError, columns: Columns, identity: str | None) -> str | None:
     if columns.cluster:
-        return _name(row, columns.cluster)
+        try:
+            return None if isinstance(row, DataError) else cluster_in(row, columns.cluster)
+        except DataError:
+            return None
     return str(int(identity) % CIRCULAR_STEP) if columns.circular and identity and is_number(identity) else None
 
 

@@ -29,6 +29,17 @@ def _lettered(before: str, after: str) -> Callable[[str], Split]:
     return split_text
 
 
+def _on_lines(before: str, after: str) -> Callable[[str], Split]:
+    """Options each on a line of its own behind its letter; what follows the last of these lines is no option."""
+    whole = _lettered(before, after)
+
+    def split_text(text: str) -> Split:
+        stem, options = whole(text)
+        return stem, tuple(option.partition("\n")[0].strip() for option in options)
+
+    return split_text
+
+
 def _in_order(text: str, marks: list[str]) -> Split:
     """Cut at each mark that begins a word, the first, then the second behind it, and so on."""
     cuts: list[tuple[int, int]] = []
@@ -68,6 +79,8 @@ PATTERNS: Final[Mapping[str, Callable[[str], Split]]] = {
     "a) X b) Y": _lettered("", ")"),
     "a. X b. Y": _lettered("", "."),
     "a: X b: Y": _lettered("", ":"),
+    "(a) X\\n(b) Y": _on_lines("(", ")"),
+    "a. X\\nb. Y": _on_lines("", "."),
     "X|Y": _apart("|"),
     "X; Y": _apart(";"),
     "X, Y": _apart(","),

@@ -11,7 +11,7 @@ from typing import Final
 from hybrid.benchmarks._shared.rows import DataRow, lost
 from hybrid.benchmarks.questions.cells import Reference, images, listed, scalar_text, texts
 from hybrid.benchmarks.questions.columns import Columns, resolve
-from hybrid.benchmarks.questions.index import CIRCULAR_STEP, Index, index_of, is_number, name_in
+from hybrid.benchmarks.questions.index import CIRCULAR_STEP, Index, cluster_in, index_of, is_number, name_in
 from hybrid.benchmarks.questions.options import split
 from hybrid.benchmarks.questions.schema import Layout
 from hybrid.benchmarks.questions.tables import At, Table, table_of
@@ -62,6 +62,8 @@ class Reader:
     wording: Wording
     cyclic: bool = False
     rows_a_unit: int = 1
+    prefix: str = ""
+    """Of what is named by the number of a row: tells tables of one data set apart."""
 
     def questions(self, task: str, store: ImageStore | None) -> Iterator[Question | BrokenQuestion]:
         """The questions of a task. Without a store images are neither read nor looked for."""
@@ -111,7 +113,7 @@ class Reader:
         """The id of a row. Raises `DataError` for none, for one of an earlier row, and for one with a mark of ours."""
         column = self.columns.id
         if not column:
-            return f"row{at.line}"
+            return f"{self.prefix}row{at.line}"
         said = name_in(row, column)
         where = f"{row.where}, column {column}"
         if said is None:
@@ -129,8 +131,10 @@ class Reader:
 
     def _cluster(self, row: DataRow, at: At) -> str:
         if self.columns.cluster:
-            return name_in(row, self.columns.cluster) or ""
-        return f"rows{self.index.number[at.line] // self.rows_a_unit + 1}" if self.rows_a_unit > 1 else ""
+            return cluster_in(row, self.columns.cluster)
+        if self.rows_a_unit == 1:
+            return ""
+        return f"{self.prefix}rows{self.index.number[at.line] // self.rows_a_unit + 1}"
 
     def _question(self, row: DataRow, identity: str, task: str, cluster: str, store: ImageStore | None) -> Question:
         columns = self.columns
@@ -248,7 +252,15 @@ def _cycle(question: Question) -> Iterator[Question | BrokenQuestion]:
 
 
 def reader_of(
-    folder: Path, path: Path, layout: Layout, wording: Wording, task: str, *, cyclic: bool = False, rows: int = 1
+    folder: Path,
+    path: Path,
+    layout: Layout,
+    wording: Wording,
+    task: str,
+    *,
+    cyclic: bool = False,
+    rows: int = 1,
+    prefix: str = "",
 ) -> Reader:
     """A table, looked through once.
 
@@ -260,6 +272,7 @@ def reader_of(
         task: of all rows where no column says one.
         cyclic: whether every cyclic permutation of the options is asked.
         rows: so many rows that follow one another are one unit.
+        prefix: of what is named by the number of a row.
 
     Raises:
         DataError: it cannot be read, or has not the columns.
@@ -267,4 +280,6 @@ def reader_of(
     table = table_of(folder, path)
     columns = resolve(table.columns(), layout, str(path))
     put = Wording(layout.prompt or wording.prompt, wording.hint, layout.option or wording.option)
-    return Reader(folder, table, layout, columns, index_of(folder, path, columns, task, rows), put, cyclic, rows)
+    return Reader(
+        folder, table, layout, columns, index_of(folder, path, columns, task, rows), put, cyclic, rows, prefix
+    )

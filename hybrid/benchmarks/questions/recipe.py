@@ -23,6 +23,7 @@ from hybrid.benchmarks.questions.schema import Recipe, recipe_of
 from hybrid.benchmarks.questions.statistics import summed
 from hybrid.errors import DataError, UsageError
 from hybrid.rotation import ALL_TASKS
+from hybrid.samples.seeds import Purpose
 from hybrid.texts import read_texts
 from hybrid.types import Metric, Score
 
@@ -61,17 +62,25 @@ class RecipeBenchmark(TableBenchmark):
 
     def reader(self, source: Source, path: Path) -> Reader:
         """The table as the recipe reads it."""
-        recipe = self.recipe
-        only = next(iter(recipe.expected)) if len(recipe.expected) == 1 else recipe.name
+        recipe, every = self.recipe, self.tables(source)
         return reader_of(
             folder_of(source),
             path,
             recipe.layout,
             self.wording(),
-            only,
+            recipe.only_task,
             cyclic=recipe.cyclic,
             rows=recipe.cluster_rows,
+            prefix=f"{every.index(path)}." if len(every) > 1 else "",
         )
+
+    def generate(
+        self, folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample"
+    ) -> None:
+        """See `hybrid.benchmarks.questions.sample.write`."""
+        from hybrid.benchmarks.questions.sample import write
+
+        write(folder, self.recipe, tasks, per_task, seed, purpose)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
         """The metrics that the recipe names."""
@@ -92,7 +101,9 @@ def card_of(recipe: Recipe) -> BenchmarkCard:
         tasks=_tasks(recipe),
         rotatable=() if recipe.cyclic else (ALL_TASKS,),
         routes=(ROUTE,),
-        official_reads=frozenset(),
+        sample_tasks=tuple(recipe.scenes),
+        # Without ids rows are named by their place in the table, which moves as other tasks grow.
+        sample_extends="id" in recipe.layout.columns,
         metrics=tuple(metric.card for metric in recipe.metrics),
         headline=(recipe.metrics[0].name,),
         unchecked=recipe.unchecked,

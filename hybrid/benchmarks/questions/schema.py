@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, Literal, cast, get_args
 
 from hybrid.benchmarks.questions.options import PATTERNS
+from hybrid.benchmarks.questions.parts import Hub, PublishedRow, Samples, SampleScene
 from hybrid.benchmarks.questions.statistics import Counted, counted
 from hybrid.config.nodes import Node, read_nodes
 from hybrid.errors import UsageError, did_you_mean
@@ -48,6 +49,7 @@ Answer = Literal["letter", "text", "index0", "index1"]
 """How an answer names its choice: by its letter (`B`, `(b)`), its text, or its number from 0 or 1."""
 
 PLACEHOLDERS: Final = frozenset({"question", "choices", "hint"})
+_SHOWN: Final = frozenset({"question", "choices", "unit"})
 
 
 @dataclass(frozen=True)
@@ -63,35 +65,6 @@ class Layout:
     prompt: str | None = None
     option: str | None = None
     """How one option is written: `({letter}) {text}`."""
-
-
-@dataclass(frozen=True)
-class Hub:
-    """A data set on the hub."""
-
-    id: str
-    splits: tuple[str, ...]
-    files: tuple[str, ...]
-    """Patterns of the tables' paths; `{split}` is the split."""
-    images: tuple[str, ...] = ()
-    """Patterns of further files, which the tables name."""
-
-
-@dataclass(frozen=True)
-class PublishedRow:
-    """A number that a paper printed."""
-
-    who: str
-    value: float
-    """0 to 1."""
-    source: str
-    """The paper and its table."""
-    metric: str
-    """The metric or task of the cell; the recipe's first metric where the file does not say."""
-    split: str
-    n: str = ""
-    kind: str = "model"
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -116,6 +89,22 @@ class Recipe:
     published: tuple[PublishedRow, ...] = ()
     unchecked: str = ""
     """What could not be checked against the data."""
+    samples: Samples | None = None
+
+    @property
+    def only_task(self) -> str:
+        """The task of all rows where no column says one."""
+        return next(iter(self.expected)) if len(self.expected) == 1 else self.name
+
+    @property
+    def scenes(self) -> Mapping[str, tuple[SampleScene, ...]]:
+        """The scenes of each task that can be generated."""
+        (column,) = self.layout.columns.get("task", ("",))
+        found: dict[str, tuple[SampleScene, ...]] = {}
+        for scene in () if self.samples is None else self.samples.scenes:
+            task = scene.cells.get(column, (self.only_task,))[0]
+            found[task] = (*found.get(task, ()), scene)
+        return found
 
 
 def layout_of(path: Path) -> Layout:
@@ -128,7 +117,7 @@ def recipe_of(path: Path) -> Recipe:
     given = _Entries(_root(path), "a recipe", (*_LAYOUT_KEYS, *_RECIPE_KEYS))
     layout, (rows, column) = _layout(given), _cluster(given)
     hub = _hub(given.inner("hub", ("id", "splits", "files", "images")))
-    metrics = _metrics(given.node("metrics"))
+    metrics = _metrics(given.node("metrics"), layout)
     if column:
         layout = Layout(**{**vars(layout), "columns": {**layout.columns, "cluster": (column,)}})
     return Recipe(
@@ -145,14 +134,16 @@ def recipe_of(path: Path) -> Recipe:
         image_sources=given.words("image_sources"),
         published=_published(given.entries.get("published"), metrics[0].name, hub.splits[0]),
         unchecked=given.text("unchecked", ""),
+        samples=_samples(given.inner("samples", _SAMPLES_KEYS)) if "samples" in given.entries else None,
     )
 
 
 _LAYOUT_KEYS: Final = ("columns", "kind", "answer", "split_choices", "prompt", "option")
 _RECIPE_KEYS: Final = (
     *("title", "citation", "licence", "hub", "cluster", "variants", "metrics"),
-    *("expected", "image_sources", "published", "unchecked"),
+    *("expected", "image_sources", "published", "unchecked", "samples"),
 )
+_SAMPLES_KEYS: Final = ("scenes", "rows", "cyclic", "letter", "question")
 
 
 def _root(path: Path) -> Node:
@@ -292,19 +283,27 @@ def _cluster(given: _Entries) -> tuple[int, str]:
         return 1, ""
     if node.entries is None:
         return 1, _scalar(node, "cluster")
-    rows = _Entries(node, "cluster", ("rows",)).text("rows")
+    return _units(_Entries(node, "cluster", ("rows",)).node("rows"), "cluster: rows"), ""
+
+
+def _units(node: Node, key: str) -> int:
+    rows = _scalar(node, key)
     if not (rows.isascii() and rows.isdigit() and 2 <= int(rows) <= 1000):
-        raise UsageError(f"{node.where}: cluster: rows: {rows!r:.40}: a whole number from 2 to 1000")
-    return int(rows), ""
+        raise UsageError(f"{node.where}: {key}: {rows!r:.40}: a whole number from 2 to 1000")
+    return int(rows)
 
 
-def _metrics(node: Node) -> tuple[Counted, ...]:
+def _metrics(node: Node, layout: Layout) -> tuple[Counted, ...]:
     found: list[Counted] = []
+    groups = layout.columns.get("group", ())
     for text in _listed(node, "metrics"):
         try:
             found.append(counted(text))
         except ValueError as error:
             raise UsageError(f"{node.where}: metrics: {error}") from error
+        if missing := [name for name in found[-1].groups if name not in groups]:
+            hint = did_you_mean(missing[0], groups)
+            raise UsageError(f"{node.where}: metrics: {text}: no column {missing[0]!r} in columns: group:{hint}")
     return tuple(found)
 
 
@@ -330,6 +329,31 @@ def _published_row(row: _Entries, metric: str, split: str) -> PublishedRow:
     of, on = row.text("metric", metric), row.text("split", split)
     return PublishedRow(
         row.text("who"), value, row.text("source"), of, on, row.text("n", ""), kind, row.text("note", "")
+    )
+
+
+def _samples(given: _Entries) -> Samples:
+    node = given.node("scenes")
+    if node.kind != "list" or not node.items:
+        raise UsageError(f"{node.where}: samples: scenes: a list of scenes, each with scene: NAME")
+    return Samples(
+        scenes=tuple(_scene(_Entries(item, "a scene", ("scene", "cells", "question"))) for item in node.items),
+        rows=_units(given.node("rows"), "samples: rows") if "rows" in given.entries else 1,
+        cyclic=given.word("cyclic", ("true", "false"), "false") == "true",
+        letter=given.word("letter", ("A", "(A)", "(a)"), "A"),
+        question=_template(given, "question", _SHOWN) or "{question}",
+    )
+
+
+def _scene(given: _Entries) -> SampleScene:
+    cells = given.entries.get("cells")
+    if cells is not None and cells.entries is None:
+        raise UsageError(f"{cells.where}: cells: write COLUMN: TEXT on a line each")
+    listed = {} if cells is None or cells.entries is None else cells.entries
+    return SampleScene(
+        given.text("scene"),
+        {name: _listed(node, f"cells: {name}") for name, node in listed.items()},
+        _template(given, "question", _SHOWN) or "",
     )
 
 

@@ -1,0 +1,183 @@
+"""Generated rows in the layout of a recipe's own table, so that `--data sample` reads them as it reads the data.
+
+Answers are known by construction. The pictures are rendered and the wording is that of the data's templates with other
+things in it: a score on them is never a result of the benchmark. A row depends only on (seed, task, its number), so
+that a larger sample begins with the smaller.
+
+    write(Path("sample"), recipe, tasks=("Count",), per_task=20, seed=0)
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from hybrid.benchmarks._shared.samples import check_request, write_parquet
+from hybrid.benchmarks.questions.parts import Samples, SampleScene
+from hybrid.benchmarks.questions.schema import Layout, Recipe
+from hybrid.errors import UsageError
+from hybrid.log.files import write_atomic
+from hybrid.samples.item import jpeg
+from hybrid.samples.named import SCENES, Drawn
+from hybrid.samples.seeds import Purpose, generator
+from hybrid.types import LETTERS, Kind
+
+PART: Final = "00000-of-00001"
+"""Stands for a `*` in the pattern of the data's files."""
+ROW_GROUP: Final = 20
+_ANSWERS, _WORDS, _PICTURES = range(3)
+"""What a generator decides."""
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A row before it is written: the pictures as JPEG files, the other cells by their column."""
+
+    number: int
+    images: tuple[bytes, ...]
+    cells: Mapping[str, object]
+
+
+def write(
+    folder: Path, recipe: Recipe, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample"
+) -> Path:
+    """Write the table with at least `per_task` rows of each task, whole units; the same call gives the same bytes.
+
+    Raises `UsageError` for a scene, a task, a number or a seed that cannot be generated; nothing is written then.
+    """
+    for scene in _of(recipe).scenes:
+        if scene.scene not in SCENES:
+            raise UsageError(f"{recipe.name}: samples: {scene.scene!r:.40} is no scene; there are: {', '.join(SCENES)}")
+    check_request(tasks, recipe.scenes, per_task, seed)
+    units = -(-per_task // _of(recipe).rows)
+    made = [row for task in tasks for row in _rows(recipe, task, units, seed, purpose)]
+    path = folder / recipe.hub.files[0].format(split=recipe.hub.splits[0]).replace("*", PART)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _WRITERS[path.suffix](path, recipe.layout.columns.get("image", ("image",)), made)
+    return path
+
+
+def written(pattern: str, options: Sequence[str], *, lower: bool = False) -> str:
+    """Options in one text, as a pattern of `options.py` is read."""
+    if pattern.startswith("["):
+        return json.dumps(list(options))
+    first, _, rest = pattern.replace("\\n", "\n").partition("X")
+    between, _, _ = rest.partition("Y")
+    gap = between.removesuffix(first.replace("a", "b"))
+    letters = LETTERS.lower() if lower else LETTERS
+    return gap.join(first.replace("a", letter) + option for letter, option in zip(letters, options, strict=False))
+
+
+def _of(recipe: Recipe) -> Samples:
+    if recipe.samples is None:
+        raise UsageError(f"--data sample: {recipe.name} has no generated questions; its recipe has no samples:")
+    return recipe.samples
+
+
+def _rows(recipe: Recipe, task: str, units: int, seed: int, purpose: Purpose) -> Iterator[_Row]:
+    sample, scenes, key = _of(recipe), recipe.scenes, zlib.crc32(f"{recipe.name}/{task}".encode())
+    before = list(scenes).index(task)
+    for unit in range(units):
+        scene = scenes[task][unit % len(scenes[task])]
+        for place in range(sample.rows):
+            index = unit * sample.rows + place
+            asked = unit if sample.cyclic else index
+            count = SCENES[scene.scene].choices
+            block, turn = divmod(asked, count)
+            answer = int(generator(purpose, seed, key, _ANSWERS, block).permutation(count)[turn])
+            if place == 0 or not sample.cyclic:
+                # Drawn anew for every row; the cycles of one question share what was drawn for the first.
+                words = generator(purpose, seed, key, _WORDS, unit)
+                made = SCENES[scene.scene].make(words, generator(purpose, seed, key, _PICTURES, asked), answer)
+                images = tuple(jpeg(pixels, 85) for pixels in made.images)
+            number = 1 + before + index * len(scenes)
+            yield _Row(number, images, _cells(recipe, scene, _turned(made, place * sample.cyclic), number, unit, place))
+
+
+def _turned(drawn: Drawn, by: int) -> Drawn:
+    """The question with its options moved on by some places."""
+    count = len(drawn.choices)
+    choices = tuple(drawn.choices[(number - by) % count] for number in range(count))
+    return replace(drawn, choices=choices, answer=(drawn.answer + by) % count)
+
+
+def _cells(recipe: Recipe, scene: SampleScene, drawn: Drawn, number: int, unit: int, place: int) -> dict[str, object]:
+    layout, sample = recipe.layout, _of(recipe)
+    lower = sample.letter == "(a)"
+    template = scene.question or sample.question
+    options = written(layout.split_choices or "(a) X\\n(b) Y", drawn.choices, lower=lower)
+    (question,), chosen = layout.columns["question"], layout.columns.get("choices", ())
+    cells: dict[str, object] = {
+        name: texts[place % len(texts)].replace("{unit}", str(unit)) for name, texts in scene.cells.items()
+    }
+    cells[question] = template.format(question=drawn.question, choices=options, unit=unit)
+    for column in layout.columns.get("id", ()):
+        cells[column] = number
+    if len(chosen) > 1:
+        cells |= dict(zip(chosen, (*drawn.choices, *[None] * len(chosen)), strict=False))
+    elif chosen and chosen != (question,):
+        cells[chosen[0]] = options if layout.split_choices else list(drawn.choices)
+    shown = bool(chosen) and (chosen != (question,) or "{choices}" in template)
+    (answer,) = layout.columns["answer"]
+    cells[answer] = _answer(layout, drawn, sample.letter) if shown else drawn.choices[drawn.answer]
+    return cells
+
+
+def _answer(layout: Layout, drawn: Drawn, letter: str) -> object:
+    if layout.kind is Kind.YES_NO or layout.answer == "text":
+        return drawn.choices[drawn.answer]
+    if layout.answer in ("index0", "index1"):
+        return drawn.answer + (layout.answer == "index1")
+    own = LETTERS[drawn.answer]
+    return letter.replace("A", own).replace("a", own.lower())
+
+
+def _parquet(path: Path, columns: Sequence[str], rows: Sequence[_Row]) -> None:
+    import pyarrow as pa
+
+    several = len(columns) == 1 and any(len(row.images) > 1 for row in rows)
+    listed: list[dict[str, object]] = []
+    for row in rows:
+        pictures = [{"bytes": data, "path": None} for data in row.images]
+        held: dict[str, Any] = {columns[0]: pictures} if several else dict(zip(columns, pictures, strict=False))
+        listed.append({**row.cells, **held})
+    write_parquet(path, [listed], pa.Table.from_pylist(listed).schema, ROW_GROUP)
+
+
+def _json_lines(path: Path, columns: Sequence[str], rows: Sequence[_Row]) -> None:
+    text = "".join(json.dumps({**row.cells, **_filed(path, columns, row)}) + "\n" for row in rows)
+    write_atomic(path, text.encode())
+
+
+def _separated(path: Path, columns: Sequence[str], rows: Sequence[_Row]) -> None:
+    """CSV with pictures in files, TSV with pictures in base64."""
+    inside = path.suffix == ".tsv"
+    listed = [{**row.cells, **(_encoded(columns, row) if inside else _filed(path, columns, row))} for row in rows]
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, list(listed[0]), delimiter="\t" if inside else ",", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(listed)
+    write_atomic(path, buffer.getvalue().encode())
+
+
+def _encoded(columns: Sequence[str], row: _Row) -> dict[str, str]:
+    return {name: base64.b64encode(data).decode() for name, data in zip(columns, row.images, strict=False)}
+
+
+def _filed(path: Path, columns: Sequence[str], row: _Row) -> dict[str, str]:
+    """The pictures as files next to the table, by their paths."""
+    names = {column: f"images/{row.number}_{place}.jpg" for place, column in enumerate(columns[: len(row.images)])}
+    for name, data in zip(names.values(), row.images, strict=False):
+        (path.parent / name).parent.mkdir(exist_ok=True)
+        write_atomic(path.parent / name, data)
+    return names
+
+
+_WRITERS: Final = {".parquet": _parquet, ".jsonl": _json_lines, ".csv": _separated, ".tsv": _separated}

@@ -1,0 +1,216 @@
+"""Questions about named things in the words of published benchmarks: how many, where, which is nearer, is it there.
+
+    SCENES["left_right"].make(words, rng, answer=0)      # "Is the red cube on the left or right side of the blue ball?"
+
+Two generators: `words` decides what is asked, `rng` what it looks like, so that several rows can ask one question of
+different pictures. Of "existence" it is the other way about: one picture, and `rng` decides which thing is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hybrid.samples import geometry, objects
+from hybrid.samples.item import pick, until
+from hybrid.samples.layouts import (
+    SHAPES,
+    Name,
+    arrange,
+    backdrop,
+    fits,
+    high_camera,
+    random_names,
+    rectangle,
+)
+from hybrid.samples.scenes import Camera, Solid, render
+from hybrid.samples.textures import NAMED_COLOURS
+from hybrid.tool import Pixels
+
+WIDTH, HEIGHT = 480, 360
+WIDE, HIGH = 960, 720
+"""Size of the picture in which a small thing is to be found."""
+SMALL_M = (0.05, 0.09)
+"""Half the height of a small thing, in metres: about 30 pixels of the picture's 720."""
+NEARER = 1.3
+"""The farther of two things is at least so many times as far."""
+SIDEWAYS_M = 0.7
+"""How far a thing is moved between two pictures."""
+
+Solids = tuple[Solid, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A question with its pictures (H, W, 3) and its choices, of which number `answer` is right."""
+
+    question: str
+    images: tuple[Pixels, ...]
+    choices: tuple[str, ...]
+    answer: int
+
+
+@dataclass(frozen=True)
+class SceneKind:
+    """`make(words, rng, answer)` draws a question whose right choice is number `answer` of `choices`."""
+
+    make: Callable[[np.random.Generator, np.random.Generator, int], Drawn]
+    choices: int
+    about: str
+
+
+def _picture(rng: np.random.Generator, camera: Camera, solids: Solids) -> Pixels:
+    wall_m = float(rng.uniform(9, 12)) if rng.random() < 0.5 else None
+    return render(backdrop(rng, solids, wall_m, calm=True), camera, rng).rgb
+
+
+def _arranged(
+    rng: np.random.Generator, camera: Camera, names: Sequence[Name], wanted: Callable[[Solids], bool]
+) -> Solids:
+    """Named things side by side, as wanted."""
+
+    def attempt() -> Solids | None:
+        solids = arrange(rng, camera, names, sizes_m=(0.18, 0.34))
+        return solids if solids is not None and wanted(solids) else None
+
+    return until("arrangement of things", attempt)
+
+
+def _columns(camera: Camera, solid: Solid) -> tuple[float, float]:
+    x0, _, x1, _ = rectangle(camera, solid)
+    return x0, x1
+
+
+def left_right(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Drawn:
+    """On which side of another a thing is; the choices are sentences."""
+    names = random_names(words, 3)
+    camera = high_camera(rng, WIDTH, HEIGHT)
+
+    def apart(solids: Solids) -> bool:
+        first, second = (_columns(camera, solid) for solid in solids[:2])
+        return first[1] + 12 < second[0] if answer == 0 else second[1] + 12 < first[0]
+
+    pixels = _picture(rng, camera, _arranged(rng, camera, names, apart))
+    first, second = names[:2]
+    choices = tuple(f"The {first} is on the {side} side of the {second}." for side in ("left", "right"))
+    return Drawn(f"Is the {first} on the left or right side of the {second}?", (pixels,), choices, answer)
+
+
+def located(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Drawn:
+    """The same in one word: left or right."""
+    drawn = left_right(words, rng, answer)
+    first, _, second = drawn.choices[0].removeprefix("The ").removesuffix(".").partition(" is on the left side of the ")
+    question = (
+        f"Considering the relative positions of the {first} and the {second} in the image provided, where is the "
+        f"{first} located with respect to the {second}?"
+    )
+    return replace(drawn, question=question, choices=("left", "right"))
+
+
+def counting(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Drawn:
+    """How many things of one colour and shape there are."""
+    del words
+    item = objects.counting(rng, answer)
+    return Drawn(item.question.replace("are there in", "are in"), item.images, item.choices, answer)
+
+
+def depth_order(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Drawn:
+    """Which of two things is nearer to the camera."""
+    names = random_names(words, 3)
+    camera = high_camera(rng, WIDTH, HEIGHT)
+
+    def ordered(solids: Solids) -> bool:
+        first, second = (solid.centre[1] for solid in solids[:2])
+        return NEARER * first < second if answer == 0 else NEARER * second < first
+
+    pixels = _picture(rng, camera, _arranged(rng, camera, names, ordered))
+    question = f"Which object is closer to the camera taking this photo, the {names[0]} or the {names[1]}?"
+    return Drawn(question, (pixels,), (str(names[0]), str(names[1])), answer)
+
+
+def distance(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Drawn:
+    """Which of two things is nearer to a third, in metres."""
+    names = random_names(words, 3)
+    camera = high_camera(rng, WIDTH, HEIGHT)
+
+    def ordered(solids: Solids) -> bool:
+        places = [np.asarray(solid.centre[:2]) for solid in solids[:3]]
+        first, second = (float(np.hypot(*(place - places[2]))) for place in places[:2])
+        return NEARER * first < second if answer == 0 else NEARER * second < first
+
+    pixels = _picture(rng, camera, _arranged(rng, camera, names, ordered))
+    first, second, third = names
+    question = (
+        "Estimate the real-world distances between objects in this image. Which object is closer to the "
+        f"{third}, the {first} or the {second}?"
+    )
+    return Drawn(question, (pixels,), (str(first), str(second)), answer)
+
+
+def attribute(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Drawn:
+    """The colour of the one small thing of its shape in a large picture, out of four."""
+    shape = SHAPES[pick(words, len(SHAPES))]
+    other = next(each for each in SHAPES if each != shape)
+    choices = tuple(str(colour) for colour in words.permutation(list(NAMED_COLOURS))[:4])
+    right = choices[answer]
+    others = [str(colour) for colour in rng.permutation([each for each in NAMED_COLOURS if each != right])[:3]]
+    names = [Name(right, shape), *(Name(colour, other) for colour in others)]
+    camera = high_camera(rng, WIDE, HIGH)
+    solids = until("arrangement of small things", lambda: arrange(rng, camera, names, sizes_m=SMALL_M))
+    return Drawn(f"What is the color of the {shape}?", (_picture(rng, camera, solids),), choices, answer)
+
+
+def existence(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Drawn:
+    """Whether there is a thing of a colour and shape: yes (0) or no (1). One picture for all rows of a unit."""
+    names = random_names(words, 3)
+    camera = high_camera(words, WIDTH, HEIGHT)
+    pixels = _picture(words, camera, _arranged(words, camera, names, lambda _: True))
+    absent = [Name(colour, shape) for colour in NAMED_COLOURS for shape in SHAPES if Name(colour, shape) not in names]
+    asked = (names if answer == 0 else absent)[pick(rng, 3 if answer == 0 else len(absent))]
+    article = "an" if asked.colour[0] in "aeiou" else "a"
+    return Drawn(f"Is there {article} {asked} in the image?", (pixels,), ("yes", "no"), answer)
+
+
+def camera_moved(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Drawn:
+    """Whether the camera went left or right about a thing between two pictures."""
+    del words
+    item = geometry.multi_view_reasoning(rng, answer)
+    question = "How did the camera likely move around the object between the first image and the second?"
+    return Drawn(question, item.images, ("moved left", "moved right"), answer)
+
+
+def thing_moved(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Drawn:
+    """Whether a thing was moved to the left or right between two pictures."""
+    names = random_names(words, 3)
+    camera = high_camera(rng, WIDTH, HEIGHT)
+
+    def attempt() -> tuple[Solids, Solids] | None:
+        before = arrange(rng, camera, names, sizes_m=(0.18, 0.34))
+        if before is None:
+            return None
+        x, y, z = before[0].centre
+        moved = replace(before[0], centre=(x + (SIDEWAYS_M if answer else -SIDEWAYS_M), y, z))
+        free = fits(camera, rectangle(camera, moved), [rectangle(camera, solid) for solid in before[1:]])
+        return (before, (moved, *before[1:])) if free else None
+
+    pictures = until("thing with room to move", attempt)
+    seed = int(rng.integers(2**31))
+    first, second = (_picture(np.random.default_rng(seed), camera, solids) for solids in pictures)
+    question = f"In which direction was the {names[0]} moved between the first image and the second?"
+    return Drawn(question, (first, second), (f"{names[0]} was moved left", f"{names[0]} was moved right"), answer)
+
+
+SCENES: Mapping[str, SceneKind] = {
+    "attribute": SceneKind(attribute, 4, "the colour of a small thing"),
+    "camera_moved": SceneKind(camera_moved, 2, "two pictures: which way the camera went"),
+    "counting": SceneKind(counting, 4, "how many things"),
+    "depth_order": SceneKind(depth_order, 2, "which thing is nearer to the camera"),
+    "distance": SceneKind(distance, 2, "which thing is nearer to a third"),
+    "existence": SceneKind(existence, 2, "whether a thing is there"),
+    "left_right": SceneKind(left_right, 2, "on which side of another a thing is, as sentences"),
+    "located": SceneKind(located, 2, "where a thing is with respect to another, in a word"),
+    "thing_moved": SceneKind(thing_moved, 2, "two pictures: which way a thing was moved"),
+}
+"""By the name that a recipe calls them by."""

@@ -1,0 +1,91 @@
+"""A new recipe is one file in a folder of `--path`, and one line of the page of recipes for one of the project's."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hybrid.benchmarks.base import Source
+from hybrid.benchmarks.questions.recipe import benchmark_of
+from hybrid.samples.named import SCENES
+
+ROOT = Path(__file__).parents[4]
+RECIPES = sorted(path.stem for path in (ROOT / "hybrid/benchmarks/recipes").glob("*.yaml"))
+PAGE = (ROOT / "docs/recipes.md").read_text()
+
+MINE = """
+title: "Mine: sides of things"
+citation: none
+licence: CC0-1.0
+hub: {id: me/mine, splits: [test], files: [questions.jsonl]}
+columns: {id: number, image: picture, question: asked, choices: offered, answer: right, task: about}
+answer: letter
+cluster: {rows: 2}
+metrics: [all_right, accuracy over task]
+expected: {sides: 4}
+unchecked: all of it
+samples:
+  rows: 2
+  scenes:
+    - {scene: located, cells: {about: sides}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks/mine.yaml").write_text(MINE)
+    return tmp_path
+
+
+def hybrid(*words: object) -> tuple[int, str]:
+    ended = subprocess.run(
+        [sys.executable, "-m", "hybrid", *map(str, words)], capture_output=True, text=True, check=False
+    )
+    return ended.returncode, ended.stdout + ended.stderr
+
+
+def test_one_file_is_a_benchmark_that_runs_and_is_scored(folder: Path) -> None:
+    words = ("mine", "--path", folder, "--data", "sample", "--limit", 4, "--solver", "chance", "--json")
+    code, said = hybrid("run", *words, "--out", folder / "run")
+    assert code == 0, said
+    found = json.loads(said[said.index("\n{") if not said.startswith("{") else 0 : said.rindex("}") + 1])
+    scored = found.get("solvers", {}).get("chance", found)
+    assert scored["n"] == 4
+    assert {"all_right", "accuracy_macro"} <= set(scored["metrics"])
+
+
+def test_its_data_are_counted_against_what_it_expects(folder: Path) -> None:
+    benchmark = benchmark_of(folder / "benchmarks/mine.yaml")
+    whole, short = folder / "whole", folder / "short"
+    benchmark.generate(whole, ("sides",), 4, 0)
+    benchmark.generate(short, ("sides",), 2, 0)
+    code, said = hybrid("data", "check", whole, "--benchmark", "mine", "--path", folder)
+    assert code == 0, said
+    code, said = hybrid("data", "check", short, "--benchmark", "mine", "--path", folder)
+    assert code == 3, said
+    assert re.search(r"sides\D+2\D+4", said), said
+    assert benchmark.tasks(Source(short, None, "test")) == ("sides",)  # type: ignore[arg-type] - no image is read
+
+
+def test_every_recipe_has_a_line_of_its_page() -> None:
+    assert sorted(re.findall(r"^\| `(\w+)`", PAGE, flags=re.MULTILINE)) == RECIPES
+
+
+def test_the_page_names_every_scene() -> None:
+    named = PAGE.partition("`samples:`")[2]
+    assert sorted(re.findall(r"`(\w+)`", named)) == sorted(SCENES)
+
+
+def test_counts_of_the_page_are_those_of_the_cards() -> None:
+    said = {
+        name: re.sub(r"\D.*", "", rest.replace(",", ""))
+        for name, rest in re.findall(r"^\| `(\w+)` \| (.*?) \|", PAGE, re.MULTILINE)
+    }
+    rows = {"mmvp": 2, "hrbench": 4}
+    for name in RECIPES:
+        expected = sum(benchmark_of(ROOT / f"hybrid/benchmarks/recipes/{name}.yaml").card.tasks.values())
+        assert expected in (0, int(said[name]) * rows.get(name, 1)), name
