@@ -145,6 +145,8 @@ class Reader:
         kind = kind_of(row, columns, self.layout, choices)
         target = target_of(kind, row, columns, self.layout, choices)
         hint = scalar_text(row, columns.hint) if columns.hint else None
+        # pandas, by which VLMEvalKit reads its tables, takes these words for an empty cell.
+        hint = None if hint in ("nan", "NaN") else hint
         shown = choices if kind in (Kind.CHOICE, Kind.ORDER) else ()
         return Question(
             identity,

@@ -235,3 +235,10 @@ def test_a_card_says_where_data_is_had_that_the_hub_does_not_give(command: Calla
         elsewhere = load("hybrid.benchmarks", name).card.elsewhere
         line = f"elsewhere    {elsewhere}\n"
         assert (line in command("benchmarks", "show", name).out) is bool(elsewhere)
+
+
+def test_only_the_file_of_a_user_is_called_one(command: Command) -> None:
+    """A benchmark whose paper does not count its questions by task is no file of the user's."""
+    lines = {line.split()[0]: line for line in command("benchmarks", "list").out.splitlines() if line[:1].isalpha()}
+    assert [name for name, line in lines.items() if "of a file of your own" in line] == ["questions"]
+    assert all("questions, " in line for name, line in lines.items() if load("hybrid.benchmarks", name).card.tasks)

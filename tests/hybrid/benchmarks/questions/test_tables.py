@@ -59,7 +59,7 @@ def vlm(made: Any, **changed: object) -> dict[str, object]:
 def test_the_tsv_of_vlmevalkit_is_read_as_it_stands(made: Any) -> None:
     rows = [
         vlm(made, hint="Look twice."),
-        vlm(made, index=1, image="0", C="green", answer="C"),
+        vlm(made, index=1, image="0", hint="nan", C="green", answer="C"),
         vlm(made, index=2, image=str([made.base64(), made.base64((1, 2, 3))])),
         vlm(made, index=1000000, A="blue", B="red", answer="A"),
         vlm(made, index=2000003, image="7"),
@@ -68,6 +68,7 @@ def test_the_tsv_of_vlmevalkit_is_read_as_it_stands(made: Any) -> None:
     assert first.text == "Hint: Look twice.\nWhich?\n(A) red\n(B) blue"
     assert (turned.id, turned.unit, turned.target) == ("0#circ1", "0", "A")
     assert (second.choices, second.target, second.images) == (("red", "blue", "green"), "C", first.images)
+    assert second.text.startswith("Which?")
     assert len(third.images) == 2
     assert broken.id == "2000003"
     assert (
