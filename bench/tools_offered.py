@@ -73,9 +73,9 @@ def measured(count: Count) -> list[Size]:
     tools: dict[str, Tool] = {name: load("tools", name) for name in names("tools")}
     rows = [size(name, [tool], count) for name, tool in tools.items()]
     rows.append(size("all tools", list(tools.values()), count))
-    for name in names("hybrid.benchmarks"):
-        tools_offered = load("hybrid.benchmarks", name).card.tools_offered or tuple(tools)
-        rows.append(size(f"menu of {name}", [tools[offered] for offered in tools_offered], count))
+    menus = {name: load("hybrid.benchmarks", name).card.tools_offered for name in names("hybrid.benchmarks")}
+    # Where a card names none, all tools are offered, which have their row.
+    rows += [size(f"menu of {name}", [tools[each] for each in menu], count) for name, menu in menus.items() if menu]
     return rows
 
 

@@ -11,12 +11,16 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import hybrid.benchmarks
-from hybrid.benchmarks.base import Benchmark
+from hybrid.benchmarks.base import Benchmark, Source
+from hybrid.benchmarks.questions import BENCHMARK as QUESTIONS
+from hybrid.benchmarks.questions.schema import recipe_of
+from hybrid.benchmarks.questions.tables import ENDINGS
 from hybrid.errors import DataError, HybridError
-from hybrid.images import decode, inspect
+from hybrid.images import ImageStore, decode, inspect
 from hybrid.log.folder import RunFolder
 from hybrid.log.lines import json_lines
 from hybrid.models.replay import read_folder
@@ -24,6 +28,7 @@ from hybrid.registry import load, names
 from hybrid.scoring.readings import read_readings
 from hybrid.solving.trust import read_trust
 from hybrid.texts import read_texts
+from hybrid.types import Question
 
 FOLDER = Path(tempfile.mkdtemp(prefix="fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))  # noqa: S108
 BENCHMARKS: tuple[Benchmark, ...] = tuple(load("hybrid.benchmarks", name) for name in names("hybrid.benchmarks"))
@@ -110,6 +115,19 @@ def texts(data: bytes) -> None:
     read_texts(OURS, _written("prompts.toml", data))
 
 
+def own_questions(data: bytes) -> None:
+    """A file of questions, its ending by the first byte, and the same bytes as a recipe."""
+    path = _written(f"own/questions{ENDINGS[data[0] % len(ENDINGS)] if data else '.csv'}", data[1:])
+    source = Source(path, ImageStore(FOLDER / "store"), "all", (), {"mapping": "beside"})
+    try:
+        for question in QUESTIONS.questions(replace(source, tasks=QUESTIONS.tasks(source))):
+            if isinstance(question, Question):
+                QUESTIONS.expected(question)
+    except HybridError:
+        pass
+    recipe_of(_written("own/recipe.yaml", data))
+
+
 READERS: Mapping[bytes, Callable[[bytes], None]] = {
     b"a": attempts,
     b"q": questions,
@@ -121,6 +139,7 @@ READERS: Mapping[bytes, Callable[[bytes], None]] = {
     b"u": trust,
     b"v": readings,
     b"w": texts,
+    b"o": own_questions,
 }
 """By the first byte of an input; any other byte is one of them too."""
 NAMED = tuple(READERS.values())
