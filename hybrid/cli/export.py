@@ -24,12 +24,8 @@ FORMAT = OneOf("format", FORMATS)
 
 @click.command("export")
 @click.argument("run", metavar="RUN[/SOLVER]", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option(
-    "--to", "form", required=True, type=FORMAT, metavar=f"[{'|'.join(names(FORMATS))}]", help="What is written."
-)
-@click.option(
-    "-o", "--out", required=True, type=click.Path(path_type=Path), help="A file or folder that is not there yet."
-)
+@click.option("--to", "form", required=True, type=FORMAT, metavar="FORMAT", help=f"One of {', '.join(names(FORMATS))}.")
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="A new file or folder.")
 @click.option(
     "--images",
     type=click.Choice(["attached", "none"]),
@@ -38,35 +34,29 @@ FORMAT = OneOf("format", FORMATS)
 @click.option(
     "--only",
     type=click.Choice(["right", "helped", "all"]),
-    help="Which questions become conversations: answered right, right with tools and wrong by the MLLM alone of the "
-    "same run, or all.  [default: right]",
+    help="Conversations: answered right, right with tools and wrong without, or all.  [default: right]",
 )
-@click.option(
-    "--max-turns", type=click.IntRange(min=1), metavar="N", help="Longest conversation, in turns of the model."
-)
+@click.option("--max-turns", type=click.IntRange(min=1), metavar="N", help="Longest conversation, in model turns.")
 @click.option(
     "--allow",
     type=click.Choice(["test-split"]),
     multiple=True,
-    help="Write training data from a published split of a benchmark all the same.",
+    help="Training data from a benchmark's split.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 @path_option
 @told_options
 def command(run: Path, form: str, out: Path, as_json: bool, **given: Any) -> int:
-    """Write a run as other tools read it, and say on stderr what it came to.
-
-    No model is called, and the run stays as it is.
+    """Write a run as other tools read it, and say on stderr what it came to. No model is called.
 
     lmms_eval and vlmevalkit keep one reply a question and are read back by `hybrid score`; inspect and parquet keep
-    every ask; conversations and sharegpt are training data for tool use; submission is for splits with hidden answers.
+    every ask; conversations and sharegpt are training data for tool use; submission is for hidden answers.
 
     \b
     Examples:
       hybrid export runs/blink-gpt-4o-1a2b3c4d5e/mllm --to lmms_eval -o logs
       hybrid export runs/blink-gpt-4o-1a2b3c4d5e/mllm --to vlmevalkit -o gpt4o_BLINK.xlsx
       hybrid export runs/blink-gpt-4o-1a2b3c4d5e --to inspect -o logs
-      hybrid export runs/blink-gpt-4o-1a2b3c4d5e --to parquet -o blink.parquet
       hybrid export runs/blink-gpt-4o-1a2b3c4d5e --to conversations --only helped -o data
     """
     from hybrid.exporting.base import ExportedRun, ExportOptions

@@ -12,9 +12,8 @@ from hybrid.plugins import PATH_VARIABLE
 
 PATH: Final = Option(
     "--path",
-    "Find tools, solvers, benchmarks, models and statistics in DIR too. DIR has folders tools, graphs, baselines, "
-    "benchmarks, models, sections or exports, or is a folder of tools. May be given several times, besides the folders "
-    f"of ${PATH_VARIABLE}; --tool-path is its former name.",
+    "Also find tools, solvers (graphs, baselines), benchmarks, models, sections and exports in DIR: it has folders of "
+    f"these names, or holds tools. Repeatable, beside ${PATH_VARIABLE}. Formerly --tool-path.",
     "tools",
     metavar="DIR",
     variable=PATH_VARIABLE,

@@ -28,7 +28,7 @@ QUESTIONS = {
 }
 
 
-def test_recipes_are_those_of_the_issue() -> None:
+def test_the_recipes_are_these() -> None:
     assert set(RECIPES) == set(QUESTIONS)
     assert set(RECIPES) <= set(names("hybrid.benchmarks"))
 
