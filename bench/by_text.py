@@ -1,6 +1,7 @@
 """How many questions of each kind the rule by_text answers, and how many of those right, on generated scenes.
 
     python -m bench.by_text --scenes 100 --seed 0
+    python -m bench.by_text --recipes 20            # 20 generated questions a task of each recipe
 
 Drawn boxes are found and depth is compared by the weight-free backends. Detection has none: its boxes are the true
 ones, so rows that use it say what the rules make of a perfect detector. The attributes tool and ocr are not asked.
@@ -10,25 +11,35 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 import cv2
 import numpy as np
 
-from hybrid.registry import load
+import hybrid
+from hybrid.benchmarks.base import Benchmark, show
+from hybrid.benchmarks.questions.reading import ROUTE
+from hybrid.images import ImageStore
+from hybrid.registry import load, load_each
+from hybrid.running.data import mount
+from hybrid.running.data import questions as questions_of
 from hybrid.samples.item import jpeg, pick, until
 from hybrid.samples.layouts import SHAPES, Name, arrange, backdrop, high_camera
 from hybrid.samples.scenes import FIRST_SOLID, render
 from hybrid.samples.seeds import generator
 from hybrid.samples.textures import NAMED_COLOURS
 from hybrid.tool import Pixels, Request, Tool
-from hybrid.types import LETTERS, Box, Finding, ImageRef, Json, Kind, Prompt, StoredImage
+from hybrid.types import LETTERS, Box, Finding, ImageRef, Json, Kind, Outcome, Prompt, Question, StoredImage
 from tools.detection import report
 from tools.detection.models import Detection
 from tools.rules.questions import BY_TEXT
+from tools.rules.questions.recognising import asked as recognised
+from tools.rules.questions.sentence import Unclear
 
 WIDTH, HEIGHT = 640, 480
 APART: Final = 1.25
@@ -180,12 +191,51 @@ async def measure(scenes: int, seed: int) -> Mapping[str, Counter[str]]:
     return rows
 
 
+def recipes() -> Iterator[Benchmark]:
+    """The benchmarks that are asked by their text and generate questions."""
+    benchmark: Benchmark
+    for _, benchmark in load_each("hybrid.benchmarks"):
+        if ROUTE in benchmark.card.routes and benchmark.card.sample_tasks:
+            yield benchmark
+
+
+def of_recipe(benchmark: Benchmark, per_task: int, seed: int) -> Counter[str]:
+    """How many generated questions of a recipe ask for something clear, and how many are answered without weights."""
+    card, limit = benchmark.card, per_task * len(benchmark.card.sample_tasks)
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "run"
+        hybrid.run(
+            card.name, solvers=["specialist"], data="sample", seed=seed, limit=limit, backend="classical", out=out
+        )
+        (solver,) = hybrid.score(out).solvers
+        store = ImageStore(Path(folder) / "images")
+        source = mount(
+            benchmark, "sample", split=None, tasks=(), settings={}, store=store, limit=limit, seed=seed
+        ).source
+        asked = [one for one in questions_of(benchmark, source, limit) if isinstance(one, Question)]
+    prompts = [Prompt((*show(one.images), one.text), one.kind, one.choices, route=one.route) for one in asked]
+    return Counter(
+        asked=len(asked),
+        understood=sum(not isinstance(recognised(prompt), Unclear) for prompt in prompts),
+        answered=sum(score.outcome is Outcome.ANSWERED for score in solver.scores),
+    )
+
+
 def main() -> None:
     """Print a line for each row."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scenes", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--recipes", type=int, metavar="N", help="ask N generated questions a task of every recipe")
     options = parser.parse_args()
+    if options.recipes:
+        for benchmark in recipes():
+            counts = of_recipe(benchmark, options.recipes, options.seed)
+            print(
+                f"{benchmark.card.name:16} asked {counts['asked']:4} understood {counts['understood']:4} "
+                f"answered without weights {counts['answered']:4}"
+            )
+        return
     for row, counts in asyncio.run(measure(options.scenes, options.seed)).items():
         print(f"{row:32} asked {counts['asked']:4} answered {counts['answered']:4} right {counts['right']:4}")
 
