@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from PIL import Image
-from scipy.stats import binom
 
 from hybrid.benchmarks.blink.sample import item
 from hybrid.cli import cli
@@ -198,6 +197,8 @@ def test_a_constant_answer_fails(name: str) -> None:
 @pytest.mark.parametrize("name", CHECKED)
 def test_a_guess_rarely_passes_a_series_and_one_slip_is_allowed(name: str) -> None:
     """Of n questions with c answers: what a series asks for is guessed less than once in two hundred times."""
+    from scipy.stats import binom
+
     for series in {known.series for known in load("tools", name).checks if known.series is not None}:
         own = [known for known in load("tools", name).checks if known.series == series]
         choices = {"attributes": 4, "jigsaw": 4, "saliency": 5, "semantic_correspondence": 4, "similarity": 3}
