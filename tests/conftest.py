@@ -1,7 +1,9 @@
 """Fixtures for every room: a home of its own for each test, the fakes, and where the published data lies."""
 
+import gc
 import importlib.util
 import os
+import platform
 import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -39,12 +41,26 @@ UNMARKED: list[str] = []
 WATCHED: list[bool] = []
 """Holds something while a test runs that may start none."""
 
+# Collecting makes a million objects that all stay: looking through them again and again costs as much as making them.
+gc.disable()
+
+
+def _importing() -> bool:
+    """Whether a library is being imported: torch asks `ldconfig` for its files."""
+    frame = sys._getframe()
+    while (frame := frame.f_back) is not None:
+        if frame.f_code.co_name == "_find_and_load":
+            return True
+    return False
+
 
 def _see(event: str, args: tuple[object, ...]) -> None:
-    if event in STARTS and WATCHED:
+    if event in STARTS and WATCHED and not _importing():
         UNMARKED.append(f"{event} {args[0] if args else ''}")
 
 
+# Python starts `uname` for it, once a process: LangSmith asks where it first traces a call.
+platform.processor()
 sys.addaudithook(_see)
 
 
@@ -54,6 +70,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if not COSTLY.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker("system")
+
+
+def pytest_collection_finish() -> None:
+    """Free memory again, but leave out what collecting made."""
+    gc.enable()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
