@@ -3,7 +3,6 @@
 import gc
 import importlib.util
 import os
-import platform
 import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -34,6 +33,8 @@ pytest.register_assert_rewrite("tests.recomputed")
 
 STARTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"})
 """Events of Python's audit that start a process."""
+ASKED_ONCE = frozenset({"git", "uname"})
+"""What the program and its libraries ask once a process: the first test of a process would pay for all."""
 COSTLY = frozenset({"browser", "tiny_vlm"})
 """Fixtures that train a model or start a browser."""
 UNMARKED: list[str] = []
@@ -55,12 +56,12 @@ def _importing() -> bool:
 
 
 def _see(event: str, args: tuple[object, ...]) -> None:
-    if event in STARTS and WATCHED and not _importing():
-        UNMARKED.append(f"{event} {args[0] if args else ''}")
+    if event in STARTS and WATCHED:
+        program = str(args[0]) if args else ""
+        if program not in ASKED_ONCE and not _importing():
+            UNMARKED.append(f"{event} {program}")
 
 
-# Python starts `uname` for it, once a process: LangSmith asks where it first traces a call.
-platform.processor()
 sys.addaudithook(_see)
 
 

@@ -52,6 +52,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.system
 def test_the_command_line_reads_a_run_made_with_objects(fakes: Any, command: Any) -> None:
     tool = fakes.counter(fakes.CountingBackend())
     for out, tools in (("ablation/full", [tool]), ("ablation/none", ["none"])):
