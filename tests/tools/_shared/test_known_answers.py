@@ -149,11 +149,17 @@ def test_colours_alone_do_not_pass_for_likeness() -> None:
 @pytest.mark.parametrize("name", CHECKED)
 def test_poses_are_valid_arguments_and_the_same_every_time(name: str) -> None:
     tool = load("tools", name)
+    drawn_again = set()
     for known, first in zip(tool.checks, cases_of(name), strict=True):
-        second = known.pose()
-        assert tool.args.model_validate(first.args) == tool.args.model_validate(second.args)
+        asked = tool.args.model_validate(first.args)
         assert tool.card.images[0] <= len(first.images) <= tool.card.images[1]
-        assert all(np.array_equal(one, two) for one, two in zip(first.images, second.images, strict=True))
+        # Questions of one drawer differ in their numbers alone.
+        drawer = getattr(known.pose, "func", known.pose)
+        if drawer not in drawn_again:
+            drawn_again.add(drawer)
+            second = known.pose()
+            assert tool.args.model_validate(second.args) == asked
+            assert all(np.array_equal(one, two) for one, two in zip(first.images, second.images, strict=True))
 
 
 CONSTANT: dict[str, list[dict[str, Any]]] = {
