@@ -67,9 +67,11 @@ def test_the_arbiter_believes_a_perfect_tool(folders: Callable[[str], Path], tmp
 
 @pytest.mark.parametrize("mode", ["zoom", "shift", "mixed"])
 def test_a_perfect_tool_knows_what_is_to_be_seen(mode: str, folders: Callable[[str], Path], tmp_path: Path) -> None:
-    found = asked("actiview", "specialist", folders("actiview"), tmp_path, limit=2, settings={"mode": mode})
+    found = asked("actiview", "specialist", folders("actiview"), tmp_path, settings={"mode": mode})
     assert {score.id: score.correct for score in found.scores if score.correct != 1.0} == {}
     metrics = {metric.name: metric.value for metric in found.metrics}
-    recalls = [value for name, value in metrics.items() if "recall" in name and value is not None]
+    # The paper counts the views that were shown from 0.
+    own = {name: value for name, value in metrics.items() if name != "recall_shift_paper"}
+    recalls = [value for name, value in own.items() if "recall" in name and value is not None]
     assert recalls
     assert set(recalls) == {1.0}
