@@ -255,9 +255,7 @@ class Remembering:
     [boxed(lambda edge: edge + 8), boxed(lambda edge: edge - 8), boxed(lambda edge: edge * 1.05), shuffled],
     ids=["8 px off", "8 px off, back", "5 % too large", "texts of other lines"],
 )
-def test_lines_that_lie_elsewhere_fail(
-    three_lines: list[TextLine], lines: Callable[[list[TextLine]], list[TextLine]]
-):
+def test_lines_that_lie_elsewhere_fail(three_lines: list[TextLine], lines: Callable[[list[TextLine]], list[TextLine]]):
     backend = LearnedOcr()
     backend._model = Remembering(lines(three_lines))
     assert missed("ocr", backend, "three lines")
