@@ -15,7 +15,7 @@ from scipy.stats import binom
 
 from hybrid.benchmarks.blink.sample import item
 from hybrid.cli import cli
-from hybrid.config import BackendChoice
+from hybrid.config import BackendChoice, ServiceOptions
 from hybrid.errors import WeightsError
 from hybrid.registry import load, names
 from hybrid.serving.known_answers import Checked, failures, run_checks
@@ -106,10 +106,15 @@ def test_random_weights_of_the_real_format_are_refused(depth_checkpoint: Callabl
     assert Loader(BackendChoice("learned", named, unchecked=True)).load(TOOL).weights == Path(named["depth"])
 
 
-@pytest.mark.system
 def test_on_the_command_line_they_are_taken_only_when_asked_for_and_with_a_note(
-    depth_checkpoint: Callable[[str], Path], tmp_path: Path
+    depth_checkpoint: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # In this process: what a worker says is asked in other tests.
+    def here(*named: Any, isolated: bool, **more: Any) -> ServiceOptions:
+        assert isolated
+        return ServiceOptions(*named, isolated=False, **more)
+
+    monkeypatch.setattr("hybrid.config.ServiceOptions", here)
     Image.fromarray(np.full((60, 80, 3), 90, np.uint8)).save(tmp_path / "a.png")
     words = ["tools", "run", "depth", str(tmp_path / "a.png"), "--args", '{"points": [{"x": 9, "y": 9}]}']
     words += ["--weights", str(depth_checkpoint("depth_anything"))]
