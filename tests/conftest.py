@@ -1,5 +1,6 @@
 """Fixtures for every room: a home of its own for each test, the fakes, and where the published data lies."""
 
+import gc
 import importlib.util
 import os
 import sys
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from hybrid import secrets
 from hybrid.registry import load
+from hybrid.running.invocation import PROJECT, commit_of
 
 # Before torch loads: with a team of threads in the test process of each core, everything takes a quarter longer.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -32,6 +34,8 @@ pytest.register_assert_rewrite("tests.recomputed")
 
 STARTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"})
 """Events of Python's audit that start a process."""
+ASKED_ONCE = frozenset({"git", "uname"})
+"""What the program and its libraries ask once a process: the first test of a process would pay for all."""
 COSTLY = frozenset({"browser", "tiny_vlm"})
 """Fixtures that train a model or start a browser."""
 UNMARKED: list[str] = []
@@ -39,13 +43,32 @@ UNMARKED: list[str] = []
 WATCHED: list[bool] = []
 """Holds something while a test runs that may start none."""
 
+# Collecting makes a million objects that all stay: looking through them again and again costs as much as making them.
+gc.disable()
+
+
+def _importing() -> bool:
+    """Whether a library is being imported: torch asks `ldconfig` for its files."""
+    frame = sys._getframe()
+    while (frame := frame.f_back) is not None:
+        if frame.f_code.co_name == "_find_and_load":
+            return True
+    return False
+
 
 def _see(event: str, args: tuple[object, ...]) -> None:
     if event in STARTS and WATCHED:
-        UNMARKED.append(f"{event} {args[0] if args else ''}")
+        program = str(args[0]) if args else ""
+        if program not in ASKED_ONCE and not _importing():
+            UNMARKED.append(f"{event} {program}")
 
 
 sys.addaudithook(_see)
+
+
+def pytest_sessionstart() -> None:
+    """Ask git for the commit, which every run notes and a process asks for once, before tests are watched."""
+    commit_of(PROJECT)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -54,6 +77,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if not COSTLY.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker("system")
+
+
+def pytest_collection_finish() -> None:
+    """Free memory again, but leave out what collecting made."""
+    gc.enable()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -35,7 +35,7 @@ from hybrid.tool import Tool
 from hybrid.types import Json
 
 TASKS = {"Jigsaw": "jigsaw", "Multi-view_Reasoning": "motion", "Relative_Depth": "depth"}
-PER_TASK = 16
+PER_TASK = 8
 CUES = {"jigsaw": "corner", "motion": "lockwise", "depth": "closer"}
 MODES: tuple[ToolOutput, ...] = ("real", "blank", "shuffled", "oracle")
 NAMES_A_CHOICE = (
@@ -183,12 +183,12 @@ def finding_texts(plan: ResolvedRun) -> dict[str, str]:
 def test_a_control_never_writes_to_the_cache(runs: dict[str, ResolvedRun], tmp_path: Path) -> None:
     """After all controls the real findings are answered from the cache, and they are the same."""
     before = finding_texts(runs["real"])
-    config = replace(runs["real"].config, out=tmp_path / "again", solvers=("controller",), limit=12)
+    config = replace(runs["real"].config, out=tmp_path / "again", solvers=("controller",), limit=6)
     plan = prepare(config)
     plan = replace(plan, resources=replace(plan.resources, model=Competent()))
     asyncio.run(execute(plan, lambda *_: None))
     again = finding_texts(plan)
-    assert len(again) == 12
+    assert len(again) == 6
     assert again == {name: before[name] for name in again}
 
 

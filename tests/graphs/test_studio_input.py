@@ -2,14 +2,12 @@
 
 import base64
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
 
-from graphs import _studio
-from graphs._studio import FOLDER, question
 from hybrid.errors import DataError
 from hybrid.images import ImageStore, encode
 from hybrid.types import Kind
@@ -32,6 +30,8 @@ def picture(fakes: Any) -> Picture:
 @pytest.fixture
 def folder(tmp_path: Path, picture: Picture, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The allowed folder with a picture in it, another beside it, and a link that leads out."""
+    from graphs._studio import FOLDER
+
     inside = tmp_path / "inside"
     (inside / "below").mkdir(parents=True)
     (inside / "below" / "a.png").write_bytes(picture(4))
@@ -42,6 +42,8 @@ def folder(tmp_path: Path, picture: Picture, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def asked(*content: str | dict[str, Any], paths: tuple[str, ...] = ()) -> dict[str, Any]:
+    from langchain_core.messages import HumanMessage
+
     return {"messages": [HumanMessage(list(content))], "image_paths": list(paths)}
 
 
@@ -58,6 +60,8 @@ def uploads(image: bytes) -> list[dict[str, Any]]:
 
 
 def widths(state: dict[str, Any], store: ImageStore) -> list[int]:
+    from graphs._studio import question
+
     return [image.width for image in question(state, store).images]
 
 
@@ -69,6 +73,8 @@ def test_paths_come_before_uploads_of_any_form(folder: Path, store: ImageStore, 
 def test_the_folder_is_the_working_directory_by_default(
     folder: Path, store: ImageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from graphs._studio import FOLDER, question
+
     monkeypatch.delenv(FOLDER)
     monkeypatch.chdir(folder / "below")
     assert widths(asked("?", paths=("a.png",)), store) == [4]
@@ -81,6 +87,8 @@ def test_the_folder_is_the_working_directory_by_default(
 )
 @pytest.mark.usefixtures("folder")
 def test_a_path_that_leads_out_is_refused_whether_or_not_it_exists(path: str, store: ImageStore) -> None:
+    from graphs._studio import FOLDER, question
+
     with pytest.raises(DataError, match=f"image_paths: '{path}' lies outside .*{FOLDER}"):
         question(asked("?", paths=(path,)), store)
 
@@ -88,24 +96,30 @@ def test_a_path_that_leads_out_is_refused_whether_or_not_it_exists(path: str, st
 @pytest.mark.parametrize(
     ("state", "words"),
     [
-        ({}, "there is no question"),
-        (asked(" "), "there is no question"),
-        (asked("?", paths=("none.png",)), "image_paths: 'none.png' cannot be read"),
-        (asked("?", paths=("below",)), "image_paths: 'below' cannot be read"),
-        (asked("?", paths=("a\0.png",)), "cannot be read"),
-        (asked("?", {"type": "image", "base64": "ä", "mime_type": "image/png"}), "an upload is not base64"),
-        (asked("?", {"type": "image", "base64": "AAAA", "mime_type": "image/png"}), "upload 1"),
-        (asked("?", {"type": "file", "file_id": "1"}), "only uploaded images"),
-        (asked("?", {"type": "image", "url": "http://127.0.0.1/a.png"}), "only uploaded images"),
+        (dict, "there is no question"),
+        (partial(asked, " "), "there is no question"),
+        (partial(asked, "?", paths=("none.png",)), "image_paths: 'none.png' cannot be read"),
+        (partial(asked, "?", paths=("below",)), "image_paths: 'below' cannot be read"),
+        (partial(asked, "?", paths=("a\0.png",)), "cannot be read"),
+        (partial(asked, "?", {"type": "image", "base64": "ä", "mime_type": "image/png"}), "an upload is not base64"),
+        (partial(asked, "?", {"type": "image", "base64": "AAAA", "mime_type": "image/png"}), "upload 1"),
+        (partial(asked, "?", {"type": "file", "file_id": "1"}), "only uploaded images"),
+        (partial(asked, "?", {"type": "image", "url": "http://127.0.0.1/a.png"}), "only uploaded images"),
     ],
 )
 @pytest.mark.usefixtures("folder")
-def test_an_unusable_input_is_named(state: dict[str, Any], words: str, store: ImageStore) -> None:
+def test_an_unusable_input_is_named(state: Callable[[], dict[str, Any]], words: str, store: ImageStore) -> None:
+    from graphs._studio import question
+
     with pytest.raises(DataError, match=words):
-        question(state, store)
+        question(state(), store)
 
 
 def test_the_last_images_of_a_chat_stay(store: ImageStore, picture: Picture) -> None:
+    from langchain_core.messages import AIMessage, HumanMessage
+
+    from graphs._studio import question
+
     first, second = (uploads(picture(n))[0] for n in (8, 9))
     chat = [HumanMessage(["old", first]), HumanMessage(["new", second]), AIMessage("B"), HumanMessage("And now?")]
     found = question({"messages": chat}, store)
@@ -113,6 +127,8 @@ def test_the_last_images_of_a_chat_stay(store: ImageStore, picture: Picture) -> 
 
 
 def test_lines_with_letters_are_the_choices(store: ImageStore) -> None:
+    from graphs._studio import question
+
     found = question(asked("Which?\n(A) one\n(B) two words"), store)
     assert (found.kind, found.choices, found.text) == (
         Kind.CHOICE,
@@ -127,6 +143,8 @@ def test_lines_with_letters_are_the_choices(store: ImageStore) -> None:
 async def test_a_chat_is_answered_and_its_calls_are_drawn(
     adversary: Any, completion: Any, tool_call: Any, fakes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from graphs import _studio
+
     monkeypatch.setenv("HYBRID_HOME", str(tmp_path))
     monkeypatch.setenv("HYBRID_MODEL", "openai:scripted")
     monkeypatch.setenv("OPENAI_BASE_URL", adversary.url)

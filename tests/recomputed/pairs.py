@@ -5,9 +5,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from scipy.stats import hypergeom
-from scipy.stats import t as student
-
 from tests.recomputed.rows import RULE, UNTESTED, Rows, Side, compared, result, with_holm, withheld
 from tests.recomputed.runs import (
     HEADLINE,
@@ -231,6 +228,8 @@ def _agreement(runs: Runs, pair: tuple[str, str]) -> Iterator[JsonObject]:
 
 def _exact(strata: Sequence[tuple[int, int, int]], both: int) -> float:
     """The chance of all sums of shared mistakes that are no likelier than the one found, margins as they are."""
+    from scipy.stats import hypergeom
+
     chances = {0: 1.0}
     for a, b, n in strata:
         added: dict[int, float] = defaultdict(float)
@@ -248,6 +247,8 @@ def _by_clusters(
     clusters: Sequence[str],
     excess: float,
 ) -> float:
+    from scipy.stats import t as student
+
     sums: dict[str, float] = defaultdict(float)
     for (a, b), stratum, cluster in zip(pairs, strata, clusters, strict=True):
         of_a, of_b, n = sizes[stratum]
@@ -259,6 +260,8 @@ def _by_clusters(
 
 def _kappa(pairs: Sequence[tuple[bool, bool]], clusters: Sequence[str]) -> tuple[float, list[float]]:
     """Cohen's kappa, and its interval: half a question more in each cell, and how kappa moves with the cells."""
+    from scipy.stats import t as student
+
     every = Counter(pairs)
     cells = [(a, b) for a in (True, False) for b in (True, False)]
 

@@ -6,8 +6,6 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from scipy.stats import t as student
-
 from hybrid.types import Outcome
 from tests.recomputed.rows import RULE, Side, measured, result
 from tests.recomputed.runs import (
@@ -172,6 +170,8 @@ def guess(runs: Runs, ids: Iterable[str]) -> float:
 
 def spread(runs: Runs) -> Iterator[JsonObject]:
     """Mean, standard deviation and Student's interval of the MLLM's repetitions, and whose verdict changed."""
+    from scipy.stats import t as student
+
     names = [name for name in runs.scores if name.startswith("mllm")]
     assert names == ["mllm", "mllm@2", "mllm@3"]
     whole = aligned(runs, names)

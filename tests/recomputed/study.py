@@ -5,8 +5,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from scipy.stats import norm
-
 from tests.recomputed.rows import measured, result
 from tests.recomputed.runs import Cell, JsonObject, Runs, aligned, by_task, credit, failed, right, unit
 from tests.recomputed.sums import contrast
@@ -130,6 +128,8 @@ def _behind(questions: Sequence[Asked], part: str) -> list[str]:
 
 def tool_only(runs: Runs) -> Iterator[JsonObject]:
     """Sets of right answers, with tools and without in any repetition of the MLLM alone."""
+    from scipy.stats import norm
+
     without = [ALONE, *sorted(name for name in runs.scores if name.startswith(f"{ALONE}@"))]
     whole = aligned(runs, (HYBRID, *without))
     lost = sum(failed(row[0]) for row in whole)

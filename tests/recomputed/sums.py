@@ -5,9 +5,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from scipy.optimize import brentq
-from scipy.stats import t as student
-
 from tests.recomputed.runs import Cell, JsonObject
 
 
@@ -67,6 +64,8 @@ class Skewed(NamedTuple):
     freedom: float
 
     def ends(self, found: float) -> list[float]:
+        from scipy.stats import t as student
+
         q = float(student.ppf(0.975, self.freedom))
         down, up = max(0.0, -self.skew) * q * q / 2, max(0.0, self.skew) * q * q / 2
         reach = [math.sqrt(shift**2 + q * q * self.kept) + shift for shift in (down, up)]
@@ -74,6 +73,8 @@ class Skewed(NamedTuple):
 
     def beyond(self, distance: float) -> float:
         """How likely a value so far from the truth, or farther on that side, is."""
+        from scipy.stats import t as student
+
         return float(student.sf(abs(distance) / math.sqrt(self.kept + max(0.0, -self.skew * distance)), self.freedom))
 
 
@@ -113,6 +114,8 @@ def loss_of(margin: float, how: str, a: Sequence[Cell], b: Sequence[Cell]) -> fl
 
 def interval(how: str, cells: Sequence[Cell]) -> list[float]:
     """Wilson's for single rows of 0 and 1, else the score interval of the weighted mean of the strata's shares."""
+    from scipy.stats import t as student
+
     alone = len({c.cluster for c in cells}) == len(cells)
     if alone and len(_strata(cells)) == 1 and all(c.above in (0, 1) and c.below == 1 for c in cells):
         n, p, z = len(cells), value(how, cells), 1.959963984540054
@@ -131,6 +134,8 @@ def interval(how: str, cells: Sequence[Cell]) -> list[float]:
 
 def _lower(strata: Sequence[tuple[float, float, float]], q: float) -> float:
     """The lowest mean that a score test of the stratified shares does not reject, along the likeliest proportions."""
+    from scipy.optimize import brentq
+
     if not any(r for r, _, _ in strata):
         return 0.0
 

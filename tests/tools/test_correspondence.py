@@ -54,9 +54,7 @@ def flat_pair(level, answer: int, seed: int = 7) -> Item:
     return planar_pair(np.random.default_rng(seed), SCENE, level, answer)
 
 
-@pytest.mark.system
-@pytest.mark.parametrize("answer", range(4))
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("level", "answer"), [*zip(LEVELS, range(3), strict=True), ("hard", 3)])
 def test_marked_planar_pairs_are_solved(level, answer: int) -> None:
     made = flat_pair(level, answer, seed=7 + answer)
     evidence = ask(made.images, marked=True)

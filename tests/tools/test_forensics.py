@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from timm.data import create_transform
 
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels, Request
@@ -115,6 +114,8 @@ def test_a_single_image_and_a_tie():
 
 @given(st.integers(1, 300), st.integers(8, 300))
 def test_input_has_the_side_of_the_plan(height: int, width: int):
+    from timm.data import create_transform
+
     plan = Plan("x", 64, create_transform((3, 64, 64), mean=HALF, std=HALF), HALF, HALF)
     pixels = np.full((height, width, 3), 255, np.uint8)
     if max(height, width) > 50 * min(height, width):

@@ -63,7 +63,7 @@ def test_a_wrong_focal_length_still_gives_the_side() -> None:
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("index", range(6))
+@pytest.mark.parametrize("index", range(4))
 def test_rendered_orbits_are_solved(index: int) -> None:
     made = item("Multi-view_Reasoning", index, 41)
     evidence = ask(*made.images)
@@ -214,7 +214,7 @@ def test_few_matches_off_a_flat_mapping_are_less_sure() -> None:
 @pytest.mark.system
 @pytest.mark.parametrize("change", ["mirror", "crop"])
 def test_a_picture_beside_itself_changed_is_unsure(change: str) -> None:
-    for index in range(8):
+    for index in range(3):
         picture = item("Multi-view_Reasoning", index, 41).images[0]
         first, second = (picture, picture[:, ::-1]) if change == "mirror" else (picture[:, :-60], picture[:, 60:])
         evidence = ask(np.ascontiguousarray(first), np.ascontiguousarray(second))
@@ -223,14 +223,14 @@ def test_a_picture_beside_itself_changed_is_unsure(change: str) -> None:
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("index", range(6))
-def test_a_view_that_is_mirrored_is_named_and_unsure(index: int) -> None:
-    first, second = item("Multi-view_Reasoning", index, 41).images
-    for views in ((first, np.ascontiguousarray(second[:, ::-1])), (np.ascontiguousarray(first[:, ::-1]), second)):
-        evidence = ask(*views)
-        assert (evidence.data["moved"], evidence.data["mainly"], evidence.confidence) == (None, [], 0.5)
-        assert evidence.data["degenerate"] == "mirror"
-        assert "as in a mirror" in evidence.text
+@pytest.mark.parametrize(("index", "place"), [(0, 0), (1, 1), (2, 0), (3, 1)])
+def test_a_view_that_is_mirrored_is_named_and_unsure(index: int, place: int) -> None:
+    views = list(item("Multi-view_Reasoning", index, 41).images)
+    views[place] = np.ascontiguousarray(views[place][:, ::-1])
+    evidence = ask(*views)
+    assert (evidence.data["moved"], evidence.data["mainly"], evidence.confidence) == (None, [], 0.5)
+    assert evidence.data["degenerate"] == "mirror"
+    assert "as in a mirror" in evidence.text
 
 
 def test_the_criterion_takes_the_homography_of_a_flat_scene_and_the_essential_matrix_of_a_deep_one() -> None:

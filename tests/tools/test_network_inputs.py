@@ -14,7 +14,6 @@ import cv2
 import numpy as np
 import pytest
 from PIL import Image
-from transformers import AutoImageProcessor
 
 from hybrid.tool import Pixels
 from hybrid.types import Box
@@ -64,6 +63,8 @@ def apart(found: Any, wanted: Any) -> float:
 
 def processed(folder: Path, pixels: Pixels) -> Any:
     """The tensor that the processor of a checkpoint, read anew from its folder, makes of a picture."""
+    from transformers import AutoImageProcessor
+
     return AutoImageProcessor.from_pretrained(folder)(Image.fromarray(pixels), return_tensors="pt").pixel_values
 
 

@@ -10,8 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from safetensors.torch import load_file, save_file
-from scipy.stats import spearmanr
 
 from hybrid.benchmarks.actiview.sample import item
 from hybrid.benchmarks.actiview.views import GRIDS, lined, whole
@@ -40,6 +38,8 @@ def boxes(made: Scene, order: list[int]) -> tuple[BoxArg, ...]:
 
 
 def test_ranks_follow_the_known_order():
+    from scipy.stats import spearmanr
+
     correlations = []
     for seed in range(12):
         made = scene(seed, 5)
@@ -238,6 +238,8 @@ def test_the_learned_backend_loads_and_ranks(family: str, things_checkpoint: Cal
 
 
 def test_a_checkpoint_without_one_tensor_is_refused(tmp_path: Path, things_checkpoint: Callable[[str], Path]):
+    from safetensors.torch import load_file, save_file
+
     folder = tmp_path / "cut"
     shutil.copytree(things_checkpoint("dinov2"), folder)
     tensors = load_file(folder / "model.safetensors")

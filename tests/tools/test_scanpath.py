@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from safetensors.torch import load_file, save_file
 
 from hybrid.errors import ToolError, WeightsError
 from hybrid.samples.pop_out import pop_out
@@ -243,6 +242,8 @@ def test_the_learned_backend_searches(things_checkpoint: Callable[[str], Path]):
 
 
 def test_a_checkpoint_without_one_tensor_is_refused(tmp_path: Path, things_checkpoint: Callable[[str], Path]):
+    from safetensors.torch import load_file, save_file
+
     folder = tmp_path / "cut"
     shutil.copytree(things_checkpoint("clipseg"), folder)
     tensors = load_file(folder / "model.safetensors")

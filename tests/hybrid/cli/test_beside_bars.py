@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from transformers.utils import logging
 
 from hybrid.cli._progress import beside
 from hybrid.cli.run import Bars
@@ -78,6 +77,8 @@ async def test_an_unfinished_question_is_told_of_too(tmp_path: Path, fakes: Any)
 def test_what_is_loaded_stands_in_the_bar_and_other_libraries_draw_none_meanwhile(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from transformers.utils import logging
+
     monkeypatch.delenv(OTHER_BARS, raising=False)
     monkeypatch.setattr(logging, "_tqdm_active", True)
     with Bars() as bars:
@@ -101,6 +102,8 @@ def test_what_is_loaded_stands_in_the_bar_and_other_libraries_draw_none_meanwhil
 
 
 def test_who_decides_about_other_bars_keeps_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    from transformers.utils import logging
+
     monkeypatch.setenv(OTHER_BARS, "0")
     monkeypatch.setattr(logging, "_tqdm_active", True)
     with Bars() as bars, loading("the model hf:tiny"):

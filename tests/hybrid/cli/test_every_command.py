@@ -28,6 +28,20 @@ ENDS = {0, 2, 3}
 
 
 TREE: dict[tuple[str, ...], click.Command] = command_tree.commands()
+WORKING = frozenset({("quickstart",), ("ablate",), ("study",), ("tools", "check"), ("completion",)})
+"""Commands that work for seconds each time, and the one that asks a process which commands there are."""
+
+
+def of_all(*leave_out: tuple[str, ...]) -> Any:
+    """A case for every command but those, under its words; one of `WORKING` is a system test."""
+    return pytest.mark.parametrize(
+        "words",
+        [
+            pytest.param(words, id=" ".join(words), marks=[pytest.mark.system] if words in WORKING else [])
+            for words in TREE
+            if words not in leave_out
+        ],
+    )
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +118,7 @@ def refused(words: tuple[str, ...], one: click.Command) -> list[tuple[click.Para
     return [*itertools.product(paths, KINDS), *written, *((param, next(turns)) for param in texts)]
 
 
-@pytest.mark.parametrize("words", TREE, ids=" ".join)
+@of_all()
 def test_a_path_that_the_system_refuses_is_one_line(
     command: Command, given: Any, places: dict[str, str], words: tuple[str, ...]
 ) -> None:
@@ -127,7 +141,7 @@ KEYED = {
 """Options whose values hold a path behind a word."""
 
 
-@pytest.mark.parametrize("words", [words for words in TREE if words not in command_tree.WAITING], ids=" ".join)
+@of_all(*command_tree.WAITING)
 def test_a_path_behind_a_word_too(command: Command, given: Any, places: dict[str, str], words: tuple[str, ...]) -> None:
     one = TREE[words]
     base = given.words_of(words, one)
@@ -137,7 +151,7 @@ def test_a_path_behind_a_word_too(command: Command, given: Any, places: dict[str
         told_well(command(*words, *told), f"{' '.join(words)}, {param.name}: {kind}: {told}")
 
 
-@pytest.mark.parametrize("words", [words for words in TREE if words not in command_tree.WAITING], ids=" ".join)
+@of_all(*command_tree.WAITING)
 def test_a_home_that_the_system_refuses_is_one_line(
     command: Command, given: Any, places: dict[str, str], words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,7 +161,7 @@ def test_a_home_that_the_system_refuses_is_one_line(
         told_well(command(*words, *base), f"{' '.join(words)}, HYBRID_HOME: {kind}")
 
 
-@pytest.mark.parametrize("words", [words for words in TREE if words not in command_tree.WAITING], ids=" ".join)
+@of_all(*command_tree.WAITING)
 def test_it_succeeds_as_these_tests_call_it_and_ends_quietly_when_nobody_reads(
     command: Command, given: Any, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,7 +196,7 @@ INTERRUPTING = _Interrupting()
 """A hook cannot be taken away again: it is armed for one call at a time."""
 
 
-@pytest.mark.parametrize("words", [words for words in TREE if words not in command_tree.WAITING], ids=" ".join)
+@of_all(*command_tree.WAITING)
 def test_an_interruption_is_one_line_and_130(
     command: Command, given: Any, words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

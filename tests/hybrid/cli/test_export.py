@@ -58,6 +58,7 @@ def test_a_folder_that_is_no_run_is_named(command: Command, tmp_path: Path) -> N
     assert (ended.code, ended.err) == (2, "hybrid: empty is not a run: it has no manifest.json\n")
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("form", ["conversations", "sharegpt"])
 def test_training_data_are_counted_and_of_no_published_split(
     command: Command, fakes: Any, tmp_path: Path, form: str

@@ -17,6 +17,7 @@ from hybrid import plugins
 ROOT = Path(plugins.__file__).parents[1]
 
 
+@pytest.mark.system
 def test_a_new_plugin_repository_passes_its_tests_at_once(command: Callable[..., Any], tmp_path: Path) -> None:
     out = tmp_path / "glow"
     ended = command("new", "plugin", "glow", "-o", out)

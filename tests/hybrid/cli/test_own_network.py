@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 from PIL import Image
-from safetensors.torch import load_file, save_file
 
 import tools
 from hybrid import plugins
@@ -103,6 +102,8 @@ def test_wrong_preprocessing_is_found(
 
 @pytest.mark.slow
 def test_it_is_listed_checked_and_run(command: Callable[..., Any], path: tuple[str, ...], tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
     assert "likeness" in command("tools", "list", *path).out
     checked = command("tools", "check", "likeness", "--weights", "tiny", *path)
     assert (checked.code, "0 of 1 wrong" in checked.out) == (0, True)

@@ -148,6 +148,7 @@ ILL = {
 }
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name in ("holds", "grows") else []) for name in ILL]
 )
@@ -182,6 +183,7 @@ def test_a_rule_that_goes_wrong_costs_its_own_question(
         assert len(called) == (0 if solver == "chance" else 3)
 
 
+@pytest.mark.system
 def test_its_rule_is_evidence_for_every_solver_and_calibrated(
     command: Callable[..., Any], asked: tuple[object, ...], own: Path, tmp_path: Path
 ) -> None:
@@ -209,6 +211,7 @@ def test_its_rule_is_evidence_for_every_solver_and_calibrated(
     assert all(one["intercept"] != 0 for one in weighed), "what was counted recalibrates it"
 
 
+@pytest.mark.system
 def test_it_is_left_out_and_added_by_an_ablation(
     command: Callable[..., Any], asked: tuple[object, ...], own: Path, tmp_path: Path
 ) -> None:

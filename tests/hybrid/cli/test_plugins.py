@@ -281,6 +281,7 @@ def test_a_statistic_that_raises_costs_its_own_rows(
     assert "own_wrong.py: SECTION must be a Section of the name 'own_wrong', and is a int" in line
 
 
+@pytest.mark.system
 def test_from_python_a_statistic_whose_import_ends_or_hangs_is_named_and_left_out_too(
     own: Path, chance_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,9 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
 
 import hybrid
 from hybrid.solving.solver import Solver, SolverContext
@@ -31,16 +28,23 @@ class Quotes(AlwaysA):
         return Reply("(A)")
 
 
-class Says(BaseChatModel):
-    @property
-    def _llm_type(self) -> str:
-        return "says"
+def says() -> Any:
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import AIMessage
+    from langchain_core.outputs import ChatGeneration, ChatResult
 
-    def bind_tools(self, tools: Any, **kwargs: Any) -> "Says":
-        return self
+    class Says(BaseChatModel):
+        @property
+        def _llm_type(self) -> str:
+            return "says"
 
-    def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
-        return ChatResult(generations=[ChatGeneration(message=AIMessage("Answer: (A)"))])
+        def bind_tools(self, tools: Any, **kwargs: Any) -> "Says":
+            return self
+
+        def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
+            return ChatResult(generations=[ChatGeneration(message=AIMessage("Answer: (A)"))])
+
+    return Says()
 
 
 @pytest.fixture(autouse=True)
@@ -48,10 +52,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.system
 def test_the_command_line_reads_a_run_made_with_objects(fakes: Any, command: Any) -> None:
     tool = fakes.counter(fakes.CountingBackend())
     for out, tools in (("ablation/full", [tool]), ("ablation/none", ["none"])):
-        asked: dict[str, Any] = {"model": Says(), "tools": tools, "out": out}
+        asked: dict[str, Any] = {"model": says(), "tools": tools, "out": out}
         hybrid.run("blink", **SAMPLE, **asked, solvers=["controller", "specialist", AlwaysA()])
     for words in (("score",), ("compare",), ("score", "--json"), ("compare", "--all")):
         ended = command(words[0], "ablation/full", *words[1:])

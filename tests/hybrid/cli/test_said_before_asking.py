@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from hybrid.errors import UsageError
 from hybrid.serving.loader import refuse_absent
@@ -35,6 +34,8 @@ def test_a_device_is_one_of_the_words(command: Command, blink: tuple[str, ...], 
 def test_a_device_that_is_not_here_is_refused_before_anything_is_asked(
     command: Command, blink: tuple[str, ...], tmp_path: Path
 ) -> None:
+    import torch
+
     said = "hybrid: --device cuda:64: torch sees n"
     if not torch.cuda.is_available():
         said = "hybrid: --device cuda:64: torch sees no CUDA device on this machine\n"

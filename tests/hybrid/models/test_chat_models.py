@@ -5,8 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.language_models.fake_chat_models import FakeListChatModel
-from langchain_openai import ChatOpenAI
 
 import hybrid
 from hybrid.config import ModelSettings, Objects, RunConfig
@@ -86,6 +84,8 @@ def test_what_is_missing_is_named(name: str, told: str, store: ImageStore, monke
 
 
 def test_a_model_object_is_known_by_its_class_and_what_is_no_secret() -> None:
+    from langchain_openai import ChatOpenAI
+
     client = ChatOpenAI(
         model="gpt-4o",
         api_key=KEY,
@@ -105,6 +105,8 @@ def test_a_model_object_is_known_by_its_class_and_what_is_no_secret() -> None:
 
 
 def test_a_run_asks_the_object_itself(tmp_path: Path) -> None:
+    from langchain_core.language_models.fake_chat_models import FakeListChatModel
+
     asked: dict[str, Any] = {"data": "sample", "task": "Jigsaw", "limit": 2, "solvers": "mllm"}
     told = {**asked, "model": FakeListChatModel(responses=["Answer: (A)"]), "out": tmp_path / "run"}
     report: Any = hybrid.run("blink", **told).as_json()
@@ -119,6 +121,8 @@ def test_a_run_asks_the_object_itself(tmp_path: Path) -> None:
 
 
 def test_what_the_object_has_itself_is_refused(store: ImageStore) -> None:
+    from langchain_core.language_models.fake_chat_models import FakeListChatModel
+
     client = FakeListChatModel(responses=["(A)"])
     with pytest.raises(UsageError, match="max_tokens=5: set it on the model object"):
         open_model("langchain:x", ModelSettings(max_tokens=5), store, client)
@@ -129,6 +133,8 @@ def test_what_the_object_has_itself_is_refused(store: ImageStore) -> None:
 
 
 async def test_an_object_without_tools_says_what_to_do(store: ImageStore, crop_tool: Any) -> None:
+    from langchain_core.language_models.fake_chat_models import FakeListChatModel
+
     model = open_model("langchain:x", ModelSettings(), store, FakeListChatModel(responses=["(A)"]))
     with pytest.raises(ModelRefused, match="--tool-calling text"):
         await model.chat([user_message(["Which?"])], (crop_tool,), CallKey("q"))

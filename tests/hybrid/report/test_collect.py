@@ -33,10 +33,15 @@ COUNT = 42
 Lines = list[dict[str, Any]]
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run(tmp_path_factory.mktemp("written") / "run", COUNT).path
+
+
 @pytest.fixture
-def run(tmp_path: Path) -> Path:
-    """Three solvers, 14 tasks, three questions of each."""
-    return write_run(tmp_path / "run", COUNT).path
+def run(written: Path, tmp_path: Path) -> Path:
+    """Three solvers, 14 tasks, three questions of each; a copy, which a test may damage."""
+    return Path(shutil.copytree(written, tmp_path / "run"))
 
 
 def only(pages: Any) -> BenchmarkPages:

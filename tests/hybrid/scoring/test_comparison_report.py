@@ -222,6 +222,7 @@ def own(tmp_path: Path) -> Iterator[None]:
     look_in(SECTIONS, before)
 
 
+@pytest.mark.system
 def test_a_statistic_is_one_file_and_in_every_form(own: None, paths: tuple[Path, ...], reference: Any) -> None:
     del own
     report = compare_paths(paths, all=True)

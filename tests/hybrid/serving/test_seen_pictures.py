@@ -6,8 +6,6 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-import torch
-from torch import nn
 
 from hybrid.errors import WeightsError
 from hybrid.serving.seen_pictures import IMAGENET, SIZES, chart, run_probes, wrong_colours
@@ -75,22 +73,26 @@ def test_clip_and_imagenet_are_told_apart() -> None:
     assert "with CLIP's mean" in str(seen(tensor(chart(240, 320), clip)))
 
 
-class Mean(nn.Module):
+def mean() -> Any:
     """A network whose picture may enter below it, in a dictionary, or as patches in a row."""
+    from torch import nn
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner = nn.Identity()
+    class Mean(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = nn.Identity()
 
-    def forward(self, values: Any) -> Any:
-        return self.inner(values["image"] if isinstance(values, dict) else values)
+        def forward(self, values: Any) -> Any:
+            return self.inner(values["image"] if isinstance(values, dict) else values)
+
+    return Mean()
 
 
 class Backend:
     """A backend around one network: `change` is what it does to a picture, `way` how it hands it over."""
 
-    def __init__(self, change: Change, way: Callable[[nn.Module, Any], Any], wants: Any = lambda: WANTS) -> None:
-        self.module, self.change, self.way = Mean(), change, way
+    def __init__(self, change: Change, way: Callable[[Any, Any], Any], wants: Any = lambda: WANTS) -> None:
+        self.module, self.change, self.way = mean(), change, way
         self.networks = (Network("net", self.module, wants),)
         self.sizes: list[tuple[int, ...]] = []
 
@@ -98,6 +100,8 @@ class Backend:
         """Nothing to load."""
 
     def run(self, requests: Sequence[Request[Args]]) -> list[Evidence]:
+        import torch
+
         for request in requests:
             for pixels in request.images:
                 self.sizes.append(pixels.shape[:2])
@@ -106,7 +110,7 @@ class Backend:
 
 
 def tool(*checks: KnownAnswer, probe: Callable[[Pixels], CheckCase] | None = None, images: int = 1) -> Tool:
-    card = BackendCard("learned", "1", Mean, "", weights="a/b")
+    card = BackendCard("learned", "1", mean, "", weights="a/b")
     return Tool(Card("seer", "", "", (card,), images=(images, 2)), Args, checks, probe)
 
 
@@ -117,18 +121,24 @@ def patches(values: Any) -> Any:
     return folded.permute(0, 2, 3, 4, 5, 1).reshape(1, -1, 768)
 
 
-WAYS: tuple[Callable[[nn.Module, Any], Any], ...] = (
+def series(values: Any) -> Any:
+    import torch
+
+    return torch.stack([values, values], dim=1)
+
+
+WAYS: tuple[Callable[[Any, Any], Any], ...] = (
     lambda net, values: net(values),
     lambda net, values: net(values=values),
     lambda net, values: net({"image": values}),
-    lambda net, values: net(torch.stack([values, values], dim=1)),
+    lambda net, values: net(series(values)),
     lambda net, values: net.inner(values),
     lambda net, values: net(patches(values)),
 )
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_pictures_are_seen_wherever_and_however_they_enter(way: Callable[[nn.Module, Any], Any]) -> None:
+def test_pictures_are_seen_wherever_and_however_they_enter(way: Callable[[Any, Any], Any]) -> None:
     assert [one.wrong for one in run_probes(tool(), Backend(tensor, way))] == [None]
     (found,) = run_probes(tool(), Backend(lambda pixels: tensor(pixels[..., ::-1]), way))
     assert "(BGR)" in str(found.wrong)
@@ -145,7 +155,9 @@ def test_a_mistake_with_large_pictures_alone_is_found() -> None:
 
 
 def test_every_picture_of_a_call_is_looked_at_and_the_hooks_are_gone_afterwards() -> None:
-    def second_is_wrong(net: nn.Module, values: Any) -> None:
+    import torch
+
+    def second_is_wrong(net: Any, values: Any) -> None:
         net(torch.cat([values, values.flip(1)]))
 
     backend = Backend(tensor, second_is_wrong)
@@ -156,7 +168,8 @@ def test_every_picture_of_a_call_is_looked_at_and_the_hooks_are_gone_afterwards(
 
 
 def test_what_does_not_reach_a_network_is_said_with_its_reason() -> None:
-    def fail(net: nn.Module, values: Any) -> None:
+
+    def fail(net: Any, values: Any) -> None:
         raise ValueError("no such shape")
 
     (found,) = run_probes(tool(), Backend(tensor, fail))
@@ -174,9 +187,10 @@ class OutOfMemoryError(RuntimeError):
 
 
 def test_a_pass_that_fails_half_way_does_not_end_the_watch() -> None:
+
     calls: list[int] = []
 
-    def once(net: nn.Module, values: Any) -> None:
+    def once(net: Any, values: Any) -> None:
         calls.append(1)
         if len(calls) == 1:
             net.inner.register_forward_pre_hook(lambda *_: (_ for _ in ()).throw(ValueError("half-way")))
@@ -219,6 +233,8 @@ def test_networks_without_pictures_are_not_compared_and_unreadable_wishes_are_sa
 
 
 def test_what_is_loaded_is_collected_where_somebody_collects() -> None:
+    from torch import nn
+
     one, two = (Network(name, nn.Identity()) for name in ("one", "two"))
     loaded(one)
     with collecting() as found:

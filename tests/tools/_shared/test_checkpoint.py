@@ -6,9 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
-import transformers
-from safetensors.torch import save_file
 
 from hybrid.errors import WeightsError
 from hybrid.tool.checkpoint import Checkpoint, content_hash, find_checkpoint, load_module, load_verified
@@ -137,6 +134,10 @@ def test_the_hash_follows_content_not_place(damaged: Path, tmp_path: Path):
 
 
 def test_a_module_of_ones_own_is_verified_like_a_checkpoint(tmp_path: Path) -> None:
+    import torch
+    import transformers
+    from safetensors.torch import save_file
+
     def module() -> torch.nn.Module:
         return torch.nn.Conv2d(3, 4, 3)
 

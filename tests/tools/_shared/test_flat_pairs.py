@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from hybrid.errors import ToolError
 from hybrid.registry import load
@@ -143,7 +142,9 @@ def run_known(tool: Tool, backend: Changed) -> Any:
     return run_checks(tool, bare)
 
 
-def imagenet(values: torch.Tensor) -> torch.Tensor:
+def imagenet(values: Any) -> Any:
+    import torch
+
     mean, deviation = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
     return (values - mean[:, None, None]) / deviation[:, None, None]
 
@@ -188,6 +189,8 @@ def test_a_picture_that_reaches_the_extractor_in_another_way_is_named(
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_random_weights_of_either_network_fail(seed: int, backends: dict[str, Changed]) -> None:
+    import torch
+
     real, pair = backends["motion"].real, flat_pair(0)
     torch.manual_seed(seed)
     random = networks("aliked-n16").eval()

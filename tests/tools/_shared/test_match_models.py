@@ -10,7 +10,6 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-import torch
 
 from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError, WeightsError
@@ -136,6 +135,8 @@ CONFIG = SimpleNamespace(
 
 
 def test_cells_with_equal_features_are_paired() -> None:
+    import torch
+
     order = torch.randperm(12, generator=torch.Generator().manual_seed(1))
     first = 10 * torch.eye(12)
     coarse = torch.stack([first.T.reshape(12, 3, 4), first[order].T.reshape(12, 3, 4)])
@@ -146,6 +147,8 @@ def test_cells_with_equal_features_are_paired() -> None:
 
 
 def test_a_border_and_a_threshold_leave_cells_out() -> None:
+    import torch
+
     first = 10 * torch.eye(20)
     coarse = torch.stack([first.T.reshape(20, 4, 5)] * 2)
     inner = SimpleNamespace(**{**vars(CONFIG), "coarse_matching_border_removal": 1})
@@ -156,6 +159,8 @@ def test_a_border_and_a_threshold_leave_cells_out() -> None:
 
 @pytest.mark.parametrize(("here", "there"), [((0, 0), (7, 7)), ((3, 5), (2, 6)), ((7, 1), (1, 0))])
 def test_the_first_stage_finds_the_pixels_that_agree(here: tuple[int, int], there: tuple[int, int]) -> None:
+    import torch
+
     first, second = torch.zeros(1, 64, 6), torch.zeros(1, 100, 6)
     first[0, here[1] * 8 + here[0], 0] = 50
     second[0, (there[1] + 1) * 10 + there[0] + 1, 0] = 50
@@ -165,6 +170,8 @@ def test_the_first_stage_finds_the_pixels_that_agree(here: tuple[int, int], ther
 
 
 def test_the_second_stage_moves_towards_the_likelier_neighbour() -> None:
+    import torch
+
     first, second = torch.zeros(1, 64, 6), torch.zeros(1, 100, 6)
     first[0, 27, 0] = second[0, 5 * 10 + 5, 0] = 50
     first[0, 27, 4] = 1
@@ -176,6 +183,8 @@ def test_the_second_stage_moves_towards_the_likelier_neighbour() -> None:
 
 def test_rows_belong_together_for_the_network_itself(checkpoint, pair) -> None:
     """The pair swapped must give the same coarse cells with the columns swapped."""
+    import torch
+
     model = MatchModel(str(checkpoint("efficientloftr")), "cpu")
     network, processor = model.network.checkpoint.model, model.network.checkpoint.processor
     inputs = processor(images=list(pair), return_tensors="pt")["pixel_values"]
@@ -208,6 +217,8 @@ def given(model: MatchModel, first: Pixels, second: Pixels) -> Any:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_pictures_of_the_processors_shape_reach_the_network_as_the_processor_makes_them(family, checkpoint) -> None:
+    import torch
+
     model = MatchModel(str(checkpoint(family)), "cpu")
     processor = model.network.checkpoint.processor
     size = processor.size
@@ -221,6 +232,8 @@ def test_pictures_of_the_processors_shape_reach_the_network_as_the_processor_mak
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_shape_of_each_picture_is_kept_and_the_rest_is_black(family, checkpoint) -> None:
+    import torch
+
     model = MatchModel(str(checkpoint(family)), "cpu")
     longest = max(model.network.checkpoint.processor.size[side] for side in ("height", "width"))
     lying, upright = shades(4 * longest, 2 * longest, 1), shades(longest, 3 * longest, 2)
@@ -265,22 +278,26 @@ def test_points_beyond_a_picture_or_at_its_seam_are_dropped(family: str, checkpo
     assert found.scores.tolist() == [0, 1]
 
 
-class Pointing(torch.nn.Module):
+def pointing() -> Any:
     """Stands where LoFTR stands, and says that the middles of its two inputs are one point."""
+    import torch
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.given: list[dict[str, torch.Tensor]] = []
+    class Pointing(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.given: list[dict[str, torch.Tensor]] = []
 
-    def forward(self, data: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-        self.given.append(data)
-        middles = [torch.tensor([[one.shape[-1] / 2, one.shape[-2] / 2]]) for one in data.values()]
-        return {"keypoints0": middles[0], "keypoints1": middles[1], "confidence": torch.ones(1)}
+        def forward(self, data: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+            self.given.append(data)
+            middles = [torch.tensor([[one.shape[-1] / 2, one.shape[-2] / 2]]) for one in data.values()]
+            return {"keypoints0": middles[0], "keypoints1": middles[1], "confidence": torch.ones(1)}
+
+    return Pointing()
 
 
 def test_loftr_sees_grey_pictures_in_their_shape_and_its_points_go_back_by_each_size(checkpoint) -> None:
     model = MatchModel(str(checkpoint("kornia")), "cpu")
-    model.network.network = Pointing()
+    model.network.network = pointing()
     # The first is reduced twice: to a view of 1024 px, and to the input.
     pictures = (shades(1600, 800, 1), shades(300, 500, 2))
     found = match(model, *map(view_of, pictures))

@@ -10,8 +10,6 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-import torch
-from safetensors.torch import load_file, save_file
 
 from hybrid.config import BackendChoice
 from hybrid.errors import WeightsError
@@ -79,6 +77,9 @@ def test_what_is_kept_says_where_it_came_from_and_is_the_same_each_time(kept: Pa
 
 @installed
 def test_every_published_tensor_is_kept_under_the_name_that_kornia_gives_it(kept: Path) -> None:
+    import torch
+    from safetensors.torch import load_file
+
     tensors = load_file(kept / WEIGHTS)
     published = torch.load(FOLDER / "aliked_lightglue.pth", weights_only=True)
     assert len(tensors) == len(published) + len(torch.load(FOLDER / "aliked-n16.pth", weights_only=True))
@@ -228,6 +229,8 @@ def test_a_picture_without_any_point_has_no_matches(model: MatchModel) -> None:
 
 @installed
 def test_a_folder_that_does_not_fit_is_refused_by_name(kept: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
     own = tmp_path / "own"
     shutil.copytree(kept, own)
     config = json.loads((own / "config.json").read_text())

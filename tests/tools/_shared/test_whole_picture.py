@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-import transformers
 from PIL import Image
 
 from hybrid.serving.seen_pictures import chart
@@ -71,6 +69,9 @@ def test_similarity_compares_the_whole_picture_squeezed_to_a_square(
 
 def test_a_thing_at_the_side_of_a_wide_picture_counts(things_checkpoint: Callable[[str], Path]) -> None:
     """The authors' centre crop of a picture of 16 : 9 would not see its outer quarters."""
+    import torch
+    import transformers
+
     model, pixels = Features(str(things_checkpoint("dinov2")), "cpu"), photo(180, 320)
     changed = pixels.copy()
     changed[:, :60] = 255 - changed[:, :60]
@@ -84,6 +85,9 @@ def test_a_thing_at_the_side_of_a_wide_picture_counts(things_checkpoint: Callabl
 def test_attributes_gets_what_the_familys_own_processor_makes(
     things_checkpoint: Callable[[str], Path], family: str
 ) -> None:
+    import torch
+    import transformers
+
     folder, pixels = things_checkpoint(family), photo(150, 200)
     wanted = transformers.AutoProcessor.from_pretrained(folder).image_processor(
         images=[Image.fromarray(pixels)], return_tensors="pt"
@@ -104,6 +108,8 @@ def test_semantic_correspondence_scales_a_large_picture_only_to_what_the_network
 
 
 def test_the_square_of_a_processor_is_what_it_cuts_or_scales_to() -> None:
+    import transformers
+
     cut = transformers.BitImageProcessor(size={"shortest_edge": 256}, crop_size={"height": 224, "width": 224})
     assert square_side(cut) == 224
     assert square_side(transformers.SiglipImageProcessor(size={"height": 384, "width": 384})) == 384

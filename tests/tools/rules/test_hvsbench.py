@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from hybrid.answers import parse
 from hybrid.benchmarks.base import ScoreOptions
+from hybrid.benchmarks.hvsbench import BENCHMARK
 from hybrid.config import RunConfig, ServiceOptions
 from hybrid.errors import NoBackend
 from hybrid.running.resolve import prepare
@@ -199,12 +200,11 @@ def test_generated_questions_are_answered_above_chance(tmp_path: Path) -> None:
     """Eight questions a type, of which a guess gets the second number right."""
     least = {"Q1": (5, 2), "Q2": (5, 2), "Q3": (3, 1), "Q4": (6, 4), "Q6": (5, 3), "Q8": (7, 4), "Q11": (6, 4)}
     tasks = (*least, "Q9", "Q12")
+    BENCHMARK.generate(tmp_path / "data", tasks, 8, 0)
     config = RunConfig(
         "hvsbench",
         solvers=("specialist",),
-        data="sample",
-        tasks=tasks,
-        limit=8 * len(tasks),
+        data=str(tmp_path / "data"),
         seed=3,
         service=ServiceOptions("classical"),
         out=tmp_path / "run",

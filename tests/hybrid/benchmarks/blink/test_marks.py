@@ -153,6 +153,7 @@ def test_pictures_of_two_images_are_marked_by_reference_and_letters(tmp_path: Pa
         redrawn("radius:12", [store.put_pixels(ground())] * 3, choices, store)
 
 
+@pytest.mark.system
 @pytest.mark.shared_data
 def test_real_pictures_are_redrawn_or_told(shared_data: Path, tmp_path: Path) -> None:
     source = Source(shared_data / "blink", ImageStore(tmp_path), "val", ("Relative_Depth",), {"marks": "radius:10"})

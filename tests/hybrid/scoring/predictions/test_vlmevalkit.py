@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from openpyxl import Workbook
 
 from hybrid.errors import DataError, UsageError
 from hybrid.scoring.predictions import recognise
@@ -32,6 +31,8 @@ def tsv(path: Path, rows: Sequence[dict[str, Any]], heading: Sequence[str] = HEA
 
 
 def xlsx(path: Path, rows: Sequence[dict[str, Any]], heading: Sequence[str] = HEADING) -> Path:
+    from openpyxl import Workbook
+
     book = Workbook()
     sheet = book.active
     assert sheet is not None
