@@ -17,7 +17,7 @@ from typing import Final
 from hybrid.benchmarks._shared.paths import inside
 from hybrid.benchmarks.base import Source, metric_of, present
 from hybrid.benchmarks.card import BenchmarkCard, MetricCard, Setting
-from hybrid.benchmarks.questions.benchmark import TableBenchmark, folder_of
+from hybrid.benchmarks.questions.benchmark import TOOLS_OFFERED, TableBenchmark, folder_of
 from hybrid.benchmarks.questions.reading import ROUTE, Reader, reader_of
 from hybrid.benchmarks.questions.schema import Layout, layout_of
 from hybrid.benchmarks.questions.statistics import counted, summed
@@ -52,6 +52,7 @@ CARD = BenchmarkCard(
     ),
     rotatable=(ALL_TASKS,),
     routes=(ROUTE,),
+    tools_offered=TOOLS_OFFERED,
     official_reads=frozenset(),
     metrics=(
         MetricCard("accuracy_macro", "mean over tasks of right answers / questions", "questions", "ours"),

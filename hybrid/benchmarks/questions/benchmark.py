@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 from hybrid.benchmarks._shared.paths import inside
 from hybrid.benchmarks._shared.rows import check_one, lost
@@ -13,6 +14,9 @@ from hybrid.benchmarks.questions import scoring
 from hybrid.benchmarks.questions.reading import Reader, Wording
 from hybrid.errors import DataError
 from hybrid.types import Ask, BrokenQuestion, Exchange, Outcome, Prompt, Question, Score
+
+TOOLS_OFFERED: Final = ("attributes", "crop", "depth", "detection", "markers", "ocr", "relation", "segmentation")
+"""For questions about things in one picture: where, how many, how near, of what kind, what is written on them."""
 
 
 class TableBenchmark(Benchmark):

@@ -17,7 +17,7 @@ from typing import Final
 
 from hybrid.benchmarks.base import Benchmark, Source
 from hybrid.benchmarks.card import BenchmarkCard, ImageSource
-from hybrid.benchmarks.questions.benchmark import TableBenchmark, folder_of
+from hybrid.benchmarks.questions.benchmark import TOOLS_OFFERED, TableBenchmark, folder_of
 from hybrid.benchmarks.questions.reading import ROUTE, Reader, reader_of
 from hybrid.benchmarks.questions.schema import Recipe, recipe_of
 from hybrid.benchmarks.questions.statistics import summed
@@ -101,6 +101,7 @@ def card_of(recipe: Recipe) -> BenchmarkCard:
         tasks=_tasks(recipe),
         rotatable=() if recipe.cyclic else (ALL_TASKS,),
         routes=(ROUTE,),
+        tools_offered=TOOLS_OFFERED,
         sample_tasks=tuple(recipe.scenes),
         # Without ids rows are named by their place in the table, which moves as other tasks grow.
         sample_extends="id" in recipe.layout.columns,

@@ -86,7 +86,7 @@ def test_a_megabyte_is_read_in_bounded_time(shape: str) -> None:
 def test_digits_that_lead_nowhere_are_not_tried_over_and_over(before: str, after: str) -> None:
     text = before + "7" * MB + after
     every_parser(text)
-    assert {kind for kind in Kind if parse(text, kind, choices_of(kind)).value is not None} == {Kind.FREE}
+    assert {kind for kind in Kind if parse(text, kind, choices_of(kind)).value is not None} == {Kind.FREE, Kind.TEXT}
 
 
 pieces = st.sampled_from(

@@ -65,9 +65,13 @@ def test_what_cannot_be_listed_is_said_to_be_so() -> None:
     assert offered(Prompt(("?",), Kind.ORDER, ("x",) * 8)) is None
 
 
+NOT_GUESSED = (Kind.NUMBER, Kind.TEXT, Kind.POINT, Kind.BOX, Kind.FREE)
+"""Kinds whose only guess is an empty reply."""
+
+
 @given(PROMPTS)
 def test_listed_answers_are_read_as_what_they_are(prompt: Prompt) -> None:
-    if prompt.kind is Kind.FREE or (prompt.kind is Kind.CHOICE and not prompt.choices):
+    if prompt.kind in NOT_GUESSED or (prompt.kind is Kind.CHOICE and not prompt.choices):
         return
     if prompt.kind is Kind.ORDER and len(prompt.choices) < 2:
         return

@@ -271,6 +271,7 @@ class Prying:
     needs_model = False
     needs_live = False
     samples_itself = False
+    runs_own_tools = False
     texts: Mapping[str, str] = {}
 
     def __init__(self, replies: Sequence[str]) -> None:
