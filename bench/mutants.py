@@ -4,7 +4,6 @@
     uv run --with mutmut python -m bench.mutants --list
 
 Works on a copy of the checkout in a temporary folder. Each subject is mutated by mutmut and only its own tests are run.
-What survives is printed as a diff to read with `--show`: some mutants change nothing that anybody can see (a cache, a
 Survivors are printed as a diff with `--show`: some mutants change nothing that can be observed (a cache, a
 """
 

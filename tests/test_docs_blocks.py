@@ -1,6 +1,6 @@
 """Every block of the documentation that is marked as runnable, run: README.md, CONTRIBUTING.md and docs/.
 
-    uv run pytest tests/test_docs_blocks.py                 # the quick pages, and what holds of every block
+    uv run pytest -m "not slow" tests/test_docs_blocks.py   # the quick pages, and what holds of every block
     uv run pytest -m "slow or not slow" tests/test_docs_blocks.py                   # all of them
 
 `tests/runnable.py` says which blocks are run and how. What a page is given besides an empty folder stands in `GIVEN`.

@@ -61,7 +61,7 @@ class Given:
             ("completion",): ("bash",),
             ("runs", "list"): (run,),
             ("data", "check"): (data,),
-            ("data", "template"): ("-o", str(self.free / "questions.jsonl")),
+            ("data", "template"): ("-o", f"{out}.jsonl"),
             ("benchmarks", "show"): ("blink",),
             ("tools", "show"): ("markers",),
             ("tools", "run"): ("markers", image),

@@ -28,8 +28,10 @@ ENDS = {0, 2, 3}
 
 
 TREE: dict[tuple[str, ...], click.Command] = command_tree.commands()
-WORKING = frozenset({("quickstart",), ("ablate",), ("study",), ("tools", "check"), ("completion",)})
-"""Commands that work for seconds each time, and the one that asks a process which commands there are."""
+WORKING = frozenset(
+    {("quickstart",), ("ablate",), ("study",), ("tools", "check"), ("run",), ("tools", "run"), ("completion",)}
+)
+"""Commands that work for seconds each time, or start a process where no finding is kept yet."""
 
 
 def of_all(*leave_out: tuple[str, ...]) -> Any:
