@@ -5,6 +5,7 @@
 
 Works on a copy of the checkout in a temporary folder. Each subject is mutated by mutmut and only its own tests are run.
 Survivors are printed as a diff with `--show`: some mutants change nothing that can be observed (a cache, a
+bound that is never reached).
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class Given:
             ("completion",): ("bash",),
             ("runs", "list"): (run,),
             ("data", "check"): (data,),
-            ("data", "template"): ("-o", f"{out}.jsonl"),
+            ("data", "template"): ("-o", f"{out}/questions.jsonl"),
             ("benchmarks", "show"): ("blink",),
             ("tools", "show"): ("markers",),
             ("tools", "run"): ("markers", image),
