@@ -1,5 +1,6 @@
 """What holds for every command, those that are added later too: a line for what the system refuses, and how it ends."""
 
+import asyncio
 import itertools
 import os
 import stat
@@ -12,7 +13,9 @@ from typing import Any
 import click
 import pytest
 
-from hybrid.cli import main
+from hybrid.config import RunConfig, ServiceOptions
+from hybrid.running.resolve import prepare
+from hybrid.running.run import execute
 from tests.hybrid.cli import command_tree
 
 Command = Callable[..., Any]
@@ -55,14 +58,18 @@ def made(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> tuple[Any, Pat
     images = folder / "images"
     images.mkdir()
     (images / "photo.png").write_bytes(fakes.encoded(fakes.pixels(1)))
-    solvers = ("--solver", "mllm", "--solver", "specialist")
-    asked = ("run", "blink", "--data", data, "--model", f"replay:{model}", "--backend", "classical", *solvers)
+    # In this process: the worker of the command line would be started by whichever test is the first.
+    asked = RunConfig(
+        "blink",
+        ("mllm", "specialist"),
+        f"replay:{model}",
+        data=str(data),
+        service=ServiceOptions("classical"),
+        out=folder / "run",
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(folder / "home"))
-        patch.setattr(sys, "argv", ["hybrid", *map(str, (*asked, "--out", folder / "run"))])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert ended.value.code == 0
+        asyncio.run(execute(prepare(asked), lambda *_: None))
     found = command_tree.Given(folder / "run", data, model, images / "photo.png", folder / "free")
     return found, folder / "home"
 
