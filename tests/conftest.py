@@ -132,6 +132,14 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def home_of_fixtures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A home for what fixtures of a module or of the session make, which is never the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HYBRID_HOME", str(tmp_path_factory.mktemp("home")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def hybrid_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty `$HYBRID_HOME`, so that no test reads or leaves findings of another."""

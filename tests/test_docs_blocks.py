@@ -388,6 +388,7 @@ def test_what_a_page_shows_is_looked_for_line_by_line(shown: str, output: str, u
     assert missing(shown, output) == unlike
 
 
+@pytest.mark.system
 def test_a_command_that_ends_otherwise_fails_the_page(tmp_path: Path) -> None:
     page = Page.read("docs/data.md")
     broken = Page("made.md", "", (type(page.blocks[0])(RUN, "hybrid run nothing\n", 1),))

@@ -153,6 +153,7 @@ hybrid.run("blink", data="sample", task="Jigsaw", limit=int(sys.argv[1]), solver
 """
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("place", PLACES)
 def test_a_solver_of_other_code_does_not_continue_a_run(place: str, here: Path) -> None:
     files, changed = PLACES[place]

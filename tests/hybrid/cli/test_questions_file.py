@@ -133,6 +133,7 @@ def test_options_are_rotated(command: Command, words: tuple[str, ...], fakes: An
     }
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("control", ["blank", "shuffled", "oracle"])
 def test_tools_are_controlled(command: Command, file: Path, tmp_path: Path, control: str) -> None:
     ended = command(

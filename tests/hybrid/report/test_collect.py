@@ -35,13 +35,19 @@ Lines = list[dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_run(tmp_path_factory.mktemp("written") / "run", COUNT).path
+    """A folder with a run and the home that it was made with."""
+    folder = tmp_path_factory.mktemp("written")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HYBRID_HOME", str(folder / "home"))
+        write_run(folder / "run", COUNT)
+    return folder
 
 
 @pytest.fixture
 def run(written: Path, tmp_path: Path) -> Path:
-    """Three solvers, 14 tasks, three questions of each; a copy, which a test may damage."""
-    return Path(shutil.copytree(written, tmp_path / "run"))
+    """Three solvers, 14 tasks, three questions of each; a copy with its home, which a test may damage."""
+    shutil.copytree(written / "home", home(), dirs_exist_ok=True)
+    return Path(shutil.copytree(written / "run", tmp_path / "run"))
 
 
 def only(pages: Any) -> BenchmarkPages:

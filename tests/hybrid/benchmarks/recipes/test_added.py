@@ -48,6 +48,7 @@ def hybrid(*words: object) -> tuple[int, str]:
     return ended.returncode, ended.stdout + ended.stderr
 
 
+@pytest.mark.system
 def test_one_file_is_a_benchmark_that_runs_and_is_scored(folder: Path) -> None:
     words = ("mine", "--path", folder, "--data", "sample", "--limit", 4, "--solver", "chance", "--json")
     code, said = hybrid("run", *words, "--out", folder / "run")
@@ -58,6 +59,7 @@ def test_one_file_is_a_benchmark_that_runs_and_is_scored(folder: Path) -> None:
     assert {"all_right", "accuracy_macro"} <= set(scored["metrics"])
 
 
+@pytest.mark.system
 def test_its_data_are_counted_against_what_it_expects(folder: Path) -> None:
     benchmark = benchmark_of(folder / "benchmarks/mine.yaml")
     whole, short = folder / "whole", folder / "short"
