@@ -57,12 +57,12 @@ def serve(
     """
     if port is not None and not http:
         raise UsageError("--port goes with --http")
-    chosen = _chosen(tool_names)
+    chosen, named = _chosen(tool_names), pairs("--weights", weights)
     try:
         serve_mcp: Callable[[Toolbox, int | None], None] = plugin("hybrid.tool_servers", "mcp")
     except ImportError as error:
         raise UsageError(f"hybrid tools serve needs the package mcp: {install_extra('mcp')} ({error})") from error
-    toolbox = _toolbox(chosen, folder, backend, pairs("--weights", weights), device)
+    toolbox = _toolbox(chosen, folder, backend, named, device)
     try:
         serve_mcp(toolbox, (port or 0) if http else None)
     finally:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.system  # the run that is damaged is made by the command, with its worker
+
 Command = Callable[..., Any]
 
 
@@ -43,7 +45,6 @@ def answers(path: Path) -> dict[str, str]:
     return {row["id"]: row["exchanges"][0]["reply"]["text"] for row in rows}
 
 
-@pytest.mark.system
 def test_answers_without_a_manifest_are_nobodys(
     command: Command, blink: tuple[str, ...], run: Path, tmp_path: Path, fakes: Any
 ) -> None:
@@ -61,7 +62,6 @@ def test_answers_without_a_manifest_are_nobodys(
     assert not (run / "manifest.json").exists()
 
 
-@pytest.mark.system
 @pytest.mark.parametrize("how", ["half of the lines", "in a line", "a line is garbage", "a line is another", "twice"])
 def test_questions_that_are_not_all_there_are_refused_and_made_anew(
     command: Command, blink: tuple[str, ...], run: Path, how: str
