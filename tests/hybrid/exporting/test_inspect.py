@@ -40,6 +40,8 @@ from inspect_ai.model import (
 from inspect_ai.solver import generate, system_message, use_tools
 from inspect_ai.tool import ToolCall, ToolCallError, tool
 
+pytestmark = pytest.mark.system
+
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 
 
