@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, settings
 
 from hybrid import secrets
 from hybrid.registry import load
-from hybrid.running.invocation import PROJECT, commit_of
 
 # Before torch loads: with a team of threads in the test process of each core, everything takes a quarter longer.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -64,11 +63,6 @@ def _see(event: str, args: tuple[object, ...]) -> None:
 
 
 sys.addaudithook(_see)
-
-
-def pytest_sessionstart() -> None:
-    """Ask git for the commit, which every run notes and a process asks for once, before tests are watched."""
-    commit_of(PROJECT)
 
 
 @pytest.hookimpl(tryfirst=True)
