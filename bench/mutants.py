@@ -65,6 +65,7 @@ SUBJECTS = {
         ("tests/hybrid/scoring/test_judge.py", "tests/hybrid/scoring/test_readings.py"),
     ),
     "answers": Subject(("hybrid/answers",), ("tests/hybrid/answers",)),
+    "rules": Subject(("tools/rules",), ("tests/tools/rules",)),
     "networks": Subject(
         ("hybrid/tool/networks.py",),
         ("tests/hybrid/serving/test_seen_pictures.py",),
