@@ -1,11 +1,13 @@
 """Which questions are the same, part by part, and the names under which solvers are compared."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hybrid.scoring.compare import CONTROL, shared_labels, unique
+from hybrid.log.folder import RunFolder
+from hybrid.scoring.compare import CONTROL, SolverPair, compare, shared_labels, unique
 from hybrid.scoring.pairing import Data, unlike
 from hybrid.scoring.score import Scored
 from hybrid.types import BrokenQuestion, Kind, Question, StoredImage
@@ -62,6 +64,58 @@ def named(*solvers: tuple[str, tuple[str, ...]], origins: tuple[str, ...] = ()) 
         Scored("blink", name, {}, "chance", {}, Data("blink", "val", {}, {}), labels=tags) for name, tags in solvers
     ]
     return [one.solver for one in unique(found, origins or ("runs/a",) * len(found))]
+
+
+def recorded(folder: Path, solver: str, model: str | None, show: str | None = None, word: str = "") -> Scored:
+    """A solver of a run in that folder, which showed findings in that form."""
+    run = RunFolder(folder)
+    folder.mkdir(exist_ok=True)
+    run.write_manifest(
+        {"identity": {"benchmark": "blink", "split": "val", "show": show}, "solvers": {word or solver: {}}}
+    )
+    data = Data("blink", "val", {}, {})
+    return Scored("blink", solver, {}, "chance", {}, data, recorded=word or solver, folder=run, model=model)
+
+
+def names_of(*solvers: Scored) -> list[str]:
+    return [one.solver for one in unique(solvers, [one.recorded for one in solvers])]
+
+
+def test_a_name_carries_its_model_where_several_are_compared(tmp_path: Path) -> None:
+    one, two = (recorded(tmp_path / letter, "mllm", f"openai:{letter}") for letter in "ab")
+    third, alone = (
+        recorded(tmp_path / "c", "controller", "openai:c"),
+        recorded(tmp_path / "d", "specialist", "openai:d"),
+    )
+    assert names_of(one, alone) == ["mllm", "specialist"], "a specialist has no model"
+    assert names_of(one, two) == ["mllm [openai:a]", "mllm [openai:b]"]
+    assert names_of(one, two, third, alone) == [
+        "mllm [openai:a]",
+        "mllm [openai:b]",
+        "controller [openai:c]",
+        "specialist",
+    ]
+    assert names_of(replace(one, solver="openai:a"), two) == ["openai:a", "mllm [openai:b]"]
+    assert names_of(one, replace(two, model="")) == ["mllm [openai:a]", "mllm"]
+
+
+def test_a_name_carries_the_form_of_findings_where_another_was_shown_them_otherwise(tmp_path: Path) -> None:
+    text, image, both = (recorded(tmp_path / form, "controller", "m", form) for form in ("text", "image", "both"))
+    alone = recorded(tmp_path / "alone", "mllm", "m", "text")
+    assert names_of(text, recorded(tmp_path / "other", "arbiter", "m", "image")) == ["controller", "arbiter"]
+    assert names_of(text, image) == ["controller [findings as text]", "controller [findings as pictures]"]
+    assert names_of(text, both, alone) == ["controller [findings as text]", "controller", "mllm"]
+    assert names_of(alone, replace(alone, folder=both.folder)) == ["mllm (mllm) #1", "mllm (mllm) #2"]
+
+
+def test_later_repetitions_are_paired_only_where_the_first_is_not_there(tmp_path: Path) -> None:
+    first = recorded(tmp_path / "a", "mllm", "m")
+    again = recorded(tmp_path / "a", "mllm@2", "m")
+    elsewhere = recorded(tmp_path / "b", "mllm (b)", "m", word="mllm@2")
+    tools = recorded(tmp_path / "a", "controller", "m")
+    assert compare([first, again, tools]).pairs == (SolverPair("mllm", "controller"),)
+    assert compare([again, tools]).pairs == (SolverPair("mllm@2", "controller"),)
+    assert compare([first, again, elsewhere]).pairs == (SolverPair("mllm", "mllm (b)"),)
 
 
 BLANK = f"{CONTROL}blank"
