@@ -37,7 +37,7 @@ class Subject:
 SUBJECTS = {
     "stats": Subject(
         tuple(f"hybrid/stats/{name}.py" for name in ("intervals", "contrasts", "planning", "scatter", "linearised")),
-        ("tests/hybrid/test_stats.py",),
+        ("tests/hybrid/test_stats.py", "tests/hybrid/stats"),
     ),
     "score": Subject(
         tuple(f"hybrid/scoring/{name}.py" for name in ("score", "runs", "predicted", "tally")),
