@@ -3,6 +3,7 @@
 import gc
 import importlib.util
 import os
+import shutil
 import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -13,7 +14,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from hybrid import secrets
+from hybrid.benchmarks.base import Benchmark
 from hybrid.registry import load
+from hybrid.running import generated
 
 # Before torch loads: with a team of threads in the test process of each core, everything takes a quarter longer.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -131,6 +134,25 @@ def home_of_fixtures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     """A home for what fixtures of a module or of the session make, which is never the user's."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(tmp_path_factory.mktemp("home")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def drawn_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Generated questions of `--data sample` are drawn once for all tests; each home gets a copy."""
+    root = tmp_path_factory.mktemp("samples")
+    draw = generated.generate
+
+    def copied(benchmark: Benchmark, own: Path, *asked: Any) -> Path:
+        if not type(benchmark).__module__.startswith("hybrid.benchmarks."):
+            return draw(benchmark, own, *asked)
+        drawn = draw(benchmark, root, *asked)
+        if not (own / drawn.name).is_dir():
+            shutil.copytree(drawn, own / drawn.name)
+        return own / drawn.name
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(generated, "generate", copied)
         yield
 
 
