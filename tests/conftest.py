@@ -102,6 +102,7 @@ def pytest_runtest_teardown() -> Generator[None, None, None]:
         pytest.fail(f"the test starts a process ({UNMARKED[0]}): mark it `system`", pytrace=False)
 
 
+DRAW = generated.generate
 HERE = Path(__file__).resolve().parent
 SHARED = HERE.parents[1] / "shared" / "data"
 
@@ -114,17 +115,20 @@ def shared_data() -> Path:
     return SHARED
 
 
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """A folder with one generated question of every task, made once."""
-    made: dict[str, Path] = {}
+@pytest.fixture(scope="session")
+def drawings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where generated questions lie that are drawn once for all processes of the tests; to be read only."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "drawings"
 
-    def folder(benchmark: str) -> Path:
-        if benchmark not in made:
-            made[benchmark] = tmp_path_factory.mktemp(benchmark)
-            bench = load("hybrid.benchmarks", benchmark)
-            bench.generate(made[benchmark], bench.card.sample_tasks, 1, 0)
-        return made[benchmark]
+
+@pytest.fixture(scope="session")
+def folders(drawings: Path) -> Callable[..., Path]:
+    """A folder with generated questions of every task of a benchmark, one of each unless told; to be read only."""
+
+    def folder(name: str, per_task: int = 1) -> Path:
+        benchmark = load("hybrid.benchmarks", name)
+        return DRAW(benchmark, drawings, benchmark.card.sample_tasks, per_task, 0)
 
     return folder
 
@@ -138,18 +142,16 @@ def home_of_fixtures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def drawn_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def drawn_once(drawings: Path) -> Iterator[None]:
     """Generated questions of `--data sample` are drawn once for all tests; each home gets a copy."""
-    root = tmp_path_factory.mktemp("samples")
-    draw = generated.generate
 
-    def copied(benchmark: Benchmark, own: Path, *asked: Any) -> Path:
+    def copied(benchmark: Benchmark, root: Path, *asked: Any) -> Path:
         if not type(benchmark).__module__.startswith("hybrid.benchmarks."):
-            return draw(benchmark, own, *asked)
-        drawn = draw(benchmark, root, *asked)
-        if not (own / drawn.name).is_dir():
-            shutil.copytree(drawn, own / drawn.name)
-        return own / drawn.name
+            return DRAW(benchmark, root, *asked)
+        drawn = DRAW(benchmark, drawings, *asked)
+        if not (root / drawn.name).is_dir():
+            shutil.copytree(drawn, root / drawn.name)
+        return root / drawn.name
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(generated, "generate", copied)
