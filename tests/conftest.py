@@ -1,5 +1,6 @@
 """Fixtures for every room: a home of its own for each test, the fakes, and where the published data lies."""
 
+import functools
 import gc
 import importlib.util
 import os
@@ -15,6 +16,8 @@ from hypothesis import HealthCheck, settings
 
 from hybrid import secrets
 from hybrid.benchmarks.base import Benchmark
+from hybrid.models.circuit import Circuit, CircuitLimits
+from hybrid.models.failures import Backoff
 from hybrid.registry import load
 from hybrid.running import generated
 
@@ -164,6 +167,14 @@ def hybrid_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path / "hybrid-home"
     monkeypatch.setenv("HYBRID_HOME", str(home))
     return home
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Models whose failed calls are tried again, or given up, without the pauses of a server that has to recover."""
+    limits = CircuitLimits(pause_s=0.001, unmet_s=0.0)
+    monkeypatch.setattr("hybrid.models.caller.Backoff", functools.partial(Backoff, base_s=0.001))
+    monkeypatch.setattr("hybrid.models.caller.Circuit", functools.partial(Circuit, limits=limits))
 
 
 @pytest.fixture(autouse=True)

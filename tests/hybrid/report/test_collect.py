@@ -50,6 +50,14 @@ def run(written: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(written / "run", tmp_path / "run"))
 
 
+@pytest.fixture(scope="module")
+def pages(written: Path) -> BenchmarkPages:
+    """What is made of the run as it was written."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HYBRID_HOME", str(written / "home"))
+        return only(collect_paths([written / "run"]))
+
+
 def only(pages: Any) -> BenchmarkPages:
     (found,) = pages.benchmarks
     assert isinstance(found, BenchmarkPages)
@@ -87,9 +95,8 @@ def by_task(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
     return {task: sum(values) / len(values) for task, values in found.items()}
 
 
-def test_every_count_of_the_overview_is_that_of_the_scores(run: Path) -> None:
-    pages = only(collect_paths([run]))
-    scores = read_scores(run)
+def test_every_count_of_the_overview_is_that_of_the_scores(written: Path, pages: BenchmarkPages) -> None:
+    scores = read_scores(written / "run")
     assert [(card.name, card.role, card.n, card.failed, card.open) for card in pages.overview.solvers] == [
         ("controller", "hybrid", COUNT, 0, 0),
         ("mllm", "mllm", COUNT, 0, 0),
@@ -118,8 +125,7 @@ def test_every_count_of_the_overview_is_that_of_the_scores(run: Path) -> None:
     }
 
 
-def test_the_first_screen_shows_the_rows_of_its_sections(run: Path) -> None:
-    pages = only(collect_paths([run]))
+def test_the_first_screen_shows_the_rows_of_its_sections(pages: BenchmarkPages) -> None:
     steps, values, tasks = pages.overview.front
     assert steps == section(pages, "decomposition").charts[0]
     assert list(values.rows) == [row for row in charted(pages, "metrics") if row.metric == "accuracy_macro"]
@@ -139,9 +145,8 @@ def test_one_solver_has_values_by_task(run: Path) -> None:
     assert (tasks.kind, len(tasks.rows), {row.a for row in tasks.rows}) == ("bars", 14, {"mllm"})
 
 
-def test_the_counts_of_help_and_harm_hold_every_question_once(run: Path) -> None:
-    pages = only(collect_paths([run]))
-    scores = read_scores(run)
+def test_the_counts_of_help_and_harm_hold_every_question_once(written: Path, pages: BenchmarkPages) -> None:
+    scores = read_scores(written / "run")
     words = {1.0: "right", 0.0: "wrong"}
     for a, b in pages.overview.pairs:
         mine = defaultdict(set)
@@ -152,22 +157,23 @@ def test_the_counts_of_help_and_harm_hold_every_question_once(run: Path) -> None
         assert sum(row.value or 0 for row in counts) == COUNT
 
 
-def test_cost_and_outcomes_are_those_of_the_attempts(run: Path) -> None:
-    pages = only(collect_paths([run]))
+def test_cost_and_outcomes_are_those_of_the_attempts(written: Path, pages: BenchmarkPages) -> None:
     costs = charted(pages, "cost")
     assert {(row.a, row.quantity) for row in costs} == {(n, q) for n in SOLVERS for q in ("USD per question", "value")}
     for row in costs:
         if row.quantity == "value":
-            assert row.value == pytest.approx(math.fsum(by_task(read_scores(run)[row.a]).values()) / 14)
+            assert row.value == pytest.approx(math.fsum(by_task(read_scores(written / "run")[row.a]).values()) / 14)
             continue
-        usage = [e["reply"]["usage"] for one in lines(run / row.a / "attempts.jsonl") for e in one["exchanges"]]
+        usage = [
+            e["reply"]["usage"] for one in lines(written / "run" / row.a / "attempts.jsonl") for e in one["exchanges"]
+        ]
         assert row.value == pytest.approx(sum(one["cost_usd"] or 0 for one in usage) / COUNT)
     outcomes = [(row.a, row.quantity, row.value) for row in charted(pages, "outcomes")]
     assert outcomes == [(name, "answered", COUNT) for name in SOLVERS]
     calls = Counter(
         (name, step["name"])
         for name in SOLVERS
-        for attempt in lines(run / name / "attempts.jsonl")
+        for attempt in lines(written / "run" / name / "attempts.jsonl")
         for steps in attempt["steps"]
         for step in steps
         if step["kind"] == "tool"
@@ -191,15 +197,15 @@ def test_the_commands_print_the_same_numbers(run: Path) -> None:
     for row in headline.rows:
         own = pairs[row.a, row.b]
         assert (row.value, row.low, row.high) == (own["value"], own["low"], own["high"])
-    for each in pages.overview.sections:
-        ended = CliRunner().invoke(cli, shlex.split(each.command)[1:])
-        assert ended.exit_code == 0, each.command
-        assert each.title in ended.stdout
+    commands = {each.command for each in pages.overview.sections}
+    said = {words: CliRunner().invoke(cli, shlex.split(words)[1:]) for words in commands}
+    assert all(ended.exit_code == 0 for ended in said.values()), said
+    assert all(each.title in said[each.command].stdout for each in pages.overview.sections)
 
 
-def test_what_was_run_is_told(run: Path) -> None:
-    facts = {fact.name: fact.value for fact in only(collect_paths([run])).overview.facts}
-    assert facts["run"] == run.as_posix()
+def test_what_was_run_is_told(written: Path, pages: BenchmarkPages) -> None:
+    facts = {fact.name: fact.value for fact in pages.overview.facts}
+    assert facts["run"] == (written / "run").as_posix()
     assert facts["model"] == "made-up:model (temperature 0.0)"
     assert facts["data"].startswith("folder (sha256 555")
     assert facts["tools"] == "depth classical:cues-2"
