@@ -41,8 +41,8 @@ STARTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn
 """Events of Python's audit that start a process."""
 ASKED_ONCE = frozenset({"git", "uname"})
 """What the program and its libraries ask once a process: the first test of a process would pay for all."""
-COSTLY = frozenset({"browser", "tiny_vlm"})
-"""Fixtures that train a model or start a browser."""
+COSTLY = frozenset({"browser", "built", "tiny_vlm", "web"})
+"""Fixtures that train a model, build the site, or start a browser or a server."""
 UNMARKED: list[str] = []
 """The processes that the running test started without being marked `system` or `slow`."""
 WATCHED: list[bool] = []
@@ -73,7 +73,7 @@ sys.addaudithook(_see)
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what asks for a trained model or a browser; before `-m` chooses."""
+    """Mark what asks for one of them; before `-m` chooses."""
     for item in items:
         if not COSTLY.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker("system")
