@@ -169,6 +169,34 @@ def hybrid_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
+@pytest.fixture(scope="session")
+def large_runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
+    """By number of questions a folder with a made-up run and the home that it was made with; to be read only."""
+
+    @functools.cache
+    def written(count: int) -> Path:
+        from bench._large_run import write_run
+
+        folder = tmp_path_factory.mktemp("written")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("HYBRID_HOME", str(folder / "home"))
+            write_run(folder / "run", count)
+        return folder
+
+    return written
+
+
+@pytest.fixture
+def large_run(large_runs: Callable[[int], Path], hybrid_home: Path, tmp_path: Path) -> Callable[[int], Path]:
+    """By number of questions a copy of that run, with its home, that the test may damage."""
+
+    def copied(count: int) -> Path:
+        shutil.copytree(large_runs(count) / "home", hybrid_home)
+        return Path(shutil.copytree(large_runs(count) / "run", tmp_path / "run"))
+
+    return copied
+
+
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Models whose failed calls are tried again, or given up, without the pauses of a server that has to recover."""

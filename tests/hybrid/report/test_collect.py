@@ -5,7 +5,7 @@ import math
 import shlex
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from bench._large_run import write_run
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.cli import cli
 from hybrid.errors import DataError, UsageError
@@ -34,20 +33,15 @@ Lines = list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a run and the home that it was made with."""
-    folder = tmp_path_factory.mktemp("written")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HYBRID_HOME", str(folder / "home"))
-        write_run(folder / "run", COUNT)
-    return folder
+def written(large_runs: Callable[[int], Path]) -> Path:
+    """A folder with a run, of three solvers on three questions of each of 14 tasks, and the home of it."""
+    return large_runs(COUNT)
 
 
 @pytest.fixture
-def run(written: Path, tmp_path: Path) -> Path:
-    """Three solvers, 14 tasks, three questions of each; a copy with its home, which a test may damage."""
-    shutil.copytree(written / "home", home(), dirs_exist_ok=True)
-    return Path(shutil.copytree(written / "run", tmp_path / "run"))
+def run(large_run: Callable[[int], Path]) -> Path:
+    """A copy of it that a test may damage."""
+    return large_run(COUNT)
 
 
 @pytest.fixture(scope="module")
