@@ -1,8 +1,10 @@
 """Fixtures for every room: a home of its own for each test, the fakes, and where the published data lies."""
 
+import functools
 import gc
 import importlib.util
 import os
+import shutil
 import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -13,7 +15,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from hybrid import secrets
+from hybrid.benchmarks.base import Benchmark
+from hybrid.models.circuit import Circuit, CircuitLimits
+from hybrid.models.failures import Backoff
 from hybrid.registry import load
+from hybrid.running import generated
 
 # Before torch loads: with a team of threads in the test process of each core, everything takes a quarter longer.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -35,8 +41,8 @@ STARTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn
 """Events of Python's audit that start a process."""
 ASKED_ONCE = frozenset({"git", "uname"})
 """What the program and its libraries ask once a process: the first test of a process would pay for all."""
-COSTLY = frozenset({"browser", "tiny_vlm"})
-"""Fixtures that train a model or start a browser."""
+COSTLY = frozenset({"browser", "built", "tiny_vlm", "web"})
+"""Fixtures that train a model, build the site, or start a browser or a server."""
 UNMARKED: list[str] = []
 """The processes that the running test started without being marked `system` or `slow`."""
 WATCHED: list[bool] = []
@@ -67,7 +73,7 @@ sys.addaudithook(_see)
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what asks for a trained model or a browser; before `-m` chooses."""
+    """Mark what asks for one of them; before `-m` chooses."""
     for item in items:
         if not COSTLY.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker("system")
@@ -99,6 +105,7 @@ def pytest_runtest_teardown() -> Generator[None, None, None]:
         pytest.fail(f"the test starts a process ({UNMARKED[0]}): mark it `system`", pytrace=False)
 
 
+DRAW = generated.generate
 HERE = Path(__file__).resolve().parent
 SHARED = HERE.parents[1] / "shared" / "data"
 
@@ -111,17 +118,20 @@ def shared_data() -> Path:
     return SHARED
 
 
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """A folder with one generated question of every task, made once."""
-    made: dict[str, Path] = {}
+@pytest.fixture(scope="session")
+def drawings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where generated questions lie that are drawn once for all processes of the tests; to be read only."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "drawings"
 
-    def folder(benchmark: str) -> Path:
-        if benchmark not in made:
-            made[benchmark] = tmp_path_factory.mktemp(benchmark)
-            bench = load("hybrid.benchmarks", benchmark)
-            bench.generate(made[benchmark], bench.card.sample_tasks, 1, 0)
-        return made[benchmark]
+
+@pytest.fixture(scope="session")
+def folders(drawings: Path) -> Callable[..., Path]:
+    """A folder with generated questions of every task of a benchmark, one of each unless told; to be read only."""
+
+    def folder(name: str, per_task: int = 1) -> Path:
+        benchmark = load("hybrid.benchmarks", name)
+        return DRAW(benchmark, drawings, benchmark.card.sample_tasks, per_task, 0)
 
     return folder
 
@@ -134,12 +144,65 @@ def home_of_fixtures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def drawn_once(drawings: Path) -> Iterator[None]:
+    """Generated questions of `--data sample` are drawn once for all tests; each home gets a copy."""
+
+    def copied(benchmark: Benchmark, root: Path, *asked: Any) -> Path:
+        if not type(benchmark).__module__.startswith("hybrid.benchmarks."):
+            return DRAW(benchmark, root, *asked)
+        drawn = DRAW(benchmark, drawings, *asked)
+        if not (root / drawn.name).is_dir():
+            shutil.copytree(drawn, root / drawn.name)
+        return root / drawn.name
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(generated, "generate", copied)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def hybrid_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty `$HYBRID_HOME`, so that no test reads or leaves findings of another."""
     home = tmp_path / "hybrid-home"
     monkeypatch.setenv("HYBRID_HOME", str(home))
     return home
+
+
+@pytest.fixture(scope="session")
+def large_runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
+    """By number of questions a folder with a made-up run and the home that it was made with; to be read only."""
+
+    @functools.cache
+    def written(count: int) -> Path:
+        from bench._large_run import write_run
+
+        folder = tmp_path_factory.mktemp("written")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("HYBRID_HOME", str(folder / "home"))
+            write_run(folder / "run", count)
+        return folder
+
+    return written
+
+
+@pytest.fixture
+def large_run(large_runs: Callable[[int], Path], hybrid_home: Path, tmp_path: Path) -> Callable[[int], Path]:
+    """By number of questions a copy of that run, with its home, that the test may damage."""
+
+    def copied(count: int) -> Path:
+        shutil.copytree(large_runs(count) / "home", hybrid_home)
+        return Path(shutil.copytree(large_runs(count) / "run", tmp_path / "run"))
+
+    return copied
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Models whose failed calls are tried again, or given up, without the pauses of a server that has to recover."""
+    limits = CircuitLimits(pause_s=0.001, unmet_s=0.0)
+    monkeypatch.setattr("hybrid.models.caller.Backoff", functools.partial(Backoff, base_s=0.001))
+    monkeypatch.setattr("hybrid.models.caller.Circuit", functools.partial(Circuit, limits=limits))
 
 
 @pytest.fixture(autouse=True)

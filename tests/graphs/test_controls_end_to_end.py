@@ -35,7 +35,7 @@ from hybrid.tool import Tool
 from hybrid.types import Json
 
 TASKS = {"Jigsaw": "jigsaw", "Multi-view_Reasoning": "motion", "Relative_Depth": "depth"}
-PER_TASK = 8
+PER_TASK = 6
 CUES = {"jigsaw": "corner", "motion": "lockwise", "depth": "closer"}
 MODES: tuple[ToolOutput, ...] = ("real", "blank", "shuffled", "oracle")
 NAMES_A_CHOICE = (

@@ -75,11 +75,11 @@ def ask_with_price(_: Any) -> list[Any]:
 @pytest.mark.parametrize("limit", [{"max_cost": 100e-6}, {"max_total_tokens": 100}])
 def test_a_spent_budget_of_a_question_ends_its_next_ask(limit: dict[str, Any]) -> None:
     # ActiView asks several times: for a view, then for the answer.
-    hybrid.run("actiview", data="sample", limit=1, out="run", solvers=Agent(ask_with_price), model_arg={"price": "1/2"})
+    asked: dict[str, Any] = {"data": "sample", "task": "counting", "limit": 1, "model_arg": {"price": "1/2"}}
+    hybrid.run("actiview", **asked, out="run", solvers=Agent(ask_with_price))
     asks = [len(one.exchanges) for one in RunFolder(Path("run")).recorded("agent").by_id.values()]
     assert max(asks) > 1
-    options = {"data": "sample", "limit": 1, "out": "limited", "model_arg": {"price": "1/2"}, **limit}
-    hybrid.run("actiview", **options, solvers=Agent(ask_with_price))  # type: ignore[arg-type]
+    hybrid.run("actiview", **asked, **limit, out="limited", solvers=Agent(ask_with_price))
     for one in RunFolder(Path("limited")).recorded("agent").by_id.values():
         outcomes = [exchange.reply.outcome.value for exchange in one.exchanges]
         assert (outcomes[0], {*outcomes[1:]}) == ("answered", {"budget"})

@@ -4,12 +4,15 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from faulty_server import FAULTS, Fault, FaultyServer, Request, always, answer_to, only, seeded
 from runs import CONTROLLER, MLLM, Ended, Files, Process, words
+
+from hybrid.models.failures import Backoff
 
 COUNT = 40
 IN_FLIGHT = "16"
@@ -74,8 +77,11 @@ def _check_the_numbers(ended: Ended, run: Files, count: int) -> None:
 
 
 def test_questions_that_always_fail_cost_themselves_and_are_asked_with_longer_and_longer_pauses(
-    tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended]
+    tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # A tenth of the pauses that a run makes.
+    assert Backoff().base_s == 0.5
+    monkeypatch.setattr("hybrid.models.caller.Backoff", partial(Backoff, base_s=0.05))
     run, failing = Files(tmp_path / "run", "mllm"), (5, 6)
     with FaultyServer(only(dict.fromkeys(failing, Fault.HTTP_500))) as server:
         told = words(questions(COUNT), server.url, run.path, *MLLM, *PATIENT)
@@ -87,9 +93,9 @@ def test_questions_that_always_fail_cost_themselves_and_are_asked_with_longer_an
         assert set(asked.values()) == {1, 1 + RETRIES}
         pauses = [_pauses(server, number) for number in failing]
         for found in pauses:
-            # Half a second, one and two, each between half and one and a half times as long.
-            assert all(pause >= least for pause, least in zip(found, (0.25, 0.5, 1.0), strict=True))
-        assert abs(pauses[0][2] - pauses[1][2]) > 0.01, "no jitter"
+            # Each twice as long as the one before, and between half and one and a half times that.
+            assert all(pause >= least for pause, least in zip(found, (0.025, 0.05, 0.1), strict=True))
+        assert abs(pauses[0][2] - pauses[1][2]) > 0.001, "no jitter"
         for number in failing:
             assert f"failed: val_Spatial_Relation_{number} (mllm): " in ended.err
         server.plan, mark = only({}), len(server.seen)

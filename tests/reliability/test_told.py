@@ -69,6 +69,7 @@ def test_the_traceback_of_a_tool_in_a_process_of_its_own(
     assert "LookupError: no such shelf" in log
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_request_that_is_sent_once_more_is_logged_and_counted(
     tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended]
 ) -> None:

@@ -243,7 +243,14 @@ def test_a_picture_is_turned_as_its_file_says(odd_images: Mapping[str, StoredIma
     assert (odd_images["rotated"].width, odd_images["rotated"].height) == (120, 160)
 
 
-@pytest.mark.parametrize(("name", "kind"), [pair for pair in BACKENDS if has_places(ASKED.get(pair[0], {}))])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        pytest.param(name, kind, marks=() if kind == "classical" else pytest.mark.system)
+        for name, kind in BACKENDS
+        if has_places(ASKED.get(name, {}))
+    ],
+)
 async def test_places_outside_of_the_image_are_refused(name: str, kind: str, answers: Answers) -> None:
     refused = await answers(name, kind, moved(ASKED[name], 50_000))
     assert isinstance(refused, ToolError)

@@ -263,7 +263,7 @@ def test_the_same_picture_twice_shows_no_motion() -> None:
     assert evidence.confidence == 0.5
 
 
-@pytest.mark.parametrize("shape", [(1, 1, 3), (20, 30, 3), (2000, 4200, 3)])
+@pytest.mark.parametrize("shape", [(1, 1, 3), (20, 30, 3), pytest.param((2000, 4200, 3), marks=pytest.mark.system)])
 def test_pictures_without_texture_are_unsure(shape: tuple[int, int, int]) -> None:
     grey = np.full(shape, 128, np.uint8)
     evidence = ask(grey, grey)

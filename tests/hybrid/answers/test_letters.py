@@ -205,6 +205,7 @@ def _parquet_choices(folder: Path) -> dict[str, tuple[str, ...]]:
     return {row["idx"]: tuple(row["choices"]) for table in tables for row in table}
 
 
+@pytest.mark.system
 @pytest.mark.shared_data
 def test_agrees_with_the_published_letters(shared_data: Path) -> None:
     real = _parquet_choices(shared_data / "blink")

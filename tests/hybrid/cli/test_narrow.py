@@ -25,7 +25,7 @@ def both(command: Command, *words: object) -> tuple[str, str]:
     return wide.out, narrow.out
 
 
-@pytest.mark.parametrize("benchmark", ["blink", "mvp_bench"])
+@pytest.mark.parametrize("benchmark", ["blink", pytest.param("mvp_bench", marks=pytest.mark.system)])
 def test_every_number_of_a_comparison_is_there(
     command: Command, tmp_path: Path, made_up_runs: Any, benchmark: str
 ) -> None:

@@ -41,6 +41,7 @@ def test_it_is_said_in_three_lines(command: Command, silent: Path, word: str, fo
     assert again.startswith("Mend that, then ask again: hybrid run blink ")
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_run_that_asked_nothing_ends_with_it(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
     away = ("--model", "openai:x", "--base-url", "http://127.0.0.1:9/v1", "--run-max-calls", "1")
     words = [*blink[: blink.index("--model")], *blink[blink.index("--model") + 2 :]]

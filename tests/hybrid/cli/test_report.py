@@ -13,14 +13,12 @@ from typing import Any
 import httpx
 import pytest
 
-from bench._large_run import write_run
-
 COUNT = 28
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Path:
-    return write_run(tmp_path / "run", COUNT).path
+def run(large_run: Callable[[int], Path]) -> Path:
+    return large_run(COUNT)
 
 
 def test_a_report_is_written_and_may_replace_itself(command: Callable[..., Any], run: Path, tmp_path: Path) -> None:

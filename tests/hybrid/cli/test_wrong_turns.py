@@ -143,6 +143,7 @@ def the_message(ended: Any) -> str:
     return str(line)
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("case", SAID)
 def test_a_server_that_is_not_what_it_should_be(asking: Command, sayer: Sayer, case: str) -> None:
     sayer.status, sayer.body, solver, told = SAID[case]

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hybrid.display.tables import (
@@ -277,12 +277,14 @@ def compared(draw: st.DrawFn) -> Table:
     return Table(draw(st.text(max_size=120)), columns, tuple(rows), notes)
 
 
+@settings(max_examples=40)
 @given(compared())
 def test_a_narrow_table_stays_within_its_columns(table: Table) -> None:
     for line in as_narrow(table).split("\n"):
         assert display_width(line) <= NARROW
 
 
+@settings(max_examples=40)
 @given(compared())
 def test_a_narrow_table_has_every_number_in_one_piece_and_every_name(table: Table) -> None:
     shown = as_narrow(Table("", table.columns, table.rows))

@@ -309,8 +309,9 @@ class SlowTools:
 
 
 async def test_a_call_is_charged_what_its_actor_says_and_the_actor_hears_that_its_caller_gave_up(
-    fakes: Any, tmp_path: Path
+    fakes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("hybrid.engines.ray.tools.LOOK_S", 0.05)
     line, actor, store = Line(), SlowTools(), ImageStore(tmp_path / "images")
     LINE.set(line)
 

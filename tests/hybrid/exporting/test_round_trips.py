@@ -31,7 +31,9 @@ OPTIONS = ScoreOptions("strict", "wrong")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, Path]]:
+def made(
+    folders: Callable[[str, int], Path], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], tuple[Path, Path]]:
     """By benchmark its generated data, and a run over them of the solver that guesses; each is made once."""
     found: dict[str, tuple[Path, Path]] = {}
 
@@ -40,11 +42,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path
             folder = tmp_path_factory.mktemp(name)
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv("HYBRID_HOME", str(folder / "home"))
-                benchmark = load("hybrid.benchmarks", name)
-                benchmark.generate(folder / "data", benchmark.card.sample_tasks, 2, 0)
-                words = ["run", name, "--data", folder / "data", "--solver", CHANCE, "--out", folder / "run"]
+                data = folders(name, 2 if name in (*HELD, "actiview") else 4)
+                words = ["run", name, "--data", data, "--solver", CHANCE, "--out", folder / "run"]
                 cli.main(list(map(str, words)), standalone_mode=False)
-            found[name] = (folder / "data", folder / "run")
+            found[name] = (data, folder / "run")
         return found[name]
 
     return make

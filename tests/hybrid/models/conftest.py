@@ -70,6 +70,8 @@ class Answer:
 
 
 class Server(ThreadingHTTPServer):
+    request_queue_size = 64
+    """A connection that finds the queue full is tried again a second later."""
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:

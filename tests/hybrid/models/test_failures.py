@@ -204,7 +204,7 @@ async def test_a_server_that_does_not_answer_is_an_outage_in_time(
     started = time.monotonic()
     try:
         with pytest.raises(Outage, match="no reply after 2 attempts"):
-            await ask(model(name, recorder, store, retries=1, timeout_s=0.3))
+            await ask(model(name, recorder, store, retries=1, timeout_s=0.1))
     finally:
         done.set()
     # Imports of a client that is new to the process take a second or two.

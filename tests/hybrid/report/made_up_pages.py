@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PIL import Image, ImageDraw
 
@@ -30,6 +31,13 @@ from hybrid.report.payload import (
 from hybrid.scoring.reference import ReferenceKind, ReferenceLine
 from hybrid.scoring.result import FRACTION, QUESTIONS, Result
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+DESK = {"width": 1280, "height": 800}
+PHONE = {"width": 390, "height": 844}
+"""Windows in which the pages are shown."""
+TAGS = (Tag("blink", "val_Counting_0", "mllm", "counts wrongly", "one too few"),)
 HARM = "window.pwned = true"
 HOSTILE = (
     f"<script>{HARM}</script>",
@@ -127,7 +135,14 @@ def stored_pictures(root: Path) -> Shown:
     return Shown(store, tuple(photos), tuple(overlays))
 
 
-def rows_of(n: int, solvers: Sequence[SolverCard], seed: int = 0) -> list[QuestionRow]:
+def says(verdict: RowVerdict) -> str:
+    """What the list says of an answer."""
+    if verdict.outcome != "answered":
+        return "failed" if verdict.outcome == "outage" else "none"
+    return {0.0: "wrong", 1.0: "right"}.get(verdict.correct or 0.0, "partly")
+
+
+def rows_of(n: int = 60, solvers: Sequence[SolverCard] = SOLVERS, seed: int = 0) -> list[QuestionRow]:
     """Rows with answers of each outcome; three of each task are sampled."""
     rng = random.Random(seed)
     sampled: dict[str, int] = {}
@@ -507,3 +522,13 @@ def hostile_pages(root: Path) -> Pages:
 def many_questions(n: int) -> BenchmarkPages:
     """A benchmark of `n` questions without images."""
     return benchmark_pages("blink", rows_of(n, SOLVERS), None)
+
+
+def unfold(page: Page) -> None:
+    """Open everything on a page that is folded, and wait until it is filled."""
+    page.evaluate("document.querySelectorAll('details.fold').forEach((one) => { one.open = true; })")
+    page.wait_for_function(
+        """() => [...document.querySelectorAll('details.fold')].every((one) =>
+             one.classList.contains('section') ? one.dataset.filled : one.children.length > 1) &&
+             [...document.querySelectorAll('.plot')].every((one) => one.firstChild)"""
+    )

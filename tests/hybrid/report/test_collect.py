@@ -5,7 +5,7 @@ import math
 import shlex
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from bench._large_run import write_run
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.cli import cli
 from hybrid.errors import DataError, UsageError
@@ -34,20 +33,23 @@ Lines = list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a run and the home that it was made with."""
-    folder = tmp_path_factory.mktemp("written")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HYBRID_HOME", str(folder / "home"))
-        write_run(folder / "run", COUNT)
-    return folder
+def written(large_runs: Callable[[int], Path]) -> Path:
+    """A folder with a run, of three solvers on three questions of each of 14 tasks, and the home of it."""
+    return large_runs(COUNT)
 
 
 @pytest.fixture
-def run(written: Path, tmp_path: Path) -> Path:
-    """Three solvers, 14 tasks, three questions of each; a copy with its home, which a test may damage."""
-    shutil.copytree(written / "home", home(), dirs_exist_ok=True)
-    return Path(shutil.copytree(written / "run", tmp_path / "run"))
+def run(large_run: Callable[[int], Path]) -> Path:
+    """A copy of it that a test may damage."""
+    return large_run(COUNT)
+
+
+@pytest.fixture(scope="module")
+def pages(written: Path) -> BenchmarkPages:
+    """What is made of the run as it was written."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HYBRID_HOME", str(written / "home"))
+        return only(collect_paths([written / "run"]))
 
 
 def only(pages: Any) -> BenchmarkPages:
@@ -87,9 +89,8 @@ def by_task(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
     return {task: sum(values) / len(values) for task, values in found.items()}
 
 
-def test_every_count_of_the_overview_is_that_of_the_scores(run: Path) -> None:
-    pages = only(collect_paths([run]))
-    scores = read_scores(run)
+def test_every_count_of_the_overview_is_that_of_the_scores(written: Path, pages: BenchmarkPages) -> None:
+    scores = read_scores(written / "run")
     assert [(card.name, card.role, card.n, card.failed, card.open) for card in pages.overview.solvers] == [
         ("controller", "hybrid", COUNT, 0, 0),
         ("mllm", "mllm", COUNT, 0, 0),
@@ -118,8 +119,7 @@ def test_every_count_of_the_overview_is_that_of_the_scores(run: Path) -> None:
     }
 
 
-def test_the_first_screen_shows_the_rows_of_its_sections(run: Path) -> None:
-    pages = only(collect_paths([run]))
+def test_the_first_screen_shows_the_rows_of_its_sections(pages: BenchmarkPages) -> None:
     steps, values, tasks = pages.overview.front
     assert steps == section(pages, "decomposition").charts[0]
     assert list(values.rows) == [row for row in charted(pages, "metrics") if row.metric == "accuracy_macro"]
@@ -139,9 +139,8 @@ def test_one_solver_has_values_by_task(run: Path) -> None:
     assert (tasks.kind, len(tasks.rows), {row.a for row in tasks.rows}) == ("bars", 14, {"mllm"})
 
 
-def test_the_counts_of_help_and_harm_hold_every_question_once(run: Path) -> None:
-    pages = only(collect_paths([run]))
-    scores = read_scores(run)
+def test_the_counts_of_help_and_harm_hold_every_question_once(written: Path, pages: BenchmarkPages) -> None:
+    scores = read_scores(written / "run")
     words = {1.0: "right", 0.0: "wrong"}
     for a, b in pages.overview.pairs:
         mine = defaultdict(set)
@@ -152,22 +151,23 @@ def test_the_counts_of_help_and_harm_hold_every_question_once(run: Path) -> None
         assert sum(row.value or 0 for row in counts) == COUNT
 
 
-def test_cost_and_outcomes_are_those_of_the_attempts(run: Path) -> None:
-    pages = only(collect_paths([run]))
+def test_cost_and_outcomes_are_those_of_the_attempts(written: Path, pages: BenchmarkPages) -> None:
     costs = charted(pages, "cost")
     assert {(row.a, row.quantity) for row in costs} == {(n, q) for n in SOLVERS for q in ("USD per question", "value")}
     for row in costs:
         if row.quantity == "value":
-            assert row.value == pytest.approx(math.fsum(by_task(read_scores(run)[row.a]).values()) / 14)
+            assert row.value == pytest.approx(math.fsum(by_task(read_scores(written / "run")[row.a]).values()) / 14)
             continue
-        usage = [e["reply"]["usage"] for one in lines(run / row.a / "attempts.jsonl") for e in one["exchanges"]]
+        usage = [
+            e["reply"]["usage"] for one in lines(written / "run" / row.a / "attempts.jsonl") for e in one["exchanges"]
+        ]
         assert row.value == pytest.approx(sum(one["cost_usd"] or 0 for one in usage) / COUNT)
     outcomes = [(row.a, row.quantity, row.value) for row in charted(pages, "outcomes")]
     assert outcomes == [(name, "answered", COUNT) for name in SOLVERS]
     calls = Counter(
         (name, step["name"])
         for name in SOLVERS
-        for attempt in lines(run / name / "attempts.jsonl")
+        for attempt in lines(written / "run" / name / "attempts.jsonl")
         for steps in attempt["steps"]
         for step in steps
         if step["kind"] == "tool"
@@ -191,15 +191,15 @@ def test_the_commands_print_the_same_numbers(run: Path) -> None:
     for row in headline.rows:
         own = pairs[row.a, row.b]
         assert (row.value, row.low, row.high) == (own["value"], own["low"], own["high"])
-    for each in pages.overview.sections:
-        ended = CliRunner().invoke(cli, shlex.split(each.command)[1:])
-        assert ended.exit_code == 0, each.command
-        assert each.title in ended.stdout
+    commands = {each.command for each in pages.overview.sections}
+    said = {words: CliRunner().invoke(cli, shlex.split(words)[1:]) for words in commands}
+    assert all(ended.exit_code == 0 for ended in said.values()), said
+    assert all(each.title in said[each.command].stdout for each in pages.overview.sections)
 
 
-def test_what_was_run_is_told(run: Path) -> None:
-    facts = {fact.name: fact.value for fact in only(collect_paths([run])).overview.facts}
-    assert facts["run"] == run.as_posix()
+def test_what_was_run_is_told(written: Path, pages: BenchmarkPages) -> None:
+    facts = {fact.name: fact.value for fact in pages.overview.facts}
+    assert facts["run"] == (written / "run").as_posix()
     assert facts["model"] == "made-up:model (temperature 0.0)"
     assert facts["data"].startswith("folder (sha256 555")
     assert facts["tools"] == "depth classical:cues-2"

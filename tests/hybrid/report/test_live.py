@@ -5,7 +5,7 @@ import json
 import shutil
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,8 +63,8 @@ class View:
 
 
 @pytest.fixture
-def view(tmp_path: Path) -> Iterator[View]:
-    folder = write_run(tmp_path / "run", COUNT)
+def view(large_run: Callable[[int], Path]) -> Iterator[View]:
+    folder = RunFolder(large_run(COUNT))
     path = folder.path / "controller" / "attempts.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:4]))

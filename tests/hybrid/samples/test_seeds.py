@@ -80,7 +80,7 @@ def test_a_sample_needs_a_whole_key(key: tuple[int, ...]) -> None:
         generator("sample", *key)
 
 
-@pytest.mark.parametrize("seed", [0, 6, 1000])
+@pytest.mark.parametrize("seed", [0, 1000])
 def test_no_sample_shows_a_picture_that_was_fitted(seed: int) -> None:
     shown, fitted = (
         [item("Relative_Reflectance", index, seed, purpose) for index in range(3)] for purpose in ("sample", "fit")

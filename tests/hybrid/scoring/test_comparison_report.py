@@ -123,8 +123,8 @@ def raising(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     "error",
     [
         DataError("controller/traces/val_Jigsaw_1.json: cut off"),
-        OSError(5, "Input/output error"),
-        ValueError("Expecting value:\n line 1"),
+        pytest.param(OSError(5, "Input/output error"), marks=pytest.mark.system),
+        pytest.param(ValueError("Expecting value:\n line 1"), marks=pytest.mark.system),
     ],
 )
 def test_a_section_that_cannot_be_made_costs_no_other(

@@ -4,9 +4,8 @@ import asyncio
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -46,15 +45,13 @@ FEW = {"actiview": 1, "blink": 2}
 """Benchmarks whose questions take long to draw: so many tasks, and one question of each."""
 
 
-@cache
-def printed(name: str, folder: Path) -> frozenset[str]:
+def printed(name: str, data: Path, store: Path) -> frozenset[str]:
     """The names of the metrics of generated questions, some of them answered rightly, under every setting above."""
     benchmark: Benchmark = load("hybrid.benchmarks", name)
     tasks = benchmark.card.sample_tasks[: FEW.get(name)]
-    benchmark.generate(folder / name, tasks, 1 if name in FEW else 4, 0)
     found: set[str] = set()
     for settings in SETTINGS.get(name, ({},)):
-        source = Source(folder / name, ImageStore(folder / "store"), benchmark.card.splits[0], tasks, settings)
+        source = Source(data, ImageStore(store), benchmark.card.splits[0], tasks, settings)
         asked = [one for one in benchmark.questions(source) if isinstance(one, Question)]
         scores = [scored(benchmark, question, place) for place, question in enumerate(asked)]
         found |= {metric.name for metric in benchmark.summarise([*scores, *not_generated(name, scores)])}
@@ -107,16 +104,14 @@ def undescribed(cards: Sequence[MetricCard], seen: Iterable[str]) -> list[str]:
     return sorted(name for name in set(seen) if card_of(name, cards) is None)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("generated")
-
-
 @pytest.mark.parametrize("name", BENCHMARKS)
-def test_every_metric_has_a_card_and_every_card_a_metric(name: str, folder: Path) -> None:
+def test_every_metric_has_a_card_and_every_card_a_metric(
+    name: str, folders: Callable[[str, int], Path], tmp_path: Path
+) -> None:
     cards = load("hybrid.benchmarks", name).card.metrics
-    assert undescribed(cards, printed(name, folder)) == []
-    assert unused(cards, printed(name, folder)) == []
+    seen = printed(name, folders(name, 1 if name in FEW else 4), tmp_path)
+    assert undescribed(cards, seen) == []
+    assert unused(cards, seen) == []
 
 
 @pytest.mark.shared_data
@@ -132,16 +127,16 @@ def test_published_predictions_print_what_cards_describe(name: str, model: str, 
     assert undescribed((*benchmark.card.metrics, *FURTHER), [metric.name for metric in metrics]) == []
 
 
-def test_rotations_failures_and_predictions_have_cards(folder: Path) -> None:
+def test_rotations_failures_and_predictions_have_cards(tmp_path: Path) -> None:
     benchmark: Benchmark = load("hybrid.benchmarks", "hvsbench")
-    benchmark.generate(folder / "turned", ("Q5", "Q6"), 3, 0)
-    source = Source(folder / "turned", ImageStore(folder / "store"), "test", ("Q5", "Q6"))
+    benchmark.generate(tmp_path / "turned", ("Q5", "Q6"), 3, 0)
+    source = Source(tmp_path / "turned", ImageStore(tmp_path / "store"), "test", ("Q5", "Q6"))
     asked = with_rotations(benchmark.questions(source), benchmark.card.rotatable)
     known = {one.id: one for one in asked if isinstance(one, Question)}
     scores = [scored(benchmark, question, place) for place, question in enumerate(known.values())]
     scores[-1] = replace(scores[-1], outcome=Outcome.OUTAGE, correct=0.0)
     seen = {metric.name for metric in metrics_of(benchmark, known, scores)}
-    predictions = folder / "saved" / "Jigsaw.json"
+    predictions = tmp_path / "saved" / "Jigsaw.json"
     predictions.parent.mkdir()
     row = {"idx": "val_Jigsaw_1", "answer": "(A)", "full_prediction": "I say (A)", "prediction": "(A)"}
     predictions.write_text(json.dumps({"val": [row]}))

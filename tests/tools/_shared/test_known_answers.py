@@ -35,6 +35,8 @@ def cases_of(name: str) -> tuple[CheckCase, ...]:
 
 
 CHECKED = [name for name in names("tools") if load("tools", name).checks]
+DRAWN_LONG = {"correspondence", "depth", "jigsaw", "motion", "similarity"}
+"""Tools whose questions take half a second and more to draw."""
 SKY_M = 1000.0
 LARGE = 1_200_000
 """Values of a picture that takes long to draw."""
@@ -196,7 +198,9 @@ CONSTANT: dict[str, list[dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", CHECKED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.system if name in DRAWN_LONG else ()) for name in CHECKED]
+)
 def test_a_constant_answer_fails(name: str) -> None:
     checks = load("tools", name).checks
     check_case = cases_of(name)
@@ -221,7 +225,14 @@ def test_a_guess_rarely_passes_a_series_and_one_slip_is_allowed(name: str) -> No
         assert series.least < len(own)
 
 
-@pytest.mark.parametrize(("name", "count"), [("semantic_correspondence", 12), ("similarity", 8), ("jigsaw", 8)])
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("semantic_correspondence", 12),
+        pytest.param("similarity", 8, marks=pytest.mark.system),
+        pytest.param("jigsaw", 8, marks=pytest.mark.system),
+    ],
+)
 def test_what_is_asked_of_features_is_more_than_their_mean_colours(name: str, count: int) -> None:
     """The mean colour round a place, compared as features are, does not answer the series."""
     tool = load("tools", name)

@@ -107,7 +107,7 @@ def test_random_first_views_do_not_depend_on_the_tasks_asked_for(sample: Path, t
     assert all(everything[question.id] == question.protocol["start"] for question in some)
 
 
-@pytest.mark.parametrize("splits", [6, 8, 9, 16])
+@pytest.mark.parametrize("splits", [6, 16, *(pytest.param(one, marks=pytest.mark.system) for one in (8, 9))])
 def test_more_parts_are_cut_from_the_original(sample: Path, tmp_path: Path, splits: int) -> None:
     question = sound(sample, tmp_path, splits=str(splits))[0]
     columns, rows = GRIDS[splits]

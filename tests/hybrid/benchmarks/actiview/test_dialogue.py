@@ -241,7 +241,7 @@ def test_any_view_on_average_is_for_zoom_and_shifting_concatenates(folder: Path,
 
 
 @pytest.mark.parametrize("choose", ["fixed", "choose"])
-@pytest.mark.parametrize("start", "REMH")
+@pytest.mark.parametrize("start", ["R", "H", *(pytest.param(one, marks=pytest.mark.system) for one in "EM")])
 def test_every_row_of_parts_is_there_when_shifting(folder: Path, store: ImageStore, choose: str, start: str) -> None:
     question = question_of(folder, store, mode="shift", images="concat", shift=choose, start=start)
     for replies in (["yes"], ["1", "2", "3", "4", "no"], ["4", "no"], ["2, 3", "no"], ["yes", "no"]):

@@ -56,6 +56,7 @@ def test_every_cell_is_that_of_table_4(shared_data: Path, column: int, model: st
     assert {task: tasks[task]["n"] for task in tasks} == dict(BENCHMARK.card.tasks)
 
 
+@pytest.mark.system
 @pytest.mark.shared_data
 def test_our_parse_agrees_with_what_was_stored(shared_data: Path) -> None:
     cells = []

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -23,17 +24,21 @@ RECIPES = ("cvbench", "hrbench", "mmvp", "pope", "realworldqa", "sat", "vstar")
 PER_TASK = 4
 
 
+Generated = Callable[[str], tuple[Question, ...]]
+
+
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("samples")
+def generated(folders: Callable[[str, int], Path], tmp_path_factory: pytest.TempPathFactory) -> Generated:
+    """The questions of a recipe, read once."""
+    store = tmp_path_factory.mktemp("store")
+    return lambda name: _read(folders(name, PER_TASK), store, name)
 
 
 @cache
-def _generated(folder: Path, name: str) -> tuple[Question, ...]:
+def _read(data: Path, store: Path, name: str) -> tuple[Question, ...]:
     benchmark = load("hybrid.benchmarks", name)
-    data, card = folder / name, benchmark.card
-    benchmark.generate(data, card.sample_tasks, PER_TASK, 0)
-    source = Source(data, ImageStore(folder / "store"), card.splits[0])
+    card = benchmark.card
+    source = Source(data, ImageStore(store), card.splits[0])
     assert set(benchmark.tasks(source)) == set(card.sample_tasks)
     asked = Source(data, source.store, card.splits[0], benchmark.tasks(source))
     found = tuple(benchmark.questions(asked))
@@ -42,8 +47,8 @@ def _generated(folder: Path, name: str) -> tuple[Question, ...]:
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_generated_rows_are_read_whole(folder: Path, name: str) -> None:
-    questions = _generated(folder, name)
+def test_generated_rows_are_read_whole(generated: Generated, name: str) -> None:
+    questions = generated(name)
     assert len({question.id for question in questions}) == len(questions)
     for question in questions:
         assert question.route == "by_text"
@@ -54,16 +59,16 @@ def test_generated_rows_are_read_whole(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_the_right_letter_is_not_always_the_same(folder: Path, name: str) -> None:
+def test_the_right_letter_is_not_always_the_same(generated: Generated, name: str) -> None:
     by_task = defaultdict(set)
-    for question in _generated(folder, name):
+    for question in generated(name):
         by_task[question.task].add(str(question.target))
     assert all(len(targets) > 1 for targets in by_task.values()), by_task
 
 
-def test_a_pair_asks_one_question_of_two_pictures_with_two_answers(folder: Path) -> None:
+def test_a_pair_asks_one_question_of_two_pictures_with_two_answers(generated: Generated) -> None:
     units = defaultdict(list)
-    for question in _generated(folder, "mmvp"):
+    for question in generated("mmvp"):
         units[question.unit].append(question)
     assert len(units) == PER_TASK // 2
     for pair in units.values():
@@ -72,9 +77,9 @@ def test_a_pair_asks_one_question_of_two_pictures_with_two_answers(folder: Path)
         assert sorted(str(question.target) for question in pair) == ["A", "B"]
 
 
-def test_the_rows_of_a_cycle_have_one_answer_under_every_letter(folder: Path) -> None:
+def test_the_rows_of_a_cycle_have_one_answer_under_every_letter(generated: Generated) -> None:
     cycles = defaultdict(list)
-    for question in _generated(folder, "hrbench"):
+    for question in generated("hrbench"):
         cycles[question.images[0].sha256].append(question)
     assert len(cycles) == 2
     for cycle in cycles.values():
@@ -84,9 +89,9 @@ def test_the_rows_of_a_cycle_have_one_answer_under_every_letter(folder: Path) ->
         assert len({question.unit for question in cycle}) == 1
 
 
-def test_half_of_the_questions_of_one_picture_are_answered_yes(folder: Path) -> None:
+def test_half_of_the_questions_of_one_picture_are_answered_yes(generated: Generated) -> None:
     units = defaultdict(list)
-    for question in _generated(folder, "pope"):
+    for question in generated("pope"):
         units[question.unit].append(question)
     for asked in units.values():
         assert Counter(question.target for question in asked) == {"yes": 3, "no": 3}
@@ -96,17 +101,17 @@ def test_half_of_the_questions_of_one_picture_are_answered_yes(folder: Path) -> 
         assert yes.isdisjoint(question.text for question in asked if question.target == "no")
 
 
-def test_options_in_a_question_are_taken_out_and_what_follows_them_is_none(folder: Path) -> None:
-    for question in _generated(folder, "vstar"):
+def test_options_in_a_question_are_taken_out_and_what_follows_them_is_none(generated: Generated) -> None:
+    for question in generated("vstar"):
         assert "Answer with" not in question.text
         assert not any("Answer with" in choice for choice in question.choices)
-    kinds = {question.kind for question in _generated(folder, "realworldqa")}
+    kinds = {question.kind for question in generated("realworldqa")}
     assert kinds == {Kind.CHOICE, Kind.INTEGER, Kind.YES_NO}
 
 
-def test_every_option_is_first_once_where_a_recipe_is_cyclic(folder: Path) -> None:
+def test_every_option_is_first_once_where_a_recipe_is_cyclic(generated: Generated) -> None:
     by_base = defaultdict(list)
-    for question in _generated(folder, "sat"):
+    for question in generated("sat"):
         by_base[question.base].append(question)
     for cycle in by_base.values():
         assert sorted(str(question.target) for question in cycle) == ["A", "B"]
@@ -114,13 +119,13 @@ def test_every_option_is_first_once_where_a_recipe_is_cyclic(folder: Path) -> No
 
 
 @pytest.mark.parametrize("name", ["vstar", "cvbench"])
-def test_a_larger_sample_begins_with_the_smaller(folder: Path, name: str) -> None:
-    benchmark, data = load("hybrid.benchmarks", name), folder / f"{name}-larger"
+def test_a_larger_sample_begins_with_the_smaller(generated: Generated, tmp_path: Path, name: str) -> None:
+    benchmark, data = load("hybrid.benchmarks", name), tmp_path / "larger"
     task = benchmark.card.sample_tasks[1]
     benchmark.generate(data, (task,), PER_TASK + 1, 0)
-    source = Source(data, ImageStore(folder / "store"), benchmark.card.splits[0], (task,))
+    source = Source(data, ImageStore(tmp_path / "store"), benchmark.card.splits[0], (task,))
     larger = {question.id: question for question in benchmark.questions(source)}
-    smaller = [question for question in _generated(folder, name) if question.task == task]
+    smaller = [question for question in generated(name) if question.task == task]
     assert len(larger) == len(smaller) + 1
     assert all(larger[question.id] == question for question in smaller)
 

@@ -1,0 +1,78 @@
+"""Pages of made-up runs in a real browser: the chromium of the system, driven by playwright."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hybrid.report.site import write_site
+from tests.hybrid.report import made_up_pages as made_up
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is of the group dev")
+    if CHROMIUM is None:
+        pytest.skip("no chromium: apt install chromium, or name one in CHROMIUM")
+    # Closed with this file: its loop would be the running one of every asyncio test after it.
+    with playwright.sync_playwright() as driver:
+        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        started = driver.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="session")
+def five(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a report over five benchmarks."""
+    folder = tmp_path_factory.mktemp("five")
+    return write_site(made_up.five_benchmarks(folder / "store", tags=made_up.TAGS), folder / "site").as_uri()
+
+
+@pytest.fixture(scope="session")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a report in which every text would do harm if it were more than a text."""
+    folder = tmp_path_factory.mktemp("hostile")
+    return write_site(made_up.hostile_pages(folder / "store"), folder / "site").as_uri()
+
+
+class Watched:
+    """A page and everything that went wrong on it."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.wrong: list[str] = []
+        page.on("console", lambda said: self.wrong.append(said.text) if said.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        page.on("requestfailed", lambda request: self.wrong.append(request.url))
+        page.on("dialog", lambda dialog: (self.wrong.append(dialog.message), dialog.dismiss()))
+
+    def open(self, address: str) -> Page:
+        self.page.goto(address)
+        self.page.wait_for_selector("main[data-view]")
+        return self.page
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Callable[..., Watched]]:
+    """Makes pages in contexts of their own; what went wrong on any of them fails the test."""
+    made: list[Watched] = []
+
+    def new(size: dict[str, int] = made_up.DESK, scheme: Any = "light", **more: Any) -> Watched:
+        context = browser.new_context(viewport=size, color_scheme=scheme, **more)  # type: ignore[arg-type]
+        made.append(Watched(context.new_page()))
+        return made[-1]
+
+    yield new
+    for one in made:
+        one.page.context.close()
+    assert [found for one in made for found in one.wrong] == []
