@@ -143,10 +143,8 @@ def resident_mb(root: int) -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def measured(
-    arguments: Sequence[str], home: Path, log: Path, memory_mb: Callable[[int], float] = resident_mb
-) -> Ended:
-    """Run a command to its end, its memory told by its process id. Raises `SystemExit` with the end of its output where it fails."""
+def measured(arguments: Sequence[str], home: Path, log: Path, memory_mb: Callable[[int], float] = resident_mb) -> Ended:
+    """Run a command to its end; `memory_mb` tells its memory by its process id. Raises `SystemExit` where it fails."""
     began, started = time.time(), time.monotonic()
     with log.open("wb") as output:
         process = subprocess.Popen(arguments, env=environment(home), stdout=output, stderr=output)  # noqa: S603

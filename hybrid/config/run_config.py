@@ -181,6 +181,9 @@ class RunConfig:
     show: Annotated[Show, Counts(of="tools"), Option("--show", "What of a tool's finding the model sees.", "tools")] = (
         "both"
     )
+    overlays: Annotated[
+        bool, FREE, Option("--overlays", "Draw findings for the report too, where no model sees them.", "tools")
+    ] = False
     images: Annotated[
         ImageForm, Counts(of="model"), Option("--images", "In which form the model gets the images.", "ask")
     ] = "separate"
