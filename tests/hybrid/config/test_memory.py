@@ -1,6 +1,8 @@
 """The memory that a control group leaves, from files as the kernel lays them out."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -63,3 +65,35 @@ def test_the_process_of_the_tools_gets_four_fifths_of_what_its_group_has(
     monkeypatch.setattr(memory, "OWN_GROUPS", groups.own)
     monkeypatch.setattr(memory, "GROUPS", groups.mounted)
     assert ServiceOptions().process_bytes == 800_000_000
+
+
+HEAP = """
+import re, sys, threading
+from hybrid.config.memory import LARGE_BYTES, give_back_memory
+give_back_memory()
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+def hold():
+    # The first large block that is freed would raise the limit from which on blocks are given back.
+    for _ in range(2):
+        blocks = [bytes(8 * LARGE_BYTES) for _ in range(32)]
+        blocks = [block[:-1] for block in blocks]
+        last = bytes(LARGE_BYTES // 2)
+        del blocks
+    return last
+before = resident()
+thread = threading.Thread(target=hold)
+thread.start()
+thread.join()
+kept = hold()
+print(resident() - before < 8 * LARGE_BYTES)
+"""
+
+
+@pytest.mark.system
+@pytest.mark.skipif(sys.platform != "linux", reason="the GNU C library is asked for it")
+def test_large_blocks_go_back_when_they_are_free() -> None:
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+    told = subprocess.run([sys.executable, "-c", HEAP], capture_output=True, text=True, check=True, env=plain)
+    assert told.stdout.split() == ["True"]
