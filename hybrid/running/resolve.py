@@ -137,13 +137,7 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
         used = {name: entry for solver in solvers for name, entry in tools.metadata(solver).items()}
         refuse_other(trust, config.trust, identity, used, model_known=models_known)
     folder = RunFolder(config.out or RUNS / folder_name(identity))
-    asked = recorded_questions(folder, identity, benchmark, config.limit)
-    if asked is None:
-        if not dry and config.engine == LOCAL:
-            # While images are decoded and written others can go on.
-            for solver in solvers.values():
-                solver.warm()
-        asked = read_data(config, benchmark, mounted)
+    asked = recorded_questions(folder, identity, benchmark, config.limit) or read_data(config, benchmark, mounted)
     if config.strict:
         refuse_broken(asked.broken, "--strict")
     without_text = _without_text(config, context, asked)
