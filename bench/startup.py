@@ -14,9 +14,9 @@ the disk's cache and the image store; the table shows medians. The first seven a
     score, compare       `hybrid score` and `hybrid compare` of what that run left
 
 The others are what they are compared with: `import-langgraph` is `python -c "import langgraph.graph"`, and `aiohttp`,
-`openai`, `langgraph` are the bare loops of `bench._bare_clients` until their first request; they read files as they ask.
-cpu_s is the processor time of the process and of all that it started, in steps of 10 ms where that is read before its
-end.
+`openai`, `langgraph` are the bare loops of `bench._bare_clients` until their first request; they read a file when they
+ask. cpu_s is the processor time of the process and of all that it started, in steps of 10 ms where that is read before
+its end.
 """
 
 from __future__ import annotations

@@ -92,8 +92,11 @@ class ImageStore:
         Raises:
             DataError: the bytes do not decode as an image in a known format, or exceed `MAX_PIXELS`.
         """
-        held = _holds(self.path(hashlib.sha256(data).hexdigest()), data)
-        return self._keep(inspect(data, where, decodes=held), data)
+        sha256 = hashlib.sha256(data).hexdigest()
+        if _holds(self.path(sha256), data):
+            # It was decoded when it came.
+            return _described(data, sha256, where, decodes=True)
+        return self._keep(_described(data, sha256, where, decodes=False), data)
 
     def put_pixels(self, pixels: Pixels, media_type: str = PNG) -> StoredImage:
         """Store an RGB array (H, W, 3) uint8; equal arrays give equal bytes. As `encode`."""
@@ -143,11 +146,13 @@ def _holds(path: Path, data: bytes) -> bool:
         return False
 
 
-def inspect(data: bytes, where: str, *, decodes: bool = False) -> StoredImage:
-    """Format and oriented size of an image that fully decodes. Raises `DataError` naming `where`.
+def inspect(data: bytes, where: str) -> StoredImage:
+    """Format and oriented size of an image that fully decodes. Raises `DataError` naming `where`."""
+    return _described(data, hashlib.sha256(data).hexdigest(), where, decodes=False)
 
-    Of bytes that are known to decode only the header is read.
-    """
+
+def _described(data: bytes, sha256: str, where: str, *, decodes: bool) -> StoredImage:
+    """As `inspect`; of bytes that are known to decode only the header is read."""
     picture = _open(data, where)
     width, height = picture.size
     media_type = MEDIA_TYPES[str(picture.format)]
@@ -165,7 +170,7 @@ def inspect(data: bytes, where: str, *, decodes: bool = False) -> StoredImage:
         raise DataError(f"{where}: the image does not decode ({error})") from error
     if orientation in ON_ITS_SIDE:
         width, height = height, width
-    return StoredImage(hashlib.sha256(data).hexdigest(), width, height, media_type)
+    return StoredImage(sha256, width, height, media_type)
 
 
 def encode(pixels: Pixels, media_type: str = PNG) -> bytes:
