@@ -175,28 +175,20 @@ class ToolService:
             WeightsError: `backend="learned"` was asked for and its weights cannot be used.
         """
         spent = spent or CallTime()
-        name, (fewest, most) = tool.card.name, tool.card.images
+        name = tool.card.name
         if self._closed:
             raise Outage("the tool service is closed")
-        if not fewest <= len(images) <= most:
-            wanted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-            raise ToolError(f"{name} takes {wanted} images, not {len(images)}", Fault.BAD_ARGUMENTS)
+        _check_number(tool, images)
         answering = await self._answering_for(tool)
         needs = await self._needs(tool, answering.backend, args, images, seed, spent)
         json_args = args.model_dump(mode="json")
-        key = key_of(
-            name,
-            code_of(tool),
-            *(answering.backend, answering.version, answering.device),
-            *(json_args, seed, self.options.pictures),
-            [ref.image.sha256 for ref in images],
-            [[need, one.backend, one.version] for need, findings in needs.items() for one in findings],
-        )
+        decisive = (code_of(tool), answering.backend, answering.version, answering.device, json_args, seed)
+        key = key_of(name, *decisive, self.options.pictures, [ref.image.sha256 for ref in images], _versions(needs))
         finding = await self._cached(key, overlays)
-        if not overlays:
-            key = without_overlays(key)
-        request = ToolRequest(0, name, answering, json_args, tuple(images), needs, seed, key, overlays)
-        call = ToolCall(tool, args, request)
+        key = key if overlays else without_overlays(key)
+        call = ToolCall(
+            tool, args, ToolRequest(0, name, answering, json_args, tuple(images), needs, seed, key, overlays)
+        )
         # A look that finds nothing ends here before work that has kept its finding since then leaves the table.
         if finding is not None:
             spent.cached = True
@@ -334,6 +326,17 @@ class ToolService:
 
 def _executor(cache: FindingCache, options: ServiceOptions) -> Executor:
     return WorkerExecutor(cache, options) if options.isolated else Pipeline(cache, options, timed_by_watches)
+
+
+def _check_number(tool: Tool, images: Sequence[ImageRef]) -> None:
+    fewest, most = tool.card.images
+    if not fewest <= len(images) <= most:
+        wanted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+        raise ToolError(f"{tool.card.name} takes {wanted} images, not {len(images)}", Fault.BAD_ARGUMENTS)
+
+
+def _versions(needs: Found) -> list[Json]:
+    return [[need, one.backend, one.version] for need, findings in needs.items() for one in findings]
 
 
 def _hashed(tool: Tool) -> None:
