@@ -68,26 +68,21 @@ def test_the_process_of_the_tools_gets_four_fifths_of_what_its_group_has(
 
 
 HEAP = """
-import re, sys, threading
+import os
 from hybrid.config.memory import LARGE_BYTES, give_back_memory
 give_back_memory()
 def resident():
     with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * 4096
-def hold():
-    # The first large block that is freed would raise the limit from which on blocks are given back.
-    for _ in range(2):
-        blocks = [bytes(8 * LARGE_BYTES) for _ in range(32)]
-        blocks = [block[:-1] for block in blocks]
-        last = bytes(LARGE_BYTES // 2)
-        del blocks
-    return last
-before = resident()
-thread = threading.Thread(target=hold)
-thread.start()
-thread.join()
-kept = hold()
-print(resident() - before < 8 * LARGE_BYTES)
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+# The first large block that is freed raises the size from which on blocks are memory of their own.
+large = bytearray(b"x") * (16 * LARGE_BYTES)
+del large
+before, blocks, small = resident(), [], []
+for _ in range(32):
+    blocks.append(bytearray(b"x") * (8 * LARGE_BYTES))
+    small.append(bytearray(b"x") * (LARGE_BYTES // 4))
+del blocks
+print(resident() - before < 16 * LARGE_BYTES)
 """
 
 
