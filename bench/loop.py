@@ -30,7 +30,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
@@ -115,8 +115,8 @@ def environment(home: Path) -> dict[str, str]:
     return {**plain, "HYBRID_HOME": str(home), "OPENAI_API_KEY": "not-a-key"}
 
 
-def resident_mb(root: int) -> float:
-    """Resident memory of a process and its descendants, in MB; 0 when it is gone."""
+def family(root: int) -> set[int]:
+    """A process and its descendants."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -124,13 +124,18 @@ def resident_mb(root: int) -> float:
                 parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
             except OSError:
                 continue
-    family, waiting = set(), [root]
+    found, waiting = set(), [root]
     while waiting:
         one = waiting.pop()
-        family.add(one)
-        waiting += [child for child, parent in parents.items() if parent == one and child not in family]
+        found.add(one)
+        waiting += [child for child, parent in parents.items() if parent == one and child not in found]
+    return found
+
+
+def resident_mb(root: int) -> float:
+    """Resident memory of a process and its descendants, in MB; 0 when it is gone."""
     pages = 0
-    for one in family:
+    for one in family(root):
         try:
             pages += int(Path(f"/proc/{one}/statm").read_text().split()[1])
         except (OSError, IndexError):
@@ -138,8 +143,8 @@ def resident_mb(root: int) -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def measured(arguments: Sequence[str], home: Path, log: Path) -> Ended:
-    """Run a command to its end. Raises `SystemExit` with the end of its output where it fails."""
+def measured(arguments: Sequence[str], home: Path, log: Path, memory_mb: Callable[[int], float] = resident_mb) -> Ended:
+    """Run a command to its end; `memory_mb` tells its memory by its process id. Raises `SystemExit` where it fails."""
     began, started = time.time(), time.monotonic()
     with log.open("wb") as output:
         process = subprocess.Popen(arguments, env=environment(home), stdout=output, stderr=output)  # noqa: S603
@@ -147,7 +152,7 @@ def measured(arguments: Sequence[str], home: Path, log: Path) -> Ended:
 
     def watch() -> None:
         while not over.wait(SAMPLE_S):
-            peak[0] = max(peak[0], resident_mb(process.pid))
+            peak[0] = max(peak[0], memory_mb(process.pid))
 
     watcher = threading.Thread(target=watch)
     watcher.start()

@@ -1,20 +1,22 @@
 """The cost of starting: processor and wall time until the first request, or of a command that asks nothing.
 
-    python -m bench.startup [--case mllm]... [--repeat 5] [--json FILE]
+    python -m bench.startup [--case mllm]... [--questions 2] [--new-images] [--repeat 5] [--json FILE]
 
 The cases run one after the other in turn, `--repeat` times, each in a process of its own, after one round that fills
 the disk's cache and the image store; the table shows medians. The first seven are of `hybrid`:
 
     help                 `hybrid --help`, to its end
-    mllm, controller     `hybrid run` of two questions until the first request reaches a server on this machine; the
-                         controller offers `crop`
+    mllm, controller     `hybrid run` of `--questions` until the first request reaches a server on this machine; the
+                         controller offers `crop`. All images are in the store from an earlier run, or with
+                         `--new-images` none is
     replay               `hybrid run` of two recorded replies, scored and printed, to its end
     resume               the same again: there is nothing to do
     score, compare       `hybrid score` and `hybrid compare` of what that run left
 
 The others are what they are compared with: `import-langgraph` is `python -c "import langgraph.graph"`, and `aiohttp`,
-`openai`, `langgraph` are the bare loops of `bench._bare_clients` until their first request. cpu_s is the processor time
-of the process and of all that it started, in steps of 10 ms where that is read before its end.
+`openai`, `langgraph` are the bare loops of `bench._bare_clients` until their first request; they read a file when they
+ask. cpu_s is the processor time of the process and of all that it started, in steps of 10 ms where that is read before
+its end.
 """
 
 from __future__ import annotations
@@ -65,6 +67,8 @@ class Places:
     """Where the questions, the recorded replies, the home and the run of all cases lie."""
 
     root: Path
+    count: int
+    new_images: bool
 
     @property
     def questions(self) -> Path:
@@ -88,9 +92,9 @@ class Places:
 
     def prepare(self) -> None:
         """Write questions and replies."""
-        write_questions(self.questions, QUESTIONS)
+        write_questions(self.questions, self.count)
         self.replies.mkdir()
-        lines = [{"id": f"val_{TASK}_{number}", "text": "Answer: (A)"} for number in range(1, QUESTIONS + 1)]
+        lines = [{"id": f"val_{TASK}_{number}", "text": "Answer: (A)"} for number in range(1, self.count + 1)]
         text = "".join(json.dumps(line) + "\n" for line in lines)
         (self.replies / "recordings.jsonl").write_text(text)
 
@@ -156,8 +160,9 @@ def until_request(case: str, places: Places, out: Path) -> Start:
     with first_request() as (url, came), (out / "log").open("wb") as log:
         words = command(ASKING[case], url, places.questions, IN_FLIGHT, out)
         began = time.monotonic()
+        home = out / "home" if places.new_images else places.home
         process = subprocess.Popen(  # noqa: S603 - our own client
-            words, env=environment(places.home), stdout=log, stderr=log, start_new_session=True
+            words, env=environment(home), stdout=log, stderr=log, start_new_session=True
         )
         try:
             if not came.wait(PATIENCE_S):
@@ -196,13 +201,15 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--case", action="append", choices=CASES, dest="cases")
+    parser.add_argument("--questions", type=int, default=QUESTIONS)
+    parser.add_argument("--new-images", action="store_true", help="begin each run with an empty image store")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--json", type=Path, help="a file for every start's numbers")
     options = parser.parse_args()
     cases = [case for case in CASES if case in (options.cases or CASES)]
     found: dict[str, list[Start]] = {case: [] for case in cases}
     with tempfile.TemporaryDirectory() as folder:
-        places = Places(Path(folder))
+        places = Places(Path(folder), options.questions, options.new_images)
         places.prepare()
         # What others read must be there, and the first round fills the disk's cache.
         for case in dict.fromkeys(["replay", *cases]):

@@ -50,6 +50,11 @@ TURNED = range(2, 9)
 """Orientations that turn or mirror; 1 is upright, and a viewer passes over all others."""
 ON_ITS_SIDE = range(5, 9)
 """Those that exchange width and height."""
+ORIENTATION_WORDS: Mapping[str, tuple[bytes, ...]] = {
+    JPEG: (b"Exif", b"Orientation"),
+    PNG: (b"eXIf", b"Raw profile type ", b"XML:com.adobe.xmp"),
+}
+"""Under which a file of the type holds the orientation of its picture: EXIF, or XMP, which a PNG may compress."""
 SHOWN_IMAGES: Final[ContextVar[Mapping[str, StoredImage]]] = ContextVar("SHOWN_IMAGES", default=MappingProxyType({}))
 """The images of the question that an agent answers in this context, by name: what its tools can be given by name."""
 
@@ -87,7 +92,11 @@ class ImageStore:
         Raises:
             DataError: the bytes do not decode as an image in a known format, or exceed `MAX_PIXELS`.
         """
-        return self._keep(inspect(data, where), data)
+        sha256 = hashlib.sha256(data).hexdigest()
+        if _holds(self.path(sha256), data):
+            # It was decoded when it came.
+            return _described(data, sha256, where, decodes=True)
+        return self._keep(_described(data, sha256, where, decodes=False), data)
 
     def put_pixels(self, pixels: Pixels, media_type: str = PNG) -> StoredImage:
         """Store an RGB array (H, W, 3) uint8; equal arrays give equal bytes. As `encode`."""
@@ -139,21 +148,29 @@ def _holds(path: Path, data: bytes) -> bool:
 
 def inspect(data: bytes, where: str) -> StoredImage:
     """Format and oriented size of an image that fully decodes. Raises `DataError` naming `where`."""
+    return _described(data, hashlib.sha256(data).hexdigest(), where, decodes=False)
+
+
+def _described(data: bytes, sha256: str, where: str, *, decodes: bool) -> StoredImage:
+    """As `inspect`; of bytes that are known to decode only the header is read."""
     picture = _open(data, where)
     width, height = picture.size
-    # All of a JPEG is read, and its pixels are made at an eighth of the size, in a third of the time.
-    picture.draft(None, (max(1, width // 8), max(1, height // 8)))
+    media_type = MEDIA_TYPES[str(picture.format)]
+    orientation = None
     try:
-        picture.load()
-        if picture.mode in WITHOUT_RANGE:
-            to_rgb(picture)
-        orientation = picture.getexif().get(EXIF_ORIENTATION)
+        if not decodes:
+            # All of a JPEG is read, and its pixels are made at an eighth of the size, in a third of the time.
+            picture.draft(None, (max(1, width // 8), max(1, height // 8)))
+            picture.load()
+            if picture.mode in WITHOUT_RANGE:
+                to_rgb(picture)
+        if may_be_turned(data, media_type):
+            orientation = picture.getexif().get(EXIF_ORIENTATION)
     except Exception as error:
         raise DataError(f"{where}: the image does not decode ({error})") from error
     if orientation in ON_ITS_SIDE:
         width, height = height, width
-    media_type = MEDIA_TYPES[str(picture.format)]
-    return StoredImage(hashlib.sha256(data).hexdigest(), width, height, media_type)
+    return StoredImage(sha256, width, height, media_type)
 
 
 def encode(pixels: Pixels, media_type: str = PNG) -> bytes:
@@ -245,6 +262,12 @@ def _white(mode: str, least: float, most: float) -> float:
     if mode == "F" and most <= 1.0:
         return 1.0
     return 255.0 if most <= 255.0 else 65535.0
+
+
+def may_be_turned(data: bytes, media_type: str) -> bool:
+    """Whether the file can say how to turn its picture: to ask a PNG for that decodes it."""
+    words = ORIENTATION_WORDS.get(media_type)
+    return words is None or any(word in data for word in words)
 
 
 def has_rotation(data: bytes) -> bool:

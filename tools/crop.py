@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -195,7 +196,7 @@ def crop_grid(request: Request[CropArgs], grid: GridArg) -> Evidence:
         f"Then each tile follows at about {crops[0][2]:.2f} times its size."
     )
     enlarged = tuple(Picture(pixels, box=box, scale=scale) for pixels, box, scale in crops)
-    return Evidence(text, {"crops": rows}, 1.0, (Picture(draw_grid(image, boxes)), *enlarged))
+    return Evidence(text, {"crops": rows}, 1.0, (Picture(partial(draw_grid, image, boxes)), *enlarged))
 
 
 def draw_grid(image: Pixels, boxes: Sequence[Box]) -> Pixels:

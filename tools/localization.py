@@ -246,14 +246,18 @@ def report(
         "boxes": boxes,
         "thing_px": corners(thing),
     }
-    canvas = Overlay(request.images[0])
-    for number, one in enumerate(candidates):
-        canvas.box(one.box, f"{one.label}: {fit.overlaps[number]:.2f}", PALETTE[1 + number % (len(PALETTE) - 1)])
-    for name, box in things:
-        canvas.box(box, name, PALETTE[0])
-    canvas.legend("overlap of each box with the cyan one (0-1)" if things else "nothing found to compare with")
+
+    def drawn() -> Pixels:
+        canvas = Overlay(request.images[0])
+        for number, one in enumerate(candidates):
+            canvas.box(one.box, f"{one.label}: {fit.overlaps[number]:.2f}", PALETTE[1 + number % (len(PALETTE) - 1)])
+        for name, box in things:
+            canvas.box(box, name, PALETTE[0])
+        canvas.legend("overlap of each box with the cyan one (0-1)" if things else "nothing found to compare with")
+        return canvas.pixels
+
     text = _describe(request.args.name, candidates, fit, basis)
-    return Evidence(text, data, fit.confidence, (Picture(canvas.pixels),))
+    return Evidence(text, data, fit.confidence, (Picture(drawn),))
 
 
 def _describe(name: str, candidates: Sequence[Candidate], fit: Fit, basis: str) -> str:

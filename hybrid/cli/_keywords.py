@@ -56,6 +56,7 @@ class RunKeywords(TypedDict, total=False):
     mcp_image: Mapping[str, Json] | None
     tool_output: ToolOutput | None
     show: Show | None
+    overlays: bool | None
     images: ImageForm | None
     rotate: bool | None
     strict: bool | None

@@ -82,6 +82,7 @@ def command(limit: int, **options: Any) -> int:
         tasks=tuple(TASKS),
         limit=limit,
         service=ServiceOptions("classical", isolated=True),
+        overlays=True,
     )
 
     return ask_cells(cells, config, options, partial(_show, options))

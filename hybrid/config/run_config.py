@@ -178,9 +178,8 @@ class RunConfig:
         Counts(of="tools"),
         Option("--tool-output", "What tools return. blank, shuffled and oracle are controls.", "tools", common=True),
     ] = "real"
-    show: Annotated[Show, Counts(of="tools"), Option("--show", "What of a tool's finding the model sees.", "tools")] = (
-        "both"
-    )
+    show: Annotated[Show, Counts(of="tools"), Option("--show", "What the model sees of a finding.", "tools")] = "both"
+    overlays: Annotated[bool, FREE, Option("--overlays", "Draw findings that no model sees.", "tools")] = False
     images: Annotated[
         ImageForm, Counts(of="model"), Option("--images", "In which form the model gets the images.", "ask")
     ] = "separate"

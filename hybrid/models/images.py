@@ -12,11 +12,11 @@ import io
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from hybrid.images import ImageStore, has_rotation
+from hybrid.images import ImageStore, has_rotation, may_be_turned
 from hybrid.messages import ImagePart, Message, Part, ToolMessage, UserMessage, images_of
 from hybrid.types import ImageRef, StoredImage
 
@@ -24,13 +24,8 @@ if TYPE_CHECKING:
     from PIL import Image
 
 JPEG_QUALITY = 95
-KEPT_TEXT_BYTES = 16 * 2**20
+KEPT_TEXT_BYTES = 8 * 2**20
 """Base64 texts of images kept in memory: a dialogue sends its images again with every call."""
-ORIENTATION_WORDS: Mapping[str, tuple[bytes, ...]] = {
-    "image/jpeg": (b"Exif", b"Orientation"),
-    "image/png": (b"eXIf", b"Raw profile type ", b"XML:com.adobe.xmp"),
-}
-"""Under which a file of the type holds the orientation of its picture: EXIF, or XMP, which a PNG may compress."""
 SMALL_BYTES = 2**20
 """A file up to this size is read where it is needed: to hand it to a thread takes longer."""
 
@@ -217,12 +212,8 @@ class ImageEncoder:
 
 
 def _is_turned(image: StoredImage, data: bytes) -> bool:
-    """Whether a viewer is to turn the picture. Raises `DataError` for what is no image.
-
-    Where the words are absent under which a file can say so it is not opened: to look for them in a PNG decodes it.
-    """
-    words = ORIENTATION_WORDS.get(image.media_type)
-    return (words is None or any(word in data for word in words)) and has_rotation(data)
+    """Whether a viewer is to turn the picture. Raises `DataError` for what is no image."""
+    return may_be_turned(data, image.media_type) and has_rotation(data)
 
 
 def scaled(store: ImageStore, image: StoredImage, max_pixels: int | None) -> Image.Image:

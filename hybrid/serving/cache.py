@@ -98,6 +98,11 @@ def key_of(*parts: Json) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
 
+def without_overlays(key: str) -> str:
+    """The key of the same finding without overlays."""
+    return key_of(key, "without overlays")
+
+
 @dataclass(frozen=True)
 class Size:
     """How much a cache holds."""

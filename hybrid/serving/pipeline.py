@@ -205,7 +205,7 @@ class Pipeline(Generic[W]):
                 raise ToolError("the weights of this tool were taken away while it answered")
             with tool_errors():
                 given = ready.backend.finish(prepared.request, prepared.inputs, computed.output)
-                evidence = checked(given, len(call.request.images))
+                evidence = checked(given, len(call.request.images), overlays=call.request.overlays)
             with on_disk("written"):
                 images = tuple(self._stored(picture, call) for picture in evidence.pictures)
                 facts = (evidence.text, evidence.data, evidence.confidence, ready.card.name, ready.version, images)

@@ -51,6 +51,8 @@ class ToolRequest:
     seed: int
     key: str
     """Of the finding in the cache, if this backend makes it."""
+    overlays: bool = True
+    """Whether overlays are drawn."""
     kind: Literal["tool"] = "tool"
 
 

@@ -21,7 +21,7 @@ from hybrid.config import CPU, ServiceOptions
 from hybrid.errors import HybridError, Outage, ToolError
 from hybrid.images import ImageStore
 from hybrid.registry import load, loaded
-from hybrid.serving.cache import FindingCache, key_of
+from hybrid.serving.cache import FindingCache, key_of, without_overlays
 from hybrid.serving.executor import Executor, ToolCall, need_args, needs_of
 from hybrid.serving.loader import BackendIdentity
 from hybrid.serving.pipeline import Pipeline, timed_by_watches
@@ -74,7 +74,14 @@ class ToolRunner(Protocol):
         ...
 
     async def call(
-        self, tool: Tool, args: Args, images: Sequence[ImageRef], seed: int = 0, spent: CallTime | None = None
+        self,
+        tool: Tool,
+        args: Args,
+        images: Sequence[ImageRef],
+        seed: int = 0,
+        spent: CallTime | None = None,
+        *,
+        overlays: bool = True,
     ) -> Finding:
         """The finding of a call: see `ToolService.call`."""
         ...
@@ -143,7 +150,14 @@ class ToolService:
         return self.executor.notices
 
     async def call(
-        self, tool: Tool, args: Args, images: Sequence[ImageRef], seed: int = 0, spent: CallTime | None = None
+        self,
+        tool: Tool,
+        args: Args,
+        images: Sequence[ImageRef],
+        seed: int = 0,
+        spent: CallTime | None = None,
+        *,
+        overlays: bool = True,
     ) -> Finding:
         """The finding of a call. Its pictures have no name yet; their `parent` is the input that they show.
 
@@ -153,6 +167,7 @@ class ToolService:
             images: what it looks at.
             seed: for tools that draw lots.
             spent: the time that the caller may take, and takes, running; needed tools are included.
+            overlays: whether somebody looks at them; else none is drawn. Derived images are always made.
 
         Raises:
             ToolError: the tool cannot answer this request, runs for too long, or ends its process.
@@ -160,26 +175,21 @@ class ToolService:
             WeightsError: `backend="learned"` was asked for and its weights cannot be used.
         """
         spent = spent or CallTime()
-        name, (fewest, most) = tool.card.name, tool.card.images
+        name = tool.card.name
         if self._closed:
             raise Outage("the tool service is closed")
-        if not fewest <= len(images) <= most:
-            wanted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-            raise ToolError(f"{name} takes {wanted} images, not {len(images)}", Fault.BAD_ARGUMENTS)
+        _check_number(tool, images)
         answering = await self._answering_for(tool)
         needs = await self._needs(tool, answering.backend, args, images, seed, spent)
         json_args = args.model_dump(mode="json")
-        key = key_of(
-            name,
-            code_of(tool),
-            *(answering.backend, answering.version, answering.device),
-            *(json_args, seed, self.options.pictures),
-            [ref.image.sha256 for ref in images],
-            [[need, one.backend, one.version] for need, findings in needs.items() for one in findings],
+        decisive = (code_of(tool), answering.backend, answering.version, answering.device, json_args, seed)
+        key = key_of(name, *decisive, self.options.pictures, [ref.image.sha256 for ref in images], _versions(needs))
+        finding = await self._cached(key, overlays)
+        key = key if overlays else without_overlays(key)
+        call = ToolCall(
+            tool, args, ToolRequest(0, name, answering, json_args, tuple(images), needs, seed, key, overlays)
         )
-        call = ToolCall(tool, args, ToolRequest(0, name, answering, json_args, tuple(images), needs, seed, key))
         # A look that finds nothing ends here before work that has kept its finding since then leaves the table.
-        finding = await self._cached(key)
         if finding is not None:
             spent.cached = True
         else:
@@ -232,7 +242,7 @@ class ToolService:
                 continue
             other = loaded("tools", need.tool) or await self._in_thread(self._load, need.tool)
             wanted = other.parse(given)
-            calls = (self.call(other, wanted, (ref,), seed, spent) for ref in images)
+            calls = (self.call(other, wanted, (ref,), seed, spent, overlays=False) for ref in images)
             findings[need.tool] = tuple(await asyncio.gather(*calls))
         return findings
 
@@ -241,14 +251,14 @@ class ToolService:
             tool: Tool = load("tools", name, here=not self.options.isolated)
         return tool
 
-    async def _cached(self, key: str) -> Finding | None:
-        """The finding of that key, if the cache has it."""
+    async def _cached(self, key: str, overlays: bool) -> Finding | None:
+        """The finding of that key, if the cache has it with its overlays, or without those where none is wanted."""
         if self.cache.folder is None or self._slow:
             return None
         try:
             # No `wait_for`, which comes back a turn of the event loop later.
             async with asyncio.timeout(LOOK_UP_S):
-                return await self._in_thread(self.cache.get, key)
+                return await self._in_thread(self._kept, key, overlays)
         except TimeoutError:
             # Each of the others would wait as long.
             if not self._slow:
@@ -257,6 +267,14 @@ class ToolService:
                 )
             self._slow = True
             return None
+
+    def _kept(self, key: str, overlays: bool) -> Finding | None:
+        if not overlays and (plain := self.cache.get(without_overlays(key))) is not None:
+            return plain
+        found = self.cache.get(key)
+        if overlays or found is None:
+            return found
+        return replace(found, images=tuple(ref for ref in found.images if ref.box is not None))
 
     async def _made(self, call: ToolCall, watch: Stopwatch) -> Finding:
         """The finding of a call that the executor makes."""
@@ -308,6 +326,17 @@ class ToolService:
 
 def _executor(cache: FindingCache, options: ServiceOptions) -> Executor:
     return WorkerExecutor(cache, options) if options.isolated else Pipeline(cache, options, timed_by_watches)
+
+
+def _check_number(tool: Tool, images: Sequence[ImageRef]) -> None:
+    fewest, most = tool.card.images
+    if not fewest <= len(images) <= most:
+        wanted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+        raise ToolError(f"{tool.card.name} takes {wanted} images, not {len(images)}", Fault.BAD_ARGUMENTS)
+
+
+def _versions(needs: Found) -> list[Json]:
+    return [[need, one.backend, one.version] for need, findings in needs.items() for one in findings]
 
 
 def _hashed(tool: Tool) -> None:

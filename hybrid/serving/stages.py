@@ -17,6 +17,7 @@ import math
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from hybrid.errors import HybridError, NoBackend, ToolError, is_out_of_memory, missing_package, needs_package
@@ -137,12 +138,13 @@ def _words(error: BaseException) -> str:
     return words.encode("utf-8", "replace").decode()
 
 
-def checked(evidence: Evidence, images: int) -> Evidence:
+def checked(evidence: Evidence, images: int, *, overlays: bool = True) -> Evidence:
     """The evidence, once its form is checked.
 
     Args:
         evidence: as a backend gave it.
         images: how many the request had.
+        overlays: whether they are drawn; else they are left out.
 
     Raises:
         ToolError: it does not.
@@ -153,6 +155,8 @@ def checked(evidence: Evidence, images: int) -> Evidence:
         raise ToolError(f"the tool gave a confidence of {evidence.confidence}, which is outside 0..1")
     _check_text(evidence.text)
     _check_data(evidence.data)
+    if not overlays:
+        evidence = replace(evidence, pictures=tuple(one for one in evidence.pictures if one.box is not None))
     for picture in evidence.pictures:
         _check_picture(picture, images)
     return evidence

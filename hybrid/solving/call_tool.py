@@ -48,6 +48,8 @@ class ToolCalls:
     _subject: Subject
     _prompt: Prompt
     _clock: Clock = time.monotonic
+    _overlays: bool = True
+    """Whether somebody looks at them."""
     _last: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the last call has been written down."""
 
@@ -97,7 +99,9 @@ class ToolCalls:
         parsed = tool.parse(args)
         if spent.rest is not None and spent.rest <= 0:
             raise ToolError(f"{name}: the question's budget of seconds is spent", Fault.TIMEOUT)
-        return await self._control.find(tool, parsed, refs, self._subject, self._prompt, self._seed, spent)
+        return await self._control.find(
+            tool, parsed, refs, self._subject, self._prompt, self._seed, spent, overlays=self._overlays
+        )
 
 
 def loaded_tool(name: str) -> Tool | None:

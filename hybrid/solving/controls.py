@@ -110,6 +110,8 @@ class Control:
         prompt: Prompt,
         seed: int,
         spent: CallTime | None = None,
+        *,
+        overlays: bool = True,
     ) -> Finding:
         """The finding that the solver gets, and in `spent` what it took. Raises what `ToolRunner.call` raises."""
         if self.mode == "oracle":
@@ -117,7 +119,7 @@ class Control:
             data: dict[str, Json] = {} if perfect.answer is None else {ORACLE_ANSWER: perfect.answer}
             return Finding(perfect.sentence, data, 1.0, ORACLE, ORACLE)
         if self.mode == "real":
-            return await self.service.call(tool, args, images, seed, spent)
+            return await self.service.call(tool, args, images, seed, spent, overlays=overlays)
         foreign = self.partners.get(subject.id) if self.mode == "shuffled" else None
         if foreign is None or not images:
             return self._blank(images)
@@ -125,7 +127,7 @@ class Control:
         places = [_place(ref, subject) % len(foreign) for ref in images]
         others = [replace(ref, image=foreign[place]) for ref, place in zip(images, places, strict=True)]
         clipped = clip(args, [(ref.image.width, ref.image.height) for ref in others])
-        finding = await self.service.call(tool, clipped, others, seed, spent)
+        finding = await self.service.call(tool, clipped, others, seed, spent, overlays=overlays)
         # The backend stays: rules weigh a finding by it, and the control must take the same path as the real one.
         return replace(finding, version=f"shuffled:{finding.version}")
 

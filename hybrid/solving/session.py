@@ -210,7 +210,11 @@ class Session:
         options = tuple(LETTERS[: len(prompt.choices)]) if by_likelihood else ()
         model = self._model_calls(shared.model, shared.config.model_settings.price, log, key, options)
         offered, seed = shared.tools_offered, shared.config.seed
-        tools = ToolCalls(shared.control, offered, seed, self.meter, log, image_registry, subject, prompt, shared.clock)
+        shows = self._solver.runs_own_tools or (self._solver.needs_model and shared.config.show != "text")
+        tools = ToolCalls(
+            *(shared.control, offered, seed, self.meter, log, image_registry, subject, prompt, shared.clock),
+            shows or shared.config.overlays,
+        )
         return SolverContext(
             model=_handle(model),
             tool=_handle(tools),

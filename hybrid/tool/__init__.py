@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from hybrid.errors import ToolError
@@ -55,13 +56,19 @@ class Request(Generic[A_co]):
 class Picture:
     """A picture a tool made. Without `box` it is an overlay the size of input `of`; with it a derived image.
 
-    `of` counts inputs from 0; `box` is in pixels of that input; `scale` is pixels here per pixel there.
+    `of` counts inputs from 0; `box` is in pixels of that input; `scale` is pixels here per pixel there. An overlay
+    given as a function is drawn only where a model or a person looks at it.
     """
 
-    pixels: Pixels
+    made: Pixels | Callable[[], Pixels]
     of: int = 0
     box: Box | None = None
     scale: float = 1.0
+
+    @cached_property
+    def pixels(self) -> Pixels:
+        """What it shows."""
+        return self.made() if callable(self.made) else self.made
 
 
 @dataclass(frozen=True)

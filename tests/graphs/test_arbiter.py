@@ -432,7 +432,7 @@ class Losing(Control):
 
     fault: Fault = Fault.TIMEOUT
 
-    async def find(self, *_: Any) -> Finding:
+    async def find(self, *_: Any, **__: Any) -> Finding:
         raise ToolError("lost", self.fault)
 
 

@@ -307,6 +307,20 @@ def test_a_damaged_file_is_never_read_and_heals(store: ImageStore, damage: Calla
     assert store.pixels(drawn).sum() == 0
 
 
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
+def test_what_the_store_holds_is_not_decoded_again(
+    store: ImageStore, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    upright, turned = saved(corner_picture(), kind), saved(corner_picture(), kind, exif=exif)
+    first = [store.put(data, "x") for data in (upright, turned)]
+    assert (first[0].width, first[0].height) == (first[1].height, first[1].width)
+    if kind == "JPEG":
+        monkeypatch.setattr("PIL.ImageFile.ImageFile.load", lambda _: pytest.fail("decoded"))
+    assert [store.put(data, "x") for data in (upright, turned)] == first
+
+
 def test_a_sound_file_is_not_written_again(store: ImageStore) -> None:
     data = saved(corner_picture())
     path = store.path(store.put(data, "here").sha256)

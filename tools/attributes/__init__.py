@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import Field, StringConstraints
 
 from hybrid.errors import ToolError
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Provenance, Request, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Provenance, Request, Tool
 from hybrid.tool.backends import Learned
 from hybrid.types import Box, Fault, Json
 from tools._shared.args import RegionArg, read_boxes
@@ -81,13 +81,17 @@ class LearnedAttributes(Learned[AttributesArgs, RegionInput, Comparison, TextSco
         model, texts, box = self.model, prepared.texts, prepared.box
         scores, cosines = model.scores(output)
         evidence = judge(texts, scores, cosines, compares=model.compares, basis="a network of images and texts")
-        canvas = Overlay(request.images[0])
-        if box is not None:
-            canvas.box(box, "region", PALETTE[0])
-        best = max(range(len(texts)), key=lambda index: scores[index])
-        canvas.legend(f"{texts[best][:60]}: {scores[best]:.2f} (score 0-1)")
+
+        def drawn() -> Pixels:
+            canvas = Overlay(request.images[0])
+            if box is not None:
+                canvas.box(box, "region", PALETTE[0])
+            best = max(range(len(texts)), key=lambda index: scores[index])
+            canvas.legend(f"{texts[best][:60]}: {scores[best]:.2f} (score 0-1)")
+            return canvas.pixels
+
         return Evidence(
-            evidence.text, {**evidence.data, "box_px": corners(box)}, evidence.confidence, (Picture(canvas.pixels),)
+            evidence.text, {**evidence.data, "box_px": corners(box)}, evidence.confidence, (Picture(drawn),)
         )
 
 

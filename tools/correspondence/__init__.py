@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from pydantic import Field
@@ -172,8 +173,13 @@ def _pictures(
     shown = agreeing[thinned(len(agreeing))]
     colours = dot_colours(matches.first[shown])
     dots = "dots of one colour: matched points (x, y in px)" if len(shown) else "no matches agree on where the point is"
-    first = draw_view(
-        request.images[0], matches.first[shown], colours, [DrawnPoint(point.label or "point", point.x, point.y)], [dots]
+    first = partial(
+        draw_view,
+        request.images[0],
+        matches.first[shown],
+        colours,
+        [DrawnPoint(point.label or "point", point.x, point.y)],
+        [dots],
     )
     away = None if transfer is None else distances_px(transfer, candidates)
     spots = [
@@ -189,7 +195,7 @@ def _pictures(
         legend.append(f"cross: where the point of image 1 goes{rings}")
     if choice.best is not None:
         legend.append("yellow: the chosen point")
-    second = draw_view(request.images[1], matches.second[shown], colours, spots, legend)
+    second = partial(draw_view, request.images[1], matches.second[shown], colours, spots, legend)
     return Picture(first, of=0), Picture(second, of=1)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pydantic import Field
 
@@ -141,7 +142,7 @@ class DepthCues(WeightFree[DepthArgs]):
         reason = _reason(ranking, cues, spots, size[0])
         order = sorted(range(len(spots)), key=lambda index: -scores[index])
         text = "\n".join((_head(spots, ranking), *_order(spots, order), *reason, NO_MAP))
-        pictures = (Picture(_drawn_order(request.images[0], spots, order, ranking)),) if spots else ()
+        pictures = (Picture(partial(_drawn_order, request.images[0], spots, order, ranking)),) if spots else ()
         return Evidence(text, data, ranking.confidence, pictures)
 
 
@@ -215,7 +216,7 @@ class LearnedDepth(Learned[DepthArgs, SpottedImage, DepthValues, DepthModel]):
             f"{spot.label or n} {v['depth_m']:.1f} m" for n, (spot, v) in _numbered(spots, values) if "depth_m" in v
         ]
         basis = "Basis: a depth network" + (f"; {', '.join(metres[:LISTED])}" if metres else "") + "."
-        picture = Picture(draw_depth(depth.nearness, size, _drawn(spots)))
+        picture = Picture(partial(draw_depth, depth.nearness, size, _drawn(spots)))
         data = {**_data(spots, values, ranking), "cues": {}}
         text = "\n".join((_head(spots, ranking), *_order(spots, order, depths), basis))
         return Evidence(text, data, ranking.confidence, (picture,))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 from pydantic import Field
 
@@ -90,7 +91,10 @@ def report(
         "threshold_0_1": threshold,
     }
     return Evidence(
-        describe(names, kept, unknown), data, confidence(candidates, threshold), (Picture(draw(pixels, names, kept)),)
+        describe(names, kept, unknown),
+        data,
+        confidence(candidates, threshold),
+        (Picture(partial(draw, pixels, names, kept)),),
     )
 
 

@@ -9,13 +9,14 @@ score wins. The weight-free one shows statistics of noise and spectrum (`cues.py
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hybrid.errors import ToolError
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Provenance, Request, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Provenance, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.types import Json
 from tools._shared.overlay import Overlay
@@ -71,13 +72,21 @@ class NoiseEvidence(WeightFree[ForensicsArgs]):
             "statistics": list(rows),
             "photographs": {name: list(span) for name, span in PHOTOGRAPHS.items()},
         }
-        pictures = []
-        for number, pixels in enumerate(request.images):
-            canvas = Overlay(residual_picture(pixels))
-            canvas.legend("median residual x 8 (grey = none)")
-            pictures.append(Picture(canvas.pixels, of=number))
+        pictures = tuple(Picture(partial(_residual, pixels), of=number) for number, pixels in enumerate(request.images))
         lines = [_say(words, unit, [one[name] for one in rows], PHOTOGRAPHS[name]) for words, unit, name in SAID]
-        return Evidence("\n".join([HEAD, *lines]), data, UNDECIDED, tuple(pictures))
+        return Evidence("\n".join([HEAD, *lines]), data, UNDECIDED, pictures)
+
+
+def _residual(pixels: Pixels) -> Pixels:
+    canvas = Overlay(residual_picture(pixels))
+    canvas.legend("median residual x 8 (grey = none)")
+    return canvas.pixels
+
+
+def _scored(pixels: Pixels, score: float) -> Pixels:
+    canvas = Overlay(pixels)
+    canvas.legend(f"score synthetic {score:.2f} (0-1)")
+    return canvas.pixels
 
 
 def _named(one: NoiseStatistics) -> dict[str, float]:
@@ -122,12 +131,11 @@ class LearnedForensics(Learned[ForensicsArgs, Any, Logits, SyntheticDetector]):
         """Decide which image is synthetic. Raises `ToolError` for values that are not finite."""
         synthetic = scores(output)
         evidence = judge(synthetic, "a network trained to tell them apart")
-        pictures = []
-        for number, pixels in enumerate(request.images):
-            canvas = Overlay(pixels)
-            canvas.legend(f"score synthetic {synthetic[number]:.2f} (0-1)")
-            pictures.append(Picture(canvas.pixels, of=number))
-        return Evidence(evidence.text, evidence.data, evidence.confidence, tuple(pictures))
+        pictures = tuple(
+            Picture(partial(_scored, pixels, score), of=number)
+            for number, (pixels, score) in enumerate(zip(request.images, synthetic, strict=True))
+        )
+        return Evidence(evidence.text, evidence.data, evidence.confidence, pictures)
 
 
 def judge(scores: Sequence[float], basis: str) -> Evidence:

@@ -10,6 +10,7 @@ from both sides, and the two are paired under one style for the whole picture (`
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -79,7 +80,7 @@ def locate(pixels: Pixels, args: MarkersArgs) -> Evidence:
     marks = find_all(pixels, args)
     kept = sure(marks)
     overall = least_sure(marks, args.colors) if args.colors else confidence(marks, args.labels)
-    return Evidence(describe(told(marks), args), marks_data(kept), overall, (Picture(overlay(pixels, kept)),))
+    return Evidence(describe(told(marks), args), marks_data(kept), overall, (Picture(partial(overlay, pixels, kept)),))
 
 
 def find_all(pixels: Pixels, args: MarkersArgs) -> Marks:

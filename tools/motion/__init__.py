@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -236,8 +237,8 @@ def _pictures(
     said = verdict.moved or " and ".join(way.name for way in verdict.mainly)
     moved = f"camera moved {said} from image 1" if said else "direction of the camera's motion unsure"
     return (
-        Picture(draw_view(request.images[0], matches.first[shown], colours, [], [dots]), of=0),
-        Picture(draw_view(request.images[1], matches.second[shown], colours, [], [dots, moved]), of=1),
+        Picture(partial(draw_view, request.images[0], matches.first[shown], colours, [], [dots]), of=0),
+        Picture(partial(draw_view, request.images[1], matches.second[shown], colours, [], [dots, moved]), of=1),
     )
 
 

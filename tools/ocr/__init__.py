@@ -80,14 +80,16 @@ def report(pixels: Pixels, lines: Sequence[TextLine], basis: str) -> Evidence:
         overlay. The confidence is that the text is right as a whole.
     """
     rows: list[Json] = [{"text": line.text, "score_0_1": line.score, "box_px": corners(line.box)} for line in lines]
-    canvas = Overlay(pixels)
-    for number, line in enumerate(lines, 1):
-        canvas.box(line.box, str(number), PALETTE[0])
-    canvas.legend(f"{len(lines)} {'line' if len(lines) == 1 else 'lines'} of text, numbered in reading order")
+
+    def drawn() -> Pixels:
+        canvas = Overlay(pixels)
+        for number, line in enumerate(lines, 1):
+            canvas.box(line.box, str(number), PALETTE[0])
+        canvas.legend(f"{len(lines)} {'line' if len(lines) == 1 else 'lines'} of text, numbered in reading order")
+        return canvas.pixels
+
     whole = "\n".join(line.text for line in lines)
-    return Evidence(
-        _describe(lines, basis), {"lines": rows, "text": whole}, confidence(lines), (Picture(canvas.pixels),)
-    )
+    return Evidence(_describe(lines, basis), {"lines": rows, "text": whole}, confidence(lines), (Picture(drawn),))
 
 
 def confidence(lines: Sequence[TextLine]) -> float:

@@ -130,11 +130,15 @@ def evidence_of(
         if verdict is None
         else {"first_darker": verdict.first, "second_darker": verdict.second, "same": verdict.same},
     }
-    canvas = Overlay(heat(request.images[0], values))
-    for number, spot in enumerate(spots, 1):
-        canvas.point(spot.x, spot.y, spot.label or str(number), PALETTE[number % len(PALETTE)])
-    canvas.legend(LEGEND)
-    return Evidence(describe(spots, verdict, sure, basis), data, sure, (Picture(canvas.pixels),))
+
+    def drawn() -> Pixels:
+        canvas = Overlay(heat(request.images[0], values))
+        for number, spot in enumerate(spots, 1):
+            canvas.point(spot.x, spot.y, spot.label or str(number), PALETTE[number % len(PALETTE)])
+        canvas.legend(LEGEND)
+        return canvas.pixels
+
+    return Evidence(describe(spots, verdict, sure, basis), data, sure, (Picture(drawn),))
 
 
 def _discounted(confidence: float, spots: Sequence[Spot]) -> float:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from hybrid.errors import ToolError
-from hybrid.tool import Args, BackendCard, Card, Evidence, Found, Need, Picture, Request, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Found, Need, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import WeightFree
 from hybrid.types import Finding, Json
 from tools._shared.boxes import corners
@@ -131,12 +131,16 @@ def report(request: Request[RelationArgs], verdict: RelationVerdict, basis: str)
         "subject": _thing(verdict.subject),
         "reference": _thing(verdict.reference),
     }
-    canvas = Overlay(request.images[0])
-    for place, one in enumerate((verdict.subject, verdict.reference)):
-        if one is not None:
-            canvas.box(one.box, f"{one.name} {one.score:.2f}", PALETTE[place])
-    canvas.legend(f"{args.subject} {args.relation} {args.reference}? boxes: name and score 0-1")
-    return Evidence(_describe(args, verdict, basis), data, verdict.confidence, (Picture(canvas.pixels),))
+
+    def drawn() -> Pixels:
+        canvas = Overlay(request.images[0])
+        for place, one in enumerate((verdict.subject, verdict.reference)):
+            if one is not None:
+                canvas.box(one.box, f"{one.name} {one.score:.2f}", PALETTE[place])
+        canvas.legend(f"{args.subject} {args.relation} {args.reference}? boxes: name and score 0-1")
+        return canvas.pixels
+
+    return Evidence(_describe(args, verdict, basis), data, verdict.confidence, (Picture(drawn),))
 
 
 def _thing(one: DetectedThing | None) -> Json:

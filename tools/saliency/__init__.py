@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from pydantic import Field
@@ -133,7 +134,9 @@ def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: Salien
         ranked, count = rank_boxes(boxes, names, regions[:MOST_OBJECTS]), len(regions)
     sure = confidence(ranked)
     text = describe(ranked, size, basis, sure, count)
-    return Evidence(text, _data(ranked, saliency, size, count), sure, (overlay(shown, saliency, ranked),))
+    return Evidence(
+        text, _data(ranked, saliency, size, count), sure, (Picture(partial(overlay, shown, saliency, ranked)),)
+    )
 
 
 def _varied(pixels: Pixels) -> bool:
@@ -211,7 +214,7 @@ def _order(ranked: Sequence[Ranked], room: int) -> str:
     return next(part for part in parts if len(part) <= room)
 
 
-def overlay(pixels: Pixels, saliency: SaliencyMap, ranked: Sequence[Ranked]) -> Picture:
+def overlay(pixels: Pixels, saliency: SaliencyMap, ranked: Sequence[Ranked]) -> Pixels:
     """The map over the image, boxes with rank and name, a legend."""
     canvas = Overlay(heat(pixels, saliency))
     for item in reversed(ranked):
@@ -219,7 +222,7 @@ def overlay(pixels: Pixels, saliency: SaliencyMap, ranked: Sequence[Ranked]) -> 
         name = str(item.rank) if item.name == str(item.rank) else f"{item.rank}: {item.name}"
         canvas.box(item.box, name, colour)
     canvas.legend(LEGEND)
-    return Picture(canvas.pixels)
+    return canvas.pixels
 
 
 class SaliencyCues(WeightFree[SaliencyArgs]):

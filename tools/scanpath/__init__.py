@@ -83,10 +83,14 @@ def evidence_of(pixels: Pixels, values: SaliencyMap, path: Sequence[Fixation], b
         "total_ms": sum(fix.ms for fix in path),
         "returns": [{"fixation": one.number, "to": one.to} for one in again],
     }
-    canvas = Overlay(with_path(heat(pixels, values), spots))
-    canvas.legend(LEGEND)
+
+    def drawn() -> Pixels:
+        canvas = Overlay(with_path(heat(pixels, values), spots))
+        canvas.legend(LEGEND)
+        return canvas.pixels
+
     text = describe(path, again, (height, width), basis, sure)
-    return Evidence(text, data, sure, (Picture(canvas.pixels),))
+    return Evidence(text, data, sure, (Picture(drawn),))
 
 
 def describe(path: Sequence[Fixation], again: Sequence[Return], size: tuple[int, int], basis: str, sure: float) -> str:

@@ -135,10 +135,14 @@ def report(pixels: Pixels, mask: Mask, score: float, confidence: float, prompt: 
         "parts": int(count) - 1,
         "prompt": prompt,
     }
-    canvas = Overlay(pixels)
-    canvas.mask(mask, PALETTE[0])
-    canvas.legend(f"mask from {prompt}, score {score:.2f} (0-1)" if mask.any() else "nothing found")
-    return Evidence(_describe(data, box, int(parts.max()), basis), data, confidence, (Picture(canvas.pixels),))
+
+    def drawn() -> Pixels:
+        canvas = Overlay(pixels)
+        canvas.mask(mask, PALETTE[0])
+        canvas.legend(f"mask from {prompt}, score {score:.2f} (0-1)" if mask.any() else "nothing found")
+        return canvas.pixels
+
+    return Evidence(_describe(data, box, int(parts.max()), basis), data, confidence, (Picture(drawn),))
 
 
 def bounds(mask: Mask) -> Box | None:

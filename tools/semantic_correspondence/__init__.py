@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from pydantic import Field
@@ -215,8 +216,8 @@ def report(
     values = ", ".join(f"{name} {value:.2f}" for name, value in list(zip(names, match.cosines, strict=True))[:8])
     text = f"{head}\nCosine of features (1 = alike): {values}.\nBasis: features of a network."
     pictures = (
-        Picture(_draw_reference(request.images[0], reference), of=0),
-        Picture(_draw_candidates(request.images[1], candidates, names, match), of=1),
+        Picture(partial(_draw_reference, request.images[0], reference), of=0),
+        Picture(partial(_draw_candidates, request.images[1], candidates, names, match), of=1),
     )
     return Evidence(text, data, match.confidence, pictures)
 

@@ -9,6 +9,7 @@ one features of DINOv2 or SigLIP (`models.py`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -79,8 +80,11 @@ def evidence_of(
         "margin_0_1": round(ranked[0] - ranked[1], 4) if len(ranked) > 1 else None,
     }
     pictures = tuple(
-        _captioned(
-            images[place + 1], f"image {place + 2}: {aspect} likeness {score:.2f} of 1", place + 1, place == best
+        Picture(
+            partial(
+                _captioned, images[place + 1], f"image {place + 2}: {aspect} likeness {score:.2f} of 1", place == best
+            ),
+            of=place + 1,
         )
         for place, score in enumerate(scores)
     )
@@ -106,12 +110,12 @@ def describe(rows: Sequence[Mapping[str, float]], aspect: Aspect, best: int | No
     return "\n".join(line[:160] for line in (head, *lines, f"Basis: {basis}."))
 
 
-def _captioned(pixels: Pixels, caption: str, of: int, best: bool) -> Picture:
+def _captioned(pixels: Pixels, caption: str, best: bool) -> Pixels:
     canvas = Overlay(pixels)
     if best:
         canvas.box(Box(0, 0, canvas.width, canvas.height), "closest to image 1", PALETTE[1])
     canvas.legend(caption)
-    return Picture(canvas.pixels, of=of)
+    return canvas.pixels
 
 
 class Statistics(WeightFree[SimilarityArgs]):

@@ -165,13 +165,20 @@ class McpTools(ToolService):
         self._connections: dict[str, Connection] = {}
 
     async def call(
-        self, tool: Tool, args: Args, images: Sequence[ImageRef], seed: int = 0, spent: CallTime | None = None
+        self,
+        tool: Tool,
+        args: Args,
+        images: Sequence[ImageRef],
+        seed: int = 0,
+        spent: CallTime | None = None,
+        *,
+        overlays: bool = True,
     ) -> Finding:
         """The finding of a call: see `ToolService.call`."""
         name = tool.card.name
         asked = self._foreign.get(name)
         if asked is None or asked.tool is not tool:
-            return await super().call(tool, args, images, seed, spent)
+            return await super().call(tool, args, images, seed, spent, overlays=overlays)
         if self._closed:
             raise Outage("the tool service is closed")
         if len(images) != len(asked.images):

@@ -271,6 +271,7 @@ async def test_what_a_tool_needs_is_found_first_on_every_image(fakes: Any, servi
     assert set(needs) == {"markers"}
     assert len(needs["markers"]) == 2
     assert {finding.backend for finding in needs["markers"]} == {"classical"}
+    assert not any(finding.images for finding in needs["markers"])
     assert isinstance(found, Finding)
     assert one.computed == 3
 
@@ -315,6 +316,31 @@ async def test_pictures_are_stored_and_say_of_which_image(fakes: Any, service: M
     (picture,) = found.images
     assert (picture.parent, picture.image.width, picture.image.height) == ("img:1", 24, 20)
     assert (store.pixels(picture.image) == 255 - fakes.pixels(3)).all()
+
+
+async def test_overlays_are_drawn_only_where_somebody_looks(
+    fakes: Any, service: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, crop = service(backend="classical"), load("tools", "crop")
+    asked = crop, crop.parse({"grid": {"rows": 1, "columns": 2}}), fakes.refs(one.store, 1)
+    with monkeypatch.context() as patched:
+        patched.setattr("tools.crop.draw_grid", lambda *_: pytest.fail("drawn"))
+        plain = await one.call(*asked, overlays=False)
+    seen = await one.call(*asked)
+    # What was found without overlays serves no call with them.
+    assert one.computed == 2
+    assert [ref.box is None for ref in seen.images] == [True, False, False]
+    assert plain == replace(seen, images=seen.images[1:])
+    assert await one.call(*asked, overlays=False) == plain
+    assert one.computed == 2
+
+
+async def test_a_finding_with_overlays_serves_a_call_without(fakes: Any, service: Make) -> None:
+    one, tool = service(), fakes.counter(fakes.CountingBackend(draw=True))
+    seen = await one.call(tool, fakes.NumberArgs(), fakes.refs(one.store, 3))
+    plain = await one.call(tool, fakes.NumberArgs(), fakes.refs(one.store, 3), overlays=False)
+    assert one.computed == len(seen.images) == 1
+    assert plain == replace(seen, images=())
 
 
 async def test_a_finding_whose_picture_is_gone_is_made_again(fakes: Any, service: Make, store: ImageStore) -> None:

@@ -100,6 +100,28 @@ async def solve(prompt: Prompt, ctx: SolverContext) -> Reply:
     return Reply(f"candidate {finding.data['best']}")
 
 
+@pytest.mark.parametrize(
+    ("solver", "config", "drawn"),
+    [
+        ({}, {}, True),
+        ({}, {"show": "text"}, False),
+        ({"needs_model": False}, {}, False),
+        ({"needs_model": False}, {"overlays": True}, True),
+        ({"needs_model": False, "runs_own_tools": True}, {"show": "text"}, True),
+    ],
+)
+async def test_overlays_are_drawn_for_who_sees_them(
+    service: ToolService, question: Question, prompt: Prompt, fakes: Any, solver: Any, config: Any, drawn: bool
+) -> None:
+    async def mark(prompt: Prompt, ctx: SolverContext) -> Reply:
+        finding = await ctx.tool("markers", ("img:1",), {})
+        return Reply(str(len(finding.images)))
+
+    resources = fakes.resources(fakes.QueueModel([]), control=Control(service), **config)
+    reply = await Session(question, Scripted(mark, **solver), resources).ask(prompt)
+    assert reply.text == str(int(drawn))
+
+
 async def test_usage_is_what_the_provider_counted_and_the_price_makes_of_it(
     start: Start, prompt: Prompt, fakes: Any
 ) -> None:
@@ -288,6 +310,7 @@ class Counting(Control):
         prompt: Prompt,
         seed: int,
         spent: CallTime | None = None,
+        **_: Any,
     ) -> Finding:
         assert self.tool is not None
         numbered = self.tool.args.model_validate({"number": self.number})
