@@ -1,7 +1,7 @@
 """`hybrid` for tests that run many commands: each in a process of its own that has torch and transformers loaded.
 
-    python tests/forked.py SOCKET                  # serves until its standard input is closed; says "ready" before
-    python tests/forked.py SOCKET tools list       # does what `python -m hybrid tools list` does, from here
+    python tests/forked.py FOLDER/SOCKET                # serves until its standard input ends, then removes FOLDER
+    python tests/forked.py FOLDER/SOCKET tools list     # does what `python -m hybrid tools list` does, from here
 
 Loading these libraries takes longer than most commands. The server loads them once and forks for every command, which
 gets the words, the working directory, the environment and the streams of who asks. Nothing of the project is loaded
@@ -13,6 +13,7 @@ import json
 import os
 import runpy
 import select
+import shutil
 import signal
 import socket
 import sys
@@ -43,7 +44,7 @@ def serve(path: str) -> None:
         listener.bind(path)
         listener.listen()
         os.write(1, b"ready\n")
-        while sys.stdin.fileno() not in select.select([listener, sys.stdin], [], [])[0]:
+        while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
             asked, _ = listener.accept()
             if os.fork() == 0:
                 listener.close()
@@ -51,7 +52,8 @@ def serve(path: str) -> None:
                 break
             asked.close()
         else:
-            os._exit(0)
+            shutil.rmtree(os.path.dirname(path))
+            sys.exit()
     command = os.fork()
     if command:
         asked.sendall(b"%d" % os.waitstatus_to_exitcode(os.waitpid(command, 0)[1]))
