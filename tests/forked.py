@@ -9,6 +9,8 @@ before the fork: its code comes from where `PYTHONPATH` says, and is read anew.
 """
 
 import array
+import atexit
+import gc
 import json
 import os
 import runpy
@@ -17,6 +19,7 @@ import shutil
 import signal
 import socket
 import sys
+import threading
 
 STREAMS = (0, 1, 2)
 
@@ -39,6 +42,8 @@ def serve(path: str) -> None:
     from transformers import AutoModelForImageTextToText, AutoProcessor
 
     del torch, torchvision, transformers, AutoModelForImageTextToText, AutoProcessor
+    gc.collect()
+    gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
@@ -53,7 +58,7 @@ def serve(path: str) -> None:
             asked.close()
         else:
             shutil.rmtree(os.path.dirname(path))
-            sys.exit()
+            os._exit(0)
     command = os.fork()
     if command:
         asked.sendall(b"%d" % os.waitstatus_to_exitcode(os.waitpid(command, 0)[1]))
@@ -81,4 +86,16 @@ def become(asked: socket.socket) -> None:
 if len(sys.argv) > 2:
     sys.exit(ask(sys.argv[1], sys.argv[2:]))
 serve(sys.argv[1])
-runpy.run_module("hybrid", run_name="__main__", alter_sys=True)
+code = 0
+try:
+    runpy.run_module("hybrid", run_name="__main__", alter_sys=True)
+except SystemExit as ended:
+    if isinstance(ended.code, str):
+        raise
+    code = ended.code or 0
+# As at the end of any process, but for taking apart what was loaded, which takes longer than most commands.
+threading._shutdown()
+atexit._run_exitfuncs()
+sys.stdout.flush()
+sys.stderr.flush()
+os._exit(code)
