@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
+from xdist.workermanage import WorkerController
 
 from hybrid import secrets
 from hybrid.benchmarks.base import Benchmark
@@ -83,6 +85,27 @@ def pytest_collection_finish() -> None:
     """Free memory again, but leave out what collecting made."""
     gc.enable()
     gc.freeze()
+
+
+class ByFileAndPage(LoadFileScheduling):
+    """A file stays in one process, but each page of the documentation goes to a free one, and before any file.
+
+    One page takes longer than most files, and would else keep one process busy when the other has ended.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid if "::test_every_runnable_block_of_a_page_runs[" in nodeid else super()._split_scope(nodeid)
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        page = next((scope for scope in self.workqueue if "::" in scope), None)
+        if page is not None:
+            self.workqueue.move_to_end(page, last=False)
+        super()._assign_work_unit(node)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFileAndPage | None:
+    """How tests are dealt out where a file stays in one process."""
+    return ByFileAndPage(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -23,8 +23,10 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,9 @@ RUN = "bash"
 NOT_RUN = "sh"
 LANGUAGES = frozenset({RUN, NOT_RUN, SHOWN, "python", "csv", "toml", "json", "yaml", "mermaid", ""})
 COMMAND_S = 500
+OFFLINE = {"HF_HUB_OFFLINE": "1"}
+SERVERS: list[subprocess.Popen[bytes]] = []
+"""Kept, as a server ends when nobody holds its standard input."""
 
 
 @dataclass(frozen=True)
@@ -185,12 +190,17 @@ def missing(shown: str, output: str) -> str | None:
 
 
 def copy_of_the_checkout(to: Path) -> None:
-    """The files that git knows, as they are now."""
+    """The files that git knows, as they are now, with their compiled forms, which hold where the times are the same."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, listed.split("\0")):
         if (ROOT / name).is_file():
             (to / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, to / name)
+            shutil.copy2(ROOT / name, to / name)
+            compiled = Path(importlib.util.cache_from_source(str(ROOT / name))) if name.endswith(".py") else None
+            if compiled is not None and compiled.is_file() and compiled.is_relative_to(ROOT):
+                place = to / compiled.relative_to(ROOT)
+                place.parent.mkdir(exist_ok=True)
+                shutil.copy2(compiled, place)
 
 
 def _blocks(text: str) -> Iterator[Block]:
@@ -213,13 +223,26 @@ def _blocks(text: str) -> Iterator[Block]:
         )
 
 
+@cache
+def server() -> str:
+    """The socket of `tests/forked.py`, which ends with this process."""
+    path = f"{tempfile.mkdtemp()}/hybrid"
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | OFFLINE
+    words = [sys.executable, str(ROOT / "tests" / "forked.py"), path]
+    forks = subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert forks.stdout is not None
+    assert forks.stdout.readline() == b"ready\n"
+    SERVERS.append(forks)
+    return path
+
+
 def _environment(folder: Path, setting: Setting) -> dict[str, str]:
     """Of the commands: the program first on the path, a home of its own, no settings of the machine."""
     programs = folder / ".programs"
     programs.mkdir(exist_ok=True)
-    for name, module in (("hybrid", "hybrid"), ("pytest", "pytest")):
+    for name, start in (("hybrid", f'-I -S "{ROOT}/tests/forked.py" "{server()}"'), ("pytest", "-m pytest")):
         program = programs / name
-        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m {module} "$@"\n')
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" {start} "$@"\n')
         program.chmod(0o755)
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("HYBRID_", "OPENAI_", "PYTEST_"))}
     ours = {
@@ -227,9 +250,8 @@ def _environment(folder: Path, setting: Setting) -> dict[str, str]:
         "PYTHONPATH": str(folder if setting.checkout else ROOT),
         "HYBRID_HOME": str(folder / ".home"),
         "COLUMNS": "200",
-        "HF_HUB_OFFLINE": "1",
     }
-    return {**kept, **ours, **setting.environment}
+    return {**kept, **ours, **OFFLINE, **setting.environment}
 
 
 def _run(line: str, code: int, folder: Path, environment: dict[str, str], setting: Setting, where: str) -> Said:
@@ -237,6 +259,7 @@ def _run(line: str, code: int, folder: Path, environment: dict[str, str], settin
         line = line.replace(word, instead)
     exported = re.fullmatch(r"export (\w+)=(\S*)", line)
     if exported:
+        assert not exported[1].startswith("HF_"), "read by a library that tests/forked.py has loaded"
         environment[exported[1]] = exported[2]
         return Said(line, "", "")
     done = subprocess.run(

@@ -1,7 +1,7 @@
 """Every block of the documentation that is marked as runnable, run: README.md, CONTRIBUTING.md and docs/.
 
-    uv run pytest -m "not slow" tests/test_docs_blocks.py   # the quick pages, and what holds of every block
-    uv run pytest -m "slow or not slow" tests/test_docs_blocks.py                   # all of them
+    uv run pytest tests/test_docs_blocks.py              # what holds of every block
+    uv run pytest -m "" tests/test_docs_blocks.py        # all pages followed, too
 
 `tests/runnable.py` says which blocks are run and how. What a page is given besides an empty folder stands in `GIVEN`.
 """
@@ -138,7 +138,6 @@ class Given:
     place: Callable[[Place], Setting] = nothing
     said: tuple[tuple[str, str], ...] = ()
     """How each command of the page begins, in order, and a word of what it prints; empty where the page shows it."""
-    slow: bool = True
     needs: tuple[str, ...] = ()
     """Modules without which the page is not followed."""
     after: tuple[Callable[[Path], None], ...] = field(default=())
@@ -313,7 +312,7 @@ ELSEWHERE = {
 
 def given(name: str) -> Given:
     """What a page is given; an empty folder if nothing is said."""
-    return GIVEN.get(name, Given(slow=False))
+    return GIVEN.get(name, Given())
 
 
 def is_followed(name: str) -> bool:
@@ -322,10 +321,7 @@ def is_followed(name: str) -> bool:
 
 
 @pytest.mark.system
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[pytest.mark.slow] * given(name).slow) for name in NAMES if is_followed(name)],
-)
+@pytest.mark.parametrize("name", [name for name in NAMES if is_followed(name)])
 def test_every_runnable_block_of_a_page_runs(name: str, tmp_path: Path, servers: Any, fakes: Any) -> None:
     page, wanted = Page.read(name), given(name)
     for module in wanted.needs:

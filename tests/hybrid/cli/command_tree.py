@@ -69,7 +69,7 @@ class Given:
             ("tools", "new"): ("glow", "--tool-path", out),
             ("new", "plugin"): ("glow", "-o", out),
             ("tools", "gallery"): (str(self.image.parent), "-o", out, "--limit", "1"),
-            ("tools", "check"): ("markers", "--contract"),
+            ("tools", "check"): ("crop", "--contract"),
             ("tools", "cache", "prune"): ("--older-than", "1"),
         }
 

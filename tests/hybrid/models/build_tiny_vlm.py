@@ -195,7 +195,7 @@ def train(
     model: LlavaForConditionalGeneration, processor: LlavaProcessor, data: list[tuple[Any, torch.Tensor]], out: Path
 ) -> None:
     """Train until every reply is certain, then save."""
-    torch.set_num_threads(2)
+    torch.set_num_threads(1)
     optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3)
     model.train()
     for step in range(600):
