@@ -12,7 +12,7 @@ the calls that it runs for.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor as Threads
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -46,10 +46,11 @@ Timed: TypeAlias = Callable[[str, str, Sequence[W], bool], AbstractContextManage
 
 @dataclass(frozen=True)
 class PreparedCall(Generic[W]):
-    """A decoded request, what the backend's `compute` takes of it, and the token of its call."""
+    """A decoded request, what the backend's `compute` takes of it and with which others, and the token of its call."""
 
     request: Request[Any]
     inputs: Any
+    form: Hashable
     token: W
 
 
@@ -164,7 +165,7 @@ class Pipeline(Generic[W]):
 
             card = tool.backend(call.request.answering.backend)
             size = 1 if card is None else card.batch
-            lanes[tool.card.name] = Lane(size, run, coming_s=self.options.coming_s, workers=workers)
+            lanes[tool.card.name] = Lane(size, run, coming_s=self.options.coming_s, workers=workers, form=form_of)
         return lanes[tool.card.name]
 
     def _prepare(self, call: ToolCall, ready: LoadedBackend, token: W) -> PreparedCall[W]:
@@ -173,7 +174,8 @@ class Pipeline(Generic[W]):
                 pixels = tuple(self._decoded.pixels(ref.image) for ref in call.request.images)
             request = Request(pixels, call.args, call.request.needs, call.request.seed)
             with tool_errors():
-                return PreparedCall(request, ready.backend.prepare(request), token)
+                inputs = ready.backend.prepare(request)
+                return PreparedCall(request, inputs, ready.backend.alike(inputs), token)
 
     def _compute(self, tool: Tool, batch: Sequence[PreparedCall[W]]) -> list[ComputedCall[W] | HybridError]:
         """Compute a batch; what a full GPU cannot take one by one either, the CPU does."""
@@ -230,6 +232,11 @@ class Pipeline(Generic[W]):
         with self._timed(*step, tokens, step not in self._ran):
             yield
         self._ran.add(step)
+
+
+def form_of(call: PreparedCall[W]) -> Hashable:
+    """With which others a prepared call can share a batch."""
+    return call.form
 
 
 def timed_by_watches(tool: str, stage: str, watches: Sequence[Stopwatch], first: bool) -> AbstractContextManager[None]:
