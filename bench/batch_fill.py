@@ -69,9 +69,7 @@ def forms_of(sizes: set[Size], tool: Tool) -> dict[Size, Hashable]:
     """What the learned backend of the tool says of pictures of these sizes."""
     import transformers
 
-    card = tool.backend("learned")
-    assert card is not None
-    backend: Any = card.make()
+    backend: Any = next(card for card in tool.card.backends if card.name == "learned").make()
     with tempfile.TemporaryDirectory() as folder:
         depth_anything(Path(folder), real=False)
         side = {"height": SIDE_PX, "width": SIDE_PX}
@@ -146,8 +144,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked = parser.parse_args(arguments)
     columns = (Column("task", "left"), Column("", "left"), *map(Column, ("pictures", "shapes", "first come")))
     rows = tuple(
-        (one.task, one.kind, str(one.pictures), str(one.shapes))
-        + tuple(f"{value:.2f}" for value in (one.first_come, one.lane, one.ordered, one.most))
+        (
+            *(one.task, one.kind, str(one.pictures), str(one.shapes)),
+            *map("{:.2f}".format, (one.first_come, one.lane, one.ordered, one.most)),
+        )
         for one in fills(asked.data, asked.in_flight, asked.stream)
     )
     print(as_text(Table("Fill of batches", (*columns, *map(Column, ("lane", "ordered", "most"))), rows)))

@@ -113,4 +113,5 @@ def needed_by(what: str) -> Iterator[None]:
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether a device has no memory left (torch's own error, known by name so that torch is not imported for it)."""
-    return any(kind.__name__ == "OutOfMemoryError" for kind in type(error).__mro__)
+    named = any(kind.__name__ == "OutOfMemoryError" for kind in type(error).__mro__)
+    return named or "MPS backend out of memory" in str(error)

@@ -217,7 +217,7 @@ class BackendChoice:
         str,
         Option(
             "--device",
-            "auto, cpu, cuda or cuda:N.",
+            "auto, cpu, mps, cuda (all of them) or cuda:N,cuda:M.",
             "tools",
             common=True,
             metavar="D",
@@ -225,10 +225,17 @@ class BackendChoice:
             variable="HYBRID_DEVICE",
         ),
     ] = CPU
-    """Of learned backends: `cpu`, `cuda`, `cuda:N`, or `auto`."""
+    """Of learned backends: `cpu`, `mps`, `cuda`, which is all of them, `cuda:N,cuda:M`, or `auto`."""
     memory_bytes: Annotated[
         int | None,
-        Option("--tool-memory", "Weights of tools kept loaded at once.", "tools", metavar="GB", form="GB", at_least=0),
+        Option(
+            "--tool-memory",
+            "Weights of tools kept loaded at once on a device.",
+            "tools",
+            metavar="GB",
+            form="GB",
+            at_least=0,
+        ),
     ] = None
     """Weights kept loaded, by their size on disk; what was used longest ago goes first. None keeps everything."""
     unchecked: Annotated[
