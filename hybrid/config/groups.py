@@ -266,6 +266,17 @@ class ServiceOptions(BackendChoice):
             "tools",
         ),
     ] = "auto"
+    gpu_share: Annotated[
+        float,
+        Option(
+            "--tool-gpu",
+            "Share of a GPU for the tools of --engine ray. A model's server in the same cluster takes the rest.",
+            "limits",
+            metavar="SHARE",
+            form="amount",
+        ),
+    ] = 1.0
+    """What a tool actor takes of its GPU, by the books of the cluster."""
     coming_s: float = COMING_WAIT_S
     """How long a batch that is not full waits for requests that are being decoded."""
     threads: int = max(1, min(MOST_THREADS, os.cpu_count() or 1))

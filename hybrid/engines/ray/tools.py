@@ -63,7 +63,10 @@ class ToolActor:
     def __init__(self, setup: ToolSetup) -> None:
         move_to(setup.place.folder)
         self._store = ImageStore(home() / "images")
-        options = replace(setup.options, process_bytes=memory_to_use() * 4 // 5 // setup.neighbours)
+        # Of the GPUs of its node it sees its own, under number 0.
+        device = setup.options.device.partition(":")[0]
+        share = memory_to_use() * 4 // 5 // setup.neighbours
+        options = replace(setup.options, device=device, process_bytes=share)
         # Findings are kept where they are asked for.
         self._executor = WorkerExecutor(FindingCache(None, self._store), options)
         self._watches: dict[str, Stopwatch] = {}

@@ -94,6 +94,7 @@ async def test_an_address_where_nobody_listens_is_refused_at_once(address: str) 
         ({"cpus": 0, "gpus": 0, "concurrency": 8}, Sizes(1, 1)),
         ({"cpus": 16, "gpus": 2, "concurrency": 64}, Sizes(4, 16)),
         ({"cpus": 16, "gpus": 2, "concurrency": 64, "learned": True}, Sizes(4, 2, 8, 0.0, 1.0)),
+        ({"cpus": 16, "gpus": 2, "concurrency": 64, "learned": True, "gpu_share": 0.3}, Sizes(4, 2, 8, 0.0, 0.3)),
         ({"cpus": 16, "gpus": 2, "concurrency": 64, "in_process": True}, Sizes(2, 16, 1, 1.0, 0.0)),
         ({"cpus": 16, "gpus": 2, "concurrency": 64, "learned": True, "in_process": True}, Sizes(2, 2, 8, 0.5, 0.5)),
         ({"cpus": 16, "gpus": 0, "concurrency": 64, "learned": True, "in_process": True}, Sizes(1, 16)),
