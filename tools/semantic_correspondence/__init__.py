@@ -271,7 +271,8 @@ TOOL = Tool(
                 name="learned",
                 version=VERSION,
                 make=DenseMatch,
-                summary="Cosine of dense features at the points: DINOv2 or DINOv3, or DIFT from Stable Diffusion 2.1.",
+                summary="Cosine of dense features at the points: DINOv2 or DINOv3, or DIFT from Stable Diffusion 2.1, "
+                "one image a pass, which its eight draws fill.",
                 weights=WEIGHTS,
                 provenances=(*DINO, STABLE_DIFFUSION),
                 batch=8,
