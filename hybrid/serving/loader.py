@@ -187,7 +187,7 @@ class Loader:
             self._notice(f"{name}: {error}; the weight-free backend answers instead")
             return ready
         device = device if device in self.homes(name) else self.homes(name)[0]
-        while (ready := self.get(name, device)) is None:
+        while (there := self.get(name, device)) is None:
             self._evict(_size(weights), device)
             try:
                 return self._believed(tool, learned, weights, device)
@@ -199,7 +199,7 @@ class Loader:
             if not self.make_room(name, device):
                 self.leave(name, device)
                 device = self.homes(name)[0]
-        return ready
+        return there
 
     def _believed(self, tool: Tool, learned: BackendCard, weights: Path | None, device: str) -> LoadedBackend:
         """Weights that are set up on a device and have passed their known-answer images."""

@@ -118,6 +118,7 @@ class Detector:
 
     def alike(self, asked: DetectionInput) -> Hashable:
         """The shape of the image, and its names where they are read as a sentence with it."""
+        # Not padded to a common shape: the mask of Grounding DINO does not reach its backbone, and scores change.
         return asked.names if self.family.kind == "sentence" else (), shape(asked.image["pixel_values"])
 
     def predict(self, asked: Sequence[DetectionInput]) -> list[DetectionOutput]:
