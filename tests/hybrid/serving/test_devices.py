@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hybrid.config import ServiceOptions
-from hybrid.errors import UsageError
+from hybrid.errors import UsageError, is_out_of_memory
 from hybrid.images import ImageStore
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.loader import devices_of, refuse_absent
@@ -217,6 +217,19 @@ def test_what_a_word_for_devices_means_on_a_machine(
     monkeypatch.setattr(torch.cuda, "device_count", lambda: cuda)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
     assert devices_of(asked) == expected
+
+
+@pytest.mark.parametrize(
+    ("error", "full"),
+    [
+        (OutOfMemoryError("CUDA out of memory"), True),
+        (RuntimeError("MPS backend out of memory (MPS allocated: 9 GB)"), True),
+        (RuntimeError("no kernel"), False),
+        (RuntimeError(), False),
+    ],
+)
+def test_a_device_that_is_full_is_known_by_its_error(error: Exception, full: bool) -> None:
+    assert is_out_of_memory(error) is full
 
 
 def test_each_of_several_devices_must_be_here(monkeypatch: pytest.MonkeyPatch) -> None:
