@@ -42,7 +42,7 @@ from hybrid.engines.ray.messages import (
     ToolSetup,
     WorkerQuery,
 )
-from hybrid.engines.ray.tools import LINE, ActorExecutor, other_tools
+from hybrid.engines.ray.tools import LINE, ActorExecutor, options_of, other_tools
 from hybrid.errors import DataError, HybridError, Outage, ServerDown, ToolError, UsageError, WeightsError
 from hybrid.images import ImageStore
 from hybrid.models.base import ModelRefused
@@ -340,3 +340,10 @@ async def test_a_call_is_charged_what_its_actor_says_and_the_actor_hears_that_it
     line.close()
     await answers
     service.close()
+
+
+@pytest.mark.parametrize(("asked", "own"), [("cuda:2,cuda:3", "cuda"), ("auto", "auto"), ("cpu", "cpu")])
+def test_a_tool_actor_takes_the_gpu_that_it_sees_and_its_share_of_the_memory(asked: str, own: str) -> None:
+    options = options_of(ToolSetup(Place("", Path()), ServiceOptions(device=asked), {}, 4))
+    assert options.device == own
+    assert options.process_bytes == pytest.approx(ServiceOptions().process_bytes / 4, rel=0.01)
