@@ -113,4 +113,6 @@ def needed_by(what: str) -> Iterator[None]:
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether a device has no memory left (torch's own error, known by name so that torch is not imported for it)."""
-    return any(kind.__name__ == "OutOfMemoryError" for kind in type(error).__mro__)
+    named = any(kind.__name__ == "OutOfMemoryError" for kind in type(error).__mro__)
+    # On MPS it has no class of its own. Not its text, which code of a tool may make.
+    return named or any(isinstance(said, str) and said.startswith("MPS backend out of memory") for said in error.args)

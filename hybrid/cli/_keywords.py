@@ -50,6 +50,7 @@ class RunKeywords(TypedDict, total=False):
     tool_memory: float | None
     unchecked_weights: bool | None
     pictures: Pictures | None
+    tool_gpu: float | None
     max_load_seconds: float | None
     tools: str | Tool | Sequence[str | Tool] | None
     mcp: str | Sequence[str] | None

@@ -13,7 +13,7 @@ import click
 from hybrid.errors import UsageError, did_you_mean
 
 EMPTY = re.compile(r"(--[a-z-]+)=")
-DEVICE = re.compile(r"auto|cpu|cuda(?::[0-9]+)?")
+DEVICE = re.compile(r"auto|cpu|mps|cuda|cuda:[0-9]+(?:,cuda:[0-9]+)*")
 
 
 class Amount(click.ParamType[float]):
@@ -33,14 +33,14 @@ class Amount(click.ParamType[float]):
 
 
 class Device(click.ParamType[str]):
-    """`auto`, `cpu`, `cuda` or `cuda:N`. Whether the machine has it, `hybrid.serving.loader.refuse_absent` says."""
+    """`auto`, `cpu`, `mps`, `cuda` or `cuda:N,cuda:M`. `refuse_absent` of `hybrid.serving.loader` looks for them."""
 
     name = "text"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The word. Fails for any other."""
         if not DEVICE.fullmatch(str(value)):
-            self.fail(f"{value!r} is no device: write auto, cpu, cuda or cuda:N.", param, ctx)
+            self.fail(f"{value!r} is no device: write auto, cpu, mps, cuda or cuda:N,cuda:M.", param, ctx)
         return str(value)
 
 

@@ -170,7 +170,7 @@ def _model_settings(
             **typed,
             "extra": {key: value for key, value in args.extra.items() if key != "frame"},
             "seed": options["seed"],
-            "device": None if options["device"] == AUTO else options["device"],
+            "device": None if options["device"] == AUTO else options["device"].partition(",")[0],
         },
     )
     if samples == 1:

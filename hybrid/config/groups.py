@@ -217,7 +217,7 @@ class BackendChoice:
         str,
         Option(
             "--device",
-            "auto, cpu, cuda or cuda:N.",
+            "auto, cpu, mps, cuda (all of them) or cuda:N,cuda:M.",
             "tools",
             common=True,
             metavar="D",
@@ -225,10 +225,17 @@ class BackendChoice:
             variable="HYBRID_DEVICE",
         ),
     ] = CPU
-    """Of learned backends: `cpu`, `cuda`, `cuda:N`, or `auto`."""
+    """Of learned backends: `cpu`, `mps`, `cuda`, which is all of them, `cuda:N,cuda:M`, or `auto`."""
     memory_bytes: Annotated[
         int | None,
-        Option("--tool-memory", "Weights of tools kept loaded at once.", "tools", metavar="GB", form="GB", at_least=0),
+        Option(
+            "--tool-memory",
+            "Weights of tools kept loaded at once on a device.",
+            "tools",
+            metavar="GB",
+            form="GB",
+            at_least=0,
+        ),
     ] = None
     """Weights kept loaded, by their size on disk; what was used longest ago goes first. None keeps everything."""
     unchecked: Annotated[
@@ -259,6 +266,17 @@ class ServiceOptions(BackendChoice):
             "tools",
         ),
     ] = "auto"
+    gpu_share: Annotated[
+        float,
+        Option(
+            "--tool-gpu",
+            "Share of a GPU for the tools of --engine ray. A model's server in the same cluster takes the rest.",
+            "limits",
+            metavar="SHARE",
+            form="amount",
+        ),
+    ] = 1.0
+    """What a tool actor takes of its GPU, by the books of the cluster."""
     coming_s: float = COMING_WAIT_S
     """How long a batch that is not full waits for requests that are being decoded."""
     threads: int = max(1, min(MOST_THREADS, os.cpu_count() or 1))

@@ -47,7 +47,7 @@ def langchain_tools(
         folder: the folder whose images a model may name; None where images come as data alone.
         backend: which code may answer.
         weights: by tool a folder or hub id for its learned backend.
-        device: `cpu`, `cuda` or `cuda:N`.
+        device: `cpu`, `mps`, `cuda` or `cuda:N,cuda:M`.
         in_run: whether they are for an agent that a run asks (`hybrid.solving.agent`): it names the images of its
             question as that shows them, `img:1`.
 

@@ -95,7 +95,7 @@ class RunnableTool:
             images: in the order in which the tool takes them.
             backend: which code may answer.
             weights: folder or hub id for the learned backend.
-            device: `cpu`, `cuda` or `cuda:N`.
+            device: `cpu`, `mps`, `cuda` or `cuda:N,cuda:M`.
             seed: for tools that draw lots.
             args: the tool's own arguments, as `hybrid tools show NAME` lists them.
 

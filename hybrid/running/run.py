@@ -11,7 +11,7 @@ import asyncio
 import logging
 import sys
 import traceback
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 
@@ -41,6 +41,8 @@ from hybrid.types import ImageRef, Question
 
 log = logging.getLogger(__name__)
 
+WINDOW = 512
+"""Open questions that are put in order at once."""
 ProgressCallback = Callable[[str, int, int], None]
 """Called with solver, finished and total; a question is finished when it is on disk."""
 UsageCallback = Callable[[str, Progress], None]
@@ -243,7 +245,8 @@ class _Asking:
                 self.watched.progress(self.name, before + self.answered, total)
 
         try:
-            await bounded(waiting, one, self.run.config.concurrency)
+            asked = alike_together(waiting) if self.run.tools.learned(self.name) else waiting
+            await bounded(asked, one, min(self.run.config.concurrency, len(waiting)))
         finally:
             await recorder.close()
 
@@ -314,7 +317,19 @@ def _cause(error: BaseException) -> BaseException:
     return error
 
 
-async def bounded(items: Sequence[Question], work: Callable[[Question], Awaitable[None]], concurrency: int) -> None:
+def alike_together(questions: Sequence[Question], window: int = WINDOW) -> Iterator[Question]:
+    """The questions, with those whose images have one shape next to each other: a network takes them in one batch.
+
+    `window` questions are put in order at a time, so that all of a large run are never in memory.
+    """
+    for start in range(0, len(questions), window):
+        yield from sorted(
+            questions[start : start + window],
+            key=lambda question: [(image.width / image.height, image.width) for image in question.images],
+        )
+
+
+async def bounded(items: Iterable[Question], work: Callable[[Question], Awaitable[None]], concurrency: int) -> None:
     """Run `work` over the items with at most `concurrency` in flight; each worker takes the next when free."""
     queue = iter(items)
 
@@ -323,7 +338,7 @@ async def bounded(items: Sequence[Question], work: Callable[[Question], Awaitabl
             await work(item)
 
     async with asyncio.TaskGroup() as group:
-        for _ in range(min(concurrency, len(items))):
+        for _ in range(concurrency):
             group.create_task(worker())
 
 

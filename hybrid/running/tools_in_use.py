@@ -80,6 +80,10 @@ class ToolsInUse:
         """The tools of a solver as the manifest has them: by name the backend and the hash of the code."""
         return {name: {"backend": self.backends[name], "code": self._code(name)} for name in self.by_solver[solver]}
 
+    def learned(self, solver: str) -> bool:
+        """Whether a network answers for a tool that a solver may call."""
+        return any(self.backends[name].startswith("learned") for name in self.by_solver[solver])
+
     def _code(self, name: str) -> str:
         """Hash of a tool's code; the description of a foreign tool stands for its code."""
         if name in self.objects:

@@ -1,17 +1,18 @@
-"""The queue of a tool that batches: what arrives together runs as one batch.
+"""The queue of a tool that batches: what is of one form and waits runs as one batch.
 
-    lane = Lane(8, run)                              # run(items) gives one result, or error, an item
+    lane = Lane(8, run, form=shape_of)               # run(items) gives one result, or error, an item
     async with lane.room:                            # so that only a few batches of items are in memory
         result = await lane.submit(prepare(item))    # for an item that is being made
 
-A batch that is not full waits for the items that are being made. A full one is handed over while another runs, so that
-the device finds it at once.
+The form that fills a batch best goes first. A batch that is not full waits for the items that are being made. A full
+one is handed over while another runs, so that the device finds it at once.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from hybrid.config import COMING_WAIT_S
@@ -19,15 +20,29 @@ from hybrid.errors import HybridError, Outage, ToolError
 
 BATCH_WAIT_S = 0.004
 """How long a request waits for company: well under the time of any tool, longer than a burst of requests takes."""
+MIXED_ROOM = 64
+"""Items in a lane of several forms, at least: of few items hardly two are alike."""
+MOST_OVERTAKEN = 24
+"""Batches that may go before an item that came earlier."""
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
+@dataclass(frozen=True, eq=False)
+class _Waiting(Generic[T, R]):
+    """An item that waits, its place among all that came, and how many batches had gone then."""
+
+    item: T
+    answer: asyncio.Future[R]
+    place: int
+    gone: int
+
+
 class Lane(Generic[T, R]):
     """One queue, used from one event loop. An error that `run` raises is an `Outage` for each item of the batch.
 
-    `workers` is how many batches can run at once.
+    `workers` is how many batches can run at once; only items of one `form` share a batch.
     """
 
     def __init__(
@@ -37,14 +52,19 @@ class Lane(Generic[T, R]):
         wait_s: float = BATCH_WAIT_S,
         coming_s: float = COMING_WAIT_S,
         workers: int = 1,
+        form: Callable[[T], Hashable] = lambda item: None,
     ) -> None:
         self._wait_s, self._coming_s = wait_s, coming_s
         # Besides the batches that run, one waits for a worker and one is being prepared or drawn.
-        self.room = asyncio.Semaphore((workers + 2) * size)
+        room = (workers + 2) * size
+        self.room = asyncio.Semaphore(room)
+        self._room_for_forms = max(0, MIXED_ROOM - room) if size > 1 else 0
+        self._form = form
         self._size = size
         self._workers = workers
         self._run = run
-        self._waiting: list[tuple[T, asyncio.Future[R]]] = []
+        self._waiting: dict[Hashable, list[_Waiting[T, R]]] = {}
+        self._came = self._gone = 0
         self._coming: set[object] = set()
         self._changed = asyncio.Event()
         self._running: set[asyncio.Task[None]] = set()
@@ -60,22 +80,52 @@ class Lane(Generic[T, R]):
             self._coming.discard(awaited)
             self._changed.set()
         answer: asyncio.Future[R] = asyncio.get_running_loop().create_future()
-        self._waiting.append((item, answer))
+        self._came += 1
+        alike = self._waiting.setdefault(self._form(item), [])
+        alike.append(_Waiting(item, answer, self._came, self._gone))
+        if len(self._waiting) > 1:
+            self._make_room()
         if self._pump is None or self._pump.done():
             self._pump = asyncio.create_task(self._drain())
         return await answer
+
+    def _make_room(self) -> None:
+        """Several forms wait: once, let in what it takes to fill batches of each."""
+        for _ in range(self._room_for_forms):
+            self.room.release()
+        self._room_for_forms = 0
+
+    @property
+    def _full(self) -> bool:
+        return any(len(alike) >= self._size for alike in self._waiting.values())
 
     async def _drain(self) -> None:
         while self._waiting:
             await self._gather()
             # Only a full batch may wait behind one that runs: any other may still grow.
-            while len(self._running) >= self._workers + (len(self._waiting) >= self._size):
+            while len(self._running) >= self._workers + self._full:
                 self._changed.clear()
                 await self._changed.wait()
-            batch, self._waiting = self._waiting[: self._size], self._waiting[self._size :]
-            task = asyncio.create_task(self._answer(batch))
+            task = asyncio.create_task(self._answer(self._next()))
             self._running.add(task)
             task.add_done_callback(self._ended)
+
+    def _next(self) -> list[_Waiting[T, R]]:
+        """The batch that goes now: of the form with most items, or of the first item where it was overtaken too often.
+
+        Of several such forms it is the one whose first item came first.
+        """
+        first = min(self._waiting, key=lambda form: self._waiting[form][0].place)
+        if self._gone - self._waiting[first][0].gone < MOST_OVERTAKEN:
+            first = max(
+                self._waiting,
+                key=lambda form: (min(len(self._waiting[form]), self._size), -self._waiting[form][0].place),
+            )
+        alike = self._waiting.pop(first)
+        if len(alike) > self._size:
+            self._waiting[first] = alike[self._size :]
+        self._gone += 1
+        return alike[: self._size]
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
@@ -83,20 +133,20 @@ class Lane(Generic[T, R]):
 
     async def _gather(self) -> None:
         """Wait until a batch is full, or no item that is being made can fill it."""
-        if len(self._waiting) < self._size:
+        if not self._full:
             await asyncio.sleep(self._wait_s)
         try:
             async with asyncio.timeout(self._coming_s):
-                while len(self._waiting) < self._size and self._coming:
+                while not self._full and self._coming:
                     self._changed.clear()
                     await self._changed.wait()
         except TimeoutError:
             self._coming.clear()
 
-    async def _answer(self, batch: Sequence[tuple[T, asyncio.Future[R]]]) -> None:
+    async def _answer(self, batch: Sequence[_Waiting[T, R]]) -> None:
         results: Sequence[R | HybridError]
         try:
-            results = await self._run([item for item, _ in batch])
+            results = await self._run([one.item for one in batch])
         except HybridError as error:
             results = [error for _ in batch]
         except (Exception, asyncio.CancelledError) as error:
@@ -105,10 +155,10 @@ class Lane(Generic[T, R]):
             results = [Outage(f"the tool could not be run: {why}") for _ in batch]
         if len(results) != len(batch):
             results = [ToolError(f"the tool gave {len(results)} results for {len(batch)} requests") for _ in batch]
-        for (_, answer), result in zip(batch, results, strict=True):
-            if answer.done():
+        for one, result in zip(batch, results, strict=True):
+            if one.answer.done():
                 continue
             if isinstance(result, HybridError):
-                answer.set_exception(result)
+                one.answer.set_exception(result)
             else:
-                answer.set_result(result)
+                one.answer.set_result(result)

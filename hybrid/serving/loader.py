@@ -1,7 +1,10 @@
-"""Which backend of a tool answers, loaded once: fallback, memory budget, and the way out of a full GPU.
+"""Which backend of a tool answers, loaded once a device: fallback, memory budget, and the way out of a full GPU.
 
-    loader = Loader(BackendChoice("auto", {"depth": "checkpoints/depth-anything"}, "cuda:0"))
-    ready = loader.load(tool)          # in the device thread; may evict what was used longest ago
+    loader = Loader(BackendChoice("auto", {"depth": "checkpoints/depth-anything"}, "cuda:0,cuda:1"))
+    ready = loader.load(tool, "cuda:1")     # in the thread of that device; may evict what was used longest ago
+
+A tool may have a copy on each of its `homes`, which are all devices until the memory of one does not suffice. Then what
+was used longest ago leaves that device, then the tool itself; what has left all lives on the CPU.
 
 `auto` takes the learned backend where its weights are on disk. Absent weights fall back to the weight-free backend with
 a notice; weights that are there and do not load are an error, and so are weights that fail a known-answer image the
@@ -14,7 +17,9 @@ from __future__ import annotations
 import importlib.util
 import logging
 import threading
+from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +32,8 @@ from hybrid.tool import BackendCard, BackendName, Stages, Tool
 from hybrid.weights import missing_library, weights_of
 
 log = logging.getLogger("hybrid.serving.service")
+
+CUDA = "cuda"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,49 +63,107 @@ class LoadedBackend:
 
 
 class Loader:
-    """The backends that are loaded. `load` and `on_cpu` run in the one device thread; the rest may be read anywhere."""
+    """The backends that are loaded. What loads or moves one runs in the thread of its device, with `loading` held."""
 
     def __init__(self, choice: BackendChoice) -> None:
         self.choice = choice
         self.notices: list[str] = []
         """One line for each backend that could not be had or moved, as shown to the user."""
-        self._loaded: dict[str, LoadedBackend] = {}
+        self.loading = threading.RLock()
+        """One backend is loaded at a time: libraries change what is global meanwhile."""
+        self._loaded: dict[str, dict[str, LoadedBackend]] = {}
+        """By tool, least recently used first, the copy on each device."""
+        self._homes: dict[str, tuple[str, ...]] = {}
+        """Of tools that had to leave a device."""
+        self._most: dict[tuple[str, str, Hashable], int] = {}
+        """By tool, device and form of input how many the device takes at once, where it did not take a batch."""
+        self._sound: set[str] = set()
         self._lock = threading.Lock()
 
-    def get(self, name: str) -> LoadedBackend | None:
-        """The loaded backend of a tool, now the one used last; None where it is not loaded."""
-        with self._lock:
-            ready = self._loaded.pop(name, None)
-            if ready is not None:
-                self._loaded[name] = ready
-            return ready
+    @cached_property
+    def devices(self) -> tuple[str, ...]:
+        """Those that were asked for, on this machine."""
+        return devices_of(self.choice.device)
 
-    def load(self, tool: Tool) -> LoadedBackend:
-        """Set up the backend that answers for this tool, or give the one that is set up.
+    def homes(self, name: str) -> tuple[str, ...]:
+        """The devices on which the learned backend of a tool may have a copy."""
+        return self._homes.get(name) or self.devices
+
+    def get(self, name: str, device: str | None = None) -> LoadedBackend | None:
+        """The loaded backend of a tool on that device, or on any; the tool is now the one used last.
+
+        None where it is not loaded there. A backend without weights is at home everywhere.
+        """
+        with self._lock:
+            if (copies := self._loaded.pop(name, None)) is None:
+                return None
+            self._loaded[name] = copies
+            first = next(iter(copies.values()))
+            return first if device is None or first.card.name == "classical" else copies.get(device)
+
+    def load(self, tool: Tool, device: str | None = None) -> LoadedBackend:
+        """Set up the backend that answers for this tool on a device, or give the one that is set up.
+
+        It is on another device than the one asked for where the memory of that one does not suffice.
 
         Raises:
             NoBackend: there are no weights and the tool has no weight-free backend.
             WeightsError: weights that somebody asked for are absent, or weights do not load or fail a known answer.
         """
         name = tool.card.name
-        if (ready := self.get(name)) is not None:
+        with self.loading:
+            if (ready := self.get(name, device)) is not None:
+                return ready
+            ready = self._choose(tool, device)
+            with self._lock:
+                self._loaded.setdefault(name, {})[ready.device] = ready
             return ready
-        ready = self._choose(tool)
-        with self._lock:
-            self._loaded[name] = ready
-        return ready
 
-    def on_cpu(self, name: str, ready: LoadedBackend) -> LoadedBackend:
-        """Move a backend and its weights to the CPU for good: the memory of the GPU did not suffice."""
-        current = self.get(name)
-        if current is not None and current.device == CPU:
-            return current
-        self._notice(_moved(name, ready.device))
-        moved = _start(ready.card, ready.weights, CPU)
+    def most(self, name: str, device: str, form: Hashable) -> int | None:
+        """How many inputs of a form the device takes at once, where that is less than a batch."""
+        return self._most.get((name, device, form))
+
+    def halve(self, name: str, device: str, form: Hashable, most: int) -> None:
+        """Remember that a device takes no more than so many at once."""
         with self._lock:
-            self._loaded[name] = moved
+            self._most[name, device, form] = most
         _free()
-        return moved
+
+    def tell_halved(self, name: str, device: str) -> None:
+        """Tell the user, once, where a device takes less than a batch."""
+        with self._lock:
+            halved = any(key[:2] == (name, device) for key in self._most)
+        line = f"{name}: the memory of {device} does not suffice for full batches; they are halved"
+        if halved and line not in self.notices:
+            self._notice(line)
+
+    def make_room(self, name: str, device: str) -> bool:
+        """Move the tool that was used longest ago, other than this one, off a device; whether there was one."""
+        with self.loading:
+            with self._lock:
+                on_it = (other for other, copies in self._loaded.items() if device in copies and other != name)
+                moved = None if device == CPU else next(on_it, None)
+            if moved is None:
+                return False
+            self.leave(moved, device, f" for {name} besides")
+            return True
+
+    def leave(self, name: str, device: str, why: str = "") -> None:
+        """Take a tool off a device for good: its memory does not suffice."""
+        with self.loading:
+            homes = tuple(home for home in self.homes(name) if home != device) or (CPU,)
+            self._homes[name] = homes
+            with self._lock:
+                self._drop(name, device)
+            where = "the CPU" if homes == (CPU,) else " and ".join(homes)
+            self._notice(f"{name}: the memory of {device} does not suffice{why}; it runs on {where} from here on")
+            _free()
+
+    def _drop(self, name: str, device: str) -> None:
+        copies = self._loaded.get(name, {})
+        copies.pop(device, None)
+        if not copies:
+            self._loaded.pop(name, None)
 
     @property
     def loaded(self) -> tuple[str, ...]:
@@ -106,7 +171,7 @@ class Loader:
         with self._lock:
             return tuple(self._loaded)
 
-    def _choose(self, tool: Tool) -> LoadedBackend:
+    def _choose(self, tool: Tool, device: str | None) -> LoadedBackend:
         name, wanted, choice = tool.card.name, self.choice.backend, self.choice
         learned = tool.backend("learned")
         if wanted == "classical" or learned is None:
@@ -121,16 +186,20 @@ class Loader:
             ready = _weight_free(tool, f"{name}: {error}; it has no weight-free backend")
             self._notice(f"{name}: {error}; the weight-free backend answers instead")
             return ready
-        self._make_room(_size(weights))
-        device = _device(choice.device)
-        try:
-            return self._believed(tool, learned, weights, device)
-        except Exception as error:
-            if device == CPU or not is_out_of_memory(error):
-                raise
-        self._notice(_moved(name, device))
-        _free()
-        return self._believed(tool, learned, weights, CPU)
+        device = device if device in self.homes(name) else self.homes(name)[0]
+        while (there := self.get(name, device)) is None:
+            self._evict(_size(weights), device)
+            try:
+                return self._believed(tool, learned, weights, device)
+            except Exception as error:
+                if device == CPU or not is_out_of_memory(error):
+                    raise
+            # Not while the error is handled: it holds what was loaded so far.
+            _free()
+            if not self.make_room(name, device):
+                self.leave(name, device)
+                device = self.homes(name)[0]
+        return there
 
     def _believed(self, tool: Tool, learned: BackendCard, weights: Path | None, device: str) -> LoadedBackend:
         """Weights that are set up on a device and have passed their known-answer images."""
@@ -143,20 +212,26 @@ class Loader:
             raise WeightsError(
                 f"{needs_package(f'the learned backend of {tool.card.name}', package)}{other}"
             ) from error
-        if not self.choice.unchecked:
+        # A copy of what was believed on another device is believed.
+        if not self.choice.unchecked and tool.card.name not in self._sound:
             check_once(tool, ready.backend, ready.version, device, weights)
+        self._sound.add(tool.card.name)
         return ready
 
-    def _make_room(self, wanted: int) -> None:
+    def _evict(self, wanted: int, device: str) -> None:
+        """Keep to the budget of a device."""
         budget = self.choice.memory_bytes
         if budget is None:
             return
         with self._lock:
-            for name in list(self._loaded):
-                if wanted + sum(ready.bytes for ready in self._loaded.values()) <= budget:
+            on_it = {name: copies[device].bytes for name, copies in self._loaded.items() if device in copies}
+            left = wanted + sum(on_it.values())
+            for name, size in on_it.items():
+                if left <= budget:
                     break
-                if self._loaded[name].bytes:
-                    del self._loaded[name]
+                if size:
+                    self._drop(name, device)
+                    left -= size
         _free()
 
     def _notice(self, line: str) -> None:
@@ -183,10 +258,14 @@ def _start(card: BackendCard, weights: Path | None, device: str) -> LoadedBacken
     return LoadedBackend(card, staged(made), version, device, weights, _size(weights))
 
 
-def refuse_absent(device: str) -> None:
-    """Raise `UsageError` for a device that torch does not know or that this machine does not have."""
-    if device in (AUTO, CPU):
-        return
+def refuse_absent(devices: str) -> None:
+    """Raise `UsageError` for a device, or one of several, that torch does not know or this machine does not have."""
+    for device in devices.split(","):
+        if device not in (AUTO, CPU):
+            _refuse_absent(device)
+
+
+def _refuse_absent(device: str) -> None:
     try:
         import torch
     except ImportError as error:
@@ -209,19 +288,19 @@ def refuse_absent(device: str) -> None:
         raise UsageError(f"--device {device}: this machine has no such device") from error
 
 
-def _device(asked: str) -> str:
-    if asked != AUTO:
-        return asked
+def devices_of(asked: str) -> tuple[str, ...]:
+    """The devices of this machine that `--device` means: for `cuda` all of them, for `auto` those, MPS, or the CPU."""
+    if asked not in (AUTO, CUDA):
+        return tuple(dict.fromkeys(asked.split(",")))
     # A backend that needs no torch, such as one of ONNX, runs on the CPU.
-    if importlib.util.find_spec("torch") is None:
-        return CPU
+    if asked == AUTO and importlib.util.find_spec("torch") is None:
+        return (CPU,)
     import torch
 
-    return "cuda" if torch.cuda.is_available() else CPU
-
-
-def _moved(name: str, device: str) -> str:
-    return f"{name}: the memory of {device} does not suffice; it runs on the CPU from here on"
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if count or asked == CUDA:
+        return tuple(f"{CUDA}:{number}" for number in range(max(1, count)))
+    return ("mps",) if torch.backends.mps.is_available() else (CPU,)
 
 
 def _size(weights: Path | None) -> int:
@@ -235,6 +314,8 @@ def _free() -> None:
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
         torch.cuda.empty_cache()
+    elif torch is not None and torch.backends.mps.is_available():
+        torch.mps.empty_cache()
 
 
 def _remedy(tool: Tool) -> str:

@@ -4,18 +4,20 @@
     finding, answering = await pipeline.find(call, token)
 
 A call is decoded and prepared in a worker thread, waits in the lane of its tool for a batch, is computed, and finished
-in a worker thread. Learned backends compute in one thread (one device runs one batch at a time), weight-free ones in
-the worker threads, several at once. `timed` is entered around every stretch of a tool's own code, with the tokens of
-the calls that it runs for.
+in a worker thread. Learned backends compute in the thread of a device, which runs one batch at a time, with a copy on
+each device; weight-free ones in the worker threads, several at once. `timed` is entered around every stretch of a
+tool's own code, with the tokens of the calls that it runs for.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor as Threads
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from hybrid.config import CPU, ServiceOptions
@@ -46,10 +48,11 @@ Timed: TypeAlias = Callable[[str, str, Sequence[W], bool], AbstractContextManage
 
 @dataclass(frozen=True)
 class PreparedCall(Generic[W]):
-    """A decoded request, what the backend's `compute` takes of it, and the token of its call."""
+    """A decoded request, what the backend's `compute` takes of it and with which others, and the token of its call."""
 
     request: Request[Any]
     inputs: Any
+    form: Hashable
     token: W
 
 
@@ -85,7 +88,11 @@ class Pipeline(Generic[W]):
         """Tools and stages that have run once in this process."""
         self._closed = False
         self._lanes: dict[asyncio.AbstractEventLoop, Lanes[W]] = {}
-        self._device = DaemonThreads(1, "device", one_opencv_thread)
+        self._first = DaemonThreads(1, "device", one_opencv_thread)
+        """The thread of the first device: which one that is, torch says, which is imported in it."""
+        self._devices: dict[str, DaemonThreads] = {}
+        self._busy: Counter[str] = Counter()
+        """Batches that a device runs or that wait for it."""
         self._threads = DaemonThreads(options.threads, "tools", one_opencv_thread)
 
     async def load(self, tool: Tool, token: W) -> BackendIdentity:
@@ -100,7 +107,7 @@ class Pipeline(Generic[W]):
 
     async def find(self, call: ToolCall, token: W) -> tuple[Finding, BackendIdentity]:
         """As `Executor.find`."""
-        lane = self._lane(call)
+        lane = await self._lane(call)
         async with lane.room:
             ready = await self._ready(call.tool, token)
             prepared = self._in_thread(self._threads, self._prepare, call, ready, token)
@@ -115,8 +122,8 @@ class Pipeline(Generic[W]):
     def close(self) -> None:
         """Let the threads end; a caller that waits for one that has not begun gets an `Outage`."""
         self._closed = True
-        self._device.shutdown(wait=False, cancel_futures=True)
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for threads in (self._first, *self._devices.values(), self._threads):
+            threads.shutdown(wait=False, cancel_futures=True)
 
     def _in_thread(self, pool: Threads, run: Callable[..., R], *args: Any) -> asyncio.Future[R]:
         if self._closed:
@@ -130,14 +137,18 @@ class Pipeline(Generic[W]):
         """The backend that answers for this tool, set up on first use and again after it was evicted."""
         if (ready := self.loader.get(tool.card.name)) is not None:
             return ready
-        return await self._in_thread(self._device, self._load, tool, [token])
+        return await self._in_thread(self._first, self._load, tool, [token], None)
 
-    def _load(self, tool: Tool, tokens: Sequence[W]) -> LoadedBackend:
-        """In the thread of the device."""
-        if (ready := self.loader.get(tool.card.name)) is not None:
+    def _load(self, tool: Tool, tokens: Sequence[W], device: str | None) -> LoadedBackend:
+        """In the thread of a device, that one or else the first."""
+        name = tool.card.name
+        if (ready := self.loader.get(name, device)) is not None:
             return ready
-        with self._timed(tool.card.name, LOAD, tokens, True), tool_errors():
-            return self.loader.load(tool)
+        with self.loader.loading:
+            if (ready := self.loader.get(name, device)) is not None:
+                return ready
+            with self._timed(name, LOAD, tokens, True), tool_errors():
+                return self.loader.load(tool, device)
 
     def _need_args(
         self, tool: Tool, backend: BackendName, place: int, args: Args, findings: Found, token: W
@@ -145,26 +156,26 @@ class Pipeline(Generic[W]):
         with self._job(tool, "needs", [token]), tool_errors():
             return need_args(needs_of(tool, backend)[place], args, findings)
 
-    def _lane(self, call: ToolCall) -> Lane[PreparedCall[W], ComputedCall[W]]:
+    async def _lane(self, call: ToolCall) -> Lane[PreparedCall[W], ComputedCall[W]]:
         """Where the calls of a tool become batches, one for each event loop."""
         loop, tool = asyncio.get_running_loop(), call.tool
+        learned = call.request.answering.backend == "learned"
+        if loop not in self._lanes or tool.card.name not in self._lanes[loop]:
+            workers = len(await self._in_thread(self._first, self._names)) if learned else self.options.threads
         if loop not in self._lanes:
             self._lanes = {other: lanes for other, lanes in self._lanes.items() if not other.is_closed()}
             self._lanes[loop] = {}
         lanes = self._lanes[loop]
         if tool.card.name not in lanes:
-            pool, workers = (
-                (self._device, 1)
-                if call.request.answering.backend == "learned"
-                else (self._threads, self.options.threads)
-            )
 
             async def run(batch: Sequence[PreparedCall[W]]) -> list[ComputedCall[W] | HybridError]:
-                return await self._in_thread(pool, self._compute, tool, batch)
+                if learned:
+                    return await self._on_a_device(tool, batch)
+                return await self._in_thread(self._threads, self._compute, tool, batch, None)
 
             card = tool.backend(call.request.answering.backend)
             size = 1 if card is None else card.batch
-            lanes[tool.card.name] = Lane(size, run, coming_s=self.options.coming_s, workers=workers)
+            lanes[tool.card.name] = Lane(size, run, coming_s=self.options.coming_s, workers=workers, form=form_of)
         return lanes[tool.card.name]
 
     def _prepare(self, call: ToolCall, ready: LoadedBackend, token: W) -> PreparedCall[W]:
@@ -173,25 +184,65 @@ class Pipeline(Generic[W]):
                 pixels = tuple(self._decoded.pixels(ref.image) for ref in call.request.images)
             request = Request(pixels, call.args, call.request.needs, call.request.seed)
             with tool_errors():
-                return PreparedCall(request, ready.backend.prepare(request), token)
+                inputs = ready.backend.prepare(request)
+                return PreparedCall(request, inputs, ready.backend.alike(inputs), token)
 
-    def _compute(self, tool: Tool, batch: Sequence[PreparedCall[W]]) -> list[ComputedCall[W] | HybridError]:
-        """Compute a batch; what a full GPU cannot take one by one either, the CPU does."""
-        # A learned backend may have been evicted, or moved to the CPU, by what this thread ran before.
-        ready = self._load(tool, [one.token for one in batch])
-        outputs = self._compute_on(ready, tool, batch)
+    async def _on_a_device(self, tool: Tool, batch: Sequence[PreparedCall[W]]) -> list[ComputedCall[W] | HybridError]:
+        """Compute a batch on the device with least to do; what its memory does not suffice for, on the next."""
+        device = min(self.loader.homes(tool.card.name), key=self._busy.__getitem__)
+        self._busy[device] += 1
+        try:
+            outputs = await self._in_thread(self._thread_of(device), self._compute, tool, batch, device)
+        finally:
+            self._busy[device] -= 1
         short = [place for place, one in enumerate(outputs) if isinstance(one, OutOfMemory)]
-        if short and ready.device != CPU:
-            moved = self.loader.on_cpu(tool.card.name, ready)
-            for place, one in zip(short, self._compute_on(moved, tool, [batch[at] for at in short]), strict=True):
+        if short and device != CPU:
+            again = await self._on_a_device(tool, [batch[place] for place in short])
+            for place, one in zip(short, again, strict=True):
                 outputs[place] = one
+        return outputs
+
+    def _names(self) -> tuple[str, ...]:
+        """The devices. In the thread of the first, as torch is imported for it."""
+        return self.loader.devices
+
+    def _thread_of(self, device: str) -> DaemonThreads:
+        if device == self.loader.devices[0]:
+            return self._first
+        if device not in self._devices:
+            self._devices[device] = DaemonThreads(1, f"device_{device}", one_opencv_thread)
+        return self._devices[device]
+
+    def _compute(
+        self, tool: Tool, batch: Sequence[PreparedCall[W]], device: str | None
+    ) -> list[ComputedCall[W] | HybridError]:
+        """Compute a batch on a device; what it does not take alone either is out of memory, and the tool moved off."""
+        # A learned backend may have been evicted, or moved, by what this thread ran before.
+        ready = self._load(tool, [one.token for one in batch], device)
+        if device is not None and ready.device != device and ready.card.name == "learned":
+            return [OutOfMemory(f"{tool.card.name} has moved from {device}") for _ in batch]
+        outputs = self._compute_on(ready, tool, batch)
+        while short := [place for place, one in enumerate(outputs) if isinstance(one, OutOfMemory)]:
+            if ready.device == CPU or not self.loader.make_room(tool.card.name, ready.device):
+                break
+            for place, one in zip(short, self._compute_on(ready, tool, [batch[at] for at in short]), strict=True):
+                outputs[place] = one
+        if short and ready.device != CPU:
+            self.loader.leave(tool.card.name, ready.device)
+        else:
+            self.loader.tell_halved(tool.card.name, ready.device)
         return outputs
 
     def _compute_on(
         self, ready: LoadedBackend, tool: Tool, batch: Sequence[PreparedCall[W]]
     ) -> list[ComputedCall[W] | HybridError]:
+        place, form = (tool.card.name, ready.device), batch[0].form
+        size = self.loader.most(*place, form) or len(batch)
+        outputs: list[Any] = []
         with self._job(tool, ready.device, [one.token for one in batch]):
-            outputs = compute(ready.backend, [one.inputs for one in batch])
+            for start in range(0, len(batch), size):
+                part = [one.inputs for one in batch[start : start + size]]
+                outputs += compute(ready.backend, part, partial(self.loader.halve, *place, form))
         return [
             output if isinstance(output, HybridError) else ComputedCall(one, output, ready)
             for one, output in zip(batch, outputs, strict=True)
@@ -230,6 +281,11 @@ class Pipeline(Generic[W]):
         with self._timed(*step, tokens, step not in self._ran):
             yield
         self._ran.add(step)
+
+
+def form_of(call: PreparedCall[W]) -> Hashable:
+    """With which others a prepared call can share a batch."""
+    return call.form
 
 
 def timed_by_watches(tool: str, stage: str, watches: Sequence[Stopwatch], first: bool) -> AbstractContextManager[None]:

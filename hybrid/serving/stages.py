@@ -15,7 +15,7 @@ import json
 import logging
 import math
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -79,23 +79,32 @@ def staged(backend: Backend[Any] | Stages[Any, Any, Any]) -> Stages[Any, Any, An
     return backend if isinstance(backend, Stages) else AtOnce(backend)
 
 
-def compute(backend: Stages[Any, Any, Any], inputs: Sequence[Any]) -> list[Any]:
+def compute(
+    backend: Stages[Any, Any, Any], inputs: Sequence[Any], halved: Callable[[int], None] = lambda most: None
+) -> list[Any]:
     """One batch: for each of its inputs the output, or the `HybridError` that it fails with.
 
-    When the batch fails, each input runs alone, so that one bad request costs no other.
+    A batch that the memory of the device does not suffice for runs in two halves, and `halved` is told how large they
+    are. When it fails for another reason each input runs alone, so that one bad request costs no other.
     """
+    size, short = 1, False
     try:
         outputs = backend.compute(inputs)
     except BaseException as error:
         if len(inputs) == 1:
             return [_tool_error(error)]
+        if short := is_out_of_memory(error):
+            size = -(-len(inputs) // 2)
     else:
         if len(outputs) == len(inputs):
             return list(outputs)
         if len(inputs) == 1:
             return [ToolError(f"the tool gave {len(outputs)} findings for 1 requests")]
     # Not while the error is handled: it holds what its batch has on the device.
-    return [compute(backend, [one])[0] for one in inputs]
+    if short:
+        halved(size)
+    parts = (inputs[start : start + size] for start in range(0, len(inputs), size))
+    return [output for part in parts for output in compute(backend, part, halved)]
 
 
 @contextmanager

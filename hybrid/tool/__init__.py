@@ -7,7 +7,7 @@ decoded images and returns `Evidence`; the service adds backend and version, sto
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar
@@ -120,6 +120,11 @@ class Stages(ABC, Generic[A, P, R]):
     @abstractmethod
     def prepare(self, request: Request[A]) -> P:
         """The input of the network, in host memory. Raises `ToolError` for a request that cannot be answered."""
+
+    def alike(self, prepared: P) -> Hashable:
+        """Equal for inputs that one pass can take together, such as the shape of a tensor; here all are."""
+        del prepared
+        return None
 
     @abstractmethod
     def compute(self, prepared: Sequence[P]) -> list[R]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
 
 MOST_AT_ONCE = 32
@@ -16,10 +16,20 @@ R = TypeVar("R")
 
 def by_shape(tensors: Sequence[Any], most: int = MOST_AT_ONCE) -> list[list[int]]:
     """The places of tensors that may be run together: of one shape, at most `most` at once."""
-    shapes: dict[tuple[int, ...], list[int]] = {}
-    for place, tensor in enumerate(tensors):
-        shapes.setdefault(tuple(tensor.shape), []).append(place)
-    return [members[start : start + most] for members in shapes.values() for start in range(0, len(members), most)]
+    return by_form([shape(tensor) for tensor in tensors], most)
+
+
+def by_form(forms: Sequence[Hashable], most: int) -> list[list[int]]:
+    """The places of equal forms, at most `most` together."""
+    places: dict[Hashable, list[int]] = {}
+    for place, form in enumerate(forms):
+        places.setdefault(form, []).append(place)
+    return [members[start : start + most] for members in places.values() for start in range(0, len(members), most)]
+
+
+def shape(*tensors: Any) -> Hashable:
+    """The shapes of some tensors, for `Stages.alike`."""
+    return tuple(tuple(tensor.shape) for tensor in tensors)
 
 
 def in_batches(

@@ -22,6 +22,7 @@ from hybrid.errors import WeightsError
 from hybrid.tool import Pixels
 from hybrid.tool.checkpoint import content_hash, first_line, put_tensors
 from hybrid.tool.networks import Network, loaded, normalised
+from tools._shared.batches import in_batches
 from tools._shared.prepared_pair import PreparedPair
 from tools._shared.view_matches import Matches, Points
 
@@ -41,6 +42,8 @@ DESCRIPTOR_SIZE: Mapping[str, int] = {
 DERIVED = ("matcher.confidence_thresholds", "extractor.dkd.hw_grid")
 """Buffers that the networks compute themselves; published files lack them."""
 LONGEST_PX = 1024
+MOST_AT_ONCE = 8
+"""Pictures in one pass of the extractor."""
 MOST_POINTS = 2048
 """A picture's surest points that are kept."""
 LEAST_PX = 32
@@ -89,13 +92,16 @@ class LocalFeatures:
         return _input(pictures[0]), _input(pictures[1])
 
     def match(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
-        """The matches of each pair, in pixels of its views."""
-        return [self._match(pair) for pair in pairs]
+        """The matches of each pair, in pixels of its views; views of one shape share a pass of the extractor.
 
-    def _match(self, pair: PreparedPair) -> Matches:
+        The matcher sees one pair at a time: it leaves points out, and ends early, as each pair allows.
+        """
+        features = in_batches([tensor for pair in pairs for tensor in pair.values], self._features, MOST_AT_ONCE)
+        return [self._match(pair, features[2 * place : 2 * place + 2]) for place, pair in enumerate(pairs)]
+
+    def _match(self, pair: PreparedPair, features: Sequence[Features]) -> Matches:
         import torch
 
-        features = [self._features(tensor) for tensor in pair.values]
         name = f"{self._extractor}+lightglue"
         if min(len(one.points) for one in features) < FEWEST_POINTS:
             return Matches(np.zeros((0, 2)), np.zeros((0, 2)), np.zeros(0), name)
@@ -115,15 +121,11 @@ class LocalFeatures:
         )
         return Matches(first, second, _array(result["scores"][0]), name)
 
-    def _features(self, tensor: torch.Tensor) -> Features:
-        extractor, values = self.networks["extractor"], tensor.to(self._device)
-        if self._extractor == DISK:
-            (extracted,) = extractor(values, n=MOST_POINTS, pad_if_not_divisible=True)
-        else:
-            (extracted,) = extractor(values)
-        return Features(
-            extracted.keypoints.float(), extracted.descriptors.float(), (values.shape[-1], values.shape[-2])
-        )
+    def _features(self, batch: torch.Tensor, _: Sequence[int]) -> list[Features]:
+        extractor, size = self.networks["extractor"], (batch.shape[-1], batch.shape[-2])
+        options = {"n": MOST_POINTS, "pad_if_not_divisible": True} if self._extractor == DISK else {}
+        extracted = extractor(batch.to(self._device), **options)
+        return [Features(one.keypoints.float(), one.descriptors.float(), size) for one in extracted]
 
 
 def networks(extractor: str) -> Any:

@@ -24,9 +24,10 @@ from hybrid.tool import Pixels
 from hybrid.tool.checkpoint import fill
 from hybrid.tool.networks import grey as grey_picture
 from hybrid.weights import weights_sha256
+from tools._shared.batches import by_form, shape
 from tools._shared.local_features import read_tensors
 from tools._shared.prepared_pair import PreparedPair
-from tools._shared.view_matches import Matches
+from tools._shared.view_matches import Matches, Points
 
 if TYPE_CHECKING:
     import torch
@@ -35,6 +36,8 @@ MODEL_TYPE = "kornia_loftr"
 LONGEST_PX = 640
 """Long side of the input: attention grows with the fourth power of it."""
 LEAST_PX = 32
+MOST_AT_ONCE = 4
+"""Pairs in one pass: the likeness of all cells of both pictures is 90 MB a pair."""
 STEP_PX = 8
 """Sides of the input are multiples of this: the coarse cells."""
 
@@ -70,17 +73,34 @@ class Loftr:
         return _input(pictures[0]), _input(pictures[1])
 
     def match(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
-        """The matches of each pair, in pixels of its views."""
-        return [self._match(pair) for pair in pairs]
+        """The matches of each pair, in pixels of its views; pairs of the same two shapes share a pass."""
+        found: dict[int, Matches] = {}
+        for members in by_form([shape(*pair.values) for pair in pairs], MOST_AT_ONCE):
+            found.update(zip(members, self._pass([pairs[place] for place in members]), strict=True))
+        return [found[place] for place in range(len(pairs))]
 
-    def _match(self, pair: PreparedPair) -> Matches:
-        first, second = (values.to(self._device) for values in pair.values)
+    def _pass(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
+        import torch
+
+        first, second = (torch.cat([pair.values[side] for pair in pairs]).to(self._device) for side in (0, 1))
         output = self.network({"image0": first, "image1": second})
-        points = []
-        for name, values, (height, width) in zip(("keypoints0", "keypoints1"), pair.values, pair.sizes, strict=True):
-            scale = np.array([width / values.shape[-1], height / values.shape[-2]])
-            points.append(_array(output[name]) * scale - 0.5)
-        return Matches(points[0], points[1], np.clip(_array(output["confidence"]), 0, 1), MODEL_TYPE)
+        points = [_array(output[name]) for name in ("keypoints0", "keypoints1")]
+        scores, numbers = np.clip(_array(output["confidence"]), 0, 1), output["batch_indexes"].cpu().numpy()
+        return [
+            Matches(
+                _on_view(points[0][numbers == number], pair, 0),
+                _on_view(points[1][numbers == number], pair, 1),
+                scores[numbers == number],
+                MODEL_TYPE,
+            )
+            for number, pair in enumerate(pairs)
+        ]
+
+
+def _on_view(points: Points, pair: PreparedPair, side: int) -> Points:
+    """Points of the input in pixels of the view."""
+    (height, width), values = pair.sizes[side], pair.values[side]
+    return np.asarray(points * np.array([width / values.shape[-1], height / values.shape[-2]]) - 0.5)
 
 
 def _input(pixels: Pixels) -> torch.Tensor:

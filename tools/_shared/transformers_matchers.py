@@ -113,7 +113,11 @@ class TransformersMatcher:
         ]
 
     def _sparse(self, pair: PreparedPair) -> Matches:
-        """LightGlue and SuperGlue; one pair a call, because transformers' batches return in another order."""
+        """LightGlue and SuperGlue, one pair a call.
+
+        In a batch transformers' LightGlue puts pairs that stop early in another order, and SuperGlue's transport counts
+        the points that a pair is padded with.
+        """
         checkpoint = self.checkpoint
         outputs = checkpoint.model(pixel_values=pair.values.to(checkpoint.device))
         masks = [outputs.mask[0, side] > 0 for side in (0, 1)]

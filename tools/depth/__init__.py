@@ -10,7 +10,7 @@ et al. 2024) and draws its map; the weight-free one weighs the cues of `cues.py`
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -22,6 +22,7 @@ from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.types import Json
 from tools._shared.args import PointArg, Spot, marker_labels, read_points
+from tools._shared.batches import shape
 from tools._shared.reading import unmarked
 from tools.depth.checks import CHECKS
 from tools.depth.cues import depth_of, measure, score_of, weights
@@ -197,6 +198,10 @@ class LearnedDepth(Learned[DepthArgs, SpottedImage, DepthValues, DepthModel]):
     def prepare(self, request: Request[DepthArgs]) -> SpottedImage:
         """The points and the image without marks. Raises `ToolError` as `spots_of`, or for an elongated image."""
         return SpottedImage(tuple(spots_of(request)), self.model.prepare(clean_image(request)))
+
+    def alike(self, prepared: SpottedImage) -> Hashable:
+        """The shape of the image."""
+        return shape(prepared.image.values)
 
     def compute(self, prepared: Sequence[SpottedImage]) -> list[DepthValues]:
         """The network's output for each image; one forward pass for each shape of input."""

@@ -9,7 +9,7 @@ in `models.FAMILIES`; OWLv2 (Minderer et al. 2023) is the default, in which any 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
 
 from pydantic import Field
@@ -58,6 +58,10 @@ class LearnedDetection(Learned[DetectionArgs, DetectionInput, DetectionOutput, D
                 Fault.BAD_ARGUMENTS,
             )
         return model.prepare(request.images[0], known)
+
+    def alike(self, prepared: DetectionInput) -> Hashable:
+        """As `Detector.alike`."""
+        return self.model.alike(prepared)
 
     def compute(self, prepared: Sequence[DetectionInput]) -> list[DetectionOutput]:
         """Scores and boxes for each image; one pass for up to eight of one shape."""

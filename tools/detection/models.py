@@ -7,7 +7,7 @@ name; RT-DETR, RT-DETRv2 (Lv et al. 2024) and D-FINE know the classes of their o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ from hybrid.tool import Pixels
 from hybrid.tool.backends import check_finite
 from hybrid.tool.checkpoint import find_checkpoint, load_verified, model_type_of
 from hybrid.types import Box
-from tools._shared.batches import by_shape
+from tools._shared.batches import by_form, shape
 from tools._shared.boxes import overlap
 from tools._shared.nouns import singular
 from tools._shared.reading import shrink
@@ -116,6 +116,11 @@ class Detector:
             tuple(names), {name: inputs[name] for name in ("pixel_values", "pixel_mask") if name in inputs}
         )
 
+    def alike(self, asked: DetectionInput) -> Hashable:
+        """The shape of the image, and its names where they are read as a sentence with it."""
+        # Not padded to a common shape: the mask of Grounding DINO does not reach its backbone, and scores change.
+        return asked.names if self.family.kind == "sentence" else (), shape(asked.image["pixel_values"])
+
     def predict(self, asked: Sequence[DetectionInput]) -> list[DetectionOutput]:
         """Scores and boxes of every image; one pass for the images of one shape (of one sentence, too, where read)."""
         import torch
@@ -127,15 +132,8 @@ class Detector:
         return [outputs[place] for place in range(len(asked))]
 
     def _groups(self, asked: Sequence[DetectionInput]) -> list[list[int]]:
-        """Places of what may share a pass: images of one shape; a sentence is read with its image, so of one, too."""
-        sentences: dict[tuple[str, ...], list[int]] = {}
-        for place, one in enumerate(asked):
-            sentences.setdefault(one.names if self.family.kind == "sentence" else (), []).append(place)
-        return [
-            [places[member] for member in group]
-            for places in sentences.values()
-            for group in by_shape([asked[place].image["pixel_values"] for place in places], MOST_AT_ONCE)
-        ]
+        """Places of what may share a pass."""
+        return by_form([self.alike(one) for one in asked], MOST_AT_ONCE)
 
     def detections(
         self, pixels: Pixels, names: Sequence[str], output: DetectionOutput, floor: float

@@ -10,7 +10,7 @@ the seams (`seam_features.py`); a vote that is decided is never overruled.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -22,6 +22,7 @@ from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.types import Box, Json
+from tools._shared.batches import shape
 from tools._shared.dense_features import DenseFeatures, FeatureGrid, FeatureInput, feature_map
 from tools._shared.provenance import DINO
 from tools.jigsaw.checks import CHECKS, probe
@@ -235,6 +236,10 @@ class SecondOpinion(Learned[JigsawArgs, PuzzleInput, list[FeatureGrid], DenseFea
         puzzle = vote(images, request.args.trim_px)
         asked = puzzle.fitted if puzzle.verdict.confidence < DECIDED else ()
         return PuzzleInput(puzzle, tuple(model.prepare(compose(images[0], piece, at)) for piece, at, _ in asked))
+
+    def alike(self, prepared: PuzzleInput) -> Hashable:
+        """The shapes of the pictures that the network sees; none for a decided puzzle."""
+        return shape(*(whole.values for whole in prepared.wholes))
 
     def compute(self, prepared: Sequence[PuzzleInput]) -> list[list[FeatureGrid]]:
         """The features of every picture of each undecided puzzle; all requests share passes."""

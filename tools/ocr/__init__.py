@@ -142,7 +142,8 @@ TOOL = Tool(
                 name="learned",
                 version=VERSION,
                 make=LearnedOcr,
-                summary="PP-OCRv5/v6 from a directory, or the PP-OCRv6 (small) in rapidocr 3.10 where it is installed.",
+                summary="PP-OCRv5/v6 from a directory, or the PP-OCRv6 (small) in rapidocr 3.10 where it is installed. "
+                "One image a pass: rapidocr takes no more, and the lines of an image differ in length.",
                 provenances=(RAPIDOCR,),
                 reliability=(
                     Bin(0.0, 0, 6),

@@ -248,7 +248,8 @@ TOOL = Tool(
                 name="learned",
                 version=LEARNED_VERSION,
                 make=LearnedAlbedo,
-                summary="Albedo of Marigold IID through diffusers, an extra; run with random weights only.",
+                summary="Albedo of Marigold IID through diffusers, an extra, one image a pass, as each has a size "
+                "of its own; run with random weights only.",
                 weights=WEIGHTS,
                 provenances=PROVENANCES,
             ),

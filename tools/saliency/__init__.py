@@ -11,7 +11,7 @@ objects made to stand out are ranked and counted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -22,6 +22,7 @@ from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Requ
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.types import Box, Json
 from tools._shared.args import BoxArg, read_boxes
+from tools._shared.batches import shape
 from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay, heat
 from tools._shared.provenance import DINO
@@ -245,6 +246,10 @@ class AttentionSaliency(Learned[SaliencyArgs, tuple[Pixels, PatchInput], Salienc
         """The image without drawn lines, and as the network takes it. Raises `ToolError`: it is too elongated."""
         seen = _unlined(request)
         return seen, self.model.prepare(seen)
+
+    def alike(self, prepared: tuple[Pixels, PatchInput]) -> Hashable:
+        """The shape of the image."""
+        return shape(prepared[1].values)
 
     def compute(self, prepared: Sequence[tuple[Pixels, PatchInput]]) -> list[SaliencyMap]:
         """The attention to each patch; up to four images a pass."""

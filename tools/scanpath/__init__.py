@@ -9,7 +9,7 @@ The next fixation is the most salient place that was not just looked at (`fixati
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -154,6 +154,10 @@ class TargetSearch(Learned[ScanpathArgs, ViewedImage, SaliencyMap | None, Target
         """The weight-free map, and for a search the image as the network takes it."""
         pixels, target, model = request.images[0], request.args.target, self.model
         return ViewedImage(salience(pixels), None if target is None else model.prepare(_squeezed(pixels), target))
+
+    def alike(self, prepared: ViewedImage) -> Hashable:
+        """Whether the network is asked: it sees squares."""
+        return prepared.sought is None
 
     def compute(self, prepared: Sequence[ViewedImage]) -> list[SaliencyMap | None]:
         """Logits of the target's place, None for free viewing; one pass for all searches."""

@@ -11,7 +11,7 @@ weight-free backend.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -26,6 +26,7 @@ from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned
 from hybrid.types import Fault, Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
+from tools._shared.batches import shape
 from tools._shared.dense_features import FeatureGrid, FeatureInput, FeatureMap, feature_map
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.provenance import DINO
@@ -128,6 +129,10 @@ class DenseMatch(Learned[SemanticArgs, SpottedPair, list[FeatureGrid], FeatureMo
         ]
         images = tuple(self.model.prepare(pixels, thing=thing, seed=request.seed) for pixels in cleaned)
         return SpottedPair(reference, tuple(candidates), images)
+
+    def alike(self, prepared: SpottedPair) -> Hashable:
+        """The shapes of both images."""
+        return shape(*(image.values for image in prepared.images))
 
     def compute(self, prepared: Sequence[SpottedPair]) -> list[list[FeatureGrid]]:
         """The features of the images of each request; all requests share passes."""
@@ -267,7 +272,8 @@ TOOL = Tool(
                 name="learned",
                 version=VERSION,
                 make=DenseMatch,
-                summary="Cosine of dense features at the points: DINOv2 or DINOv3, or DIFT from Stable Diffusion 2.1.",
+                summary="Cosine of dense features at the points: DINOv2 or DINOv3, or DIFT from Stable Diffusion 2.1, "
+                "one image a pass, which its eight draws fill.",
                 weights=WEIGHTS,
                 provenances=(*DINO, STABLE_DIFFUSION),
                 batch=8,

@@ -64,7 +64,7 @@ def loads_weights(model: str | None) -> bool:
     return model is not None and model.partition(":")[0] in IN_PROCESS
 
 
-def sizes(*, cpus: int, gpus: int, concurrency: int, learned: bool, in_process: bool) -> Sizes:
+def sizes(*, cpus: int, gpus: int, concurrency: int, learned: bool, in_process: bool, gpu_share: float = 1.0) -> Sizes:
     """The actors of a run.
 
     Questions wait for models, so a worker takes many and no CPU of its own. Tools compute: one actor for each GPU where
@@ -76,6 +76,7 @@ def sizes(*, cpus: int, gpus: int, concurrency: int, learned: bool, in_process: 
         concurrency: questions in flight, over all workers.
         learned: whether a learned backend answers for any tool.
         in_process: whether each worker loads the model itself (`hf:`, `embedded`).
+        gpu_share: the most that a tool actor takes of a GPU.
     """
     share = 1 / max(1, learned + in_process) if gpus else 0.0
     workers = max(1, gpus) if in_process else min(max(1, cpus), math.ceil(concurrency / LEAST_IN_FLIGHT))
@@ -85,7 +86,7 @@ def sizes(*, cpus: int, gpus: int, concurrency: int, learned: bool, in_process: 
         tools=min(tools, concurrency),
         tool_threads=min(MOST_THREADS, max(1, cpus // tools)),
         worker_gpus=share if in_process else 0.0,
-        tool_gpus=share if learned else 0.0,
+        tool_gpus=min(share, gpu_share) if learned else 0.0,
     )
 
 

@@ -95,6 +95,7 @@ def _sizes(run: ResolvedRun) -> Sizes:
         concurrency=run.config.concurrency,
         learned=any(backend.startswith("learned:") for backend in run.tools.backends.values()),
         in_process=loads_weights(run.config.model),
+        gpu_share=run.config.service.gpu_share,
     )
 
 

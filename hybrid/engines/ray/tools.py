@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ray.exceptions import RayError, RayTaskError
 
+from hybrid.config import ServiceOptions
 from hybrid.config.memory import memory_to_use
 from hybrid.engines.ray.cluster import other_program
 from hybrid.engines.ray.images import Shelf, bytes_of, keep, lacking, take
@@ -63,9 +64,8 @@ class ToolActor:
     def __init__(self, setup: ToolSetup) -> None:
         move_to(setup.place.folder)
         self._store = ImageStore(home() / "images")
-        options = replace(setup.options, process_bytes=memory_to_use() * 4 // 5 // setup.neighbours)
         # Findings are kept where they are asked for.
-        self._executor = WorkerExecutor(FindingCache(None, self._store), options)
+        self._executor = WorkerExecutor(FindingCache(None, self._store), options_of(setup))
         self._watches: dict[str, Stopwatch] = {}
         import_elsewhere()
         self._refusal = other_program(setup.place, here()) or other_tools(setup, here())
@@ -106,6 +106,12 @@ class ToolActor:
     async def images(self, sha256s: Sequence[str]) -> dict[str, bytes]:
         """Pictures that its tools made."""
         return bytes_of(self._store, sha256s)
+
+
+def options_of(setup: ToolSetup) -> ServiceOptions:
+    """The options of an actor, which has its share of a node's memory and sees no GPU but its own, under number 0."""
+    share = memory_to_use() * 4 // 5 // setup.neighbours
+    return replace(setup.options, device=setup.options.device.partition(":")[0], process_bytes=share)
 
 
 def other_tools(setup: ToolSetup, node: str) -> str | None:

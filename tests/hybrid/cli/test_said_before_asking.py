@@ -23,11 +23,11 @@ def test_budgets_are_amounts_above_0(
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("device", ["tpu", "cuda:", "cuda:x", "CPU"])
+@pytest.mark.parametrize("device", ["tpu", "cuda:", "cuda:x", "CPU", "cuda:0,cpu", "cuda:0,"])
 def test_a_device_is_one_of_the_words(command: Command, blink: tuple[str, ...], device: str) -> None:
     ended = command("run", *blink, "--device", device)
     assert ended.code == 2
-    assert f"{device!r} is no device: write auto, cpu, cuda or cuda:N." in ended.err
+    assert f"{device!r} is no device: write auto, cpu, mps, cuda or cuda:N,cuda:M." in ended.err
     assert command("tools", "run", "crop", __file__, "--device", device).code == 2
 
 

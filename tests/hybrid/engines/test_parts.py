@@ -42,7 +42,7 @@ from hybrid.engines.ray.messages import (
     ToolSetup,
     WorkerQuery,
 )
-from hybrid.engines.ray.tools import LINE, ActorExecutor, other_tools
+from hybrid.engines.ray.tools import LINE, ActorExecutor, options_of, other_tools
 from hybrid.errors import DataError, HybridError, Outage, ServerDown, ToolError, UsageError, WeightsError
 from hybrid.images import ImageStore
 from hybrid.models.base import ModelRefused
@@ -94,6 +94,7 @@ async def test_an_address_where_nobody_listens_is_refused_at_once(address: str) 
         ({"cpus": 0, "gpus": 0, "concurrency": 8}, Sizes(1, 1)),
         ({"cpus": 16, "gpus": 2, "concurrency": 64}, Sizes(4, 16)),
         ({"cpus": 16, "gpus": 2, "concurrency": 64, "learned": True}, Sizes(4, 2, 8, 0.0, 1.0)),
+        ({"cpus": 16, "gpus": 2, "concurrency": 64, "learned": True, "gpu_share": 0.3}, Sizes(4, 2, 8, 0.0, 0.3)),
         ({"cpus": 16, "gpus": 2, "concurrency": 64, "in_process": True}, Sizes(2, 16, 1, 1.0, 0.0)),
         ({"cpus": 16, "gpus": 2, "concurrency": 64, "learned": True, "in_process": True}, Sizes(2, 2, 8, 0.5, 0.5)),
         ({"cpus": 16, "gpus": 0, "concurrency": 64, "learned": True, "in_process": True}, Sizes(1, 16)),
@@ -340,3 +341,10 @@ async def test_a_call_is_charged_what_its_actor_says_and_the_actor_hears_that_it
     line.close()
     await answers
     service.close()
+
+
+@pytest.mark.parametrize(("asked", "own"), [("cuda:2,cuda:3", "cuda"), ("auto", "auto"), ("cpu", "cpu")])
+def test_a_tool_actor_takes_the_gpu_that_it_sees_and_its_share_of_the_memory(asked: str, own: str) -> None:
+    options = options_of(ToolSetup(Place("", Path()), ServiceOptions(device=asked), {}, 4))
+    assert options.device == own
+    assert options.process_bytes == pytest.approx(ServiceOptions().process_bytes / 4, rel=0.01)

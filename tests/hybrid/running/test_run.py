@@ -16,9 +16,10 @@ import pytest
 from hybrid.config import RunConfig, ServiceOptions, ToolOutput, digest
 from hybrid.errors import Outage, UsageError
 from hybrid.models.base import ModelRefused
+from hybrid.registry import load
 from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.running.run import UnfinishedQuestion, bounded, execute
-from hybrid.types import BrokenQuestion, Outcome
+from hybrid.running.run import UnfinishedQuestion, alike_together, bounded, execute
+from hybrid.types import BrokenQuestion, Outcome, StoredImage
 
 
 @pytest.fixture
@@ -135,6 +136,7 @@ import asyncio, sys
 from dataclasses import replace
 from pathlib import Path
 from hybrid.config import RunConfig
+from hybrid.registry import load
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.config import ServiceOptions
@@ -313,6 +315,29 @@ async def test_answers_do_not_depend_on_concurrency(config: RunConfig, tmp_path:
         await ran(run)
     for solver in solvers:
         assert attempts(plans[0], solver) == attempts(plans[1], solver)
+
+
+def test_images_of_one_shape_come_together_within_a_window_and_all_questions_come(fakes: Any) -> None:
+    sizes = [(40, 30), (30, 40), (80, 60), (40, 30), (30, 40), (40, 30), (30, 40)]
+    asked = [
+        fakes.question(f"q{n}", images=(StoredImage(f"{n:064x}", *size, "image/png"),)) for n, size in enumerate(sizes)
+    ]
+    assert [one.id for one in alike_together(asked, window=6)] == ["q1", "q4", "q0", "q3", "q5", "q2", "q6"]
+    assert [one.id for one in alike_together(asked)] == ["q1", "q4", "q6", "q0", "q3", "q5", "q2"]
+    assert list(alike_together([])) == []
+
+
+@pytest.mark.parametrize("backend", ["learned:depth-1:0123", "classical:depth-1"])
+async def test_only_questions_that_a_network_may_be_asked_about_are_put_in_order(
+    config: RunConfig, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hybrid.running.run.alike_together", lambda questions: questions[::-1])
+    run = prepare(replace(config, solvers=("chance",), concurrency=1))
+    named = {"depth": load("tools", "depth")}
+    tools = replace(run.tools, tools=named, backends={"depth": backend}, by_solver={"chance": ("depth",)})
+    await ran(replace(run, tools=tools))
+    given = [question.id for question in run.sound]
+    assert list(attempts(run, "chance")) == (given[::-1] if backend.startswith("learned") else given)
 
 
 async def test_no_more_than_so_many_are_in_flight(fakes: Any) -> None:

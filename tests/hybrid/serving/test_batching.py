@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.errors import HybridError, Outage, ToolError, WeightsError
-from hybrid.serving.batching import Lane
+from hybrid.serving.batching import MIXED_ROOM, MOST_OVERTAKEN, Lane
 
 
 class Doubling:
@@ -176,3 +176,73 @@ async def test_nobody_waits_for_a_run_that_loses_a_result_or_is_cancelled() -> N
         await asyncio.wait_for(lane.submit(made(0)), PATIENCE_S)
     with pytest.raises(Outage, match="the tool could not be run: it was stopped"):
         await asyncio.wait_for(lane.submit(made(1)), PATIENCE_S)
+
+
+def tens(number: int) -> int:
+    """The form of a number: its tens."""
+    return number // 10
+
+
+@settings(max_examples=30)
+@given(st.lists(st.integers(20, 69), min_size=1, max_size=60), st.integers(1, 8))
+def test_a_batch_holds_one_form_in_the_order_of_arrival_and_everybody_is_answered(
+    numbers: list[int], size: int
+) -> None:
+    async def all_of_them() -> tuple[list[int], list[list[int]]]:
+        run = Doubling()
+        lane: Lane[int, int] = Lane(size, run, form=tens)
+        return list(await asyncio.gather(*(lane.submit(made(number)) for number in numbers))), run.batches
+
+    found, batches = asyncio.run(all_of_them())
+    assert found == [2 * number for number in numbers]
+    assert all(len({tens(number) for number in batch}) == 1 and len(batch) <= size for batch in batches)
+    for form in {tens(number) for number in numbers}:
+        alike = [number for number in numbers if tens(number) == form]
+        assert [number for batch in batches for number in batch if tens(number) == form] == alike
+        # Whatever comes at once fills as few batches as it can.
+        assert sum(tens(batch[0]) == form for batch in batches) == -(-len(alike) // size)
+
+
+async def test_the_form_that_fills_a_batch_goes_first_and_the_earlier_one_of_two() -> None:
+    run = Doubling()
+    lane: Lane[int, int] = Lane(3, run, wait_s=0, form=tens)
+    numbers = (20, 30, 40, 31, 41, 50, 42, 32, 21)
+    assert await asyncio.gather(*(lane.submit(made(number)) for number in numbers)) == [2 * one for one in numbers]
+    assert run.batches == [[30, 31, 32], [40, 41, 42], [20, 21], [50]]
+
+
+async def test_a_rare_form_is_overtaken_by_a_bounded_number_of_batches() -> None:
+    run = Doubling()
+    run.open.clear()
+    lane: Lane[int, int] = Lane(2, run, wait_s=0, form=tens)
+    asked = [asyncio.create_task(lane.submit(made(number))) for number in (20, 21)]
+    await let_others_run()
+    asked += [asyncio.create_task(lane.submit(made(number))) for number in (99, *[30] * 2 * (MOST_OVERTAKEN + 5))]
+    await let_others_run()
+    run.open.set()
+    await asyncio.gather(*asked)
+    # One of those that went before it had gone when it came.
+    assert run.batches.index([99]) == 1 + MOST_OVERTAKEN
+
+
+async def test_only_a_lane_of_several_forms_holds_more_than_a_few_batches() -> None:
+    async def held(numbers: Sequence[int]) -> int:
+        run, inside = Doubling(), 0
+        run.open.clear()
+        lane: Lane[int, int] = Lane(4, run, wait_s=0, form=tens)
+
+        async def ask(number: int) -> None:
+            nonlocal inside
+            async with lane.room:
+                inside += 1
+                await lane.submit(made(number))
+
+        asked = [asyncio.create_task(ask(number)) for number in numbers]
+        await let_others_run()
+        most = inside
+        run.open.set()
+        await asyncio.gather(*asked)
+        return most
+
+    assert await held([20] * 100) == 12
+    assert await held([20, 30, 40, 50] * 25) == MIXED_ROOM

@@ -100,39 +100,46 @@ class FullGpu:
 
     def __init__(self) -> None:
         self.device = ""
-        self.setups: list[str] = []
+        self.batches: list[int] = []
 
     def setup(self, device: str, weights: str | None) -> None:
         self.device = device
-        self.setups.append(device)
 
     def run(self, requests: Sequence[Request[Any]]) -> list[Evidence]:
+        self.batches.append(len(requests))
         if self.device != "cpu" and (len(requests) > 2 or any(request.args.number == 9 for request in requests)):
             raise OutOfMemoryError("CUDA out of memory")
         return [Evidence(self.device, {"number": request.args.number}, 0.5) for request in requests]
 
 
-async def answers(fakes: Any, tmp_path: Path, numbers: Sequence[int]) -> tuple[list[str], ToolService]:
-    backend = FullGpu()
+async def answers(
+    fakes: Any, tmp_path: Path, numbers: Sequence[int], backend: FullGpu, *later: Sequence[int]
+) -> tuple[list[str], ToolService]:
     tool = fakes.counter(backend, kind="learned", weights="w", batch=8)
     store = ImageStore(tmp_path / "images")
     named = {"counter": weights(tmp_path / "w", 10)}
     options = ServiceOptions("learned", named, "cuda:0", coming_s=60.0)
     service = ToolService(store, FindingCache(None, store), options)
     refs = fakes.refs(store, 1)
-    found = await asyncio.gather(*(service.call(tool, fakes.NumberArgs(number=n), refs) for n in numbers))
+    found = []
+    for asked in (numbers, *later):
+        found += await asyncio.gather(*(service.call(tool, fakes.NumberArgs(number=n), refs) for n in asked))
     service.close()
     return [finding.text for finding in found], service
 
 
-async def test_a_batch_that_does_not_fit_is_taken_one_by_one(fakes: Any, tmp_path: Path) -> None:
-    found, service = await answers(fakes, tmp_path, [1, 2, 3, 4])
-    assert found == ["cuda:0"] * 4
-    assert service.notices == []
+async def test_a_batch_that_does_not_fit_is_halved_and_said_once(fakes: Any, tmp_path: Path) -> None:
+    backend = FullGpu()
+    found, service = await answers(fakes, tmp_path, [1, 2, 3, 4], backend, [5, 6, 7, 8])
+    assert found == ["cuda:0"] * 8
+    # The second batch is not tried as a whole.
+    assert backend.batches == [4, 2, 2, 2, 2]
+    said = "counter: the memory of cuda:0 does not suffice for full batches; they are halved"
+    assert service.notices == [said]
 
 
 async def test_a_request_that_does_not_fit_moves_the_tool_to_the_cpu(fakes: Any, tmp_path: Path) -> None:
-    found, service = await answers(fakes, tmp_path, [1, 9, 3])
+    found, service = await answers(fakes, tmp_path, [1, 9, 3], FullGpu())
     assert found == ["cuda:0", "cpu", "cuda:0"]
     assert [line.split(":")[0] for line in service.notices] == ["counter"]
     assert "runs on the CPU" in service.notices[0]

@@ -214,8 +214,8 @@ async def test_a_refusal_is_not_its_own_cause(ask: Callable[..., Any]) -> None:
 async def test_a_batch_that_failed_holds_nothing_while_its_requests_run_alone(ask: Callable[..., Any]) -> None:
     backend = Staged()
     await ask(backend, [1, 9, 3], "cuda:0")
-    assert [len(batch) for batch in backend.batches] == [3, 1, 1, 1, 1]
-    assert backend.held_before == [0] * 5
+    assert [len(batch) for batch in backend.batches] == [3, 2, 1, 1, 1, 1]
+    assert backend.held_before == [0] * 6
 
 
 async def test_a_batch_behind_the_one_that_did_not_fit_goes_to_the_cpu_at_once(make: Make) -> None:
@@ -228,7 +228,7 @@ async def test_a_batch_behind_the_one_that_did_not_fit_goes_to_the_cpu_at_once(m
     await asyncio.sleep(0.05)
     opened.set()
     assert said(await asked) == [f"{n} -> {2 * n}" for n in range(900, 900 + 2 * SIZE)]
-    assert backend.tried == ["cuda:0"] * 5 + ["cpu"] * 2
+    assert backend.tried == ["cuda:0"] * 7 + ["cpu"] * 2
     assert len(service.notices) == 1
 
 

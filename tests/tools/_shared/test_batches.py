@@ -17,6 +17,7 @@ from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
 from hybrid.tool import Request, Stages, Tool
 from hybrid.types import ImageRef, Json
+from tools._shared.batches import by_form
 
 SIZES = ((120, 90), (90, 120), (120, 90), (200, 60), (120, 90))
 BOX = {"x0": 10, "y0": 12, "x1": 50, "y1": 50, "label": "A"}
@@ -159,6 +160,14 @@ def test_a_batch_finds_what_each_request_finds_alone(
         assert all(value <= card.learned_tolerance * (200 if path.endswith("_px") else 1) for path, value in apart)
         assert batched.confidence == pytest.approx(single.confidence, abs=10 * card.learned_tolerance)
     assert len({str(found.data) for found in alone}) > 1
+    prepared = [backend.prepare(request) for request in asked]
+    for members in by_form([backend.alike(one) for one in prepared], most=len(asked)):
+        counts = []
+        for some in (members[:1], members):
+            passes.clear()
+            backend.compute([prepared[place] for place in some])
+            counts.append(passes.count(network))
+        assert counts[0] == counts[1]
 
 
 async def test_two_hundred_requests_of_a_network_are_batched_and_find_what_each_finds_alone(

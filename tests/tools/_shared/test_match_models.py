@@ -27,6 +27,7 @@ def match(model: MatchModel, first: View, second: View) -> Matches:
 
 
 FAMILIES = ("efficientloftr", "lightglue", "superglue")
+TOLERANCE_PX = 0.01
 
 
 @pytest.fixture(scope="module")
@@ -290,7 +291,8 @@ def pointing() -> Any:
         def forward(self, data: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
             self.given.append(data)
             middles = [torch.tensor([[one.shape[-1] / 2, one.shape[-2] / 2]]) for one in data.values()]
-            return {"keypoints0": middles[0], "keypoints1": middles[1], "confidence": torch.ones(1)}
+            found = {"keypoints0": middles[0], "keypoints1": middles[1], "confidence": torch.ones(1)}
+            return {**found, "batch_indexes": torch.zeros(1, dtype=torch.long)}
 
     return Pointing()
 
@@ -310,3 +312,26 @@ def test_loftr_sees_grey_pictures_in_their_shape_and_its_points_go_back_by_each_
         assert size[0] / size[1] == pytest.approx(pixels.shape[1] / pixels.shape[0], rel=0.03)
         grey = cv2.cvtColor(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), cv2.COLOR_RGB2GRAY)
         assert np.abs(tensor[0, 0].numpy() - grey / 255).mean() < 0.01
+
+
+def test_pairs_of_loftr_share_passes_by_shape_and_each_gets_its_own_matches(checkpoint) -> None:
+    model = MatchModel(str(checkpoint("kornia")), "cpu")
+    # A tiny network is sure of nothing, and finds little in the middle.
+    coarse = model.network.network.coarse_matching
+    coarse.thr, coarse.border_rm = 0.0, 0
+    passes: list[int] = []
+    model.network.network.register_forward_pre_hook(lambda _, given: passes.append(len(given[0]["image0"])))
+    sizes = ((96, 64), (64, 96), (96, 64), (96, 64))
+    pairs = [
+        model.prepare((view_of(shades(*size, seed)), view_of(shades(96, 64, seed + 10))))
+        for seed, size in enumerate(sizes)
+    ]
+    together = model._match(pairs)
+    assert passes == [3, 1]
+    alone = [model._match([pair])[0] for pair in pairs]
+    assert [len(one) for one in together] == [len(one) for one in alone]
+    assert len({len(one) for one in alone}) > 1
+    for batched, single in zip(together, alone, strict=True):
+        assert np.abs(batched.first - single.first).max() < TOLERANCE_PX
+        assert np.abs(batched.second - single.second).max() < TOLERANCE_PX
+        assert np.abs(batched.scores - single.scores).max() < 1e-3

@@ -221,6 +221,25 @@ def test_a_mirror_image_is_matched_as_one_though_half_of_the_picture_is_symmetri
 
 
 @installed
+def test_views_of_one_shape_share_passes_of_the_extractor_and_each_pair_gets_its_own_matches(model: MatchModel) -> None:
+    passes: list[int] = []
+    extractor = model.network.networks["extractor"]
+    handle = extractor.register_forward_pre_hook(lambda _, given: passes.append(len(given[0])))
+    wholes = [collage(seed) for seed in (1, 2, 3)]
+    others = [wholes[0][8:, 12:], wholes[1][8:, 12:], wholes[2][16:176, 32:224]]
+    pairs = [model.prepare((view_of(whole), view_of(other))) for whole, other in zip(wholes, others, strict=True)]
+    together = model._match(pairs)
+    handle.remove()
+    assert passes == [3, 2, 1]
+    alone = [model._match([pair])[0] for pair in pairs]
+    for batched, single in zip(together, alone, strict=True):
+        assert len(batched) == len(single) > 50
+        assert np.abs(batched.first - single.first).max() < 0.01
+        assert np.abs(batched.second - single.second).max() < 0.01
+        assert np.abs(batched.scores - single.scores).max() < 1e-3
+
+
+@installed
 def test_a_picture_without_any_point_has_no_matches(model: MatchModel) -> None:
     blank = np.full((100, 80, 3), 128, np.uint8)
     found = model.predict([model.prepare((view_of(collage(1)), view_of(blank)))])[0]

@@ -1,0 +1,157 @@
+"""How full the batches of a learned tool are, on the sizes of BLINK's pictures.
+
+    uv run python -m bench.batch_fill --data ../shared/data/blink [--in-flight 64] [--stream 2000]
+
+The tool is depth with a tiny Depth Anything, whose shapes come from the published processor (short side 518 px, sides
+multiples of 14). Pictures go through its lane, so many in flight, each followed by the next at once; a pass takes 1 ms
+a picture. The fill is pictures over passes, over the size of a batch. `once`: the pictures of a task in the order of
+its file; `stream`: as many as are asked for, drawn from its sizes. `first come` is a lane that does not look at shapes,
+so that a batch falls apart into a pass a shape; `lane` fills batches by shape; `ordered` is the lane when the run puts
+questions in order first. No order has a higher fill than `most`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import io
+import random
+import tempfile
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+from PIL import Image
+
+from bench._networks import IMAGENET, depth_anything
+from hybrid.display.tables import Column, Table, as_text
+from hybrid.errors import HybridError
+from hybrid.registry import load
+from hybrid.running.run import alike_together
+from hybrid.serving.batching import Lane
+from hybrid.tool import Request, Tool
+from hybrid.types import Kind, Question, StoredImage
+from tools._shared.batches import by_form
+
+Size = tuple[int, int]
+PASS_S = 0.001
+SIDE_PX = 518
+
+
+@dataclass(frozen=True)
+class Fill:
+    """Shares of full batches, 0..1, of pictures of a task."""
+
+    task: str
+    kind: str
+    pictures: int
+    shapes: int
+    first_come: float
+    lane: float
+    ordered: float
+    most: float
+
+
+def sizes_of(path: Path) -> list[Size]:
+    """Width and height of every picture of a BLINK file, in its order."""
+    return [
+        Image.open(io.BytesIO(value["bytes"])).size
+        for row in pq.read_table(path).to_pylist()
+        for name, value in row.items()
+        if name.startswith("image") and value
+    ]
+
+
+def forms_of(sizes: set[Size], tool: Tool) -> dict[Size, Hashable]:
+    """What the learned backend of the tool says of pictures of these sizes."""
+    import transformers
+
+    backend: Any = next(card for card in tool.card.backends if card.name == "learned").make()
+    with tempfile.TemporaryDirectory() as folder:
+        depth_anything(Path(folder), real=False)
+        side = {"height": SIDE_PX, "width": SIDE_PX}
+        transformers.DPTImageProcessor(
+            size=side, keep_aspect_ratio=True, ensure_multiple_of=14, resample=3, **IMAGENET
+        ).save_pretrained(folder)
+        backend.setup("cpu", folder)
+    blank = {size: np.zeros((size[1], size[0], 3), np.uint8) for size in sizes}
+    return {size: backend.alike(backend.prepare(Request((one,), tool.args()))) for size, one in blank.items()}
+
+
+def in_order(sizes: Sequence[Size]) -> list[Size]:
+    """The sizes as a run asks questions about such pictures."""
+    questions = [
+        Question(str(n), "", (StoredImage("0" * 64, *size, "image/jpeg"),), "", Kind.CHOICE)
+        for n, size in enumerate(sizes)
+    ]
+    return [(one.images[0].width, one.images[0].height) for one in alike_together(questions)]
+
+
+async def passes(forms: Sequence[Hashable], batch: int, in_flight: int, form: Callable[[Hashable], Hashable]) -> int:
+    """How many passes a lane needs for inputs of these forms."""
+    made = 0
+
+    async def run(inputs: Sequence[Hashable]) -> list[Hashable | HybridError]:
+        nonlocal made
+        made += len(by_form(inputs, batch))
+        await asyncio.sleep(PASS_S * len(inputs))
+        return list(inputs)
+
+    async def prepared(one: Hashable) -> Hashable:
+        return one
+
+    lane: Lane[Hashable, Hashable] = Lane(batch, run, form=form)
+    queue = iter(forms)
+
+    async def worker() -> None:
+        for one in queue:
+            async with lane.room:
+                await lane.submit(prepared(one))
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(in_flight):
+            group.create_task(worker())
+    return made
+
+
+def fills(data: Path, in_flight: int, stream: int) -> Iterator[Fill]:
+    """Two rows a task."""
+    tool: Tool = load("tools", "depth")
+    batch = max(card.batch for card in tool.card.backends)
+    tasks = {path.parent.name: sizes_of(path) for path in sorted(data.glob("*/*.parquet"))}
+    forms = forms_of({size for sizes in tasks.values() for size in sizes}, tool)
+    for task, sizes in tasks.items():
+        for kind, seen in (("once", sizes), ("stream", random.Random(0).choices(sizes, k=stream))):
+            found = [forms[size] for size in seen]
+            made = [
+                asyncio.run(passes(found, batch, in_flight, lambda one: None)),
+                asyncio.run(passes(found, batch, in_flight, lambda one: one)),
+                asyncio.run(passes([forms[size] for size in in_order(seen)], batch, in_flight, lambda one: one)),
+                len(by_form(found, batch)),
+            ]
+            yield Fill(task, kind, len(found), len(set(found)), *(len(found) / number / batch for number in made))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--in-flight", type=int, default=64)
+    parser.add_argument("--stream", type=int, default=2000)
+    asked = parser.parse_args(arguments)
+    columns = (Column("task", "left"), Column("", "left"), *map(Column, ("pictures", "shapes", "first come")))
+    rows = tuple(
+        (
+            *(one.task, one.kind, str(one.pictures), str(one.shapes)),
+            *map("{:.2f}".format, (one.first_come, one.lane, one.ordered, one.most)),
+        )
+        for one in fills(asked.data, asked.in_flight, asked.stream)
+    )
+    print(as_text(Table("Fill of batches", (*columns, *map(Column, ("lane", "ordered", "most"))), rows)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,241 @@
+"""Several devices, played by copies on the CPU that count: who computes, and where a tool goes when memory is short."""
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.config import ServiceOptions
+from hybrid.errors import UsageError, is_out_of_memory
+from hybrid.images import ImageStore
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.loader import devices_of, refuse_absent
+from hybrid.serving.service import ToolService
+from hybrid.tool import BackendCard, Card, Evidence, Request, Tool
+from hybrid.tool.args import Args
+
+BOTH = "cuda:0,cuda:1"
+PATIENCE_S = 60.0
+
+
+class OutOfMemoryError(RuntimeError):
+    """What torch raises when a GPU is full; known by this name."""
+
+
+class Number(Args):
+    """The number of a request."""
+
+    number: int
+
+
+class Machine:
+    """Devices that hold so many copies and requests at once; a request of 100 and more is as large as two of them."""
+
+    def __init__(self, **room: int) -> None:
+        self.room = {name.replace("_", ":"): places for name, places in room.items()}
+        self.copies: dict[str, list[str]] = {}
+        self.computed: Counter[tuple[str, str]] = Counter()
+        self.threads: dict[str, set[str]] = {}
+        self.together: threading.Barrier | None = None
+
+    def take(self, tool: str, device: str) -> None:
+        """Load a copy."""
+        if len(self.copies.get(device, ())) >= self.room.get(device, 99):
+            raise OutOfMemoryError("CUDA out of memory")
+        self.copies.setdefault(device, []).append(tool)
+
+    def compute(self, tool: str, device: str, numbers: Sequence[int]) -> None:
+        """Run a batch."""
+        self.threads.setdefault(device, set()).add(threading.current_thread().name)
+        if self.together is not None:
+            self.together.wait(PATIENCE_S)
+        needed = len(self.copies[device]) + sum(2 for number in numbers if number >= 100)
+        if needed > self.room.get(device, 99):
+            raise OutOfMemoryError("CUDA out of memory")
+        self.computed[tool, device] += len(numbers)
+
+
+class Copy:
+    """A copy of a tool on one of the devices; its place is free again when nothing refers to it."""
+
+    def __init__(self, tool: str, machine: Machine) -> None:
+        self.tool, self.machine, self.device = tool, machine, ""
+
+    def setup(self, device: str, weights: str | None) -> None:
+        self.machine.take(self.tool, device)
+        self.device = device
+
+    def run(self, requests: Sequence[Request[Number]]) -> list[Evidence]:
+        numbers = [request.args.number for request in requests]
+        self.machine.compute(self.tool, self.device, numbers)
+        return [Evidence(self.device, {"number": number}, 0.5) for number in numbers]
+
+    def __del__(self) -> None:
+        if self.device:
+            self.machine.copies[self.device].remove(self.tool)
+
+
+Ask = Callable[[str, Sequence[int]], Awaitable[list[str]]]
+
+
+@pytest.fixture
+def service_on(tmp_path: Path, fakes: Any) -> Iterator[Callable[..., tuple[ToolService, Ask]]]:
+    """`service, ask = service_on(machine, devices)`; `await ask("a", numbers)`: where each was computed."""
+    made: list[ToolService] = []
+
+    def start(machine: Machine, devices: str, **options: Any) -> tuple[ToolService, Ask]:
+        store = ImageStore(tmp_path / "images")
+        named = {name: str(tmp_path / name) for name in "ab"}
+        for folder in named.values():
+            Path(folder).mkdir()
+            (Path(folder) / "model.safetensors").write_bytes(b"\0" * 10)
+        tools = {
+            name: Tool(
+                Card(
+                    name,
+                    "Counts.",
+                    "None.",
+                    (BackendCard("learned", "1", lambda n=name: Copy(n, machine), "", batch=2),),
+                ),
+                Number,
+            )
+            for name in named
+        }
+        service = ToolService(
+            store,
+            FindingCache(None, store),
+            ServiceOptions("learned", named, devices, **{"coming_s": PATIENCE_S, **options}),
+        )
+        made.append(service)
+        refs = fakes.refs(store, 1)
+
+        async def ask(name: str, numbers: Sequence[int]) -> list[str]:
+            asked = (service.call(tools[name], Number(number=number), refs) for number in numbers)
+            found = await asyncio.gather(*asked)
+            assert [one.data["number"] for one in found] == list(numbers)
+            return [one.text for one in found]
+
+        return service, ask
+
+    yield start
+    for service in made:
+        service.close()
+
+
+async def test_a_copy_on_each_device_computes_in_a_thread_of_its_own_at_the_same_time(service_on: Any) -> None:
+    machine = Machine()
+    machine.together = threading.Barrier(2)
+    service, ask = service_on(machine, BOTH)
+    assert sorted(await ask("a", [1, 2, 3, 4])) == ["cuda:0"] * 2 + ["cuda:1"] * 2
+    assert {device: len(threads) for device, threads in machine.threads.items()} == {"cuda:0": 1, "cuda:1": 1}
+    assert machine.threads["cuda:0"] != machine.threads["cuda:1"]
+    assert service.notices == []
+
+
+async def test_what_is_asked_one_by_one_needs_one_copy(service_on: Any) -> None:
+    machine = Machine()
+    _, ask = service_on(machine, BOTH)
+    assert [await ask("a", [number]) for number in range(3)] == [["cuda:0"]] * 3
+    assert machine.copies == {"cuda:0": ["a"]}
+
+
+async def test_a_device_without_memory_for_a_copy_leaves_the_tool_to_the_others(service_on: Any) -> None:
+    machine = Machine(cuda_1=0)
+    service, ask = service_on(machine, BOTH)
+    for start in (0, 8):
+        assert await ask("a", range(start, start + 8)) == ["cuda:0"] * 8
+    assert service.notices == ["a: the memory of cuda:1 does not suffice; it runs on cuda:0 from here on"]
+
+
+async def test_the_tool_used_longest_ago_makes_room_for_a_request_and_answers_elsewhere(service_on: Any) -> None:
+    machine = Machine(cuda_0=3)
+    service, ask = service_on(machine, "cuda:0")
+    assert await ask("a", [1]) == await ask("b", [2]) == ["cuda:0"]
+    assert await ask("b", [100]) == ["cuda:0"]
+    assert await ask("a", [3]) == ["cpu"]
+    assert await ask("b", [101]) == ["cuda:0"]
+    why = "the memory of cuda:0 does not suffice for b besides"
+    assert service.notices == [f"a: {why}; it runs on the CPU from here on"]
+
+
+async def test_weights_that_find_no_room_move_the_tool_used_longest_ago_to_another_device(service_on: Any) -> None:
+    machine = Machine(cuda_0=1)
+    service, ask = service_on(machine, BOTH)
+    assert await ask("a", [1]) == await ask("b", [2]) == ["cuda:0"]
+    assert await ask("a", [3]) == ["cuda:1"]
+    why = "the memory of cuda:0 does not suffice for b besides"
+    assert service.notices == [f"a: {why}; it runs on cuda:1 from here on"]
+
+
+async def test_what_no_device_takes_is_computed_on_the_cpu_and_no_question_fails(service_on: Any) -> None:
+    machine = Machine(cuda_0=2, cuda_1=2)
+    service, ask = service_on(machine, BOTH)
+    await ask("a", [1, 100, 101, 2, 3, 102])
+    assert machine.computed["a", "cpu"] >= 3
+    assert await ask("a", [4]) == ["cpu"]
+    assert [line.split("; ")[1] for line in service.notices if "runs" in line][-1] == "it runs on the CPU from here on"
+
+
+async def test_findings_say_the_kind_of_device_and_not_its_number(service_on: Any) -> None:
+    machine = Machine()
+    machine.together = threading.Barrier(2)
+    service, ask = service_on(machine, BOTH)
+    await ask("a", [1, 2, 3, 4])
+    assert {one.device for one in service._answering.values()} == {"cuda"}
+
+
+async def test_the_budget_is_that_of_each_device(service_on: Any) -> None:
+    machine = Machine()
+    service, ask = service_on(machine, "cuda:0", memory_bytes=15)
+    for name in "aba":
+        assert await ask(name, [1]) == ["cuda:0"]
+    assert machine.copies == {"cuda:0": ["a"]}
+    assert service.notices == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "cuda", "mps", "expected"),
+    [
+        ("auto", 2, True, ("cuda:0", "cuda:1")),
+        ("auto", 0, True, ("mps",)),
+        ("auto", 0, False, ("cpu",)),
+        ("cuda", 3, False, ("cuda:0", "cuda:1", "cuda:2")),
+        ("cuda:1,cuda:0,cuda:1", 2, False, ("cuda:1", "cuda:0")),
+        ("mps", 0, True, ("mps",)),
+        ("cpu", 2, True, ("cpu",)),
+    ],
+)
+def test_what_a_word_for_devices_means_on_a_machine(
+    asked: str, cuda: int, mps: bool, expected: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: cuda)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+    assert devices_of(asked) == expected
+
+
+@pytest.mark.parametrize(
+    ("error", "full"),
+    [
+        (OutOfMemoryError("CUDA out of memory"), True),
+        (RuntimeError("MPS backend out of memory (MPS allocated: 9 GB)"), True),
+        (RuntimeError("no kernel"), False),
+        (RuntimeError(), False),
+    ],
+)
+def test_a_device_that_is_full_is_known_by_its_error(error: Exception, full: bool) -> None:
+    assert is_out_of_memory(error) is full
+
+
+def test_each_of_several_devices_must_be_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    refuse_absent(BOTH)
+    with pytest.raises(UsageError, match=r"--device cuda:2: torch sees none beyond cuda:1"):
+        refuse_absent("cuda:0,cuda:2")
