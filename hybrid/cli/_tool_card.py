@@ -53,12 +53,12 @@ def _card(tool: Tool) -> Iterator[str]:
     yield ""
     yield from _filled(f"Measured: {card.measured or 'nothing beyond the counts below'}")
     yield ""
-    yield from _fact("images", str(fewest) if fewest == most else f"{fewest} to {most}")
+    yield from fact("images", str(fewest) if fewest == most else f"{fewest} to {most}")
     if card.needs:
-        yield from _fact("asks first", _needed(card.needs))
+        yield from fact("asks first", _needed(card.needs))
     if tool.checks:
         asked = "; ".join(dict.fromkeys(_check(check, tool.checks) for check in tool.checks))
-        yield from _fact("known images", f"{asked} (hybrid tools check {card.name})")
+        yield from fact("known images", f"{asked} (hybrid tools check {card.name})")
     yield ""
     yield from _arguments(tool)
     for backend in card.backends:
@@ -80,15 +80,15 @@ def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:
     yield f"{backend.name} backend, version {backend.version}"
     yield from _filled(backend.summary, "  ")
     if backend.name == "learned":
-        yield from _fact("weights", _weights(tool, backend), "  ")
-        yield from _fact("here", _here(tool, backend), "  ")
+        yield from fact("weights", _weights(tool, backend), "  ")
+        yield from fact("here", _here(tool, backend), "  ")
     elif why := missing_library([tool]):
-        yield from _fact("here", f"no ({why})", "  ")
+        yield from fact("here", f"no ({why})", "  ")
     yield from _known_weights(backend)
     if backend.needs:
-        yield from _fact("asks first", _needed(backend.needs), "  ")
-    yield from _fact("batches", _batches(backend), "  ")
-    yield from _fact("right", _reliability(backend.reliability), "  ")
+        yield from fact("asks first", _needed(backend.needs), "  ")
+    yield from fact("batches", _batches(backend), "  ")
+    yield from fact("right", _reliability(backend.reliability), "  ")
 
 
 def _known_weights(backend: BackendCard) -> Iterator[str]:
@@ -97,32 +97,32 @@ def _known_weights(backend: BackendCard) -> Iterator[str]:
     Weights of the same licence and images share a line.
     """
     if backend.name == "classical":
-        yield from _fact("licence", "that of this project, Apache-2.0", "  ")
+        yield from fact("licence", "that of this project, Apache-2.0", "  ")
         return
     if not backend.provenances:
-        yield from _fact("trained on", "nothing of its own" if backend.needs else UNKNOWN, "  ")
+        yield from fact("trained on", "nothing of its own" if backend.needs else UNKNOWN, "  ")
         return
     default = (backend.weights, backend.package)
     first = next((known for known in backend.provenances if known.weights in default), None)
     if first is not None:
-        yield from _fact("licence", _licence(first), "  ")
-        yield from _fact("trained on", _trained_on(first), "  ")
+        yield from fact("licence", licence(first), "  ")
+        yield from fact("trained on", trained_on(first), "  ")
     groups: dict[tuple[str, str], list[str]] = {}
     for known in backend.provenances:
         if known is not first:
-            groups.setdefault((_licence(known), _trained_on(known)), []).append(known.weights)
-    for (licence, trained), names in groups.items():
-        same = first is not None and trained == _trained_on(first)
+            groups.setdefault((licence(known), trained_on(known)), []).append(known.weights)
+    for (terms, trained), names in groups.items():
+        same = first is not None and trained == trained_on(first)
         images = "the same images" if same else trained
-        yield from _fact("also known", f"{', '.join(names)}: licence {licence}; trained on {images}", "  ")
-    yield from _fact("all others", UNKNOWN, "  ")
+        yield from fact("also known", f"{', '.join(names)}: licence {terms}; trained on {images}", "  ")
+    yield from fact("all others", UNKNOWN, "  ")
 
 
-def _licence(known: Provenance) -> str:
+def licence(known: Provenance) -> str:
     return known.licence + (", not for commercial use (--allow non-commercial)" if known.non_commercial else "")
 
 
-def _trained_on(known: Provenance) -> str:
+def trained_on(known: Provenance) -> str:
     """The collections, and which of them may hold any published picture."""
     from hybrid.tool.image_sets import crawled
 
@@ -199,7 +199,7 @@ def _fields(named: Mapping[str, Any], required: Sequence[str], indent: str) -> I
         text = f"{_kind(node)}{must}"
         if description := node.get("description"):
             text += f": {description}"
-        yield from _fact(name, text, indent)
+        yield from fact(name, text, indent)
         inner = _object(node)
         if inner is not None:
             yield from _fields(inner["properties"], inner.get("required", ()), indent + "    ")
@@ -224,7 +224,7 @@ def _object(node: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return next((schema_object for other in inner if (schema_object := _object(other)) is not None), None)
 
 
-def _fact(name: str, text: str, indent: str = "") -> Iterator[str]:
+def fact(name: str, text: str, indent: str = "") -> Iterator[str]:
     """A name and the text to its right, which further lines continue."""
     first, *rest = text.split("\n")
     head = f"{indent}{name:{LABEL}} "

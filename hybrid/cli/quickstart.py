@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib.util
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,11 +17,13 @@ import click
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._many import program
 from hybrid.cli._table_options import allow_failed_option, tables_option
+from hybrid.cli._tool_cache import open_cache
 from hybrid.cli.study import DEFAULT_SOLVER, ask_cells, study_as_json
 from hybrid.display.notes import tell
 from hybrid.display.terminal import TEXT, Shape, folded, pasteable
 
 if TYPE_CHECKING:
+    from hybrid.report.payload import OverviewSection
     from hybrid.scoring.reports import ComparisonReport
     from hybrid.scoring.score import Scored
 
@@ -36,6 +41,8 @@ TASKS = {
     "Spatial_Relation": "",
 }
 """By task of the benchmark the tool that fits it without weights, empty for none."""
+MATCHED = "Visual_Correspondence"
+"""The task of which one question is also put to the trained matcher."""
 MISHAPS = (
     "Not everything went well. unparsed: no answer could be read in the reply; budget: the calls or seconds of the "
     "question were spent; tool_fault: a specialist alone met an error; lost: a tool call ended in an error or a "
@@ -93,12 +100,67 @@ def _show(options: Mapping[str, Any], report: ComparisonReport, runs: Sequence[P
     from hybrid.report.collect import collect_paths
     from hybrid.report.site import write_site
 
+    pages = collect_paths(runs, allow_failed=options["allow_failed"])
+    if (section := trained_matcher(runs[0])) is not None:
+        first, *others = pages.benchmarks
+        overview = replace(first.overview, sections=(section, *first.overview.sections))
+        pages = replace(pages, benchmarks=(replace(first, overview=overview), *others))
     tables: Shape = options["tables"]
     click.echo(study_as_json(report, runs) if options["as_json"] else report.render(TEXT[tables]).strip())
-    page = write_site(collect_paths(runs, allow_failed=options["allow_failed"]), options["out"] / "site")
+    page = write_site(pages, options["out"] / "site")
     if not options["as_json"]:
         said = (folded(part, "narrow", hang=0).strip() for part in (*mishaps(report.solvers), ABOUT))
         click.echo("\n" + "\n\n".join((f"report: {page}", *said, _next(runs, tables))))
+
+
+def trained_matcher(run: Path) -> OverviewSection | None:
+    """What the trained matcher of the installation says of one question of a run, with what it drew.
+
+    None where it is not installed, or where no question of the run is one of correspondence.
+    """
+    from hybrid.benchmarks.base import show
+    from hybrid.config import ServiceOptions
+    from hybrid.images import home
+    from hybrid.log.folder import RunFolder
+    from hybrid.registry import load
+    from hybrid.report.payload import OverviewSection
+    from hybrid.report.pictures import Drawn, Pictures
+    from hybrid.serving.service import ToolService
+    from hybrid.tool import Tool
+    from hybrid.types import Question
+
+    tool: Tool = load("tools", TASKS[MATCHED])
+    learned = tool.backend("learned")
+    asked = [one for one in RunFolder(run).questions().by_id.values() if one.task == MATCHED]
+    if not asked or learned is None or not learned.package or importlib.util.find_spec(learned.package) is None:
+        return None
+    tell(f"{tool.card.name}: asking the trained weights of {learned.package} about one pair ...")
+    question = asked[0]
+    assert isinstance(question, Question)  # noqa: S101 - generated questions are whole
+    images = show(question.images)
+    cached = open_cache()
+    # The files of the package are compared with those that were published.
+    service = ToolService(cached.store, cached, ServiceOptions("learned", unchecked=True, pictures="png"))
+    try:
+        finding = asyncio.run(service.call(tool, tool.parse({}), images))
+    finally:
+        service.close()
+    pictures = Pictures(home() / "images")
+    named = [replace(one, name=f"{one.parent} {tool.card.name}") for one in finding.images]
+    drawn = Drawn(tool.card.name, {one.name: (one.image.width, one.image.height) for one in images})
+    files = [str(cached.store.path(one.image.sha256)) for one in images]
+    return OverviewSection(
+        "trained-matcher",
+        "A trained matcher at work",
+        f"{learned.package}, {tool.card.name} on {question.id}: {' '.join(finding.text.split())}",
+        (),
+        (),
+        shlex.join(("hybrid", "tools", "run", tool.card.name, *files, "--backend", "learned")),
+        (
+            *(pictures.of(one, "image of the question") for one in images),
+            *(pictures.of(one, "drawn matches", drawn) for one in named),
+        ),
+    )
 
 
 def mishaps(solvers: Sequence[Scored]) -> list[str]:

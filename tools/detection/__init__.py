@@ -188,6 +188,8 @@ PROVENANCES = (
         Provenance(f"ustc-community/dfine-{size}-obj365", "Apache-2.0", ("ImageNet-1k", "Objects365"))
         for size in ("small", "medium", "large", "xlarge")
     ),
+    # Robinson et al. 2025 (RF-DETR): DINOv2's encoder, trained on Objects365 and then on COCO.
+    Provenance("Roboflow/rf-detr-base", "Apache-2.0", ("LVD-142M", "Objects365", "COCO")),
 )
 
 TOOL = Tool(
@@ -207,7 +209,7 @@ TOOL = Tool(
                 name="learned",
                 version=VERSION,
                 make=LearnedDetection,
-                summary="OWLv2, OWL-ViT, (MM) Grounding DINO by name; RT-DETR, RT-DETRv2, D-FINE by their classes.",
+                summary="OWLv2, OWL-ViT, (MM) Grounding DINO by name; RF-DETR, RT-DETR, D-FINE, DEIMv2 by class.",
                 weights=WEIGHTS,
                 provenances=PROVENANCES,
                 batch=8,

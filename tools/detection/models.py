@@ -1,7 +1,7 @@
 """Object detectors behind one convention: boxes of named things in pixels of the image, scores 0..1.
 
-OWLv2 (Minderer et al. 2023), OWL-ViT and Grounding DINO (Liu et al. 2024) take any
-name; RT-DETR, RT-DETRv2 (Lv et al. 2024) and D-FINE know the classes of their own configuration.
+OWLv2 (Minderer et al. 2023), OWL-ViT and (MM) Grounding DINO (Liu et al. 2024) take any name; RT-DETR, RT-DETRv2 (Lv et
+al. 2024), D-FINE, DEIMv2 and RF-DETR (Robinson et al. 2025) know the classes of their own configuration.
 `model = Detector(dir_or_id, "cpu")`, then `model.predict([model.prepare(pixels, ["cat"])])`.
 """
 
@@ -46,6 +46,8 @@ FAMILIES: Mapping[str, Family] = {
     "rt_detr": Family("closed", 0.5),
     "rt_detr_v2": Family("closed", 0.5),
     "d_fine": Family("closed", 0.5),
+    "deimv2": Family("closed", 0.5),
+    "rf_detr": Family("closed", 0.5),
 }
 """By transformers' `model_type`."""
 MOST_AT_ONCE = 8

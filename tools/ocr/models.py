@@ -148,7 +148,7 @@ class RapidReader:
             importlib.import_module("onnxruntime")
         except ImportError as error:
             raise WeightsError(
-                f"weights absent: rapidocr with onnxruntime cannot be imported ({error}): {install_extra('ocr')}"
+                f"weights absent: rapidocr with onnxruntime cannot be imported ({error}): {install_extra('local')}"
             ) from error
         from importlib.metadata import version
 

@@ -2,8 +2,8 @@
 
 `hybrid tools run segmentation photo.jpg --args '{"points": [{"x": 120, "y": 80}]}' --picture mask.png`
 
-The learned backend runs SAM 2 (points, boxes) or CLIPSeg (words), whichever its weights are; the weight-free one runs
-GrabCut from points or a box and cannot know what words mean.
+The learned backend runs SAM 2 (points, boxes), CLIPSeg (words) or SAM 3 (both), whichever its weights are; the
+weight-free one runs GrabCut from points or a box and cannot know what words mean.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class GrabCut(WeightFree[SegmentationArgs]):
         """The evidence of a request. Raises `NoBackend` for words, `ToolError` for a prompt that cannot be cut out."""
         if request.args.words is not None:
             raise NoBackend(
-                "segmentation: words need weights (--weights segmentation=DIR_OR_ID of a CLIPSeg model)",
+                "segmentation: words need weights (--weights segmentation=DIR_OR_ID of a CLIPSeg or SAM 3 model)",
                 Fault.BAD_ARGUMENTS,
             )
         on, off, box = read_prompt(request)
@@ -87,7 +87,7 @@ class GrabCut(WeightFree[SegmentationArgs]):
 
 
 class LearnedSegmentation(Learned[SegmentationArgs, Any, MaskOutput, Segmenter]):
-    """The learned backend: SAM 2 or CLIPSeg through transformers."""
+    """The learned backend: SAM 2, SAM 3 or CLIPSeg through transformers."""
 
     def __init__(self) -> None:
         super().__init__("segmentation", VERSION, segmenter, WEIGHTS)
@@ -194,6 +194,9 @@ SAM_2 = tuple(
     for size in ("tiny", "small", "base-plus", "large")
 )
 
+# Carion et al. 2025 (SAM 3). Its encoder was trained before on image-text pairs that are not listed here.
+SAM_3 = Provenance("facebook/sam3", "SAM License", ())
+
 TOOL = Tool(
     card=Card(
         name="segmentation",
@@ -203,17 +206,17 @@ TOOL = Tool(
             "part, neighbours of one colour along."
         ),
         measured=(
-            "The learned paths (SAM 2 for points and boxes, CLIPSeg for words) were run with random weights only; no "
-            "accuracy was measured for any."
+            "The learned paths (SAM 2 for points and boxes, CLIPSeg for words, SAM 3 for both) were run with random "
+            "weights only; no accuracy was measured for any."
         ),
         backends=(
             BackendCard(
                 name="learned",
                 version=VERSION,
                 make=LearnedSegmentation,
-                summary="SAM 2 from points and boxes, or CLIPSeg from words, as the weights are.",
+                summary="SAM 2 from points and boxes, CLIPSeg from words, or SAM 3 from both, as the weights are.",
                 weights=WEIGHTS,
-                provenances=(*SAM_2, *CLIPSEG),
+                provenances=(*SAM_2, SAM_3, *CLIPSEG),
                 batch=8,
                 learned_tolerance=1e-3,
             ),

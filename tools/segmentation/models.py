@@ -1,7 +1,8 @@
-"""Segmentation networks: SAM 2 (Ravi et al. 2024) from points and boxes, CLIPSeg (Lüddecke and Ecker 2022) from words.
+"""Segmentation networks: from points and boxes, from words, or from both.
 
-`model = segmenter(dir_or_id, "cpu")` loads either; the checkpoint's family says
-what it can be asked. Then `model.mask(pixels, model.predict([model.prepare(pixels, prompt)])[0])`.
+SAM 2 (Ravi et al. 2024) takes points and boxes, CLIPSeg (Lüddecke and Ecker 2022) words, SAM 3 (Carion et al. 2025) all
+of these. `model = segmenter(dir_or_id, "cpu")` loads any; the checkpoint's family says what it can be asked. Then
+`model.mask(pixels, model.predict([model.prepare(pixels, prompt)])[0])`.
 """
 
 from __future__ import annotations
@@ -29,12 +30,15 @@ Logits = npt.NDArray[np.float32]
 BY_PLACE = ("sam2", "sam2_video")
 """The published SAM 2 files are those of the video model; the image model reads its part of them."""
 BY_WORDS = (FAMILY,)
+BOTH = ("sam3_video",)
+"""The published SAM 3 file holds a detector, which takes words, and a tracker, which takes points and boxes."""
 LEAST_PX = 4
 LONGEST_PX = 2048
 MOST_AT_ONCE = 8
 """Images in one pass: SAM 2 sees each at 1024 px."""
 PRESENT = 0.5
-"""CLIPSeg's probability from which a pixel belongs to the words."""
+"""Probability from which a pixel belongs to the words, and with SAM 3 from which a thing is one that they name."""
+ABSENT_LOGIT = -20.0
 
 
 @dataclass(frozen=True)
@@ -70,19 +74,23 @@ class MaskOutput:
 
 
 class ByPlace:
-    """SAM 2; the score of a mask is the network's own estimate of its intersection over union."""
+    """SAM 2, or SAM 3's tracker; the score of a mask is the network's own estimate of its intersection over union."""
 
-    def __init__(self, weights: str, device: str) -> None:
+    def __init__(self, weights: str, device: str, network: str = "Sam2", families: Sequence[str] = BY_PLACE) -> None:
         """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
         self._checkpoint = load_verified(
-            "Sam2Model",
+            f"{network}Model",
             weights,
             device=device,
-            processor_class="Sam2Processor",
-            model_types=BY_PLACE,
+            processor_class=f"{network}Processor",
+            model_types=families,
             harmless=("position_ids",),
         )
         self.version = self._checkpoint.version
+
+    def see_through(self, encoder: Any) -> None:
+        """Take this module for the network's own encoder of images, which is equal to it."""
+        self._checkpoint.model.vision_encoder.backbone = encoder
 
     def prepare(self, pixels: Pixels, prompt: Prompt) -> PlacedInput:
         """An image (H, W, 3) and points or a box. Raises `ToolError` for words, or an image smaller than 4 px."""
@@ -166,22 +174,120 @@ class ByWords:
 
     def mask(self, pixels: Pixels, output: MaskOutput) -> tuple[Mask, float]:
         """Mask (H, W) of the image (H, W, 3) and its score 0..1. Raises `ToolError` for values that are not finite."""
-        import cv2
-
-        size = (pixels.shape[1], pixels.shape[0])
-        likely = probability("segmentation", output.logits)
-        full = np.asarray(cv2.resize(likely, size, interpolation=cv2.INTER_LINEAR), np.float32)
+        full = _likely(pixels, output)
         mask = full >= PRESENT
         return mask, float(full[mask].mean()) if mask.any() else 0.0
 
 
-Segmenter = ByPlace | ByWords
+class ByConcept:
+    """SAM 3's detector: every thing that the words name, in one mask; the score is that of the surest thing, 0 if none.
+
+    The mask is cut as by `post_process_instance_segmentation` of transformers' `Sam3Processor`.
+    """
+
+    def __init__(self, weights: str, device: str) -> None:
+        """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
+        self._checkpoint = load_verified(
+            "Sam3Model",
+            weights,
+            device=device,
+            processor_class="Sam3Processor",
+            model_types=BOTH,
+            harmless=("position_ids",),
+        )
+        self.version = self._checkpoint.version
+
+    @property
+    def encoder(self) -> Any:
+        """The module that sees the image."""
+        return self._checkpoint.model.vision_encoder.backbone
+
+    def prepare(self, pixels: Pixels, words: str) -> SearchInput:
+        """An image (H, W, 3) and words. Raises `ToolError`: an image smaller than 4 px."""
+        inputs = self._checkpoint.processor(images=_as_image(_reduced(pixels)[0]), return_tensors="pt")
+        return SearchInput(inputs["pixel_values"], words)
+
+    def predict(self, prepared: Sequence[SearchInput]) -> list[MaskOutput]:
+        """One pass for up to 8 images."""
+        import torch
+
+        loaded = self._checkpoint
+        outputs: dict[int, MaskOutput] = {}
+        for members in by_shape([one.values for one in prepared], MOST_AT_ONCE):
+            longest = int(loaded.model.config.text_config.max_position_embeddings)
+            read = loaded.processor.tokenizer(
+                [prepared[place].words for place in members],
+                padding="max_length",
+                truncation=True,
+                max_length=longest,
+                return_tensors="pt",
+            ).to(loaded.device)
+            values = torch.cat([prepared[place].values for place in members]).to(loaded.device)
+            with torch.inference_mode():
+                seen = loaded.model(
+                    pixel_values=values, input_ids=read["input_ids"], attention_mask=read["attention_mask"]
+                )
+                scores = seen.pred_logits.sigmoid() * seen.presence_logits.sigmoid()
+            for row, place in enumerate(members):
+                outputs[place] = _together(scores[row], seen.pred_masks[row])
+        return [outputs[place] for place in range(len(prepared))]
+
+    def mask(self, pixels: Pixels, output: MaskOutput) -> tuple[Mask, float]:
+        """Mask (H, W) of the image (H, W, 3) and its score 0..1. Raises `ToolError` for values that are not finite."""
+        estimate = np.nan if output.estimate is None else output.estimate
+        check_finite("segmentation", estimate)
+        return _likely(pixels, output) >= PRESENT, estimate
+
+
+def _together(scores: Any, masks: Any) -> MaskOutput:
+    """The logits (h, w) of all things whose score (Q) says that they are named, of masks (Q, h, w)."""
+    kept = scores >= PRESENT
+    some = bool(kept.any())
+    logits = masks[kept].amax(dim=0) if some else masks[0].new_full(masks.shape[1:], ABSENT_LOGIT)
+    # What is not a number is below every threshold.
+    best = float(scores.max()) if some or not bool(scores.isfinite().all()) else 0.0
+    return MaskOutput(np.asarray(logits.float().cpu().numpy(), np.float32), best)
+
+
+class Sam3:
+    """SAM 3 as it is published: words go to its detector, points and boxes to its tracker."""
+
+    def __init__(self, weights: str, device: str) -> None:
+        """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
+        self._words = ByConcept(weights, device)
+        self._places = ByPlace(weights, device, "Sam3Tracker", BOTH)
+        # The file has one encoder for both.
+        self._places.see_through(self._words.encoder)
+        self.version = self._words.version
+
+    def prepare(self, pixels: Pixels, prompt: Prompt) -> PlacedInput | SearchInput:
+        """An image (H, W, 3) and points, a box, or words. Raises `ToolError`: an image smaller than 4 px."""
+        if prompt.words is not None:
+            return self._words.prepare(pixels, prompt.words)
+        return self._places.prepare(pixels, prompt)
+
+    def predict(self, prepared: Sequence[PlacedInput | SearchInput]) -> list[MaskOutput]:
+        """As many passes as the detector and the tracker make of their parts."""
+        worded = {place: one for place, one in enumerate(prepared) if isinstance(one, SearchInput)}
+        placed = {place: one for place, one in enumerate(prepared) if isinstance(one, PlacedInput)}
+        outputs = dict(zip(worded, self._words.predict(list(worded.values())), strict=True))
+        outputs.update(zip(placed, self._places.predict(list(placed.values())), strict=True))
+        return [outputs[place] for place in range(len(prepared))]
+
+    def mask(self, pixels: Pixels, output: MaskOutput) -> tuple[Mask, float]:
+        """Mask (H, W) of the image (H, W, 3) and its score 0..1. Raises `ToolError` for values that are not finite."""
+        return (self._words if output.size is None else self._places).mask(pixels, output)
+
+
+Segmenter = ByPlace | ByWords | Sam3
 """A verified checkpoint of a family on a device. What `prepare` makes is for its own `predict`."""
 
 
 def segmenter(weights: str, device: str) -> Segmenter:
     """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
-    family = model_type_of(find_checkpoint(weights), weights, (*BY_PLACE, *BY_WORDS))
+    family = model_type_of(find_checkpoint(weights), weights, (*BY_PLACE, *BY_WORDS, *BOTH))
+    if family in BOTH:
+        return Sam3(weights, device)
     return ByWords(weights, device) if family in BY_WORDS else ByPlace(weights, device)
 
 
@@ -207,6 +313,15 @@ def _as_image(pixels: Pixels) -> Any:
     from PIL import Image
 
     return Image.fromarray(pixels)
+
+
+def _likely(pixels: Pixels, output: MaskOutput) -> npt.NDArray[np.float32]:
+    """Probability (H, W) of each pixel of an image. Raises `ToolError` for values that are not finite."""
+    import cv2
+
+    likely = probability("segmentation", output.logits)
+    size = (pixels.shape[1], pixels.shape[0])
+    return np.asarray(cv2.resize(likely, size, interpolation=cv2.INTER_LINEAR), np.float32)
 
 
 def _enlarged(mask: Mask, pixels: Pixels) -> Mask:

@@ -1,6 +1,6 @@
 """Likeness in the features of a vision transformer: cosine, aligned patches, and Gram matrices for style.
 
-DINOv2 (Oquab et al. 2024), with registers, SigLIP (Zhai et al. 2023) and SigLIP 2
+DINOv2 (Oquab et al. 2024), with registers, DINOv3 (Simeoni et al. 2025), SigLIP (Zhai et al. 2023) and SigLIP 2
 (Tschannen et al. 2025; its checkpoints of a fixed size are of the family `siglip`) through transformers.
 `model = Features(dir_or_id, "cpu")`, then `describe(model.predict([model.prepare(pixels)])[0])` runs
 an image once; `likeness` compares two.
@@ -30,7 +30,7 @@ from tools._shared.whole_picture import square_side, whole_picture
 
 Array = npt.NDArray[np.float32]
 
-CLASS_TOKEN = ("dinov2", "dinov2_with_registers")
+CLASS_TOKEN = ("dinov2", "dinov2_with_registers", "dinov3_vit")
 POOLED = ("siglip",)
 LONGEST_PX = 1024
 STYLE_LAYERS = (0.25, 0.5)

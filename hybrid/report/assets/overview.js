@@ -83,6 +83,7 @@ function frontCharts(bench, overview) {
 async function sectionBody(bench, id) {
   const section = await report.load(`${bench}/sections/${id}`);
   return [
+    report.pictures(section.pictures, new Map(section.pictures.map((one) => [one.name, one]))),
     section.charts.map((one, number) => report.chart(one, chartOf(bench, id, number))),
     section.tables.map((table) => report.table(table)),
     section.command ? report.el("div", { class: "recompute" }, report.el("span", { class: "quiet", text: "The same numbers:" }), report.command(section.command)) : null,

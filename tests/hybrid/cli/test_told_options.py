@@ -17,7 +17,7 @@ Command = Callable[..., Any]
 SERVED = ("--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1")
 LONG = (
     *("run", "ablate", "score", "compare", "report", "export", "calibrate", "judge", "quickstart"),
-    *("tools prepare", "tools check", "tools gallery", "tools run", "data check"),
+    *("tools fetch", "tools check", "tools gallery", "tools run", "data check"),
 )
 
 

@@ -1,45 +1,182 @@
-"""`hybrid tools prepare` and `check`, as a person calls them."""
+"""`hybrid tools fetch` and `check`, as a person calls them."""
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hybrid.weights import find_weights
 
-def weights(folder: Path, content: bytes) -> Path:
-    folder.mkdir()
-    (folder / "model.safetensors").write_bytes(content)
+EYE = """
+from hybrid.tool import Args, BackendCard, Card, CheckCase, Evidence, KnownAnswer, Provenance, Tool
+
+
+class Eye:
+    def setup(self, device, weights):
+        from hybrid.tool.checkpoint import load_verified
+
+        self.model = load_verified("AutoModel", weights, device=device, model_types=("dinov2",)).model
+
+    def run(self, requests):
+        return [Evidence("seen", {"side_px": self.model.config.image_size}, 1.0) for _ in requests]
+
+
+def pose():
+    import numpy as np
+
+    dark = np.zeros((8, 8, 3), np.uint8)
+    return CheckCase((dark,), {}, lambda found: None if found.data["side_px"] == 28 else "wrong")
+
+
+KNOWN = (Provenance("made/tiny", "MIT", ("COCO",)),)
+CARD = BackendCard("learned", "1", Eye, "A tiny network.", weights="made/tiny", provenances=KNOWN)
+TOOL = Tool(Card("eye", "Sees.", "Little.", (CARD,)), Args, (KnownAnswer("side", pose),))
+"""
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint of DINOv2 in the real format, beside a file that nothing here reads."""
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    folder = tmp_path_factory.mktemp("tiny")
+    config = transformers.Dinov2Config(
+        hidden_size=16, num_hidden_layers=1, num_attention_heads=1, mlp_ratio=1, image_size=28, patch_size=14
+    )
+    transformers.Dinov2Model(config).save_pretrained(folder)
+    transformers.BitImageProcessor(size={"height": 28, "width": 28}, do_center_crop=False).save_pretrained(folder)
+    (folder / "pytorch_model.bin").write_bytes(b"pickled")
     return folder
 
 
-def test_prepare_names_and_hashes_what_is_there(command: Callable[..., Any], tmp_path: Path) -> None:
-    folder = weights(tmp_path / "w", b"numbers")
-    ended = command("tools", "prepare", "depth", "--weights", f"depth={folder}", "-o", tmp_path / "weights.json")
-    content = hashlib.sha256(b"numbers").hexdigest()
-    sha = hashlib.sha256(f"model.safetensors\x1f{content}\x1e".encode()).hexdigest()
-    assert ended.code == 0
-    assert ended.out == f"depth  {folder}  {folder}  {sha}\n"
-    row = {"tool": "depth", "weights": str(folder), "path": str(folder), "sha256": sha}
-    assert json.loads((tmp_path / "weights.json").read_text()) == {"weights": [row], "absent": []}
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+    """The words that bring the tool `eye`."""
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "eye.py").write_text(EYE)
+    return ("--path", str(folder))
 
 
-def test_prepare_says_what_is_absent_in_one_line_each_and_ends_with_3(
-    command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.system
+def test_fetch_says_what_comes_brings_it_checks_it_and_says_what_to_run(
+    command: Callable[..., Any], hub: Any, tiny: Path, own: tuple[str, ...], tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
-    folder, empty = weights(tmp_path / "w", b"numbers"), tmp_path / "empty"
-    empty.mkdir()
-    words = ("--no-fetch", "--weights", f"depth={folder}", "--weights", f"motion={empty}", "-o", "out.json")
-    ended = command("tools", "prepare", "depth", "motion", "segmentation", *words)
+    sha = hub.commit("made/tiny", tiny)
+    sizes = {path.name: path.stat().st_size for path in tiny.iterdir()}
+    del sizes["pytorch_model.bin"]
+    told = f"eye: made/tiny, {sum(sizes.values()) / 1e6:,.1f} MB at {hub.url}"
+    dry = command("tools", "fetch", "eye", "--dry-run", *own)
+    assert (dry.code, dry.out.splitlines()[0]) == (0, told)
+    assert hub.contents == []
+    ended = command("tools", "fetch", "eye", *own, "-o", "weights.json")
+    assert ended.code == 0, ended.err
+    snapshot = tmp_path / "cache" / "models--made--tiny" / "snapshots" / sha
+    first, licence, trained, here, hashed, answers, following = (line.split() for line in ended.out.splitlines())
+    assert " ".join(first) == told
+    assert (licence, trained, here) == (["licence", "MIT"], ["trained", "on", "COCO"], ["here", str(snapshot)])
+    assert answers[:2] == ["answers", "right,"]
+    assert following == ["next:", "hybrid", "tools", "run", "eye", "PICTURE_1"]
+    assert {path.name for path in snapshot.iterdir()} == sizes.keys(), "no other format comes"
+    content = hashlib.sha256((tiny / "model.safetensors").read_bytes()).hexdigest()
+    whole = hashlib.sha256(f"model.safetensors\x1f{content}\x1e".encode()).hexdigest()
+    assert hashed == ["sha256", whole]
+    row = {"tool": "eye", "weights": "made/tiny", "path": str(snapshot), "sha256": whole}
+    assert json.loads(Path("weights.json").read_text()) == {"weights": [row], "absent": []}
+    # What is whole is not fetched again, and suffices when the hub is gone.
+    came = len(hub.contents)
+    hub.down = True
+    again = command("tools", "fetch", "eye", *own)
+    assert (again.code, again.out.splitlines()[1:]) == (0, ended.out.splitlines()[1:])
+    assert "on disk" in again.out.splitlines()[0]
+    assert len(hub.contents) == came
+
+
+@pytest.mark.system
+def test_one_broken_tool_loses_no_other_and_ends_with_3(
+    command: Callable[..., Any], hub: Any, tiny: Path, own: tuple[str, ...], tmp_path: Path
+) -> None:
+    hub.commit("made/tiny", tiny)
+    pickles = tmp_path / "pickles"
+    pickles.mkdir()
+    (pickles / "pytorch_model.bin").write_bytes(b"pickled")
+    hub.commit("made/pickles", pickles)
+    hub.commit("made/gated", tiny, readers=frozenset({"token"}))
+    named = {
+        "similarity": "made/tiny",
+        "saliency": "made/pickles",
+        "segmentation": "made/gated",
+        "detection": "no/where",
+        "depth": str(pickles),
+    }
+    words = [word for name, where in named.items() for word in ("--weights", f"{name}={where}")]
+    ended = command("tools", "fetch", *named, "eye", *words, *own, "-o", "out.json")
     assert ended.code == 3
-    assert [line.split()[0] for line in ended.out.splitlines()] == ["depth"]
-    lines = ended.err.splitlines()
-    assert f"motion: weights absent: {empty} holds no .safetensors file" in lines
-    assert sum(line.startswith("segmentation: weights absent: facebook/") for line in lines) == 1
-    assert json.loads(Path("out.json").read_text())["absent"] == ["motion", "segmentation"]
+    said = dict(line.split(": ", 1) for line in ended.err.splitlines() if line.partition(":")[0] in named)
+    assert "fail 1 of 1 known answers" in said["similarity"], "random numbers are no DINOv2"
+    assert said["saliency"] == f"weights absent: made/pickles has no .safetensors file at {hub.url}"
+    assert "is gated" in said["segmentation"]
+    assert "HF_TOKEN" in said["segmentation"]
+    assert f"no/where is not at {hub.url}" in said["detection"]
+    assert "holds no .safetensors file" in said["depth"]
+    assert "next: hybrid tools run eye PICTURE_1" in ended.out
+    rows = json.loads(Path("out.json").read_text())
+    assert ([row["tool"] for row in rows["weights"]], rows["absent"]) == (["eye"], list(named))
+
+
+@pytest.mark.system
+def test_a_server_that_fails_is_named_and_what_came_is_kept(
+    command: Callable[..., Any], hub: Any, tiny: Path, own: tuple[str, ...]
+) -> None:
+    hub.commit("made/tiny", tiny)
+    hub.faults.append("404")
+    ended = command("tools", "fetch", "eye", *own)
+    assert ended.code == 3
+    assert f"eye: weights absent: made/tiny cannot be fetched from {hub.url} (" in ended.err
+    assert "HF_ENDPOINT names a mirror" in ended.err
+    assert "--from DIR" in ended.err
+    assert command("tools", "fetch", "eye", *own).code == 0
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("place", ["made/tiny", "made--tiny"])
+def test_a_folder_of_repositories_serves_as_the_hub(
+    command: Callable[..., Any], hub: Any, tiny: Path, own: tuple[str, ...], tmp_path: Path, place: str
+) -> None:
+    shutil.copytree(tiny, tmp_path / "usb" / place)
+    ended = command("tools", "fetch", "eye", "--from", "usb", *own)
+    assert ended.code == 0, ended.err
+    assert "  licence      MIT" in ended.out.splitlines()
+    assert hub.requests == []
+    # Found by its id from now on, with what its card knows; only what is read was taken.
+    shutil.rmtree(tmp_path / "usb")
+    found = find_weights("made/tiny", download=False)
+    assert sorted(path.name for path in found.iterdir()) == [
+        "config.json",
+        "model.safetensors",
+        "preprocessor_config.json",
+    ]
+    assert command("tools", "check", "eye", *own).code == 0
+    missing = command("tools", "fetch", "eye", "--from", "cache", *own)
+    assert (missing.code, missing.err) == (3, "eye: weights absent: cache holds neither made/tiny nor made--tiny\n")
+
+
+@pytest.mark.system
+def test_a_folder_that_names_code_is_not_taken(
+    command: Callable[..., Any], hub: Any, tiny: Path, own: tuple[str, ...], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "usb" / "made" / "tiny")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "_attn_implementation": "evil/kernel"}))
+    ended = command("tools", "fetch", "eye", "--from", "usb", *own)
+    assert ended.code == 3
+    assert "names code to fetch and run" in ended.err
+    assert not (tmp_path / "cache").exists()
 
 
 @pytest.mark.parametrize(
@@ -49,12 +186,24 @@ def test_prepare_says_what_is_absent_in_one_line_each_and_ends_with_3(
         (("--weights", "relation=DIR"), "relation loads no weights of its own"),
         (("dpeth",), "did you mean 'depth'"),
         (("depth", "--weights", "depth"), "KEY=VALUE"),
+        (("depth", "--device", "cuda:999"), "torch sees"),
     ],
 )
-def test_prepare_refuses_what_has_no_weights(command: Callable[..., Any], words: tuple[str, ...], said: str) -> None:
-    ended = command("tools", "prepare", "--no-fetch", *words)
+def test_fetch_refuses_what_has_no_weights(command: Callable[..., Any], words: tuple[str, ...], said: str) -> None:
+    ended = command("tools", "fetch", "--dry-run", *words)
     assert ended.code == 2
     assert said in ended.err
+
+
+@pytest.mark.system
+def test_absent_weights_name_the_command(
+    command: Callable[..., Any], tiny: Path, own: tuple[str, ...], hub: Any
+) -> None:
+    auto = command("tools", "check", "eye", *own)
+    assert auto.code == 2
+    assert "weights absent: made/tiny is not on disk (`hybrid tools fetch eye` fetches it)" in auto.err
+    named = command("tools", "check", "eye", *own, "--weights", "no/where")
+    assert f"weights absent: no/where is not at {hub.url}" in named.err
 
 
 @pytest.mark.system

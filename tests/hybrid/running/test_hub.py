@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,21 +28,6 @@ TASKS = {
 def bench(name: str) -> Benchmark:
     found: Benchmark = load("hybrid.benchmarks", name)
     return found
-
-
-@pytest.fixture
-def hub(hub_servers: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
-    """A hub that huggingface_hub asks, which read its environment when it was imported; its cache is empty."""
-    with hub_servers.serving() as server:
-        monkeypatch.setattr(constants, "ENDPOINT", server.url)
-        template = constants.HUGGINGFACE_CO_URL_TEMPLATE.partition("/{repo_id}")[2]
-        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", f"{server.url}/{{repo_id}}{template}")
-        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
-        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-        monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "no-token"))
-        monkeypatch.delenv("HF_TOKEN", raising=False)
-        monkeypatch.delenv("HUGGING_FACE_HUB_TOKEN", raising=False)
-        yield server
 
 
 @pytest.fixture

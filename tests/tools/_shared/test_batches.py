@@ -31,6 +31,7 @@ ASKED: Mapping[str, list[dict[str, Json]]] = {
     "scanpath": [{"target": "a cup of tea"}, {"target": "dog"}, {"target": "a red ball", "fixations": 9}, {}],
     "segmentation clipseg": [{"words": "dog"}, {"words": "a cup of tea"}, {"words": "a red ball"}],
     "segmentation sam2": [{"points": SPOTS[:1]}, {"points": SPOTS, "box": BOX}, {"box": BOX}],
+    "segmentation sam3": [{"words": "dog"}, {"points": SPOTS[:1]}, {"words": "a red ball"}],
     "semantic_correspondence": [{"point": SPOTS[0], "candidates": SPOTS}, {"point": SPOTS[1], "candidates": SPOTS}],
     "similarity": [{"aspect": "style"}, {}],
 }
@@ -43,6 +44,7 @@ FAMILIES = (
     ("detection", "owlv2"),
     ("detection", "grounding_dino"),
     ("detection", "rt_detr_v2"),
+    ("detection", "rf_detr"),
     ("forensics", "timm_detector"),
     ("jigsaw", "dinov2"),
     ("motion", "efficientloftr"),
@@ -50,11 +52,12 @@ FAMILIES = (
     ("scanpath", "clipseg"),
     ("segmentation", "clipseg"),
     ("segmentation", "sam2"),
+    ("segmentation", "sam3"),
     ("semantic_correspondence", "dinov2"),
     ("similarity", "dinov2"),
     ("similarity", "siglip"),
 )
-NETWORKS = {"efficientloftr": "EfficientLoFTRModel", "sam2": "Sam2VisionModel"}
+NETWORKS = {"efficientloftr": "EfficientLoFTRModel", "sam2": "Sam2VisionModel", "sam3": "Sam3ViTModel"}
 """The module whose passes count, where a small one runs after it: what decodes matches, or masks from prompts."""
 
 

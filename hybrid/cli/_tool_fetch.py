@@ -1,0 +1,286 @@
+"""`hybrid tools fetch [TOOL]...`: bring the weights of tools onto this machine, and see that they are sound.
+
+hybrid tools fetch depth --weights depth=OWNER/NAME
+HF_ENDPOINT=https://mirror.example hybrid tools fetch       # huggingface_hub's own variable
+hybrid tools fetch depth --from /media/models               # holds OWNER/NAME or OWNER--NAME
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hybrid.cli import _complete
+from hybrid.cli._logging_options import told_options
+from hybrid.cli._option_types import Device
+from hybrid.cli._path import path_option
+from hybrid.cli._tool_card import UNKNOWN, fact, licence, trained_on
+from hybrid.config.pairs import pairs
+from hybrid.display.notes import tell
+from hybrid.display.terminal import pasteable
+from hybrid.errors import UsageError, WeightsError
+
+if TYPE_CHECKING:
+    from hybrid.tool import BackendCard, Tool
+
+
+@dataclass(frozen=True)
+class FoundWeights:
+    """The weights of one tool: what names them, the folder they lie in, and one hash over all weight files.
+
+    `path` and `sha256` are None where a package brings the weights; `weights` is then `PACKAGE==VERSION`.
+    """
+
+    tool: str
+    weights: str
+    path: str | None
+    sha256: str | None
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What was asked of every tool: weights by its name, a folder of repositories, whether to fetch and to check."""
+
+    named: Mapping[str, str]
+    source: Path | None
+    dry_run: bool
+    check: bool
+    device: str
+
+
+@click.command("fetch")
+@click.argument("tools", nargs=-1, metavar="[TOOL]...", shell_complete=_complete.tools)
+@click.option("--weights", multiple=True, metavar="TOOL=DIR_OR_ID", help="Instead of a tool's default weights.")
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="A folder of repositories, each OWNER/NAME or OWNER--NAME in it, instead of the hub.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be fetched; fetch and check nothing.")
+@click.option("--no-check", is_flag=True, help="Do not ask the weights their known answers.")
+@click.option("--device", type=Device(), default="cpu", show_default=True, help="Where they are checked.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="Also write tool, id, path and sha256 as JSON.")
+@path_option
+@told_options
+def fetch(
+    tools: tuple[str, ...],
+    weights: tuple[str, ...],
+    source: Path | None,
+    *,
+    dry_run: bool,
+    no_check: bool,
+    device: str,
+    out: Path | None,
+) -> int:
+    """Fetch the learned weights of every TOOL (default: all that have some) into the hub's cache, and check them.
+
+    Says size, licence and training images first. HF_ENDPOINT names a mirror, HF_HOME where the cache lies, HF_TOKEN
+    who asks. What was cut goes on where it ended. Ends with 3 when weights of any tool are absent or wrong.
+
+    \b
+    Examples:
+      hybrid tools fetch depth --dry-run
+      hybrid tools fetch -o weights.json
+      hybrid tools fetch depth --weights depth=depth-anything/Depth-Anything-V2-Large-hf
+    """
+    from hybrid.serving.loader import refuse_absent
+
+    refuse_absent(device)
+    wanted = _Wanted(pairs("--weights", weights), source, dry_run, not no_check, device)
+    found: list[FoundWeights] = []
+    absent: list[str] = []
+    for tool in _chosen(tools, wanted.named):
+        try:
+            found += _brought(tool, wanted)
+        except Exception as error:
+            # One broken tool loses no other.
+            absent.append(tool.card.name)
+            said = str(error) if isinstance(error, WeightsError) else f"{type(error).__name__}: {error}"
+            click.echo(f"{tool.card.name}: {' '.join(said.split())}", err=True)
+    if out is not None:
+        rows = {"weights": [asdict(one) for one in found], "absent": absent}
+        out.write_text(json.dumps(rows, indent=1) + "\n")
+        tell(f"wrote {out}")
+    return 3 if absent else 0
+
+
+def _chosen(wanted: Sequence[str], named: Mapping[str, str]) -> list[Tool]:
+    """The tools that are asked for; without any, all whose learned backend loads something of its own."""
+    from hybrid.registry import load, load_each
+
+    asked = [load("tools", name) for name in dict.fromkeys((*wanted, *named))]
+    for tool in asked:
+        if not _loads(tool):
+            raise UsageError(f"{tool.card.name} loads no weights of its own")
+    return asked or [tool for _, tool in load_each("tools") if _loads(tool)]
+
+
+def _loads(tool: Tool) -> bool:
+    learned = tool.backend("learned")
+    return learned is not None and bool(learned.weights or learned.package or not learned.needs)
+
+
+def _brought(tool: Tool, wanted: _Wanted) -> list[FoundWeights]:
+    """Say what the weights of a tool are, fetch them, check them, and say what to run; none on a dry run.
+
+    Raises:
+        WeightsError: they are absent, cannot be fetched or fail a known answer.
+    """
+    from hybrid.weights import weights_in_use, weights_of, weights_sha256
+
+    learned, name = tool.backend("learned"), tool.card.name
+    assert learned is not None  # noqa: S101 - `_loads` has asked
+    where = weights_in_use(tool, learned, wanted.named)
+    if where is None:
+        install = f", or install {learned.package}" if learned.package else ""
+        raise WeightsError(f"it has no weights by default: name some with --weights {name}=DIR_OR_ID{install}")
+    if name not in wanted.named and where == learned.package:
+        version = f"{where}=={importlib.metadata.version(where)}"
+        _tell(tool, learned, where, f"{version}, whose package brings them")
+        found = FoundWeights(name, version, None, None)
+    else:
+        _tell(tool, learned, where, f"{where}, {_size(where, wanted)}")
+        if wanted.dry_run:
+            return []
+        if wanted.source is not None and not Path(where).expanduser().is_dir():
+            keep(where, repository(wanted.source, where))
+        folder = weights_of(tool, learned, wanted.named, download=wanted.source is None)
+        if folder is None or next(folder.rglob("*.safetensors"), None) is None:
+            raise WeightsError(f"weights absent: {folder} holds no .safetensors file, and no other format is read")
+        found = FoundWeights(name, where, str(folder), weights_sha256(folder))
+        _say("here", str(folder))
+        _say("sha256", str(found.sha256))
+    if not wanted.dry_run:
+        _say("answers", _checked(tool, found.path, wanted))
+        pictures = [f"PICTURE_{place}" for place in range(1, tool.card.images[0] + 1)]
+        named = ("--weights", where) if name in wanted.named else ()
+        click.echo(pasteable(["hybrid", "tools", "run", name, *pictures, *named], "wide", "  next: "))
+    return [] if wanted.dry_run else [found]
+
+
+def _say(name: str, text: str) -> None:
+    click.echo("\n".join(fact(name, text, "  ")))
+
+
+def _tell(tool: Tool, learned: BackendCard, where: str, what: str) -> None:
+    """A tool's weights, their licence and the pictures that they were trained on."""
+    from hybrid.weights import provenance_of
+
+    click.echo(f"{tool.card.name}: {what}")
+    known = provenance_of(learned, where)
+    _say("licence", UNKNOWN if known is None else licence(known))
+    if known is not None:
+        _say("trained on", trained_on(known))
+
+
+def _size(where: str, wanted: _Wanted) -> str:
+    """The size of the files that are fetched, by the folder they lie in or the hub's list of them.
+
+    Raises:
+        WeightsError: the hub does not give the list, and nothing is on disk.
+    """
+    from huggingface_hub import HfApi, constants
+
+    from hybrid.weights import find_weights, unfetched
+
+    folder = Path(where).expanduser()
+    if wanted.source is not None and not folder.is_dir():
+        folder = repository(wanted.source, where)
+    if folder.is_dir():
+        return f"{_megabytes(path.stat().st_size for path in _wanted_files(folder))} in {folder}"
+    try:
+        files = HfApi().model_info(where, files_metadata=True).siblings or []
+    except Exception as error:
+        try:
+            folder = find_weights(where, download=False)
+        except WeightsError:
+            raise WeightsError(f"weights absent: {where} {unfetched(error)}") from error
+        return f"{_megabytes(path.stat().st_size for path in _wanted_files(folder))} on disk"
+    names = [one.rfilename for one in files]
+    if not any(one.endswith(".safetensors") for one in names):
+        raise WeightsError(f"weights absent: {where} has no .safetensors file at {constants.ENDPOINT}")
+    return f"{_megabytes(one.size or 0 for one in files if _is_wanted(one.rfilename))} at {constants.ENDPOINT}"
+
+
+def _megabytes(sizes: Iterable[int]) -> str:
+    return f"{sum(sizes) / 1e6:,.1f} MB"
+
+
+def _is_wanted(name: str) -> bool:
+    from hybrid.weights import FETCHED
+
+    return any(Path(name).match(pattern) for pattern in FETCHED)
+
+
+def _wanted_files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file() and _is_wanted(path.name))
+
+
+def repository(source: Path, where: str) -> Path:
+    """The folder of a repository in a folder of them. Raises `WeightsError` where it is not there."""
+    for name in (where, where.replace("/", "--")):
+        if (source / name).is_dir():
+            return source / name
+    raise WeightsError(f"weights absent: {source} holds neither {where} nor {where.replace('/', '--')}")
+
+
+def keep(where: str, folder: Path) -> None:
+    """Copy a repository's folder to the place that it has in the hub's cache, where its id is looked up.
+
+    The snapshot is named by its content, as a commit's name cannot be told from the files.
+
+    Raises:
+        WeightsError: as `look_through`, or the folder holds no weights.
+    """
+    from huggingface_hub import constants
+
+    from hybrid.weights import CACHED, look_through
+
+    look_through(folder, where)
+    files = _wanted_files(folder)
+    if not any(path.suffix == ".safetensors" for path in files):
+        raise WeightsError(f"weights absent: {folder} holds no .safetensors file, and no other format is read")
+    content = hashlib.sha256()
+    for path in files:
+        with path.open("rb") as file:
+            content.update(
+                f"{path.relative_to(folder).as_posix()}:{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode()
+            )
+    revision = content.hexdigest()[:40]
+    place = Path(constants.HF_HUB_CACHE) / (CACHED + where.replace("/", "--"))
+    snapshot, part = place / "snapshots" / revision, place / f"part-{os.getpid()}"
+    if not snapshot.is_dir():
+        shutil.rmtree(part, ignore_errors=True)
+        for path in files:
+            copy = part / path.relative_to(folder)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
+        snapshot.parent.mkdir(parents=True, exist_ok=True)
+        part.rename(snapshot)
+    (place / "refs").mkdir(exist_ok=True)
+    (place / "refs" / "main").write_text(revision)
+
+
+def _checked(tool: Tool, folder: str | None, wanted: _Wanted) -> str:
+    """What the known answers of a tool say of its weights. Raises `WeightsError` where they are wrong."""
+    from hybrid.config import BackendChoice
+    from hybrid.registry import load
+    from hybrid.serving.loader import Loader
+
+    if not wanted.check:
+        return f"not asked; `hybrid tools check {tool.card.name}` asks"
+    # By the folder, not the id: that would be looked up on the hub again.
+    weights = {} if folder is None else {tool.card.name: str(folder)}
+    here: Tool = load("tools", tool.card.name, here=True)
+    Loader(BackendChoice("learned", weights, wanted.device)).load(here)
+    return "right, all that are known" if here.checks else "none are known; the tensors fit the network"
