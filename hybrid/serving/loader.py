@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hybrid.config import AUTO, CPU, BackendChoice
+from hybrid.config import AUTO, CPU, FLOAT32, BackendChoice
 from hybrid.errors import NoBackend, UsageError, WeightsError, is_out_of_memory, missing_package, needs_package
 from hybrid.serving.found_networks import refuse_unfilled
 from hybrid.serving.known_answers import check_once
+from hybrid.serving.precision import compile_networks, computing, precision_of, warm_up
 from hybrid.serving.stages import staged
 from hybrid.tool import BackendCard, BackendName, Stages, Tool
 from hybrid.weights import missing_library, weights_of
@@ -36,11 +37,13 @@ class BackendIdentity:
     backend: BackendName
     version: str
     device: str
+    precision: str = FLOAT32
+    """Numbers that its networks compute in, and whether these are compiled: float32, tf32, bfloat16 compiled."""
 
 
 @dataclass(frozen=True)
 class LoadedBackend:
-    """A backend that is set up: where it runs, the version that its findings say, its weights."""
+    """A backend that is set up: where and in which numbers it runs, the version of its findings, its weights."""
 
     card: BackendCard
     backend: Stages[Any, Any, Any]
@@ -48,11 +51,12 @@ class LoadedBackend:
     device: str = CPU
     weights: Path | None = None
     bytes: int = 0
+    precision: str = FLOAT32
 
     @property
     def answering(self) -> BackendIdentity:
-        """Its name, version and device, as findings say them."""
-        return BackendIdentity(self.card.name, self.version, self.device.partition(":")[0])
+        """Its name, version, device and precision, as findings say them."""
+        return BackendIdentity(self.card.name, self.version, self.device.partition(":")[0], self.precision)
 
 
 class Loader:
@@ -94,7 +98,7 @@ class Loader:
         if current is not None and current.device == CPU:
             return current
         self._notice(_moved(name, ready.device))
-        moved = _start(ready.card, ready.weights, CPU)
+        moved = _start(ready.card, ready.weights, CPU, self.choice)
         with self._lock:
             self._loaded[name] = moved
         _free()
@@ -135,7 +139,7 @@ class Loader:
     def _believed(self, tool: Tool, learned: BackendCard, weights: Path | None, device: str) -> LoadedBackend:
         """Weights that are set up on a device and have passed their known-answer images."""
         try:
-            ready = _start(learned, weights, device)
+            ready = _start(learned, weights, device, self.choice)
         except ModuleNotFoundError as error:
             if (package := missing_package(error)) is None:
                 raise
@@ -143,8 +147,10 @@ class Loader:
             raise WeightsError(
                 f"{needs_package(f'the learned backend of {tool.card.name}', package)}{other}"
             ) from error
+        if self.choice.compiled and ready.backend.networks:
+            warm_up(tool, ready.backend, learned.batch)
         if not self.choice.unchecked:
-            check_once(tool, ready.backend, ready.version, device, weights)
+            check_once(tool, ready.backend, ready.version, device, weights, ready.precision)
         return ready
 
     def _make_room(self, wanted: int) -> None:
@@ -171,16 +177,24 @@ def _weight_free(tool: Tool, otherwise: str) -> LoadedBackend:
         raise NoBackend(f"{otherwise}; {_remedy(tool)}")
     if why := missing_library([tool]):
         raise NoBackend(why)
-    return _start(classical, None, CPU)
+    return _start(classical, None, CPU, BackendChoice())
 
 
-def _start(card: BackendCard, weights: Path | None, device: str) -> LoadedBackend:
+def _start(card: BackendCard, weights: Path | None, device: str, choice: BackendChoice) -> LoadedBackend:
     made = card.make()
     made.setup(device, None if weights is None else str(weights))
     if weights is not None:
         refuse_unfilled(made, weights)
     version = str(getattr(made, "version", card.version))
-    return LoadedBackend(card, staged(made), version, device, weights, _size(weights))
+    backend = staged(made)
+    # Without a network of torch there is nothing to say: ONNX computes in float32.
+    networks = backend.networks
+    precision = precision_of(choice, card, device) if networks else FLOAT32
+    if choice.compiled and networks:
+        compile_networks(networks)
+    shown = f"{precision} compiled" if choice.compiled and networks else precision
+    backend = computing(backend, precision, device) if networks else backend
+    return LoadedBackend(card, backend, version, device, weights, _size(weights), shown)
 
 
 def refuse_absent(device: str) -> None:

@@ -172,7 +172,7 @@ class ToolService:
         key = key_of(
             name,
             code_of(tool),
-            *(answering.backend, answering.version, answering.device),
+            *(answering.backend, answering.version, answering.device, answering.precision),
             *(json_args, seed, self.options.pictures),
             [ref.image.sha256 for ref in images],
             [[need, one.backend, one.version] for need, findings in needs.items() for one in findings],

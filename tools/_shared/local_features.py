@@ -21,7 +21,8 @@ import numpy as np
 from hybrid.errors import WeightsError
 from hybrid.tool import Pixels
 from hybrid.tool.checkpoint import content_hash, first_line, put_tensors
-from hybrid.tool.networks import Network, loaded, normalised
+from hybrid.tool.networks import Network, in_float32, loaded, normalised
+from tools._shared.batches import on_host, together
 from tools._shared.prepared_pair import PreparedPair
 from tools._shared.view_matches import Matches, Points
 
@@ -79,6 +80,8 @@ class LocalFeatures:
         derived = {name: initial[name] for name in DERIVED if name in initial}
         put_tensors(self.networks, {**read_tensors(folder, weights), **derived}, weights)
         self.networks.to(device).eval()
+        # Places of key points are sums over the picture: bfloat16 would move them by pixels.
+        in_float32(self.networks["extractor"])
         self.version = f"{MODEL_TYPE}@{content_hash(folder)[:12]}"
         self._extractor, self._device = extractor, device
         loaded(Network(f"{weights}: extractor", self.networks["extractor"], normalised))
@@ -116,7 +119,7 @@ class LocalFeatures:
         return Matches(first, second, _array(result["scores"][0]), name)
 
     def _features(self, tensor: torch.Tensor) -> Features:
-        extractor, values = self.networks["extractor"], tensor.to(self._device)
+        extractor, values = self.networks["extractor"], together([tensor], self._device)
         if self._extractor == DISK:
             (extracted,) = extractor(values, n=MOST_POINTS, pad_if_not_divisible=True)
         else:
@@ -168,4 +171,4 @@ def _on_picture(points: torch.Tensor, size: tuple[int, int], picture: tuple[int,
 
 
 def _array(values: torch.Tensor) -> Any:
-    return np.asarray(values.float().cpu().numpy(), np.float64)
+    return on_host(values).astype(np.float64)

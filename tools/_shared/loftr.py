@@ -24,6 +24,7 @@ from hybrid.tool import Pixels
 from hybrid.tool.checkpoint import fill
 from hybrid.tool.networks import grey as grey_picture
 from hybrid.weights import weights_sha256
+from tools._shared.batches import on_host, together
 from tools._shared.local_features import read_tensors
 from tools._shared.prepared_pair import PreparedPair
 from tools._shared.view_matches import Matches
@@ -74,7 +75,7 @@ class Loftr:
         return [self._match(pair) for pair in pairs]
 
     def _match(self, pair: PreparedPair) -> Matches:
-        first, second = (values.to(self._device) for values in pair.values)
+        first, second = (together([values], self._device) for values in pair.values)
         output = self.network({"image0": first, "image1": second})
         points = []
         for name, values, (height, width) in zip(("keypoints0", "keypoints1"), pair.values, pair.sizes, strict=True):
@@ -95,4 +96,4 @@ def _input(pixels: Pixels) -> torch.Tensor:
 
 
 def _array(values: torch.Tensor) -> Any:
-    return np.asarray(values.float().cpu().numpy(), np.float64)
+    return on_host(values).astype(np.float64)
