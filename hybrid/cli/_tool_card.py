@@ -31,7 +31,7 @@ def show(name: str) -> int:
     """Print the card of a tool: what it says and does not, its arguments and its backends.
 
     Of each backend: weights and whether they are here, licence, training data, the tools that it asks first, how many
-    requests share a batch and how much that changes a number, and how often it was right.
+    requests share a batch and how much that or fewer bits change, and how often it was right.
 
     \b
     Example:
@@ -88,6 +88,8 @@ def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:
     if backend.needs:
         yield from _fact("asks first", _needed(backend.needs), "  ")
     yield from _fact("batches", _batches(backend), "  ")
+    if backend.name == "learned":
+        yield from _fact("precision", _precision(backend), "  ")
     yield from _fact("right", _reliability(backend.reliability), "  ")
 
 
@@ -138,6 +140,20 @@ def _batches(backend: BackendCard) -> str:
     if backend.learned_tolerance:
         return f"{size}; numbers differ by at most {backend.learned_tolerance:g} from those of a request alone"
     return f"{size}; the same numbers as of a request alone" if backend.batch > 1 else size
+
+
+def _precision(backend: BackendCard) -> str:
+    """What `--tool-dtype auto` takes on CUDA, and what was measured of fewer bits, a line each."""
+    harmless = any(one.dtype == "bfloat16" and one.harmless for one in backend.reduced)
+    auto = f"float32; on CUDA {'bfloat16' if harmless else 'TF32'} (--tool-dtype)"
+    rows = []
+    for one in backend.reduced:
+        numbers = f", numbers by at most {one.largest:.2g} ({one.of})" if one.of else ""
+        rows.append(
+            f"{one.dtype} changed {one.changed} of {one.questions} decisions{numbers}; weights: {one.weights}, "
+            f"on {one.device}"
+        )
+    return "\n".join([auto, *(rows or ["fewer bits were not measured"])])
 
 
 def _weights(tool: Tool, backend: BackendCard) -> str:

@@ -20,9 +20,9 @@ from typing import Any
 
 from hybrid.config import AUTO, CPU, FLOAT32, BackendChoice
 from hybrid.errors import NoBackend, UsageError, WeightsError, is_out_of_memory, missing_package, needs_package
-from hybrid.serving.found_networks import refuse_unfilled
+from hybrid.serving.found_networks import networks_of, refuse_unfilled
 from hybrid.serving.known_answers import check_once
-from hybrid.serving.precision import compile_networks, computing, precision_of, warm_up
+from hybrid.serving.precision import COMPILED, compile_networks, computing, precision_of, warm_up
 from hybrid.serving.stages import staged
 from hybrid.tool import BackendCard, BackendName, Stages, Tool
 from hybrid.weights import missing_library, weights_of
@@ -147,7 +147,7 @@ class Loader:
             raise WeightsError(
                 f"{needs_package(f'the learned backend of {tool.card.name}', package)}{other}"
             ) from error
-        if self.choice.compiled and ready.backend.networks:
+        if ready.precision.endswith(COMPILED):
             warm_up(tool, ready.backend, learned.batch)
         if not self.choice.unchecked:
             check_once(tool, ready.backend, ready.version, device, weights, ready.precision)
@@ -188,13 +188,15 @@ def _start(card: BackendCard, weights: Path | None, device: str, choice: Backend
     version = str(getattr(made, "version", card.version))
     backend = staged(made)
     # Without a network of torch there is nothing to say: ONNX computes in float32.
-    networks = backend.networks
-    precision = precision_of(choice, card, device) if networks else FLOAT32
-    if choice.compiled and networks:
+    networks = networks_of(made)
+    if not networks:
+        return LoadedBackend(card, backend, version, device, weights, _size(weights))
+    precision = precision_of(choice, card, device)
+    backend = computing(backend, precision, device)
+    if choice.compiled:
         compile_networks(networks)
-    shown = f"{precision} compiled" if choice.compiled and networks else precision
-    backend = computing(backend, precision, device) if networks else backend
-    return LoadedBackend(card, backend, version, device, weights, _size(weights), shown)
+        precision += COMPILED
+    return LoadedBackend(card, backend, version, device, weights, _size(weights), precision)
 
 
 def refuse_absent(device: str) -> None:

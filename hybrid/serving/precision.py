@@ -4,9 +4,8 @@
     backend = computing(backend, precision, "cuda:0")     # its `compute` runs in that precision, and nothing else
 
 Autocast leaves weights, norms and sums in float32 and rounds the operands of products and convolutions alone. A part
-that must not be rounded leaves it by itself (`hybrid.tool.networks.in_float32`). Networks are those that a backend
-announces (`hybrid.tool.networks.loaded`); one without any, such as one of ONNX, computes in float32. On the CPU float32
-imports no torch.
+that must not be rounded leaves it by itself (`hybrid.tool.networks.in_float32`). A backend without a network of torch,
+such as one of ONNX, computes in float32. On the CPU float32 imports no torch.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 TF32 = "tf32"
 """float32 whose products and convolutions round their operands to 10 bits, on CUDA."""
+COMPILED = " compiled"
 REDUCED = ("bfloat16", "float16")
 
 
