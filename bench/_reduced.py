@@ -31,7 +31,8 @@ from hybrid.tool import ReducedPrecision, Tool
 from hybrid.types import ImageRef, Json
 
 CHOSEN = ("best", "best_index", "nearer_index", "darker_index", "count", "counts")
-"""Fields whose whole numbers are decisions; other numbers are measured."""
+"""Fields whose whole numbers are decisions. Others count what is behind an answer (matches, votes) and are left out,
+unless they are pixels; fractions are measured."""
 WORDS: Mapping[str, dict[str, Json]] = {
     "clipseg": {"words": "a coloured shape"},
     "clipseg_search": {"target": "a coloured shape"},
@@ -61,7 +62,8 @@ def differences(one: Json, other: Json, path: str = "", key: str = "") -> Iterat
         for first, second in zip(one, other, strict=True):
             yield from differences(first, second, path, key)
     elif _measured(one, key) and _measured(other, key):
-        yield path.removeprefix("."), abs(float(str(one)) - float(str(other)))
+        counted = isinstance(one, int) and isinstance(other, int) and "_px" not in path
+        yield path.removeprefix("."), 0.0 if counted else abs(float(str(one)) - float(str(other)))
     elif one != other:
         yield path.removeprefix("."), None
 

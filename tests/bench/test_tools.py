@@ -1,6 +1,7 @@
 """The table of the tools and that of throughput: every tool has a row, a wrong answer counts, passes are counted."""
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from bench import tools as bench
 from hybrid.images import ImageStore
 from hybrid.registry import names
 from hybrid.tool import ReducedPrecision
-from hybrid.types import Finding
+from hybrid.types import Finding, Json
 
 
 def test_every_tool_has_questions() -> None:
@@ -77,8 +78,22 @@ def test_puzzles_that_are_timed_are_put_to_the_network() -> None:
 
 
 def test_another_choice_is_a_changed_decision_and_another_number_a_difference() -> None:
-    one = {"best": 1, "sure": True, "near_px": {"x": 4.0, "y": 2}, "counts": {"cup": 2}, "rows": [{"label": "A"}]}
-    other = {"best": 1, "sure": True, "near_px": {"x": 4.5, "y": 5}, "counts": {"cup": 2}, "rows": [{"label": "A"}]}
+    one: Mapping[str, Json] = {
+        "matches": 90,
+        "best": 1,
+        "sure": True,
+        "near_px": {"x": 4.0, "y": 2},
+        "counts": {"cup": 2},
+        "rows": [{"label": "A"}],
+    }
+    other: Mapping[str, Json] = {
+        "matches": 80,
+        "best": 1,
+        "sure": True,
+        "near_px": {"x": 4.5, "y": 5},
+        "counts": {"cup": 2},
+        "rows": [{"label": "A"}],
+    }
     assert [pair for pair in _reduced.differences(one, other) if pair[1]] == [("near_px.x", 0.5), ("near_px.y", 3.0)]
     for changed in ({"best": 2}, {"sure": False}, {"counts": {"cup": 3}}, {"rows": []}, {"rows": [{"label": "B"}]}):
         assert None in {value for _, value in _reduced.differences(one, {**one, **changed})}

@@ -110,7 +110,10 @@ class LocalFeatures:
             }
             for side, one in enumerate(features)
         }
-        result = self.networks["matcher"](inputs)
+        matcher = self.networks["matcher"]
+        # It switches autocast off unless it is told to have it.
+        matcher.conf.mp = torch.is_autocast_enabled(torch.device(self._device).type)
+        result = matcher(inputs)
         rows = result["matches"][0]
         first, second = (
             _on_picture(one.points[rows[:, side]], one.size, size)

@@ -1,15 +1,15 @@
 """The numbers that networks compute in: who decides, what runs under autocast, and what findings and runs say of it."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-import torch
-from safetensors.torch import save_file
 
 from hybrid.config import BackendChoice, RunConfig, ServiceOptions
 from hybrid.errors import WeightsError
@@ -24,15 +24,20 @@ from hybrid.serving.stages import AtOnce
 from hybrid.tool import BackendCard, Card, CheckCase, Evidence, KnownAnswer, ReducedPrecision, Request, Stages, Tool
 from hybrid.tool.networks import Network, in_float32
 
+if TYPE_CHECKING:
+    import torch
+
 MEASURED = ReducedPrecision("bfloat16", 0, 16, 0.01, "score", "the package's", trained=True)
 
 
-class Scaling(Stages[Any, torch.Tensor, torch.Tensor]):
+class Scaling(Stages[Any, Any, Any]):
     """A product in whatever precision is asked for; says in its data which one that was, stage by stage."""
 
     version = "1"
 
     def __init__(self) -> None:
+        import torch
+
         self.module = torch.nn.Sequential(torch.nn.Linear(3, 2))
         self.sizes = list[int]()
 
@@ -44,21 +49,30 @@ class Scaling(Stages[Any, torch.Tensor, torch.Tensor]):
         return (Network("scaling", self.module),)
 
     def prepare(self, request: Request[Any]) -> torch.Tensor:
+        import torch
+
         assert not torch.is_autocast_enabled("cpu")
         return torch.from_numpy(request.images[0].reshape(-1, 3)[:1].astype(np.float32))
 
     def compute(self, prepared: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        import torch
+
         self.sizes.append(len(prepared))
         with torch.inference_mode():
             return list(self.module(torch.cat(list(prepared))))
 
     def finish(self, request: Request[Any], prepared: torch.Tensor, output: torch.Tensor) -> Evidence:
+        import torch
+
         assert not torch.is_autocast_enabled("cpu")
         return Evidence("scaled", {"dtype": str(output.dtype)}, 0.5)
 
 
 @pytest.fixture
 def weights(tmp_path: Path) -> dict[str, str]:
+    import torch
+    from safetensors.torch import save_file
+
     (tmp_path / "weights").mkdir()
     save_file({"any": torch.zeros(1)}, tmp_path / "weights" / "model.safetensors")
     return {"scaling": str(tmp_path / "weights")}
@@ -97,6 +111,8 @@ def test_auto_takes_fewer_bits_on_cuda_where_trained_weights_decide_the_same(
 @pytest.fixture
 def cuda_switches() -> Iterator[None]:
     """What torch does with float32 on CUDA is left as it was."""
+    import torch
+
     before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
     yield
     torch.set_float32_matmul_precision(before[0])
@@ -105,6 +121,8 @@ def cuda_switches() -> Iterator[None]:
 
 @pytest.mark.usefixtures("cuda_switches")
 def test_float32_on_cuda_is_exact_also_in_convolutions_and_every_other_precision_lets_tf32_in() -> None:
+    import torch
+
     seen: Mapping[str, tuple[str, bool]] = {
         name: (
             computing(Scaling(), name, "cuda:0") and torch.get_float32_matmul_precision(),
@@ -149,6 +167,9 @@ def test_a_backend_without_networks_of_torch_is_in_float32_whatever_is_asked(
 
 
 def test_networks_that_are_not_announced_are_found(fakes: Any, weights: dict[str, str]) -> None:
+    import torch
+    from safetensors.torch import save_file
+
     backend = fakes.CountingBackend()
     backend.module = torch.nn.Linear(3, 2)
     save_file(backend.module.state_dict(), Path(weights["scaling"]) / "model.safetensors")
@@ -169,6 +190,8 @@ def test_known_answers_are_asked_in_the_precision_and_anew_in_another(fakes: Any
 def test_compiled_networks_are_compiled_with_their_parts_and_run_before_any_question(
     fakes: Any, weights: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    import torch
+
     compiled: list[tuple[str, object]] = []
     monkeypatch.setattr(
         torch.nn.Module, "compile", lambda self, dynamic: compiled.append((type(self).__name__, dynamic))
@@ -185,6 +208,8 @@ def test_compiled_networks_are_compiled_with_their_parts_and_run_before_any_ques
 def test_what_cannot_be_compiled_says_so_when_it_loads(
     fakes: Any, weights: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    import torch
+
     def broken(self: torch.nn.Module, dynamic: bool) -> None:
         self.register_forward_pre_hook(lambda *_: (_ for _ in ()).throw(RuntimeError("no C++ compiler")))
 
@@ -195,6 +220,8 @@ def test_what_cannot_be_compiled_says_so_when_it_loads(
 
 
 def test_a_part_in_float32_is_given_float32_and_gives_it() -> None:
+    import torch
+
     part, given = torch.nn.Linear(3, 2), list[torch.dtype]()
     part.register_forward_pre_hook(lambda _, args: given.extend(one.dtype for one in args))
     in_float32(part)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from hybrid.config import BackendChoice, ServiceOptions
 from hybrid.images import ImageStore
@@ -168,6 +167,8 @@ def test_a_batch_finds_what_each_request_finds_alone(
 @pytest.mark.system
 @pytest.mark.parametrize(("name", "family"), FAMILIES)
 def test_every_family_answers_in_fewer_bits(name: str, family: str, checkpoint: Callable[[str], Path]) -> None:
+    import torch
+
     tool: Tool = load("tools", name)
     folder = checkpoint(family)
     if family == "efficientloftr":
@@ -189,6 +190,8 @@ def test_every_family_answers_in_fewer_bits(name: str, family: str, checkpoint: 
 
 
 def test_depth_in_fewer_bits_tells_neighbouring_points_apart(checkpoint: Callable[[str], Path]) -> None:
+    import torch
+
     model = DepthModel(str(checkpoint("depth_anything")), "cpu")
     asked = [model.prepare(pixels(1, (120, 90)))]
     with torch.autocast("cpu", torch.bfloat16):
@@ -199,13 +202,15 @@ def test_depth_in_fewer_bits_tells_neighbouring_points_apart(checkpoint: Callabl
 
 
 def test_to_cuda_a_batch_goes_through_pinned_memory_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
     empty, went = torch.empty, list[object]()
 
-    def pinned(*shape: Any, pin_memory: bool, **named: Any) -> torch.Tensor:
+    def pinned(*shape: Any, pin_memory: bool, **named: Any) -> Any:
         went.append(pin_memory)
         return empty(*shape, **named)
 
-    def there(tensor: torch.Tensor, device: str, *, non_blocking: bool = False) -> torch.Tensor:
+    def there(tensor: Any, device: str, *, non_blocking: bool = False) -> Any:
         went.append((device, tuple(tensor.shape), non_blocking))
         return tensor
 
@@ -217,6 +222,8 @@ def test_to_cuda_a_batch_goes_through_pinned_memory_without_waiting(monkeypatch:
 
 
 def test_what_lies_on_a_device_already_and_what_does_not_become_one_batch_there() -> None:
+    import torch
+
     assert together([torch.ones(1, 2), torch.ones(1, 2, device="meta")], "meta").shape == (2, 2)
 
 
