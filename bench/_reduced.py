@@ -80,7 +80,7 @@ def compared(name: str, setting: Comparison) -> list[ReducedPrecision]:
         checkpoint.mkdir()
         network.build(checkpoint, setting.real)
         trained = bool(network.trained) and setting.real and _installed(network.trained)
-        title = f"{network.trained} (trained)" if trained else f"random, of {network.title}"
+        title = network.trained if trained else f"random, of {network.title}"
         asked = [_question(name, network, index, setting.seed) for index in range(setting.items)]
         exact = asyncio.run(_data(network, checkpoint, asked, FLOAT32, setting.device))
         rows = []

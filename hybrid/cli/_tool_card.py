@@ -88,8 +88,9 @@ def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:
     if backend.needs:
         yield from _fact("asks first", _needed(backend.needs), "  ")
     yield from _fact("batches", _batches(backend), "  ")
-    if backend.name == "learned":
-        yield from _fact("precision", _precision(backend), "  ")
+    if backend.weights or backend.reduced:
+        for place, line in enumerate(_precision(backend)):
+            yield from _fact("" if place else "precision", line, "  ")
     yield from _fact("right", _reliability(backend.reliability), "  ")
 
 
@@ -142,18 +143,18 @@ def _batches(backend: BackendCard) -> str:
     return f"{size}; the same numbers as of a request alone" if backend.batch > 1 else size
 
 
-def _precision(backend: BackendCard) -> str:
+def _precision(backend: BackendCard) -> list[str]:
     """What `--tool-dtype auto` takes on CUDA, and what was measured of fewer bits, a line each."""
-    harmless = any(one.dtype == "bfloat16" and one.harmless for one in backend.reduced)
-    auto = f"float32; on CUDA {'bfloat16' if harmless else 'TF32'} (--tool-dtype)"
+    harmless = [one.weights for one in backend.reduced if one.dtype == "bfloat16" and one.harmless]
+    auto = f"float32; on CUDA TF32{''.join(f', bfloat16 with {name}' for name in harmless)} (--tool-dtype)"
     rows = []
     for one in backend.reduced:
         numbers = f", numbers by at most {one.largest:.2g} ({one.of})" if one.of else ""
         rows.append(
-            f"{one.dtype} changed {one.changed} of {one.questions} decisions{numbers}; weights: {one.weights}, "
-            f"on {one.device}"
+            f"{one.dtype} changed {one.changed} of {one.questions} decisions{numbers}, weights: {one.weights}"
+            f"{'' if one.trained else ', which says little of trained ones'} ({one.device})"
         )
-    return "\n".join([auto, *(rows or ["fewer bits were not measured"])])
+    return [auto, *(rows or ["fewer bits were not measured"])]
 
 
 def _weights(tool: Tool, backend: BackendCard) -> str:

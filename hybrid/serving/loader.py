@@ -191,7 +191,7 @@ def _start(card: BackendCard, weights: Path | None, device: str, choice: Backend
     networks = networks_of(made)
     if not networks:
         return LoadedBackend(card, backend, version, device, weights, _size(weights))
-    precision = precision_of(choice, card, device)
+    precision = precision_of(choice, card, device, weights)
     backend = computing(backend, precision, device)
     if choice.compiled:
         compile_networks(networks)

@@ -20,6 +20,8 @@ from hybrid.tool.checkpoint import first_line
 from hybrid.tool.networks import Network
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from hybrid.config import BackendChoice
 
 TF32 = "tf32"
@@ -59,17 +61,18 @@ class Autocast(Stages[Any, Any, Any]):
         return self._backend.finish(request, prepared, output)
 
 
-def precision_of(choice: BackendChoice, card: BackendCard, device: str) -> str:
+def precision_of(choice: BackendChoice, card: BackendCard, device: str, weights: Path | None = None) -> str:
     """The precision of a backend's networks on a device: float32, tf32, bfloat16 or float16.
 
-    `auto` is float32 on the CPU and on MPS; on CUDA it is bfloat16 where the card says that this was measured, with
-    trained weights, to change no decision, and TF32 elsewhere.
+    `auto` is float32 on the CPU and on MPS. On CUDA it is bfloat16 where the card says that it was measured to change
+    no decision with the very weights that are loaded (from a folder, or None: the package's), and TF32 elsewhere.
     """
     if choice.dtype != AUTO:
         return choice.dtype
     if not device.startswith("cuda"):
         return FLOAT32
-    harmless = any(one.dtype == "bfloat16" and one.harmless for one in card.reduced)
+    loaded = card.package if weights is None else str(weights)
+    harmless = any(one.dtype == "bfloat16" and one.harmless and one.weights == loaded for one in card.reduced)
     return "bfloat16" if harmless else TF32
 
 

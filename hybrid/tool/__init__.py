@@ -184,13 +184,14 @@ class ReducedPrecision:
     of: str
     """The field of `data` with that difference."""
     weights: str
+    """As `Provenance.weights` where they were trained."""
     trained: bool = False
     """Whether the weights were trained. What random ones decide says little about what trained ones would."""
     device: str = "cpu"
 
     @property
     def harmless(self) -> bool:
-        """Whether trained weights changed no decision: then `--tool-dtype auto` takes it on CUDA."""
+        """Whether trained weights changed no decision: `--tool-dtype auto` takes it on CUDA with these weights."""
         return self.trained and self.questions > 0 and self.changed == 0
 
 

@@ -27,7 +27,7 @@ from hybrid.tool.networks import Network, in_float32
 if TYPE_CHECKING:
     import torch
 
-MEASURED = ReducedPrecision("bfloat16", 0, 16, 0.01, "score", "the package's", trained=True)
+MEASURED = ReducedPrecision("bfloat16", 0, 16, 0.01, "score", "package", trained=True)
 
 
 class Scaling(Stages[Any, Any, Any]):
@@ -104,8 +104,10 @@ def tool(fakes: Any, backend: Scaling, **card: Any) -> Tool:
 def test_auto_takes_fewer_bits_on_cuda_where_trained_weights_decide_the_same(
     asked: Any, device: str, measured: tuple[ReducedPrecision, ...], expected: str
 ) -> None:
-    card = BackendCard("learned", "1", Scaling, "", reduced=measured)
+    card = BackendCard("learned", "1", Scaling, "", package="package", reduced=measured)
     assert precision_of(BackendChoice(dtype=asked), card, device) == expected
+    of_others = precision_of(BackendChoice(dtype=asked), card, device, Path("other/weights"))
+    assert of_others == ("tf32" if (asked, expected) == ("auto", "bfloat16") else expected)
 
 
 @pytest.fixture
