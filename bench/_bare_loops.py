@@ -1,6 +1,6 @@
 """The bare loop that the tool service is compared with: a network over batches that its processor has made before.
 
-It uses transformers and timm directly and none of the tools' code. A batch lies ready in
+It uses transformers, timm and kornia directly and none of the tools' code. A batch lies ready in
 host memory; a pass copies it to the device, runs the network and copies to the host what the tool reads of it.
 """
 
@@ -38,6 +38,8 @@ def bare_loop(name: str, folder: Path, device: str, pictures: Sequence[Pixels], 
     """The loop of one of `_networks.NETWORKS` over pictures (H, W, 3) of one size, `batch` of them a pass."""
     if name == "vit_small_forensics":
         return _forensics(folder, device, pictures, batch)
+    if name.startswith("aliked_lightglue"):
+        return _local_features(folder, device, pictures)
     auto, processor_class, ready, read = LOOPS[name]
     import torch
     import transformers
@@ -63,6 +65,7 @@ OPTIONS: Mapping[str, dict[str, bool]] = {
     "dinov2_base": {"output_hidden_states": True},
     "dinov2_small_attention": {"output_attentions": True},
     "sam2_tiny": {"multimask_output": False},
+    "sam2_base_plus": {"multimask_output": False},
 }
 
 
@@ -170,6 +173,7 @@ def _read_matches(_: Any, outputs: Any) -> None:
 LOOPS: Mapping[str, tuple[str, str, Ready, Read]] = {
     "depth_anything_v2_small": ("AutoModelForDepthEstimation", "AutoImageProcessor", _images, _read_depth),
     "depth_anything_v2_base": ("AutoModelForDepthEstimation", "AutoImageProcessor", _images, _read_depth),
+    "depth_anything_v2_large": ("AutoModelForDepthEstimation", "AutoImageProcessor", _images, _read_depth),
     "dinov2_base": ("AutoModel", "AutoImageProcessor", _images, _read_features),
     "dinov2_small_attention": ("AutoModel", "AutoImageProcessor", _attended, _read_attention),
     "dinov2_base_dense": ("AutoModel", "AutoImageProcessor", _dense, _read_tokens),
@@ -177,6 +181,7 @@ LOOPS: Mapping[str, tuple[str, str, Ready, Read]] = {
     "siglip2_base": ("AutoModel", "AutoProcessor", _with_texts, _read_texts),
     "owlv2_base": ("AutoModelForZeroShotObjectDetection", "AutoProcessor", _with_queries, _read_boxes),
     "sam2_tiny": ("Sam2Model", "Sam2Processor", _with_boxes, _read_masks),
+    "sam2_base_plus": ("Sam2Model", "Sam2Processor", _with_boxes, _read_masks),
     "clipseg": ("CLIPSegForImageSegmentation", "CLIPSegProcessor", _with_words, _read_logits),
     "clipseg_search": ("CLIPSegForImageSegmentation", "CLIPSegProcessor", _with_words, _read_logits),
     "efficientloftr": ("AutoModelForKeypointMatching", "AutoImageProcessor", _pairs, _read_matches),
@@ -207,3 +212,40 @@ def _forensics(folder: Path, device: str, pictures: Sequence[Pixels], batch: int
             model(values.to(device)).cpu()
 
     return BareLoop(batches, len(pictures), forward)
+
+
+def _local_features(folder: Path, device: str, pictures: Sequence[Pixels]) -> BareLoop:
+    """The extractor and the matcher of kornia, neighbours as the two views of a pair, one pair a pass."""
+    import json
+
+    import kornia.feature
+    import torch
+    from safetensors.torch import load_file
+
+    name, tensors = (
+        json.loads((folder / "config.json").read_text())["extractor"],
+        load_file(folder / "model.safetensors"),
+    )
+    parts = {
+        "extractor": kornia.feature.ALIKED(name, 2048),
+        "matcher": kornia.feature.LightGlue(features=None, input_dim=64 if name == "aliked-t16" else 128),
+    }
+    for part, module in parts.items():
+        own = {key.removeprefix(f"{part}."): value for key, value in tensors.items() if key.startswith(f"{part}.")}
+        module.load_state_dict(own, strict=False)
+        module.to(device).eval()
+    views = [torch.from_numpy(one).permute(2, 0, 1)[None].contiguous() / 255 for one in pictures]
+
+    def forward(pair: Any) -> None:
+        with torch.inference_mode():
+            inputs = {}
+            for side, view in enumerate(pair):
+                (seen,) = parts["extractor"](view.to(device))
+                size = torch.tensor([[view.shape[-1], view.shape[-2]]], dtype=torch.float32, device=device)
+                given = {"keypoints": seen.keypoints[None], "descriptors": seen.descriptors[None], "image_size": size}
+                inputs[f"image{side}"] = given
+            found = parts["matcher"](inputs)
+            found["matches"][0].cpu()
+            found["scores"][0].cpu()
+
+    return BareLoop(tuple(zip(views[::2], views[1::2], strict=True)), len(pictures), forward)

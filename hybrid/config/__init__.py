@@ -20,6 +20,7 @@ from hybrid.config.groups import (
 from hybrid.config.identity import concerning, digest, folder_name, identity_of, short_name
 from hybrid.config.run_config import DEFAULT_SOLVERS, REPLAY_SOLVERS, RunConfig, own_frame
 from hybrid.config.words import (
+    FLOAT32,
     LOCAL,
     AnswerForm,
     Gate,
@@ -38,6 +39,7 @@ __all__ = [
     "COMING_WAIT_S",
     "CPU",
     "DEFAULT_SOLVERS",
+    "FLOAT32",
     "LOAD_S",
     "LOCAL",
     "MOST_THREADS",

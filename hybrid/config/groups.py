@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final
 from hybrid.config.memory import memory_to_use
 from hybrid.config.option import Leaf, Option, leaves, refuse_too_small
 from hybrid.config.pairs import pairs
-from hybrid.config.words import Backends, Pictures, ToolCalling
+from hybrid.config.words import Backends, Dtypes, Pictures, ToolCalling
 from hybrid.errors import UsageError
 from hybrid.types import Json
 
@@ -247,6 +247,23 @@ class BackendChoice:
         ),
     ] = False
     """Take learned weights without their known-answer images: only for weights that are random by design."""
+    dtype: Annotated[
+        Dtypes,
+        Option(
+            "--tool-dtype",
+            "Numbers that networks compute in. auto: float32; on CUDA TF32, and bfloat16 for a tool whose card says "
+            "that it changes no decision.",
+            "tools",
+        ),
+    ] = "auto"
+    compiled: Annotated[
+        bool,
+        Option(
+            "--tool-compile",
+            "Compile tools' networks (torch.compile) as they load. It counts to --max-load-seconds, to no question.",
+            "tools",
+        ),
+    ] = False
 
 
 @dataclass(frozen=True)

@@ -137,8 +137,8 @@ class RunConfig:
         ),
     ] = True
     service: Annotated[ServiceOptions, OF_SOLVERS] = field(default_factory=lambda: ServiceOptions(device=AUTO))
-    """How tools run. Which backend and weights answer for a tool counts for the solvers that call it, and whether these
-    go unchecked; how pictures are stored counts for the run; the rest does not."""
+    """How tools run. Backend and weights of a tool, whether these go unchecked, and the numbers that networks are to
+    compute in count for the solvers that call it; how pictures are stored counts for the run; the rest does not."""
     tools: Annotated[
         tuple[str, ...],
         Counts("tools_offered", of="tools_offered"),

@@ -6,6 +6,9 @@ from typing import Final, Literal
 
 ToolCalling = Literal["native", "text", "auto"]
 Backends = Literal["auto", "learned", "classical"]
+FLOAT32: Final = "float32"
+Dtypes = Literal["auto", "float32", "bfloat16", "float16"]
+"""In which numbers the networks of tools compute (`hybrid/serving/precision.py`)."""
 Pictures = Literal["auto", "png"]
 """How a crop or an overlay is stored: `auto` as JPEG where the image that it was made from is one, else as PNG."""
 LOCAL: Final = "local"

@@ -128,6 +128,7 @@ def answers_rest_on(run: ResolvedRun, solver: str) -> str:
         "where": [*where, *([config.service.device] if called else [])],
         "tools": run.tools.metadata(solver),
         "unchecked": [name for name in run.unchecked if name in called],
+        **run.tools.computed_in(solver, config.service),
     }
     return digest({**identity, **facts})
 

@@ -291,7 +291,7 @@ def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
     # Only where there are some: those without them keep the facts that they had before the option existed.
     if unchecked := [tool for tool in run.unchecked if tool in tools]:
         facts["unchecked_weights"] = list(unchecked)
-    return facts
+    return facts | run.tools.computed_in(name, run.config.service)
 
 
 def _labels(run: ResolvedRun) -> list[Json]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hybrid.benchmarks.card import BenchmarkCard
-from hybrid.config import LOCAL, RunConfig, ServiceOptions
+from hybrid.config import AUTO, LOCAL, RunConfig, ServiceOptions
 from hybrid.errors import UsageError, did_you_mean, install_extra
 from hybrid.registry import is_outside, load, names, package_of_solver, place_of, plugin, refuse_unknown, solver_names
 from hybrid.repeats import word_of
@@ -94,6 +94,13 @@ class ToolsInUse:
     def unchecked(self, service: ServiceOptions) -> tuple[str, ...]:
         """The tools whose weights `--unchecked-weights` lets answer without having been asked for known answers."""
         return permissions.unchecked(tuple(self.tools.values()), self.backends) if service.unchecked else ()
+
+    def computed_in(self, solver: str, service: ServiceOptions) -> dict[str, Json]:
+        """What was asked of the networks that answer a solver: `--tool-dtype`, `--tool-compile`; empty by default."""
+        if not any(self.backends[name].startswith("learned:") for name in self.by_solver[solver]):
+            return {}
+        dtype: dict[str, Json] = {"tool_dtype": service.dtype} if service.dtype != AUTO else {}
+        return {**dtype, **({"tool_compile": True} if service.compiled else {})}
 
 
 def _code_of_object(tool: Tool) -> str:

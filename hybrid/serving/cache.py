@@ -1,8 +1,8 @@
 """Findings on disk, by everything that decides them: shared by all solvers, runs and processes.
 
 A key holds tool, the hash of its code (`sources.py`), backend, version (with the hash of the weights), device kind,
-arguments, image hashes and the same of the tools it needs. An entry is one small JSON file, written atomically; its
-pictures lie in the image store. Both folders can be copied to another machine as they are.
+precision, arguments, image hashes and the same of the tools it needs. An entry is one small JSON file, written
+atomically; its pictures lie in the image store. Both folders can be copied to another machine as they are.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hybrid.config import FLOAT32
 from hybrid.errors import ToolError, WeightsError, is_out_of_memory
 from hybrid.images import home
 from hybrid.log.files import write_atomic
@@ -54,7 +55,9 @@ def run_checks(tool: Tool, backend: Backend[Any]) -> list[Checked]:
     return [_run(tool, backend, known) for known in tool.checks]
 
 
-def check_once(tool: Tool, backend: Backend[Any], version: str, device: str, weights: Path | None) -> None:
+def check_once(
+    tool: Tool, backend: Backend[Any], version: str, device: str, weights: Path | None, precision: str = FLOAT32
+) -> None:
     """Check learned weights, unless the same code has passed the same checks with them on this kind of device before.
 
     Args:
@@ -63,6 +66,7 @@ def check_once(tool: Tool, backend: Backend[Any], version: str, device: str, wei
         version: of the backend, as findings say it.
         device: `cpu` or `cuda:0`; only its kind counts.
         weights: the directory they were loaded from; None where the backend has none of its own.
+        precision: of the network, as findings say it.
 
     Raises:
         WeightsError: the first checks that failed, by name, and what was wrong.
@@ -71,7 +75,7 @@ def check_once(tool: Tool, backend: Backend[Any], version: str, device: str, wei
         return
     names = [known.name for known in tool.checks]
     digest = _fingerprint(weights) if weights is not None else ""
-    kind = device.split(":", maxsplit=1)[0]
+    kind = device.split(":", maxsplit=1)[0] + ("" if precision == FLOAT32 else f" in {precision}")
     passed = home() / "checked" / f"{key_of(tool.card.name, code_of(tool), version, digest, kind, names)}.json"
     if passed.is_file():
         return

@@ -23,10 +23,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hybrid.config import AUTO, CPU, BackendChoice
+from hybrid.config import AUTO, CPU, FLOAT32, BackendChoice
 from hybrid.errors import NoBackend, UsageError, WeightsError, is_out_of_memory, missing_package, needs_package
-from hybrid.serving.found_networks import refuse_unfilled
+from hybrid.serving.found_networks import networks_of, refuse_unfilled
 from hybrid.serving.known_answers import check_once
+from hybrid.serving.precision import COMPILED, compile_networks, computing, precision_of, warm_up
 from hybrid.serving.stages import staged
 from hybrid.tool import BackendCard, BackendName, Stages, Tool
 from hybrid.weights import fetch_command, missing_library, weights_of
@@ -43,11 +44,13 @@ class BackendIdentity:
     backend: BackendName
     version: str
     device: str
+    precision: str = FLOAT32
+    """Numbers that its networks compute in, and whether these are compiled: float32, tf32, bfloat16 compiled."""
 
 
 @dataclass(frozen=True)
 class LoadedBackend:
-    """A backend that is set up: where it runs, the version that its findings say, its weights."""
+    """A backend that is set up: where and in which numbers it runs, the version of its findings, its weights."""
 
     card: BackendCard
     backend: Stages[Any, Any, Any]
@@ -55,11 +58,12 @@ class LoadedBackend:
     device: str = CPU
     weights: Path | None = None
     bytes: int = 0
+    precision: str = FLOAT32
 
     @property
     def answering(self) -> BackendIdentity:
-        """Its name, version and device, as findings say them."""
-        return BackendIdentity(self.card.name, self.version, self.device.partition(":")[0])
+        """Its name, version, device and precision, as findings say them."""
+        return BackendIdentity(self.card.name, self.version, self.device.partition(":")[0], self.precision)
 
 
 class Loader:
@@ -204,7 +208,7 @@ class Loader:
     def _believed(self, tool: Tool, learned: BackendCard, weights: Path | None, device: str) -> LoadedBackend:
         """Weights that are set up on a device and have passed their known-answer images."""
         try:
-            ready = _start(learned, weights, device)
+            ready = _start(learned, weights, device, self.choice)
         except ModuleNotFoundError as error:
             if (package := missing_package(error)) is None:
                 raise
@@ -212,9 +216,11 @@ class Loader:
             raise WeightsError(
                 f"{needs_package(f'the learned backend of {tool.card.name}', package)}{other}"
             ) from error
+        if ready.precision.endswith(COMPILED):
+            warm_up(tool, ready.backend, learned.batch)
         # A copy of what was believed on another device is believed.
         if not self.choice.unchecked and tool.card.name not in self._sound:
-            check_once(tool, ready.backend, ready.version, device, weights)
+            check_once(tool, ready.backend, ready.version, device, weights, ready.precision)
         self._sound.add(tool.card.name)
         return ready
 
@@ -246,16 +252,26 @@ def _weight_free(tool: Tool, otherwise: str) -> LoadedBackend:
         raise NoBackend(f"{otherwise}; {_remedy(tool)}")
     if why := missing_library([tool]):
         raise NoBackend(why)
-    return _start(classical, None, CPU)
+    return _start(classical, None, CPU, BackendChoice())
 
 
-def _start(card: BackendCard, weights: Path | None, device: str) -> LoadedBackend:
+def _start(card: BackendCard, weights: Path | None, device: str, choice: BackendChoice) -> LoadedBackend:
     made = card.make()
     made.setup(device, None if weights is None else str(weights))
     if weights is not None:
         refuse_unfilled(made, weights)
     version = str(getattr(made, "version", card.version))
-    return LoadedBackend(card, staged(made), version, device, weights, _size(weights))
+    backend = staged(made)
+    # Without a network of torch there is nothing to say: ONNX computes in float32.
+    networks = networks_of(made)
+    if not networks:
+        return LoadedBackend(card, backend, version, device, weights, _size(weights))
+    precision = precision_of(choice, card, device, weights)
+    backend = computing(backend, precision, device)
+    if choice.compiled:
+        compile_networks(networks)
+        precision += COMPILED
+    return LoadedBackend(card, backend, version, device, weights, _size(weights), precision)
 
 
 def refuse_absent(devices: str) -> None:

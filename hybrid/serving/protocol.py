@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from hybrid.config import ServiceOptions
 from hybrid.serving.loader import BackendIdentity
-from hybrid.tool import BackendName, Bin, CheckSeries, Provenance
+from hybrid.tool import BackendName, Bin, CheckSeries, Provenance, ReducedPrecision
 from hybrid.types import Fault, Finding, ImageRef, Json, Prompt
 
 if TYPE_CHECKING:
@@ -180,6 +180,7 @@ class BackendDescription:
     reliability: tuple[Bin, ...]
     batch: int
     learned_tolerance: float
+    reduced: tuple[ReducedPrecision, ...]
     needs: tuple[str, ...]
     package: str | None
     library: str | None

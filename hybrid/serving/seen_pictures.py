@@ -112,7 +112,7 @@ def _shown(tool: Tool, backend: Backend[Any], picture: Pixels, watched: Sequence
     """Put questions about a picture until every network has been given something; what they raised."""
     before = [len(one.given) for one in watched]
     troubles: list[str] = []
-    for check_case in _probes(tool, picture):
+    for check_case in probes(tool, picture):
         if (trouble := _ask(tool, backend, check_case)) is not None:
             troubles.append(trouble)
         if all(len(one.given) > count for one, count in zip(watched, before, strict=True)):
@@ -131,7 +131,7 @@ def _ask(tool: Tool, backend: Backend[Any], check_case: CheckCase) -> str | None
     return None
 
 
-def _probes(tool: Tool, picture: Pixels) -> Iterator[CheckCase]:
+def probes(tool: Tool, picture: Pixels) -> Iterator[CheckCase]:
     """The tool's own probe; without one, its known answers with the picture in the place of every image."""
     if tool.probe is not None:
         yield tool.probe(picture)

@@ -182,8 +182,12 @@ class ToolService:
         answering = await self._answering_for(tool)
         needs = await self._needs(tool, answering.backend, args, images, seed, spent)
         json_args = args.model_dump(mode="json")
-        decisive = (code_of(tool), answering.backend, answering.version, answering.device, json_args, seed)
-        key = key_of(name, *decisive, self.options.pictures, [ref.image.sha256 for ref in images], _versions(needs))
+        decisive = (*(answering.backend, answering.version, answering.device, answering.precision), json_args, seed)
+        key = key_of(
+            *(name, code_of(tool), *decisive, self.options.pictures),
+            [ref.image.sha256 for ref in images],
+            _versions(needs),
+        )
         finding = await self._cached(key, overlays)
         key = key if overlays else without_overlays(key)
         call = ToolCall(

@@ -180,6 +180,34 @@ class Provenance:
 
 
 @dataclass(frozen=True)
+class ReducedPrecision:
+    """How the answers of a learned backend differ from those in float32 when its network computes in fewer bits.
+
+    Measured on the tool's own generated questions (`bench/tools.py --dtypes`). A decision is all of a finding's `data`
+    that is no measured number: words, truth values, chosen indices, lengths of lists.
+    """
+
+    dtype: Literal["bfloat16", "float16"]
+    changed: int
+    """Questions of which a decision changed, of `questions`."""
+    questions: int
+    largest: float
+    """The largest difference of a measured number in `data`, in its own unit, where no decision changed."""
+    of: str
+    """The field of `data` with that difference."""
+    weights: str
+    """As `Provenance.weights` where they were trained."""
+    trained: bool = False
+    """Whether the weights were trained. What random ones decide says little about what trained ones would."""
+    device: str = "cpu"
+
+    @property
+    def harmless(self) -> bool:
+        """Whether trained weights changed no decision: `--tool-dtype auto` takes it on CUDA with these weights."""
+        return self.trained and self.questions > 0 and self.changed == 0
+
+
+@dataclass(frozen=True)
 class BackendCard:
     """Facts about one backend that a user must know before believing it."""
 
@@ -196,6 +224,8 @@ class BackendCard:
     batch: int = 1
     learned_tolerance: float = 0.0
     """Largest difference of a number in `data` between a batched and a single run."""
+    reduced: tuple[ReducedPrecision, ...] = ()
+    """What fewer bits than float32 change, as far as it was measured."""
     needs: tuple[Need, ...] = ()
     """Tools that this backend alone needs, besides those of the card. A learned backend without weights of its own
     answers where those that it needs have theirs."""

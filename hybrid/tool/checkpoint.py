@@ -18,11 +18,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hybrid.errors import WeightsError
+from hybrid.errors import WeightsError, is_out_of_memory
 from hybrid.tool.networks import Network, PictureInput, loaded
 from hybrid.weights import find_weights, weights_sha256
 
 CONFIGURATION = ("config.json", "preprocessor_config.json", "processor_config.json")
+ON_DEVICE = ("cuda", "mps")
+"""Devices on which processors compute."""
+TORCHVISION = ("TorchvisionBackend", "BaseImageProcessorFast")
+"""Bases of transformers' processors that compute with torchvision, where a device is asked for."""
 SHOWN = 5
 """How many tensor names an error lists."""
 
@@ -44,6 +48,27 @@ class Checkpoint:
     def version(self) -> str:
         """Family and content: `depth_anything@0123456789ab`."""
         return f"{self.model_type}@{self.sha256[:12]}"
+
+    def process(self, **inputs: Any) -> Any:
+        """What the processor makes of images (and words), as torch tensors.
+
+        Where the network is on a GPU and the processor computes with torchvision, it does so there: less is copied and
+        the host has more time. What does not fit into the GPU's memory is made on the host.
+        """
+        wanted = {"return_tensors": "pt", **inputs}
+        reader = getattr(self.processor, "image_processor", self.processor)
+        if "images" not in inputs or not self.device.startswith(ON_DEVICE) or not _by_torchvision(reader):
+            return self.processor(**wanted)
+        try:
+            return self.processor(**wanted, device=self.device)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+        return self.processor(**wanted)
+
+
+def _by_torchvision(reader: Any) -> bool:
+    return any(kind.__name__ in TORCHVISION for kind in type(reader).__mro__)
 
 
 def load_verified(

@@ -43,6 +43,34 @@ class Network:
     wants: Callable[[], PictureInput] | None = None
 
 
+def in_float32(module: Any) -> None:
+    """Let a part of a network compute in float32 whatever the precision of the rest (`hybrid/serving/precision.py`).
+
+    For what reads small differences: points of a depth map, places of key points.
+    """
+    import torch
+
+    forward = module.forward
+
+    def exact(*args: Any, **named: Any) -> Any:
+        kind = next(module.parameters()).device.type
+        if not torch.is_autocast_enabled(kind):
+            return forward(*args, **named)
+        with torch.autocast(kind, enabled=False):
+            return forward(*_floats(args), **_floats(named))
+
+    module.forward = exact
+
+
+def _floats(value: Any) -> Any:
+    """The same with every tensor of fewer bits in float32."""
+    if isinstance(value, list | tuple):
+        return type(value)(_floats(one) for one in value)
+    if isinstance(value, dict):
+        return {name: _floats(one) for name, one in value.items()}
+    return value.float() if hasattr(value, "is_floating_point") and value.is_floating_point() else value
+
+
 def normalised(
     mean: Sequence[float] = (0.0, 0.0, 0.0), deviation: Sequence[float] = (1.0, 1.0, 1.0), *, order: str = "RGB"
 ) -> PictureInput:

@@ -1,15 +1,18 @@
 """The table of the tools and that of throughput: every tool has a row, a wrong answer counts, passes are counted."""
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from bench import _reduced
 from bench import tools as bench
 from hybrid.images import ImageStore
 from hybrid.registry import names
-from hybrid.types import Finding
+from hybrid.tool import ReducedPrecision
+from hybrid.types import Finding, Json
 
 
 def test_every_tool_has_questions() -> None:
@@ -76,3 +79,35 @@ def test_throughput_is_measured_side_by_side_and_passes_are_counted() -> None:
 def test_puzzles_that_are_timed_are_put_to_the_network() -> None:
     found = bench._throughput.measure("dinov2_base_jigsaw", bench._throughput.Load((), "cpu", False, 3, 1))
     assert found.passes == (6,)
+
+
+def test_another_choice_is_a_changed_decision_and_another_number_a_difference() -> None:
+    one: Mapping[str, Json] = {
+        "matches": 90,
+        "best": 1,
+        "sure": True,
+        "near_px": {"x": 4.0, "y": 2},
+        "counts": {"cup": 2},
+        "rows": [{"label": "A"}],
+    }
+    other: Mapping[str, Json] = {
+        "matches": 80,
+        "best": 1,
+        "sure": True,
+        "near_px": {"x": 4.5, "y": 5},
+        "counts": {"cup": 2},
+        "rows": [{"label": "A"}],
+    }
+    assert [pair for pair in _reduced.differences(one, other) if pair[1]] == [("near_px.x", 0.5), ("near_px.y", 3.0)]
+    for changed in ({"best": 2}, {"sure": False}, {"counts": {"cup": 3}}, {"rows": []}, {"rows": [{"label": "B"}]}):
+        assert None in {value for _, value in _reduced.differences(one, {**one, **changed})}
+    made = ReducedPrecision("bfloat16", 0, 0, 0.0, "", "random")
+    row = _reduced._row([one, one, None, one], [other, {**one, "best": 2}, None, None], made)
+    assert (row.changed, row.questions, row.largest, row.of) == (2, 3, 3.0, "near_px.y")
+
+
+def test_fewer_bits_are_compared_on_the_questions_of_the_tool() -> None:
+    setting = _reduced.Comparison(("siglip2_base",), ("bfloat16",), "cpu", False, 2, 2000)
+    (row,) = _reduced.compared("siglip2_base", setting)
+    assert (row.questions, row.trained, row.harmless) == (2, False, False)
+    assert 0 < row.largest < 0.1

@@ -1,12 +1,16 @@
-"""Tensors of many images through a network in as few passes as their shapes allow.
+"""Tensors of many images through a network in as few passes as their shapes allow, to its device and back.
 
-`in_batches(tensors, run)`, or `by_shape(tensors)` for inputs of several tensors.
+`in_batches(tensors, device, run)`, or `by_shape(tensors)` and `together(tensors, device)` for inputs of several
+tensors. `on_host(output)` is an array, whatever the precision of the network.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 MOST_AT_ONCE = 32
 """Images in one pass, so that requests of several images each do not fill a device."""
@@ -33,18 +37,35 @@ def shape(*tensors: Any) -> Hashable:
 
 
 def in_batches(
-    tensors: Sequence[Any], run: Callable[[Any, Sequence[int]], Sequence[R]], most: int = MOST_AT_ONCE
+    tensors: Sequence[Any], device: str, run: Callable[[Any, Sequence[int]], Sequence[R]], most: int = MOST_AT_ONCE
 ) -> list[R]:
     """Return one result per tensor, in order.
 
     Args:
         tensors: each (1, ...); those of one shape are run together.
-        run: gets a batch (n, ...) and the places in `tensors` that it holds; gives n results.
+        device: of the network.
+        run: gets a batch (n, ...) on the device and the places in `tensors` that it holds; gives n results.
         most: images in one pass.
     """
-    import torch
-
     results: dict[int, R] = {}
     for members in by_shape(tensors, most):
-        results.update(zip(members, run(torch.cat([tensors[place] for place in members]), members), strict=True))
+        batch = together([tensors[place] for place in members], device)
+        results.update(zip(members, run(batch, members), strict=True))
     return [results[place] for place in range(len(tensors))]
+
+
+def together(tensors: Sequence[Any], device: str) -> Any:
+    """Tensors, each (n, ...), as one on a device; to CUDA through pinned memory, without waiting for the copy."""
+    import torch
+
+    if not device.startswith("cuda") or any(one.device.type != "cpu" for one in tensors):
+        return torch.cat([one.to(device) for one in tensors])
+    shape = (sum(len(one) for one in tensors), *tensors[0].shape[1:])
+    # torch keeps a pinned block until the copy from it has ended.
+    pinned = torch.empty(shape, dtype=tensors[0].dtype, pin_memory=True)
+    return torch.cat(list(tensors), out=pinned).to(device, non_blocking=True)
+
+
+def on_host(tensor: Any) -> npt.NDArray[np.float32]:
+    """A tensor of a device in any precision as an array: numpy has no bfloat16."""
+    return np.asarray(tensor.detach().float().cpu().numpy(), np.float32)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from hybrid.tool import Pixels
 from hybrid.tool.backends import check_finite
 from hybrid.tool.checkpoint import load_verified
-from tools._shared.batches import in_batches
+from tools._shared.batches import in_batches, on_host
 from tools._shared.reading import check_elongation
 from tools._shared.whole_picture import whole_picture
 
@@ -96,7 +96,7 @@ class DenseFeatures:
         scale = PATCHES / max(height, width)
         rows, columns = max(1, round(height * scale)), max(1, round(width * scale))
         size = (rows * self._patch, columns * self._patch)
-        return FeatureInput(whole_picture(self._checkpoint.processor, pixels, *size), (height, width), thing, seed)
+        return FeatureInput(whole_picture(self._checkpoint, pixels, *size), (height, width), thing, seed)
 
     def predict(self, images: Sequence[FeatureInput]) -> list[FeatureGrid]:
         """The network's features of each image, (rows, columns, C), in order; one pass for up to 32 of one shape."""
@@ -104,12 +104,12 @@ class DenseFeatures:
 
         def run(batch: Any, _: Sequence[int]) -> list[FeatureGrid]:
             with torch.inference_mode():
-                tokens = self._checkpoint.model(pixel_values=batch.to(self._checkpoint.device)).last_hidden_state
-            patches = np.asarray(tokens[:, self._others :].float().cpu().numpy(), np.float32)
+                tokens = self._checkpoint.model(pixel_values=batch).last_hidden_state
+            patches = on_host(tokens[:, self._others :])
             rows, columns = batch.shape[2] // self._patch, batch.shape[3] // self._patch
             return list(patches.reshape(len(batch), rows, columns, -1))
 
-        return in_batches([image.values for image in images], run)
+        return in_batches([image.values for image in images], self._checkpoint.device, run)
 
 
 def feature_map(tool: str, image: FeatureInput, features: FeatureGrid) -> FeatureMap:

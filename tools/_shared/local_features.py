@@ -21,8 +21,8 @@ import numpy as np
 from hybrid.errors import WeightsError
 from hybrid.tool import Pixels
 from hybrid.tool.checkpoint import content_hash, first_line, put_tensors
-from hybrid.tool.networks import Network, loaded, normalised
-from tools._shared.batches import in_batches
+from hybrid.tool.networks import Network, in_float32, loaded, normalised
+from tools._shared.batches import in_batches, on_host
 from tools._shared.prepared_pair import PreparedPair
 from tools._shared.view_matches import Matches, Points
 
@@ -82,6 +82,8 @@ class LocalFeatures:
         derived = {name: initial[name] for name in DERIVED if name in initial}
         put_tensors(self.networks, {**read_tensors(folder, weights), **derived}, weights)
         self.networks.to(device).eval()
+        # Places of key points are sums over the picture: bfloat16 would move them by pixels.
+        in_float32(self.networks["extractor"])
         self.version = f"{MODEL_TYPE}@{content_hash(folder)[:12]}"
         self._extractor, self._device = extractor, device
         loaded(Network(f"{weights}: extractor", self.networks["extractor"], normalised))
@@ -96,7 +98,8 @@ class LocalFeatures:
 
         The matcher sees one pair at a time: it leaves points out, and ends early, as each pair allows.
         """
-        features = in_batches([tensor for pair in pairs for tensor in pair.values], self._features, MOST_AT_ONCE)
+        views = [tensor for pair in pairs for tensor in pair.values]
+        features = in_batches(views, self._device, self._features, MOST_AT_ONCE)
         return [self._match(pair, features[2 * place : 2 * place + 2]) for place, pair in enumerate(pairs)]
 
     def _match(self, pair: PreparedPair, features: Sequence[Features]) -> Matches:
@@ -113,7 +116,10 @@ class LocalFeatures:
             }
             for side, one in enumerate(features)
         }
-        result = self.networks["matcher"](inputs)
+        matcher = self.networks["matcher"]
+        # It switches autocast off unless it is told to have it.
+        matcher.conf.mp = torch.is_autocast_enabled(torch.device(self._device).type)
+        result = matcher(inputs)
         rows = result["matches"][0]
         first, second = (
             _on_picture(one.points[rows[:, side]], one.size, size)
@@ -124,7 +130,7 @@ class LocalFeatures:
     def _features(self, batch: torch.Tensor, _: Sequence[int]) -> list[Features]:
         extractor, size = self.networks["extractor"], (batch.shape[-1], batch.shape[-2])
         options = {"n": MOST_POINTS, "pad_if_not_divisible": True} if self._extractor == DISK else {}
-        extracted = extractor(batch.to(self._device), **options)
+        extracted = extractor(batch, **options)
         return [Features(one.keypoints.float(), one.descriptors.float(), size) for one in extracted]
 
 
@@ -170,4 +176,4 @@ def _on_picture(points: torch.Tensor, size: tuple[int, int], picture: tuple[int,
 
 
 def _array(values: torch.Tensor) -> Any:
-    return np.asarray(values.float().cpu().numpy(), np.float64)
+    return on_host(values).astype(np.float64)

@@ -24,7 +24,7 @@ from hybrid.tool import Pixels
 from hybrid.tool.checkpoint import fill
 from hybrid.tool.networks import grey as grey_picture
 from hybrid.weights import weights_sha256
-from tools._shared.batches import by_form, shape
+from tools._shared.batches import by_form, on_host, shape, together
 from tools._shared.local_features import read_tensors
 from tools._shared.prepared_pair import PreparedPair
 from tools._shared.view_matches import Matches, Points
@@ -80,9 +80,7 @@ class Loftr:
         return [found[place] for place in range(len(pairs))]
 
     def _pass(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
-        import torch
-
-        first, second = (torch.cat([pair.values[side] for pair in pairs]).to(self._device) for side in (0, 1))
+        first, second = (together([pair.values[side] for pair in pairs], self._device) for side in (0, 1))
         output = self.network({"image0": first, "image1": second})
         points = [_array(output[name]) for name in ("keypoints0", "keypoints1")]
         scores, numbers = np.clip(_array(output["confidence"]), 0, 1), output["batch_indexes"].cpu().numpy()
@@ -115,4 +113,4 @@ def _input(pixels: Pixels) -> torch.Tensor:
 
 
 def _array(values: torch.Tensor) -> Any:
-    return np.asarray(values.float().cpu().numpy(), np.float64)
+    return on_host(values).astype(np.float64)

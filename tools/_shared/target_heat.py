@@ -16,7 +16,7 @@ import numpy.typing as npt
 from hybrid.tool import Pixels
 from hybrid.tool.backends import check_finite
 from hybrid.tool.checkpoint import load_verified
-from tools._shared.batches import in_batches
+from tools._shared.batches import in_batches, on_host
 
 HeatMap = npt.NDArray[np.float32]
 FAMILY = "clipseg"
@@ -50,7 +50,7 @@ class TargetHeat:
         """Prepare an RGB image (H, W, 3), which the network sees as a square, and the words to look for."""
         from PIL import Image
 
-        inputs = self._checkpoint.processor(images=[Image.fromarray(pixels)], return_tensors="pt")
+        inputs = self._checkpoint.process(images=[Image.fromarray(pixels)])
         return SearchInput(inputs["pixel_values"], words)
 
     def predict(self, sought: Sequence[SearchInput]) -> list[HeatMap]:
@@ -63,10 +63,10 @@ class TargetHeat:
             words = [sought[place].words for place in members]
             read = loaded.processor(text=words, padding=True, truncation=True, return_tensors="pt").to(loaded.device)
             with torch.inference_mode():
-                logits = loaded.model(pixel_values=batch.to(loaded.device), **read).logits
-            return list(np.asarray(logits.float().cpu().numpy(), np.float32))
+                logits = loaded.model(pixel_values=batch, **read).logits
+            return list(on_host(logits))
 
-        return in_batches([one.values for one in sought], run)
+        return in_batches([one.values for one in sought], loaded.device, run)
 
 
 def probability(tool: str, logits: HeatMap) -> HeatMap:

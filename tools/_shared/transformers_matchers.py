@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from hybrid.tool import Pixels
 from hybrid.tool.checkpoint import load_verified
-from tools._shared.batches import in_batches
+from tools._shared.batches import in_batches, on_host, together
 from tools._shared.efficient_loftr import match_pairs
 from tools._shared.prepared_pair import PreparedPair
 from tools._shared.view_matches import Matches, Points
@@ -74,7 +74,7 @@ class TransformersMatcher:
         import torch
 
         height, width = (max(one.shape[axis] for one in scaled) for axis in (-2, -1))
-        values = torch.zeros(1, 2, scaled[0].shape[0], height, width)
+        values = torch.zeros(1, 2, scaled[0].shape[0], height, width, device=scaled[0].device)
         for side, one in enumerate(scaled):
             values[0, side, :, : one.shape[-2], : one.shape[-1]] = one
         return values
@@ -82,17 +82,18 @@ class TransformersMatcher:
     def match(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
         """The matches of each pair, in pixels of its views; EfficientLoFTR sees several at once."""
         if self._efficient:
-            return in_batches([pair.values for pair in pairs], partial(self._dense, pairs), MOST_AT_ONCE)
+            return in_batches(
+                [pair.values for pair in pairs], self.checkpoint.device, partial(self._dense, pairs), MOST_AT_ONCE
+            )
         return [self._sparse(pair) for pair in pairs]
 
     def _scaled(self, pixels: Pixels) -> torch.Tensor:
         height, width = self._fitted((pixels.shape[0], pixels.shape[1]))
         # Processors of matchers take pairs alone.
-        made = self.checkpoint.processor(
+        made = self.checkpoint.process(
             images=[pixels, pixels],
             size={"height": height, "width": width},
             do_resize=True,
-            return_tensors="pt",
             input_data_format="channels_last",
         )
         values: torch.Tensor = made["pixel_values"][0, 0]
@@ -105,8 +106,7 @@ class TransformersMatcher:
         return height, width
 
     def _dense(self, pairs: Sequence[PreparedPair], batch: torch.Tensor, members: Sequence[int]) -> list[Matches]:
-        checkpoint = self.checkpoint
-        pairings = match_pairs(checkpoint.model, batch.to(checkpoint.device))
+        pairings = match_pairs(self.checkpoint.model, batch)
         return [
             self._on_pictures(pairs[place], (_array(one.first), _array(one.second)), _array(one.scores), 0.5)
             for place, one in zip(members, pairings, strict=True)
@@ -119,7 +119,7 @@ class TransformersMatcher:
         the points that a pair is padded with.
         """
         checkpoint = self.checkpoint
-        outputs = checkpoint.model(pixel_values=pair.values.to(checkpoint.device))
+        outputs = checkpoint.model(pixel_values=together([pair.values], checkpoint.device))
         masks = [outputs.mask[0, side] > 0 for side in (0, 1)]
         # Keypoints are fractions of the input: whole pixels would lose what the networks resolve.
         whole = np.array([pair.values.shape[-1], pair.values.shape[-2]])
@@ -147,4 +147,4 @@ class TransformersMatcher:
 
 
 def _array(values: torch.Tensor) -> Any:
-    return np.asarray(values.detach().float().cpu().numpy(), np.float64)
+    return on_host(values).astype(np.float64)

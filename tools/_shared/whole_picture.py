@@ -1,6 +1,6 @@
 """A picture for a network as its checkpoint's own processor makes it, but whole: scaled to a size, nothing cut off.
 
-`values = whole_picture(checkpoint.processor, pixels, 420, 560)` is a tensor (1, 3, 420, 560). Interpolation (bicubic
+`values = whole_picture(checkpoint, pixels, 420, 560)` is a tensor (1, 3, 420, 560). Interpolation (bicubic
 for DINOv2, as in `dinov2/data/transforms.py` of its authors), rescaling, mean and standard deviation are those of the
 processor; only its size is replaced and its centre crop is left out, because what is cut off cannot be pointed at.
 """
@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 from hybrid.tool import Pixels
+from hybrid.tool.checkpoint import Checkpoint
 
 
-def whole_picture(processor: Any, pixels: Pixels, height: int, width: int) -> Any:
+def whole_picture(checkpoint: Checkpoint, pixels: Pixels, height: int, width: int) -> Any:
     """An RGB image (H, W, 3) as a tensor (1, 3, height, width)."""
-    return processor(
+    return checkpoint.process(
         images=[pixels],
-        return_tensors="pt",
         # Said explicitly: an image of 3 rows would be taken for one of 3 channels.
         input_data_format="channels_last",
         do_resize=True,

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from hybrid.tool import Pixels
 from hybrid.tool.backends import check_finite
 from hybrid.tool.checkpoint import load_verified
-from tools._shared.batches import by_shape
+from tools._shared.batches import by_shape, on_host, together
 from tools._shared.reading import check_elongation, shrink
 
 FAMILIES = ("siglip", "siglip2", "clip")
@@ -55,7 +55,7 @@ class TextScorer:
         Raises:
             ToolError: the image is more elongated than 50 : 1.
         """
-        return dict(self._checkpoint.processor(images=[_reduced(pixels)], return_tensors="pt"))
+        return dict(self._checkpoint.process(images=[_reduced(pixels)]))
 
     def predict(self, images: Sequence[Mapping[str, Any]], texts: Sequence[Sequence[str]]) -> list[Comparison]:
         """Every image compared with its own texts, in one forward pass for images of one shape."""
@@ -67,7 +67,7 @@ class TextScorer:
 
         comparisons: dict[int, Comparison] = {}
         for members in by_shape([image["pixel_values"] for image in images]):
-            batch = {name: torch.cat([images[at][name] for at in members]).to(loaded.device) for name in images[0]}
+            batch = {name: together([images[at][name] for at in members], loaded.device) for name in images[0]}
             with torch.inference_mode():
                 outputs = loaded.model(**batch, **read)
                 cosines = _floats(_unit(outputs.image_embeds) @ _unit(outputs.text_embeds).T)
@@ -103,7 +103,7 @@ def _unit(vectors: Any) -> Any:
 
 
 def _floats(tensor: Any) -> npt.NDArray[np.float64]:
-    return np.asarray(tensor.float().cpu().numpy(), np.float64)
+    return on_host(tensor).astype(np.float64)
 
 
 def _reduced(pixels: Pixels) -> Any:

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from hybrid.marks.marks import Marks
 from hybrid.marks.marks_json import Label, marks_from
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Request, Tool
+from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, ReducedPrecision, Request, Tool
 from hybrid.tool.backends import WeightFree
 from hybrid.types import Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
@@ -256,6 +256,7 @@ TOOL = Tool(
                 package=PACKAGE,
                 provenances=MATCHERS,
                 batch=4,
+                reduced=(ReducedPrecision("bfloat16", 0, 16, 0.67, "candidates.distance_px", PACKAGE, trained=True),),
                 learned_tolerance=1e-3,
                 reliability=LEARNED_RELIABILITY,
             ),

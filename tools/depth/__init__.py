@@ -17,7 +17,20 @@ from functools import partial
 from pydantic import Field
 
 from hybrid.marks.marks_json import Label
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
+from hybrid.tool import (
+    Args,
+    BackendCard,
+    Bin,
+    Card,
+    Evidence,
+    Need,
+    Picture,
+    Pixels,
+    Provenance,
+    ReducedPrecision,
+    Request,
+    Tool,
+)
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.types import Json
@@ -361,6 +374,11 @@ TOOL = Tool(
                 weights=WEIGHTS,
                 provenances=PROVENANCES,
                 batch=8,
+                reduced=(
+                    ReducedPrecision(
+                        "bfloat16", 1, 8, 0.0053, "points.depth_0_1", "random, of Depth Anything V2 small"
+                    ),
+                ),
                 learned_tolerance=1e-3,
             ),
             BackendCard(

@@ -20,7 +20,8 @@ from hybrid.errors import WeightsError
 from hybrid.tool import Pixels
 from hybrid.tool.backends import check_finite
 from hybrid.tool.checkpoint import load_verified
-from tools._shared.batches import in_batches
+from hybrid.tool.networks import in_float32
+from tools._shared.batches import in_batches, on_host
 from tools._shared.reading import check_elongation, shrink, window_median
 
 DepthValues = npt.NDArray[np.float32]
@@ -32,6 +33,8 @@ FAMILIES: Mapping[str, Literal["inverse", "metres"]] = {
     "depth_pro": "metres",
 }
 """transformers' `model_type` and what it predicts, unless its config says otherwise (`in_metres`)."""
+HEADS = ("head", "relative_head", "metric_head")
+"""The last part of every family's network: it stays in float32."""
 LONGEST_PX = 1024
 """Longer images are reduced first: every family resizes to a few hundred pixels anyway."""
 MOST_ELONGATED = 8.0
@@ -65,7 +68,6 @@ class DepthModel:
 
     def __init__(self, weights: str, device: str) -> None:
         """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
-        # float32 everywhere: bfloat16 rounds to 1 part in 256, which makes points of one object tie.
         self._checkpoint = load_verified(
             "AutoModelForDepthEstimation",
             weights,
@@ -75,6 +77,10 @@ class DepthModel:
             harmless=("relative_position_index",),
         )
         self.version = self._checkpoint.version
+        for name in HEADS:
+            # bfloat16 rounds to 1 part in 256, which would make neighbouring points tie.
+            if (head := getattr(self._checkpoint.model, name, None)) is not None:
+                in_float32(head)
         config = self._checkpoint.model.config
         self.metric = in_metres(config)
         if self._checkpoint.model_type == "depth_anything" and config.max_depth is None:
@@ -90,7 +96,7 @@ class DepthModel:
         check_elongation("depth", pixels, MOST_ELONGATED)
         reduced = shrink(pixels, LONGEST_PX)
         # Said explicitly: an image of 3 rows would be taken for one of 3 channels.
-        processed = self._checkpoint.processor(images=[reduced], return_tensors="pt", input_data_format="channels_last")
+        processed = self._checkpoint.process(images=[reduced], input_data_format="channels_last")
         return DepthInput(processed["pixel_values"], (reduced.shape[0], reduced.shape[1]))
 
     @property
@@ -105,7 +111,7 @@ class DepthModel:
 
         def run(batch: Any, members: Sequence[int]) -> list[DepthValues]:
             with torch.inference_mode():
-                outputs = self._checkpoint.model(pixel_values=batch.to(self._checkpoint.device))
+                outputs = self._checkpoint.model(pixel_values=batch)
             sizes = [images[place].size for place in members]
             if not self._pads:
                 return self._resized(outputs, sizes)
@@ -114,16 +120,13 @@ class DepthModel:
                 within(one, size) for one, size in zip(self._resized(outputs, [seen] * len(sizes)), sizes, strict=True)
             ]
 
-        return in_batches([image.values for image in images], run)
+        return in_batches([image.values for image in images], self._checkpoint.device, run)
 
     def _resized(self, outputs: Any, sizes: Sequence[tuple[int, int]]) -> list[DepthValues]:
         padded = {"source_sizes": list(sizes)} if self._checkpoint.model_type == "zoedepth" else {}
         post_process = self._checkpoint.processor.post_process_depth_estimation
         rows = post_process(outputs, target_sizes=list(sizes), **padded)
-        return [
-            np.asarray(row["predicted_depth"].float().cpu().numpy(), np.float32).reshape(size)
-            for row, size in zip(rows, sizes, strict=True)
-        ]
+        return [on_host(row["predicted_depth"]).reshape(size) for row, size in zip(rows, sizes, strict=True)]
 
 
 def in_metres(config: Any) -> bool:

@@ -19,7 +19,7 @@ from hybrid.tool import Pixels
 from hybrid.tool.backends import check_finite
 from hybrid.tool.checkpoint import find_checkpoint, load_verified, model_type_of
 from hybrid.types import Box
-from tools._shared.batches import by_form, shape
+from tools._shared.batches import by_form, on_host, shape, together
 from tools._shared.boxes import overlap
 from tools._shared.nouns import singular
 from tools._shared.reading import shrink
@@ -113,7 +113,7 @@ class Detector:
         Raises:
             ToolError: the image is smaller than 4 px or more elongated than 20 : 1.
         """
-        inputs = self._checkpoint.processor(images=_reduced(pixels), return_tensors="pt")
+        inputs = self._checkpoint.process(images=_reduced(pixels))
         return DetectionInput(
             tuple(names), {name: inputs[name] for name in ("pixel_values", "pixel_mask") if name in inputs}
         )
@@ -158,10 +158,10 @@ class Detector:
         import torch
 
         loaded = self._checkpoint
-        inputs = {name: torch.cat([one.image[name] for one in group]).to(loaded.device) for name in group[0].image}
+        inputs = {name: together([one.image[name] for one in group], loaded.device) for name in group[0].image}
         read = {} if self.family.kind == "closed" else self._tokenized(group).to(loaded.device)
         outputs = loaded.model(**inputs, **read)
-        scores, boxes = torch.sigmoid(outputs.logits), _floats(outputs.pred_boxes)
+        scores, boxes = torch.sigmoid(outputs.logits.float()), _floats(outputs.pred_boxes)
         rows = []
         for place, one in enumerate(group):
             named = self._scores_of_names(scores[place], one.names, read)
@@ -273,4 +273,4 @@ def _reduced(pixels: Pixels) -> Any:
 
 
 def _floats(tensor: Any) -> npt.NDArray[np.float64]:
-    return np.asarray(tensor.float().cpu().numpy(), np.float64)
+    return on_host(tensor).astype(np.float64)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.errors import ToolError
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Provenance, Request, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Provenance, ReducedPrecision, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.types import Json
 from tools._shared.overlay import Overlay
@@ -217,6 +217,7 @@ TOOL = Tool(
                 weights=WEIGHTS,
                 provenances=PROVENANCES,
                 batch=8,
+                reduced=(ReducedPrecision("bfloat16", 0, 8, 0.001, "scores.score_0_1", "random, of ViT-S/16, 384 px"),),
                 learned_tolerance=1e-3,
             ),
             BackendCard(

@@ -23,6 +23,7 @@ from hybrid.tool import Pixels
 from hybrid.tool.backends import check_finite
 from hybrid.tool.checkpoint import content_hash, fill, find_checkpoint
 from hybrid.tool.networks import normalised
+from tools._shared.batches import on_host, together
 from tools._shared.reading import check_elongation
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
@@ -70,7 +71,7 @@ class SyntheticDetector:
         import torch
 
         with torch.inference_mode():
-            logits = self._model(batch.to(self._device)).float().cpu().numpy()
+            logits = on_host(self._model(together([batch], self._device)))
         return np.asarray(logits, np.float64).reshape(-1)
 
 

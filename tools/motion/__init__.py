@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Request, Tool
+from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, ReducedPrecision, Request, Tool
 from hybrid.tool.backends import WeightFree
 from hybrid.types import Json
 from tools._shared.match_models import DEFAULT_WEIGHTS, LearnedPairs
@@ -303,6 +303,7 @@ TOOL = Tool(
                 provenances=MATCHERS,
                 batch=4,
                 learned_tolerance=1e-3,
+                reduced=(ReducedPrecision("bfloat16", 0, 16, 12.0, "yaw_deg", PACKAGE, trained=True),),
                 reliability=LEARNED_RELIABILITY,
             ),
             BackendCard(

@@ -135,7 +135,7 @@ TOOL = Tool(
         measured=(
             "With rapidocr on rendered lines alone: 219 of 240 pictures right to the letter, on crowded grounds 42 "
             "of 60 (bench/ocr.py); on no photograph with known text. PP-OCR from a directory was run with random "
-            "weights. rapidocr runs on the CPU."
+            "weights. rapidocr runs on the CPU, in float32 whatever --tool-dtype says."
         ),
         backends=(
             BackendCard(

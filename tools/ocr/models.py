@@ -24,6 +24,7 @@ from hybrid.tool.checkpoint import load_verified
 from hybrid.tool.networks import Network, loaded, normalised
 from hybrid.types import Box
 from hybrid.weights import find_weights
+from tools._shared.batches import on_host, together
 from tools._shared.reading import shrink
 
 DETECTORS = (
@@ -103,15 +104,16 @@ class PaddleReader:
 
         picture = _reduced(pixels)
         finder = self._finder
-        inputs = finder.processor(images=Image.fromarray(picture), return_tensors="pt")
+        inputs = finder.process(images=Image.fromarray(picture))
         with torch.inference_mode():
-            outputs = finder.model(pixel_values=inputs["pixel_values"].to(finder.device))
+            outputs = finder.model(pixel_values=together([inputs["pixel_values"]], finder.device))
+        outputs.last_hidden_state = outputs.last_hidden_state.float()
         (found,) = finder.processor.post_process_object_detection(
             outputs, target_sizes=torch.tensor([picture.shape[:2]])
         )
-        order = np.argsort(-found["scores"].cpu().numpy())[:MOST_LINES]
+        order = np.argsort(-on_host(found["scores"]))[:MOST_LINES]
         # Four corners a line, in spite of the processor's own description: lines may be slanted.
-        quads = np.asarray(found["boxes"].cpu().numpy(), np.float32).reshape(-1, 4, 2)[order]
+        quads = on_host(found["boxes"]).reshape(-1, 4, 2)[order]
         lines = [self._line(picture, quad) for quad in quads]
         across, down = pixels.shape[1] / picture.shape[1], pixels.shape[0] / picture.shape[0]
         return [TextLine(line.text, line.score, _scaled(line.box, across, down)) for line in lines if line is not None]
@@ -125,9 +127,10 @@ class PaddleReader:
             return None
         reader = self._recogniser
         # One by one: the processor scales a batch to the shape of its widest member.
-        inputs = reader.processor(images=Image.fromarray(crop), return_tensors="pt")
+        inputs = reader.process(images=Image.fromarray(crop))
         with torch.inference_mode():
-            outputs = reader.model(pixel_values=inputs["pixel_values"].to(reader.device))
+            outputs = reader.model(pixel_values=together([inputs["pixel_values"]], reader.device))
+        outputs.last_hidden_state = outputs.last_hidden_state.float()
         (said,) = reader.processor.post_process_text_recognition(outputs)
         text = str(said["text"]).strip()
         # Without a character there is no mean score.

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels
+from tools._shared.batches import on_host
 from tools._shared.diffusers_parts import load_parts
 from tools._shared.reading import shrink
 
@@ -82,7 +83,7 @@ class IntrinsicModel:
             generator=torch.Generator(device=self._device).manual_seed(seed),
         )
         # One prediction a target, (targets, 3, h, w).
-        values = result.prediction[self._place].permute(1, 2, 0).float().cpu().numpy()
+        values = on_host(result.prediction[self._place].permute(1, 2, 0))
         if not np.isfinite(values).all():
             raise ToolError("reflectance: the network returned values that are not finite")
         return np.asarray(np.clip(values, 0, 1) ** self._exponent, np.float32)

@@ -18,7 +18,7 @@ from functools import partial
 import numpy as np
 from pydantic import Field
 
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, ReducedPrecision, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.types import Box, Json
 from tools._shared.args import BoxArg, read_boxes
@@ -301,6 +301,7 @@ TOOL = Tool(
                 weights=WEIGHTS,
                 provenances=DINO,
                 batch=4,
+                reduced=(ReducedPrecision("bfloat16", 0, 8, 21.0, "map.peak_px", "random, of DINOv2 small"),),
                 learned_tolerance=1e-3,
             ),
             BackendCard(

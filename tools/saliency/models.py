@@ -23,7 +23,7 @@ from hybrid.errors import WeightsError
 from hybrid.tool import Pixels
 from hybrid.tool.backends import check_finite
 from hybrid.tool.checkpoint import load_verified
-from tools._shared.batches import in_batches
+from tools._shared.batches import in_batches, on_host
 from tools._shared.reading import check_elongation
 from tools._shared.whole_picture import whole_picture
 from tools.saliency.cues import SaliencyMap, stretch
@@ -80,7 +80,7 @@ class Attention:
         scale = PATCHES / max(height, width)
         rows, columns = max(1, round(height * scale)), max(1, round(width * scale))
         size = (rows * self._patch, columns * self._patch)
-        return PatchInput(whole_picture(self._checkpoint.processor, pixels, *size), rows, columns)
+        return PatchInput(whole_picture(self._checkpoint, pixels, *size), rows, columns)
 
     def predict(self, images: Sequence[PatchInput]) -> list[SaliencyMap]:
         """Attention of the class token to the patches (rows, columns), mean of the heads; a pass for each shape."""
@@ -88,19 +88,18 @@ class Attention:
 
         def run(batch: Any, members: Sequence[int]) -> list[SaliencyMap]:
             with torch.inference_mode():
-                values = batch.to(self._checkpoint.device)
-                outputs = self._checkpoint.model(pixel_values=values, output_attentions=True, output_hidden_states=True)
+                outputs = self._checkpoint.model(pixel_values=batch, output_attentions=True, output_hidden_states=True)
                 heads = outputs.attentions[-1][:, :, 0, self._before :]
                 # The last of them is before the final normalisation, which makes all features of one length.
                 lengths = outputs.hidden_states[-1][:, self._before :].norm(dim=-1)
-            means, long = (np.asarray(one.float().cpu().numpy(), np.float32) for one in (heads.mean(dim=1), lengths))
+            means, long = (on_host(one) for one in (heads.mean(dim=1), lengths))
             shapes = [(images[at].rows, images[at].columns) for at in members]
             return [
                 without_artifacts(means[row].reshape(shape), long[row].reshape(shape))
                 for row, shape in enumerate(shapes)
             ]
 
-        return in_batches([image.values for image in images], run, most=MOST_AT_ONCE)
+        return in_batches([image.values for image in images], self._checkpoint.device, run, most=MOST_AT_ONCE)
 
 
 def without_artifacts(attention: SaliencyMap, lengths: SaliencyMap) -> SaliencyMap:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import Field
 
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, ReducedPrecision, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.types import Json
 from tools._shared.overlay import Overlay, heat
@@ -228,6 +228,9 @@ TOOL = Tool(
                 weights=WEIGHTS,
                 provenances=CLIPSEG,
                 batch=8,
+                reduced=(
+                    ReducedPrecision("bfloat16", 0, 8, 210.0, "fixations.duration_ms", "random, of CLIPSeg rd64"),
+                ),
                 learned_tolerance=1e-3,
             ),
             BackendCard(

@@ -16,7 +16,19 @@ import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from hybrid.errors import NoBackend
-from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
+from hybrid.tool import (
+    Args,
+    BackendCard,
+    Card,
+    Evidence,
+    Need,
+    Picture,
+    Pixels,
+    Provenance,
+    ReducedPrecision,
+    Request,
+    Tool,
+)
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.types import Box, Fault, Json
 from tools._shared.args import PointArg, RegionArg, Spot, marker_labels, read_boxes, read_points
@@ -218,6 +230,7 @@ TOOL = Tool(
                 weights=WEIGHTS,
                 provenances=(*SAM_2, SAM_3, *CLIPSEG),
                 batch=8,
+                reduced=(ReducedPrecision("bfloat16", 4, 8, 760.0, "area_px", "random, of SAM 2 tiny"),),
                 learned_tolerance=1e-3,
             ),
             BackendCard(

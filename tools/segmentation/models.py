@@ -20,7 +20,7 @@ from hybrid.tool.backends import check_finite
 from hybrid.tool.checkpoint import find_checkpoint, load_verified, model_type_of
 from hybrid.types import Box, Fault
 from tools._shared.args import Spot
-from tools._shared.batches import by_shape
+from tools._shared.batches import by_shape, on_host, together
 from tools._shared.reading import shrink
 from tools._shared.target_heat import FAMILY, SearchInput, TargetHeat, probability
 
@@ -105,7 +105,7 @@ class ByPlace:
         if (box := prompt.box) is not None:
             edges = (box.x0 * scale[0], box.y0 * scale[1], box.x1 * scale[0], box.y1 * scale[1])
             asked["input_boxes"] = [[list(edges)]]
-        inputs = self._checkpoint.processor(images=_as_image(picture), return_tensors="pt", **asked)
+        inputs = self._checkpoint.process(images=_as_image(picture), **asked)
         # One point fits a part, a thing and a group: the network offers all three and its own estimate of each.
         several = box is None and len(spots) == 1
         placed = {name: inputs[name] for name in asked}
@@ -117,7 +117,7 @@ class ByPlace:
 
         outputs: dict[int, MaskOutput] = {}
         for members in by_shape([one.values for one in prepared], MOST_AT_ONCE):
-            values = torch.cat([prepared[place].values for place in members]).to(self._checkpoint.device)
+            values = together([prepared[place].values for place in members], self._checkpoint.device)
             with torch.inference_mode():
                 encoded = self._checkpoint.model.get_image_embeddings(values)
                 for rows in _forms([prepared[place] for place in members]):
@@ -131,15 +131,13 @@ class ByPlace:
         import torch
 
         device = self._checkpoint.device
-        prompts = {name: torch.cat([one.prompt[name] for one in group]).to(device) for name in group[0].prompt}
+        prompts = {name: together([one.prompt[name] for one in group], device) for name in group[0].prompt}
         outputs = self._checkpoint.model(image_embeddings=list(encoded), multimask_output=group[0].several, **prompts)
-        estimates = outputs.iou_scores[:, 0].float().cpu().numpy()
+        estimates = on_host(outputs.iou_scores[:, 0])
         best = estimates.argmax(axis=1)
-        masks = outputs.pred_masks[:, 0][torch.arange(len(group)), torch.from_numpy(best)].float().cpu().numpy()
+        masks = on_host(outputs.pred_masks[:, 0][torch.arange(len(group)), torch.from_numpy(best)])
         return [
-            MaskOutput(
-                np.asarray(masks[row], np.float32), float(np.clip(estimates[row, best[row]], 0.0, 1.0)), one.size
-            )
+            MaskOutput(masks[row], float(np.clip(estimates[row, best[row]], 0.0, 1.0)), one.size)
             for row, one in enumerate(group)
         ]
 
@@ -222,7 +220,7 @@ class ByConcept:
                 max_length=longest,
                 return_tensors="pt",
             ).to(loaded.device)
-            values = torch.cat([prepared[place].values for place in members]).to(loaded.device)
+            values = together([prepared[place].values for place in members], loaded.device)
             with torch.inference_mode():
                 seen = loaded.model(
                     pixel_values=values, input_ids=read["input_ids"], attention_mask=read["attention_mask"]

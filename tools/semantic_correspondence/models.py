@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from hybrid.errors import WeightsError
 from hybrid.tool import Pixels
+from tools._shared.batches import on_host, together
 from tools._shared.dense_features import MOST_ELONGATED, DenseFeatures, FeatureGrid, FeatureInput
 from tools._shared.diffusers_parts import has_index, load_parts
 from tools._shared.reading import check_elongation
@@ -81,15 +82,15 @@ class DiffusionFeatures:
         # Drawn on the CPU, so that the noise does not depend on the device.
         generator = torch.Generator().manual_seed(image.seed)
         with torch.inference_mode():
-            posterior = self._vae.encode(image.values.to(self._device)).latent_dist
+            posterior = self._vae.encode(together([image.values], self._device)).latent_dist
             shape = (DRAWS, *posterior.mean.shape[1:])
             encoded, noise = (torch.randn(shape, generator=generator).to(self._device) for _ in range(2))
             latents = (posterior.mean + posterior.std * encoded) * self._vae.config.scaling_factor
             step = torch.tensor(STEP, device=self._device)
             noised = self._scheduler.add_noise(latents, noise, step)
             prediction = self._unet(noised, step, encoder_hidden_states=prompt.expand(DRAWS, -1, -1)).sample
-            features = prediction.mean(dim=0).permute(1, 2, 0).float().cpu().numpy()
-        return np.asarray(features, np.float32)
+            features = prediction.float().mean(dim=0).permute(1, 2, 0)
+        return on_host(features)
 
 
 FeatureModel = DenseFeatures | DiffusionFeatures

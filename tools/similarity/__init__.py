@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, ReducedPrecision, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.types import Box, Json
 from tools._shared.overlay import PALETTE, Overlay
@@ -179,6 +179,9 @@ TOOL = Tool(
                 weights=WEIGHTS,
                 provenances=(*DINO, *SIGLIP),
                 batch=8,
+                reduced=(
+                    ReducedPrecision("bfloat16", 0, 8, 0.0005, "candidates.layout_0_1", "random, of DINOv2 base"),
+                ),
                 learned_tolerance=1e-3,
             ),
             BackendCard(

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from hybrid.tool import Pixels
 from hybrid.tool.backends import check_finite
 from hybrid.tool.checkpoint import find_checkpoint, load_verified, model_type_of
-from tools._shared.batches import in_batches
+from tools._shared.batches import in_batches, on_host
 from tools._shared.reading import shrink
 from tools._shared.whole_picture import square_side, whole_picture
 
@@ -72,27 +72,27 @@ class Features:
     def prepare(self, pixels: Pixels) -> Any:
         """An RGB image (H, W, 3) as the network takes it, (1, 3, side, side): the whole of it, squeezed to a square."""
         small = shrink(pixels, LONGEST_PX)
-        return whole_picture(self._checkpoint.processor, small, self._side, self._side)
+        return whole_picture(self._checkpoint, small, self._side, self._side)
 
     def predict(self, images: Sequence[Any]) -> list[Layers]:
         """The network's output for prepared images; one forward pass for up to 32 of one shape."""
-        return in_batches(images, self._pass)
+        return in_batches(images, self._checkpoint.device, self._pass)
 
     def _pass(self, batch: Any, _: Sequence[int]) -> list[Layers]:
         import torch
 
         model = self._checkpoint.model.vision_model if self._pooled else self._checkpoint.model
         with torch.inference_mode():
-            outputs: Any = model(pixel_values=batch.to(self._checkpoint.device), output_hidden_states=True)
+            outputs: Any = model(pixel_values=batch, output_hidden_states=True)
         whole = outputs.pooler_output if self._pooled else outputs.last_hidden_state[:, 0]
         layers, last = outputs.hidden_states, len(outputs.hidden_states) - 1
         styles = [layers[max(1, round(share * last))] for share in STYLE_LAYERS]
-        on_host = [_host(values) for values in (whole, outputs.last_hidden_state, *styles)]
+        there = [on_host(values) for values in (whole, outputs.last_hidden_state, *styles)]
         return [
             Layers(
-                on_host[0][place],
-                on_host[1][place, self._before :],
-                tuple(style[place, self._before :] for style in on_host[2:]),
+                there[0][place],
+                there[1][place, self._before :],
+                tuple(style[place, self._before :] for style in there[2:]),
             )
             for place in range(len(batch))
         ]
@@ -123,10 +123,6 @@ def likeness(first: FeatureDescription, second: FeatureDescription) -> dict[str,
     }
     likenesses = {name: min(1.0, max(0.0, value)) for name, value in cosines.items()}
     return {**likenesses, "all": sum(likenesses.values()) / len(likenesses)}
-
-
-def _host(tensor: Any) -> Array:
-    return np.asarray(tensor.float().cpu().numpy(), np.float32)
 
 
 def _unit(values: Array) -> Array:

@@ -41,10 +41,10 @@ def test_every_option_says_first_whether_it_counts() -> None:
 
 
 def test_every_option_of_the_tools_is_known_here() -> None:
-    # The first two are in a solver's "tools", the third is a key next to these, the fourth one of the identity; no
-    # other decides a finding.
+    # The first two are in a solver's "tools", the last three are keys next to these, `pictures` is one of the identity;
+    # no other decides a finding.
     count, free = (
-        {"backend", "weights", "unchecked", "pictures"},
+        {"backend", "weights", "pictures", "unchecked", "dtype", "compiled"},
         {"device", "timeout_s", "queue_s", "coming_s", "threads"},
     )
     process = {"isolated", "import_s", "load_s", "silence_s", "grace_s", "process_bytes"}

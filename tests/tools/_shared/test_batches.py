@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hybrid.config import ServiceOptions
+from hybrid.config import BackendChoice, ServiceOptions
 from hybrid.images import ImageStore
 from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
+from hybrid.serving.loader import Loader
 from hybrid.serving.service import ToolService
 from hybrid.tool import Request, Stages, Tool
 from hybrid.types import ImageRef, Json
-from tools._shared.batches import by_form
+from tools._shared.batches import by_form, together
+from tools.depth.models import DepthModel
 
 SIZES = ((120, 90), (90, 120), (120, 90), (200, 60), (120, 90))
 BOX = {"x0": 10, "y0": 12, "x1": 50, "y1": 50, "label": "A"}
@@ -171,6 +173,69 @@ def test_a_batch_finds_what_each_request_finds_alone(
             backend.compute([prepared[place] for place in some])
             counts.append(passes.count(network))
         assert counts[0] == counts[1]
+
+
+@pytest.mark.system
+@pytest.mark.parametrize(("name", "family"), FAMILIES)
+def test_every_family_answers_in_fewer_bits(name: str, family: str, checkpoint: Callable[[str], Path]) -> None:
+    import torch
+
+    tool: Tool = load("tools", name)
+    folder = checkpoint(family)
+    if family == "efficientloftr":
+        # Rounded, one more row of the tiny network's cells has matches without a window.
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**config, "coarse_matching_border_removal": 3}))
+    choice = {"weights": {name: str(folder)}, "unchecked": True}
+    exact, rounded = (
+        Loader(BackendChoice("learned", dtype=dtype, **choice)).load(tool).backend  # type: ignore[arg-type]
+        for dtype in ("float32", "bfloat16")
+    )
+    seen = set()
+    for network in rounded.networks:
+        for part in network.module.modules():
+            part.register_forward_hook(lambda _, __, output: seen.add(getattr(output, "dtype", None)))
+    for one, other in zip(exact.run(requests(tool, family)), rounded.run(requests(tool, family)), strict=True):
+        assert one.data.keys() == other.data.keys()
+    assert torch.bfloat16 in seen
+
+
+def test_depth_in_fewer_bits_tells_neighbouring_points_apart(checkpoint: Callable[[str], Path]) -> None:
+    import torch
+
+    model = DepthModel(str(checkpoint("depth_anything")), "cpu")
+    asked = [model.prepare(pixels(1, (120, 90)))]
+    with torch.autocast("cpu", torch.bfloat16):
+        (rounded,) = model.predict(asked)
+    (exact,) = model.predict(asked)
+    assert not np.array_equal(rounded, exact)
+    assert len(np.unique(rounded)) > 0.9 * len(np.unique(exact))
+
+
+def test_to_cuda_a_batch_goes_through_pinned_memory_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    empty, went = torch.empty, list[object]()
+
+    def pinned(*shape: Any, pin_memory: bool, **named: Any) -> Any:
+        went.append(pin_memory)
+        return empty(*shape, **named)
+
+    def there(tensor: Any, device: str, *, non_blocking: bool = False) -> Any:
+        went.append((device, tuple(tensor.shape), non_blocking))
+        return tensor
+
+    monkeypatch.setattr(torch, "empty", pinned)
+    monkeypatch.setattr(torch.Tensor, "to", there)
+    batch = together([torch.ones(1, 2), torch.zeros(2, 2)], "cuda:1")
+    assert batch.tolist() == [[1, 1], [0, 0], [0, 0]]
+    assert went == [True, ("cuda:1", (3, 2), True)]
+
+
+def test_what_lies_on_a_device_already_and_what_does_not_become_one_batch_there() -> None:
+    import torch
+
+    assert together([torch.ones(1, 2), torch.ones(1, 2, device="meta")], "meta").shape == (2, 2)
 
 
 async def test_two_hundred_requests_of_a_network_are_batched_and_find_what_each_finds_alone(

@@ -211,6 +211,23 @@ def test_every_set_of_the_package_matches(extractor: str, kept: Path, hybrid_hom
 
 @pytest.mark.system
 @installed
+def test_in_fewer_bits_places_stay_exact_and_scores_are_rounded(model: MatchModel) -> None:
+    """The extractor stays in float32: bfloat16 would move key points by pixels; LightGlue is told of the precision."""
+    import torch
+
+    whole = collage(2)
+    asked = model.prepare((view_of(whole), view_of(whole[16:176, 32:224])))
+    exact = model.predict([asked])[0]
+    with torch.autocast("cpu", torch.bfloat16):
+        rounded = model.predict([asked])[0]
+    assert {tuple(point) for point in rounded.first} & {tuple(point) for point in exact.first}
+    assert not np.array_equal(exact.scores, rounded.scores)
+    away = np.hypot(*(rounded.first - rounded.second - (32, 16)).T)
+    assert np.mean(away < 1) > 0.98
+    assert model.predict([asked])[0].scores.tobytes() == exact.scores.tobytes()
+
+
+@installed
 def test_a_mirror_image_is_matched_as_one_though_half_of_the_picture_is_symmetric(model: MatchModel) -> None:
     picture = collage(4)
     picture[:96] = np.concatenate([picture[:96, :128], picture[:96, :128][:, ::-1]], axis=1)

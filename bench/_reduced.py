@@ -1,0 +1,159 @@
+"""What fewer bits than float32 change in the answers of tools: their own generated questions, asked in both.
+
+    python bench/tools.py --dtypes bfloat16 --items 8 [--network NAME]... [--device cuda]
+
+Networks are of real size, with trained weights where an installed package brings them (`_networks.py`) and random ones
+elsewhere. A decision is all of a finding's `data` that is no measured number: words, truth values, chosen indices,
+counts of things, lengths of lists. The rows are those of `BackendCard.reduced`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bench._known_questions import KNOWN, Question
+from bench._networks import NETWORKS, Network
+from bench._throughput import machine
+from hybrid.config import FLOAT32, ServiceOptions
+from hybrid.display.tables import Column, Table
+from hybrid.errors import ToolError
+from hybrid.images import ImageStore
+from hybrid.registry import load
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ToolService
+from hybrid.tool import ReducedPrecision, Tool
+from hybrid.types import ImageRef, Json
+
+CHOSEN = ("best", "best_index", "nearer_index", "darker_index", "count", "counts")
+"""Fields whose whole numbers are decisions. Others count what is behind an answer (matches, votes) and are left out,
+unless they are pixels; fractions are measured."""
+WORDS: Mapping[str, dict[str, Json]] = {
+    "clipseg": {"words": "a coloured shape"},
+    "clipseg_search": {"target": "a coloured shape"},
+}
+"""Arguments of networks that their tool's questions do not reach."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Which networks are compared, in which precisions, where, real or tiny, on how many questions of which seed."""
+
+    networks: tuple[str, ...]
+    dtypes: tuple[Any, ...]
+    device: str
+    real: bool
+    items: int
+    seed: int
+
+
+def differences(one: Json, other: Json, path: str = "", key: str = "") -> Iterator[tuple[str, float | None]]:
+    """Field by field how far two findings' data are apart; None where a decision is another one."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping) and one.keys() == other.keys():
+        for name in one:
+            # Counts are by name of the thing.
+            yield from differences(one[name], other[name], f"{path}.{name}", "counts" if key == "counts" else name)
+    elif isinstance(one, list | tuple) and isinstance(other, list | tuple) and len(one) == len(other):
+        for first, second in zip(one, other, strict=True):
+            yield from differences(first, second, path, key)
+    elif _measured(one, key) and _measured(other, key):
+        counted = isinstance(one, int) and isinstance(other, int) and "_px" not in path
+        yield path.removeprefix("."), 0.0 if counted else abs(float(str(one)) - float(str(other)))
+    elif one != other:
+        yield path.removeprefix("."), None
+
+
+def _measured(value: Json, key: str) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and key not in CHOSEN
+
+
+def compared(name: str, setting: Comparison) -> list[ReducedPrecision]:
+    """A network in each of the precisions, next to float32."""
+    network, title = NETWORKS[name], "random"
+    with tempfile.TemporaryDirectory() as folder:
+        checkpoint = Path(folder) / "checkpoint"
+        checkpoint.mkdir()
+        network.build(checkpoint, setting.real)
+        trained = bool(network.trained) and setting.real and _installed(network.trained)
+        title = network.trained if trained else f"random, of {network.title}"
+        asked = [_question(name, network, index, setting.seed) for index in range(setting.items)]
+        exact = asyncio.run(_data(network, checkpoint, asked, FLOAT32, setting.device))
+        rows = []
+        for dtype in setting.dtypes:
+            reduced = asyncio.run(_data(network, checkpoint, asked, dtype, setting.device))
+            rows.append(_row(exact, reduced, ReducedPrecision(dtype, 0, 0, 0.0, "", title, trained, setting.device)))
+        return rows
+
+
+def _installed(package: str) -> bool:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return bool(version(package))
+    except PackageNotFoundError:
+        return False
+
+
+def _question(name: str, network: Network, index: int, seed: int) -> Question:
+    made = KNOWN[network.tool].make(index, seed)
+    return replace(made, args=WORDS[name]) if name in WORDS else made
+
+
+def _row(exact: Sequence[Json], reduced: Sequence[Json], row: ReducedPrecision) -> ReducedPrecision:
+    """The row with what was counted; a question that failed in float32 is none."""
+    for one, other in zip(exact, reduced, strict=True):
+        if one is None:
+            continue
+        apart = list(differences(one, other))
+        if any(value is None for _, value in apart):
+            row = replace(row, changed=row.changed + 1, questions=row.questions + 1)
+            continue
+        of, largest = max(((path, value or 0.0) for path, value in apart), key=lambda pair: pair[1], default=("", 0.0))
+        row = replace(row, questions=row.questions + 1)
+        row = replace(row, largest=largest, of=of) if largest > row.largest else row
+    return row
+
+
+async def _data(network: Network, checkpoint: Path, asked: Sequence[Question], dtype: Any, device: str) -> list[Json]:
+    """The `data` of each finding; None where the tool failed."""
+    tool: Tool = load("tools", network.tool)
+    with tempfile.TemporaryDirectory() as folder:
+        store = ImageStore(Path(folder) / "images")
+        options = ServiceOptions(
+            "auto", {network.tool: str(checkpoint)}, device, unchecked=True, dtype=dtype, timeout_s=3600.0
+        )
+        service = ToolService(store, FindingCache(Path(folder) / "findings", store), options)
+        try:
+            return await asyncio.gather(*(_one(service, tool, question) for question in asked))
+        finally:
+            service.close()
+
+
+async def _one(service: ToolService, tool: Tool, question: Question) -> Json:
+    refs = [ImageRef(f"img:{place}", service.store.put(data, "made")) for place, data in enumerate(question.files, 1)]
+    try:
+        return dict((await service.call(tool, tool.parse(question.args), refs)).data)
+    except ToolError as error:
+        print(f"{tool.card.name}: {error}", file=sys.stderr)
+        return None
+
+
+def table(setting: Comparison) -> Table:
+    """A row a network and precision. Raises `UsageError` for a device that is not there."""
+    heads = ("network", "tool", "weights", "precision", "decisions changed", "largest difference", "of")
+    columns = tuple(Column(head, "right" if place in {4, 5} else "left") for place, head in enumerate(heads))
+    rows = []
+    for name in setting.networks:
+        for one in compared(name, setting):
+            difference = f"{one.largest:.2g}" if one.questions > one.changed else "-"
+            shown = (one.weights, one.dtype, f"{one.changed} of {one.questions}", difference, one.of or "-")
+            rows.append((NETWORKS[name].title, NETWORKS[name].tool, *shown))
+            print(*rows[-1], sep="  ", file=sys.stderr, flush=True)
+    size = "real size" if setting.real else "tiny"
+    title = f"Answers in fewer bits next to float32: networks of {size}, seed {setting.seed}, {machine(setting.device)}"
+    return Table(title, columns, tuple(rows))

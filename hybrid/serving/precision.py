@@ -1,0 +1,129 @@
+"""In which numbers the networks of a backend compute: float32, TF32, or bfloat16 and float16 by torch's autocast.
+
+    precision = precision_of(choice, card, "cuda:0")      # "tf32", or "bfloat16" where the card allows it
+    backend = computing(backend, precision, "cuda:0")     # its `compute` runs in that precision, and nothing else
+
+Autocast leaves weights, norms and sums in float32 and rounds the operands of products and convolutions alone. A part
+that must not be rounded leaves it by itself (`hybrid.tool.networks.in_float32`). A backend without a network of torch,
+such as one of ONNX, computes in float32. On the CPU float32 imports no torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hybrid.config import AUTO, FLOAT32
+from hybrid.errors import ToolError, WeightsError, is_out_of_memory
+from hybrid.tool import BackendCard, Evidence, Request, Stages, Tool
+from hybrid.tool.checkpoint import first_line
+from hybrid.tool.networks import Network
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hybrid.config import BackendChoice
+
+TF32 = "tf32"
+"""float32 whose products and convolutions round their operands to 10 bits, on CUDA."""
+COMPILED = " compiled"
+REDUCED = ("bfloat16", "float16")
+
+
+class Autocast(Stages[Any, Any, Any]):
+    """A backend whose `compute` runs under torch's autocast; `prepare` and `finish` are the backend's own."""
+
+    def __init__(self, backend: Stages[Any, Any, Any], precision: str, device: str) -> None:
+        self._backend, self._precision, self._kind = backend, precision, device.partition(":")[0]
+
+    def setup(self, device: str, weights: str | None) -> None:
+        """Set up the backend itself."""
+        self._backend.setup(device, weights)
+
+    @property
+    def networks(self) -> Sequence[Network]:
+        """Those of the backend."""
+        return self._backend.networks
+
+    def prepare(self, request: Request[Any]) -> Any:
+        """The backend's own."""
+        return self._backend.prepare(request)
+
+    def alike(self, prepared: Any) -> Hashable:
+        """The backend's own."""
+        return self._backend.alike(prepared)
+
+    def compute(self, prepared: Sequence[Any]) -> list[Any]:
+        """The backend's outputs, computed in the precision."""
+        import torch
+
+        with torch.autocast(self._kind, getattr(torch, self._precision)):
+            return self._backend.compute(prepared)
+
+    def finish(self, request: Request[Any], prepared: Any, output: Any) -> Evidence:
+        """The backend's own."""
+        return self._backend.finish(request, prepared, output)
+
+
+def precision_of(choice: BackendChoice, card: BackendCard, device: str, weights: Path | None = None) -> str:
+    """The precision of a backend's networks on a device: float32, tf32, bfloat16 or float16.
+
+    `auto` is float32 on the CPU and on MPS. On CUDA it is bfloat16 where the card says that it was measured to change
+    no decision with the very weights that are loaded (from a folder, or None: the package's), and TF32 elsewhere.
+    """
+    if choice.dtype != AUTO:
+        return choice.dtype
+    if not device.startswith("cuda"):
+        return FLOAT32
+    loaded = card.package if weights is None else str(weights)
+    harmless = any(one.dtype == "bfloat16" and one.harmless and one.weights == loaded for one in card.reduced)
+    return "bfloat16" if harmless else TF32
+
+
+def computing(backend: Stages[Any, Any, Any], precision: str, device: str) -> Stages[Any, Any, Any]:
+    """The backend in that precision. On CUDA this says for the whole process whether float32 may be TF32."""
+    if device.startswith("cuda"):
+        allow_tf32(precision != FLOAT32)
+    return Autocast(backend, precision, device) if precision in REDUCED else backend
+
+
+def allow_tf32(allowed: bool) -> None:
+    """Say whether products and convolutions in float32 may be TF32 on CUDA; torch's default is convolutions alone."""
+    import torch
+
+    torch.set_float32_matmul_precision("high" if allowed else "highest")
+    torch.backends.cudnn.allow_tf32 = allowed
+
+
+def compile_networks(networks: Sequence[Network]) -> None:
+    """Let torch compile the networks, and their parts that are called alone, when they first run."""
+    for network in networks:
+        for part in (network.module, *network.module.children()):
+            # Batches and pictures of any size, without compiling again for each.
+            part.compile(dynamic=True)
+
+
+def warm_up(tool: Tool, backend: Stages[Any, Any, Any], batch: int) -> None:
+    """Let compiled networks see a picture, alone and in a batch, so that they are compiled now and not by a question.
+
+    Raises:
+        WeightsError: torch cannot compile, or the network fails.
+    """
+    from hybrid.serving.seen_pictures import SIZES, chart, probes
+
+    for case in probes(tool, chart(*SIZES[0])):
+        request = Request(case.images, tool.args.model_validate(case.args))
+        try:
+            prepared = backend.prepare(request)
+        except ToolError:
+            # A checkpoint may only take words, or only places.
+            continue
+        try:
+            for size in sorted({1, batch}):
+                backend.compute([prepared] * size)
+        except Exception as error:
+            if is_out_of_memory(error):
+                raise
+            said = f"{type(error).__name__}: {first_line(error)}"
+            raise WeightsError(f"{tool.card.name}: --tool-compile: its networks cannot be compiled ({said})") from error
+        return

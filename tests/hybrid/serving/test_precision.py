@@ -1,0 +1,250 @@
+"""The numbers that networks compute in: who decides, what runs under autocast, and what findings and runs say of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from hybrid.config import BackendChoice, RunConfig, ServiceOptions
+from hybrid.errors import WeightsError
+from hybrid.images import ImageStore
+from hybrid.running.tools_in_use import ToolsInUse
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.described import description_of, tool_of
+from hybrid.serving.loader import Loader
+from hybrid.serving.precision import computing, precision_of
+from hybrid.serving.service import ToolService
+from hybrid.serving.stages import AtOnce
+from hybrid.tool import BackendCard, Card, CheckCase, Evidence, KnownAnswer, ReducedPrecision, Request, Stages, Tool
+from hybrid.tool.networks import Network, in_float32
+
+if TYPE_CHECKING:
+    import torch
+
+MEASURED = ReducedPrecision("bfloat16", 0, 16, 0.01, "score", "package", trained=True)
+
+
+class Scaling(Stages[Any, Any, Any]):
+    """A product in whatever precision is asked for; says in its data which one that was, stage by stage."""
+
+    version = "1"
+
+    def __init__(self) -> None:
+        import torch
+
+        self.module = torch.nn.Sequential(torch.nn.Linear(3, 2))
+        self.sizes = list[int]()
+
+    def setup(self, device: str, weights: str | None) -> None:
+        self.device = device
+
+    @property
+    def networks(self) -> Sequence[Network]:
+        return (Network("scaling", self.module),)
+
+    def prepare(self, request: Request[Any]) -> torch.Tensor:
+        import torch
+
+        assert not torch.is_autocast_enabled("cpu")
+        return torch.from_numpy(request.images[0].reshape(-1, 3)[:1].astype(np.float32))
+
+    def compute(self, prepared: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        import torch
+
+        self.sizes.append(len(prepared))
+        with torch.inference_mode():
+            return list(self.module(torch.cat(list(prepared))))
+
+    def finish(self, request: Request[Any], prepared: torch.Tensor, output: torch.Tensor) -> Evidence:
+        import torch
+
+        assert not torch.is_autocast_enabled("cpu")
+        return Evidence("scaled", {"dtype": str(output.dtype)}, 0.5)
+
+
+@pytest.fixture
+def weights(tmp_path: Path) -> dict[str, str]:
+    import torch
+    from safetensors.torch import save_file
+
+    (tmp_path / "weights").mkdir()
+    save_file({"any": torch.zeros(1)}, tmp_path / "weights" / "model.safetensors")
+    return {"scaling": str(tmp_path / "weights")}
+
+
+def tool(fakes: Any, backend: Scaling, **card: Any) -> Tool:
+    case = CheckCase((np.zeros((40, 40, 3), np.uint8),), {"number": 1}, lambda _: None)
+    learned = BackendCard("learned", "1", lambda: backend, "scales", batch=4, **card)
+    described = Card("scaling", "Scales.", "None.", (learned,))
+    return Tool(described, fakes.NumberArgs, checks=(KnownAnswer("any", lambda: case),))
+
+
+@pytest.mark.parametrize(
+    ("asked", "device", "measured", "expected"),
+    [
+        ("auto", "cpu", (MEASURED,), "float32"),
+        ("auto", "mps", (MEASURED,), "float32"),
+        ("auto", "cuda:1", (MEASURED,), "bfloat16"),
+        ("auto", "cuda", (), "tf32"),
+        ("auto", "cuda", (replace(MEASURED, changed=1),), "tf32"),
+        ("auto", "cuda", (replace(MEASURED, trained=False),), "tf32"),
+        ("auto", "cuda", (replace(MEASURED, questions=0),), "tf32"),
+        ("auto", "cuda", (replace(MEASURED, dtype="float16"),), "tf32"),
+        ("float32", "cuda", (MEASURED,), "float32"),
+        ("float16", "cuda", (), "float16"),
+        ("bfloat16", "cpu", (), "bfloat16"),
+    ],
+)
+def test_auto_takes_fewer_bits_on_cuda_where_trained_weights_decide_the_same(
+    asked: Any, device: str, measured: tuple[ReducedPrecision, ...], expected: str
+) -> None:
+    card = BackendCard("learned", "1", Scaling, "", package="package", reduced=measured)
+    assert precision_of(BackendChoice(dtype=asked), card, device) == expected
+    of_others = precision_of(BackendChoice(dtype=asked), card, device, Path("other/weights"))
+    assert of_others == ("tf32" if (asked, expected) == ("auto", "bfloat16") else expected)
+
+
+@pytest.fixture
+def cuda_switches() -> Iterator[None]:
+    """What torch does with float32 on CUDA is left as it was."""
+    import torch
+
+    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    yield
+    torch.set_float32_matmul_precision(before[0])
+    torch.backends.cudnn.allow_tf32 = before[1]
+
+
+@pytest.mark.usefixtures("cuda_switches")
+def test_float32_on_cuda_is_exact_also_in_convolutions_and_every_other_precision_lets_tf32_in() -> None:
+    import torch
+
+    seen: Mapping[str, tuple[str, bool]] = {
+        name: (
+            computing(Scaling(), name, "cuda:0") and torch.get_float32_matmul_precision(),
+            torch.backends.cudnn.allow_tf32,
+        )
+        for name in ("float32", "tf32", "bfloat16", "float32")
+    }
+    assert seen == {"float32": ("highest", False), "tf32": ("high", True), "bfloat16": ("high", True)}
+    computing(Scaling(), "bfloat16", "cpu")
+    assert torch.get_float32_matmul_precision() == "highest"
+
+
+def test_the_network_alone_computes_in_the_precision_and_findings_are_kept_apart(
+    fakes: Any, weights: dict[str, str], tmp_path: Path
+) -> None:
+    store = ImageStore(tmp_path / "images")
+    cache, backend = FindingCache(tmp_path / "findings", store), Scaling()
+
+    async def found(dtype: Any) -> tuple[str, int]:
+        service = ToolService(store, cache, ServiceOptions("learned", weights, unchecked=True, dtype=dtype))
+        finding = await service.call(tool(fakes, backend), fakes.NumberArgs(number=1), fakes.refs(store, 1))
+        service.close()
+        return str(finding.data["dtype"]), service.computed
+
+    asked = ("auto", "bfloat16", "float16", "float32", "bfloat16")
+    assert [asyncio.run(found(dtype)) for dtype in asked] == [
+        ("torch.float32", 1),
+        ("torch.bfloat16", 1),
+        ("torch.float16", 1),
+        # On the CPU that is what auto takes.
+        ("torch.float32", 0),
+        ("torch.bfloat16", 0),
+    ]
+
+
+def test_a_backend_without_networks_of_torch_is_in_float32_whatever_is_asked(
+    fakes: Any, weights: dict[str, str]
+) -> None:
+    made = fakes.counter(fakes.CountingBackend(), name="scaling", kind="learned", weights="w")
+    ready = Loader(BackendChoice("learned", weights, dtype="bfloat16", compiled=True)).load(made)
+    assert (type(ready.backend), ready.answering.precision) == (AtOnce, "float32")
+
+
+def test_networks_that_are_not_announced_are_found(fakes: Any, weights: dict[str, str]) -> None:
+    import torch
+    from safetensors.torch import save_file
+
+    backend = fakes.CountingBackend()
+    backend.module = torch.nn.Linear(3, 2)
+    save_file(backend.module.state_dict(), Path(weights["scaling"]) / "model.safetensors")
+    made = fakes.counter(backend, name="scaling", kind="learned", weights="w")
+    ready = Loader(BackendChoice("learned", weights, dtype="bfloat16")).load(made)
+    assert ready.answering.precision == "bfloat16"
+
+
+def test_known_answers_are_asked_in_the_precision_and_anew_in_another(fakes: Any, weights: dict[str, str]) -> None:
+    sizes = []
+    for dtype in ("float32", "bfloat16", "bfloat16"):
+        backend = Scaling()
+        Loader(BackendChoice("learned", weights, dtype=dtype)).load(tool(fakes, backend))  # type: ignore[arg-type]
+        sizes.append(backend.sizes)
+    assert sizes == [[1], [1], []]
+
+
+def test_compiled_networks_are_compiled_with_their_parts_and_run_before_any_question(
+    fakes: Any, weights: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    compiled: list[tuple[str, object]] = []
+    monkeypatch.setattr(
+        torch.nn.Module, "compile", lambda self, dynamic: compiled.append((type(self).__name__, dynamic))
+    )
+    backend = Scaling()
+    choice = BackendChoice("learned", weights, unchecked=True, compiled=True, dtype="bfloat16")
+    ready = Loader(choice).load(tool(fakes, backend))
+    assert compiled == [("Sequential", True), ("Linear", True)]
+    # Alone and as many as the card says.
+    assert backend.sizes == [1, 4]
+    assert ready.answering.precision == "bfloat16 compiled"
+
+
+def test_what_cannot_be_compiled_says_so_when_it_loads(
+    fakes: Any, weights: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    def broken(self: torch.nn.Module, dynamic: bool) -> None:
+        self.register_forward_pre_hook(lambda *_: (_ for _ in ()).throw(RuntimeError("no C++ compiler")))
+
+    monkeypatch.setattr(torch.nn.Module, "compile", broken)
+    loader = Loader(BackendChoice("learned", weights, unchecked=True, compiled=True))
+    with pytest.raises(WeightsError, match=r"^scaling: --tool-compile: .*\(RuntimeError: no C\+\+ compiler\)$"):
+        loader.load(tool(fakes, Scaling()))
+
+
+def test_a_part_in_float32_is_given_float32_and_gives_it() -> None:
+    import torch
+
+    part, given = torch.nn.Linear(3, 2), list[torch.dtype]()
+    part.register_forward_pre_hook(lambda _, args: given.extend(one.dtype for one in args))
+    in_float32(part)
+    rounded = torch.ones(1, 3, dtype=torch.bfloat16)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert part(rounded).dtype == torch.float32
+        assert torch.is_autocast_enabled("cpu")
+    assert part(torch.ones(1, 3)).dtype == torch.float32
+
+
+def test_a_described_card_keeps_what_was_measured(fakes: Any) -> None:
+    made = tool(fakes, Scaling(), reduced=(MEASURED,))
+    (card,) = tool_of(description_of(1, made, "code"), lambda _: None).card.backends  # type: ignore[arg-type, return-value]
+    assert card.reduced == (MEASURED,)
+
+
+def test_a_run_says_what_was_asked_of_networks_only_where_one_answers() -> None:
+    in_use = ToolsInUse(
+        (), {}, {"depth": "learned:1:x", "crop": "classical:1"}, {"both": ("crop", "depth"), "c": ("crop",)}
+    )
+    asked = ServiceOptions(dtype="bfloat16", compiled=True)
+    assert in_use.computed_in("both", asked) == {"tool_dtype": "bfloat16", "tool_compile": True}
+    assert in_use.computed_in("both", RunConfig("blink").service) == {}
+    assert in_use.computed_in("c", asked) == {}
