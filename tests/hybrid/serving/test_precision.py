@@ -248,3 +248,14 @@ def test_a_run_says_what_was_asked_of_networks_only_where_one_answers() -> None:
     assert in_use.computed_in("both", asked) == {"tool_dtype": "bfloat16", "tool_compile": True}
     assert in_use.computed_in("both", RunConfig("blink").service) == {}
     assert in_use.computed_in("c", asked) == {}
+
+
+def test_in_fewer_bits_a_backend_still_says_what_shares_a_pass() -> None:
+    class ByColour(Scaling):
+        def alike(self, prepared: torch.Tensor) -> float:
+            return float(prepared[0, 0])
+
+    backend = ByColour()
+    rounded = computing(backend, "bfloat16", "cpu")
+    asked = [Request((np.full((2, 2, 3), level, np.uint8),), None) for level in (1, 2)]
+    assert [rounded.alike(rounded.prepare(one)) for one in asked] == [1.0, 2.0]
