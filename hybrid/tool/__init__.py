@@ -224,8 +224,6 @@ class BackendCard:
     batch: int = 1
     learned_tolerance: float = 0.0
     """Largest difference of a number in `data` between a batched and a single run."""
-    reduced: tuple[ReducedPrecision, ...] = ()
-    """What fewer bits than float32 change, as far as it was measured."""
     needs: tuple[Need, ...] = ()
     """Tools that this backend alone needs, besides those of the card. A learned backend without weights of its own
     answers where those that it needs have theirs."""
@@ -233,6 +231,8 @@ class BackendCard:
     """Python package that brings weights of its own: it answers where none are named and it is installed."""
     library: str | None = None
     """Package, as it is imported, without which a weight-free backend does not answer."""
+    reduced: tuple[ReducedPrecision, ...] = ()
+    """What fewer bits than float32 change, as far as it was measured."""
 
 
 @dataclass(frozen=True)
