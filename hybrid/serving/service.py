@@ -182,22 +182,18 @@ class ToolService:
         answering = await self._answering_for(tool)
         needs = await self._needs(tool, answering.backend, args, images, seed, spent)
         json_args = args.model_dump(mode="json")
-        decisive = (*(answering.backend, answering.version, answering.device, answering.precision), json_args, seed)
-        key = key_of(
-            *(name, code_of(tool), *decisive, self.options.pictures),
-            [ref.image.sha256 for ref in images],
-            _versions(needs),
-        )
+        computed_by = (answering.backend, answering.version, answering.device, answering.precision)
+        looked_at = [ref.image.sha256 for ref in images]
+        asked = (json_args, seed, self.options.pictures, looked_at, _versions(needs))
+        key = key_of(name, code_of(tool), *computed_by, *asked)
         finding = await self._cached(key, overlays)
         key = key if overlays else without_overlays(key)
-        call = ToolCall(
-            tool, args, ToolRequest(0, name, answering, json_args, tuple(images), needs, seed, key, overlays)
-        )
+        request = ToolRequest(0, name, answering, json_args, tuple(images), needs, seed, key, overlays)
         # A look that finds nothing ends here before work that has kept its finding since then leaves the table.
         if finding is not None:
             spent.cached = True
         else:
-            make: Callable[[Stopwatch], Any] = partial(self._made, call)
+            make: Callable[[Stopwatch], Any] = partial(self._made, ToolCall(tool, args, request))
             finding = await self._shared(self._in_loop().findings, key, name, make, spent)
         shown = tuple(replace(ref, parent=images[int(ref.parent or 0)].name) for ref in finding.images)
         return replace(finding, images=shown)

@@ -200,11 +200,16 @@ class ReducedPrecision:
     trained: bool = False
     """Whether the weights were trained. What random ones decide says little about what trained ones would."""
     device: str = "cpu"
+    tolerated: float = 0.0
+    """The largest difference of that number that is of no consequence."""
 
     @property
     def harmless(self) -> bool:
-        """Whether trained weights changed no decision: `--tool-dtype auto` takes it on CUDA with these weights."""
-        return self.trained and self.questions > 0 and self.changed == 0
+        """Whether trained weights changed no decision, and numbers within what is tolerated.
+
+        `--tool-dtype auto` takes it on CUDA with these weights.
+        """
+        return self.trained and self.questions > 0 and self.changed == 0 and self.largest <= self.tolerated
 
 
 @dataclass(frozen=True)

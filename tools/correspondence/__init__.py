@@ -256,7 +256,11 @@ TOOL = Tool(
                 package=PACKAGE,
                 provenances=MATCHERS,
                 batch=4,
-                reduced=(ReducedPrecision("bfloat16", 0, 16, 0.67, "candidates.distance_px", PACKAGE, trained=True),),
+                reduced=(
+                    ReducedPrecision(
+                        "bfloat16", 0, 16, 0.67, "candidates.distance_px", PACKAGE, trained=True, tolerated=1.0
+                    ),
+                ),
                 learned_tolerance=1e-3,
                 reliability=LEARNED_RELIABILITY,
             ),

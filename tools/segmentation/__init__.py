@@ -112,6 +112,10 @@ class LearnedSegmentation(Learned[SegmentationArgs, Any, MaskOutput, Segmenter])
         on, off, box = read_prompt(request)
         return model.prepare(request.images[0], Prompt(tuple(on), tuple(off), box))
 
+    def alike(self, prepared: Any) -> Hashable:
+        """Words or places: SAM 3 has a network for each."""
+        return type(prepared)
+
     def compute(self, prepared: Sequence[Any]) -> list[MaskOutput]:
         """The network's output for each request; images share its passes."""
         return self.model.predict(prepared)
