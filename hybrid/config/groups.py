@@ -217,7 +217,7 @@ class BackendChoice:
         str,
         Option(
             "--device",
-            "auto, cpu, mps, cuda (all of them) or cuda:N,cuda:M.",
+            "auto, cpu, mps, cuda (all) or cuda:N,cuda:M.",
             "tools",
             common=True,
             metavar="D",

@@ -45,7 +45,7 @@ def test_every_option_of_the_tools_is_known_here() -> None:
     # no other decides a finding.
     count, free = (
         {"backend", "weights", "pictures", "unchecked", "dtype", "compiled"},
-        {"device", "timeout_s", "queue_s", "coming_s", "threads"},
+        {"device", "timeout_s", "queue_s", "coming_s", "threads", "gpu_share"},
     )
     process = {"isolated", "import_s", "load_s", "silence_s", "grace_s", "process_bytes"}
     assert {one.name for one in fields(ServiceOptions)} == count | free | process | {"memory_bytes"}

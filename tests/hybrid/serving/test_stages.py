@@ -158,7 +158,9 @@ async def test_only_the_network_runs_in_the_thread_of_the_device(ask: Callable[.
     backend = Staged()
     assert said(await ask(backend, range(7))) == [f"{n} -> {2 * n}" for n in range(7)]
     assert backend.threads == {"prepare": {"tools"}, "compute": {"device"}, "finish": {"tools"}}
-    assert [len(batch) for batch in backend.batches] == [4, 3]
+    sizes = [len(batch) for batch in backend.batches]
+    assert sum(sizes) == 7
+    assert max(sizes) <= SIZE
 
 
 async def test_the_next_batch_is_prepared_while_one_is_computed(ask: Callable[..., Any]) -> None:
