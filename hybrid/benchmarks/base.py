@@ -141,7 +141,7 @@ class Benchmark(ABC):
     def with_texts_read(self) -> Self:
         """The benchmark that reads its texts from disk once, and not at every prompt."""
         same = copy(self)
-        same._texts = self.texts
+        same._texts = self.texts  # noqa: SLF001
         return same
 
     def reworded(self, replacement: Path) -> Benchmark:
