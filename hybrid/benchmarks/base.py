@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.config import Parse
@@ -136,6 +137,12 @@ class Benchmark(ABC):
     def texts(self) -> Mapping[str, str]:
         """The texts that no data carries, by name: those of `texts_file`, or what `--prompts` replaced them by."""
         return read_texts(self.texts_file) if self._texts is None else self._texts
+
+    def with_texts_read(self) -> Self:
+        """The benchmark that reads its texts from disk once, and not at every prompt."""
+        same = copy(self)
+        same._texts = self.texts  # noqa: SLF001
+        return same
 
     def reworded(self, replacement: Path) -> Benchmark:
         """The benchmark with texts of a file in place of its own (`--prompts`). Raises `UsageError` as `read_texts`."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,11 @@ class RunFolder:
             return
         self.refuse_orphans()
         raise UsageError(f"{self.path} is not a run: it has no {MANIFEST}{runs_near(self.path)}")
+
+    def refuse_impossible(self) -> None:
+        """Raise `UsageError` where no folder can be: below a file or in place of one, at a link to itself."""
+        with writing(self.path), suppress(FileNotFoundError):
+            os.stat(f"{self.path}/")
 
     def refuse_orphans(self) -> None:
         """Raise `UsageError` where answers lie without the manifest that says whose they are."""

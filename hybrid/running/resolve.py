@@ -115,10 +115,12 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
 
     Raises:
         UsageError: an option that does not fit, a missing key, a device that is not here, a folder that holds another
-            configuration.
+            configuration or can be none.
         DataError: the data cannot be used.
     """
     _check_options(config)
+    if config.out is not None:
+        RunFolder(config.out).refuse_impossible()
     benchmark, solvers = _benchmark(config), _solvers(config)
     store = ImageStore(home() / "images")
     missing: list[str] = []

@@ -109,8 +109,7 @@ class Guesser:
     """
 
     def __init__(self, benchmark: Benchmark, options: ScoreOptions, draws: int) -> None:
-        # Read from disk once, and not at every ask.
-        self._benchmark = type(benchmark)(benchmark.texts)
+        self._benchmark = benchmark.with_texts_read()
         self._options = options
         self._draws = draws
         self._known: dict[object, Guess] = {}

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import cache
 
 import cv2
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from hybrid.benchmarks.blink.sample import item
+from hybrid.samples.item import Item
 from hybrid.samples.scenes import Camera, orbit
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Finding, Kind, Prompt
@@ -21,6 +23,12 @@ from tools.motion.two_views import best_motion, relative_motion
 from tools.rules import ask_specialists as run_rule
 
 SIZE = (480, 640)
+
+
+@cache
+def question(index: int) -> Item:
+    """Two views of a generated scene, drawn once for all tests."""
+    return item("Multi-view_Reasoning", index, 41)
 
 
 def ask(*images: Pixels, **args: object) -> Evidence:
@@ -65,7 +73,7 @@ def test_a_wrong_focal_length_still_gives_the_side() -> None:
 @pytest.mark.system
 @pytest.mark.parametrize("index", range(4))
 def test_rendered_orbits_are_solved(index: int) -> None:
-    made = item("Multi-view_Reasoning", index, 41)
+    made = question(index)
     evidence = ask(*made.images)
     side = made.choices[made.answer]
     assert evidence.data["moved"] == side
@@ -90,7 +98,7 @@ def test_the_same_matches_in_larger_pictures_say_the_same(turn: float, sign: int
 
 @pytest.mark.system
 def test_a_photograph_says_the_same_at_once_twice_and_four_times_its_size() -> None:
-    images = item("Multi-view_Reasoning", 3, 41).images
+    images = question(3).images
     said = []
     for times in (1, 2, 4):
         width = 960 * times
@@ -215,7 +223,7 @@ def test_few_matches_off_a_flat_mapping_are_less_sure() -> None:
 @pytest.mark.parametrize("change", ["mirror", "crop"])
 def test_a_picture_beside_itself_changed_is_unsure(change: str) -> None:
     for index in range(3):
-        picture = item("Multi-view_Reasoning", index, 41).images[0]
+        picture = question(index).images[0]
         first, second = (picture, picture[:, ::-1]) if change == "mirror" else (picture[:, :-60], picture[:, 60:])
         evidence = ask(np.ascontiguousarray(first), np.ascontiguousarray(second))
         assert (evidence.data["moved"], evidence.data["mainly"]) == (None, []), index
@@ -225,7 +233,7 @@ def test_a_picture_beside_itself_changed_is_unsure(change: str) -> None:
 @pytest.mark.system
 @pytest.mark.parametrize(("index", "place"), [(0, 0), (1, 1), (2, 0), (3, 1)])
 def test_a_view_that_is_mirrored_is_named_and_unsure(index: int, place: int) -> None:
-    views = list(item("Multi-view_Reasoning", index, 41).images)
+    views = list(question(index).images)
     views[place] = np.ascontiguousarray(views[place][:, ::-1])
     evidence = ask(*views)
     assert (evidence.data["moved"], evidence.data["mainly"], evidence.confidence) == (None, [], 0.5)
@@ -256,7 +264,7 @@ def test_matches_that_fit_no_motion_are_not_drawn() -> None:
 
 
 def test_the_same_picture_twice_shows_no_motion() -> None:
-    picture = item("Multi-view_Reasoning", 0, 41).images[0]
+    picture = question(0).images[0]
     evidence = ask(picture, picture)
     assert evidence.data["moved"] is None
     assert "no motion" in evidence.text
@@ -274,13 +282,13 @@ def test_pictures_without_texture_are_unsure(shape: tuple[int, int, int]) -> Non
 
 
 def test_two_unrelated_pictures_are_unsure() -> None:
-    one, other = item("Multi-view_Reasoning", 1, 41).images[0], item("Multi-view_Reasoning", 2, 41).images[1]
+    one, other = question(1).images[0], question(2).images[1]
     evidence = ask(one, other)
     assert evidence.data["moved"] is None or evidence.confidence < 0.8
 
 
 def test_a_call_is_repeatable_and_keeps_to_its_form() -> None:
-    images = item("Multi-view_Reasoning", 3, 41).images
+    images = question(3).images
     before = [pixels.copy() for pixels in images]
     first, again = ask(*images), ask(*images)
     assert (first.text, first.data, first.confidence) == (again.text, again.data, again.confidence)
@@ -300,7 +308,7 @@ def test_arguments_of_another_form_are_refused(bad: dict) -> None:
 
 
 def test_a_known_focal_length_is_used() -> None:
-    images = item("Multi-view_Reasoning", 0, 41).images
+    images = question(0).images
     assert ask(*images, focal_ratio=1.3).data["focal_ratio"] == 1.3
 
 

@@ -91,7 +91,7 @@ def test_folders_bear_the_choices_and_a_budget_is_for_all(command: Command, matr
 @pytest.mark.system
 def test_repetitions_are_shared_as_well(command: Command, matrix: Path, tmp_path: Path) -> None:
     content = json.loads(matrix.read_text())
-    content |= {"solver": ["mllm", "chance"], "setting": {"repeats": 2}, "data": "sample", "limit": 4, "task": "Jigsaw"}
+    content |= {"solver": ["mllm", "chance"], "setting": {"repeats": 2}, "data": "sample", "limit": 1, "task": "Jigsaw"}
     content |= {"model": "embedded", "model-arg": {"temperature": 1}}
     content["matrix"] = {"tools": ["default", "none", "jigsaw"], "max-tool-calls": [1, 2]}
     matrix.write_text(json.dumps(content))
@@ -102,10 +102,12 @@ def test_repetitions_are_shared_as_well(command: Command, matrix: Path, tmp_path
 
 
 @pytest.mark.system
-def test_what_the_model_alone_rests_on() -> None:
+def test_what_the_model_alone_rests_on(tmp_path: Path, fakes: Any) -> None:
+    data = str(fakes.blink_folder(tmp_path / "blink", 1, 1))
+
     def rest(**options: Any) -> str:
         settings = ModelSettings(base_url=options.pop("url", "http://127.0.0.1:9/v1"), temperature=1.0)
-        config = RunConfig("blink", ("mllm",), "openai:m", model_settings=settings, data="sample", limit=2, **options)
+        config = RunConfig("blink", ("mllm",), "openai:m", model_settings=settings, data=data, **options)
         return answers_rest_on(prepare(config), "mllm")
 
     plain = rest()
@@ -116,18 +118,18 @@ def test_what_the_model_alone_rests_on() -> None:
 @pytest.mark.system
 def test_several_benchmarks_are_a_run_each_and_one_summary(command: Command, tmp_path: Path) -> None:
     words = ("--data", "sample", "--limit", 4, "--solver", "chance")
-    typed = command("run", "blink,hvsbench", *words, "--out", tmp_path / "typed", "--json")
+    typed = command("run", "mmvp,cvbench", *words, "--out", tmp_path / "typed", "--json")
     assert typed.code == 0, typed.err
     found = json.loads(typed.out)
-    assert [Path(run["run"]).name for run in found["runs"]] == ["blink", "hvsbench"]
-    assert list(found["comparisons"]) == ["blink", "hvsbench"]
+    assert [Path(run["run"]).name for run in found["runs"]] == ["mmvp", "cvbench"]
+    assert list(found["comparisons"]) == ["mmvp", "cvbench"]
     assert all(told["solvers"]["chance"]["n"] == 4 for told in found["comparisons"].values())
     file = tmp_path / "run.yaml"
-    file.write_text("benchmark: [blink, hvsbench]\ndata: sample\nlimit: 4\nsolver: chance\nout: typed\n")
+    file.write_text("benchmark: [mmvp, cvbench]\ndata: sample\nlimit: 4\nsolver: chance\nout: typed\n")
     text = command("run", "--config", file)
     assert (text.code, text.err.count(" 0 of 4 questions open")) == (0, 2)
     assert text.out.count("every table: hybrid compare typed/") == 2
-    assert all(f"\n{name}: " in text.out for name in ("blink", "hvsbench"))
+    assert all(f"\n{name}: " in text.out for name in ("mmvp", "cvbench"))
 
 
 def test_nothing_is_asked_where_one_run_cannot_be(command: Command, matrix: Path, tmp_path: Path) -> None:

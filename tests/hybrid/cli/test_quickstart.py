@@ -93,6 +93,18 @@ def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, m
     assert re.search(r"controller +\d+", estimated.out)
 
 
+@pytest.mark.parametrize("out", ["file", "file/below", "loop"])
+def test_a_folder_that_can_be_none_is_refused_before_anything_is_drawn(
+    command: Command, hybrid_home: Path, tmp_path: Path, out: str
+) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "loop").symlink_to("loop")
+    ended = command("quickstart", "--out", out)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.splitlines()[-1].startswith(f"hybrid: {out}/blink cannot be written: ")
+    assert not (hybrid_home / "samples").exists()
+
+
 @pytest.mark.slow
 def test_an_interruption_loses_nothing(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "hybrid", "quickstart", "--limit", "60", "--out", str(tmp_path / "quick")]

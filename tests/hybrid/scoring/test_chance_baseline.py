@@ -89,6 +89,11 @@ def test_a_guess_comes_to_what_the_solver_chance_does(
         assert fmean(values) == pytest.approx(found.value, abs=4.5 * error + 1e-9), metric_name
 
 
+def test_a_recipe_which_is_made_of_more_than_texts_is_guessed_at() -> None:
+    question = Question("1", "pairs", (), "Which?", Kind.CHOICE, ("a", "b"), "A")
+    assert Guesser(load("hybrid.benchmarks", "mmvp"), AS_PAPERS, draws=2).of(question).correct == 0.5
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_questions_that_are_followed_once_for_all_come_to_the_same(
