@@ -8,7 +8,7 @@ weight-free one runs GrabCut from points or a box and cannot know what words mea
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
