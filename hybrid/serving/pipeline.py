@@ -160,8 +160,8 @@ class Pipeline(Generic[W]):
         """Where the calls of a tool become batches, one for each event loop."""
         loop, tool = asyncio.get_running_loop(), call.tool
         learned = call.request.answering.backend == "learned"
-        if loop not in self._lanes or tool.card.name not in self._lanes[loop]:
-            workers = len(await self._in_thread(self._first, self._names)) if learned else self.options.threads
+        if learned and self.loader.get(tool.card.name) is None:
+            await self._in_thread(self._first, self._names)
         if loop not in self._lanes:
             self._lanes = {other: lanes for other, lanes in self._lanes.items() if not other.is_closed()}
             self._lanes[loop] = {}
@@ -173,6 +173,7 @@ class Pipeline(Generic[W]):
                     return await self._on_a_device(tool, batch)
                 return await self._in_thread(self._threads, self._compute, tool, batch, None)
 
+            workers = len(self.loader.devices) if learned else self.options.threads
             card = tool.backend(call.request.answering.backend)
             size = 1 if card is None else card.batch
             lanes[tool.card.name] = Lane(size, run, coming_s=self.options.coming_s, workers=workers, form=form_of)
@@ -203,7 +204,7 @@ class Pipeline(Generic[W]):
         return outputs
 
     def _names(self) -> tuple[str, ...]:
-        """The devices. In the thread of the first, as torch is imported for it."""
+        """The devices, before anything is loaded. In the thread of the first, as torch is imported for it."""
         return self.loader.devices
 
     def _thread_of(self, device: str) -> DaemonThreads:

@@ -215,8 +215,8 @@ async def test_a_refusal_is_not_its_own_cause(ask: Callable[..., Any]) -> None:
 
 async def test_a_batch_that_failed_holds_nothing_while_its_requests_run_alone(ask: Callable[..., Any]) -> None:
     backend = Staged()
-    await ask(backend, [1, 9, 3], "cuda:0")
-    assert [len(batch) for batch in backend.batches] == [3, 2, 1, 1, 1, 1]
+    await ask(backend, [901, 902, 903], "cuda:0")
+    assert [len(batch) for batch in backend.batches] == [3, 2, 1, 1, 1, 3]
     assert backend.held_before == [0] * 6
 
 
