@@ -288,7 +288,11 @@ def _tested_places(metrics: Iterable[Metric], questions: Sequence[Question]) -> 
 
 
 def _affine(benchmark: Benchmark, questions: Sequence[Question], guesses: Sequence[Guess]) -> set[str]:
-    """The metrics that are affine in the score of every question that is tested, the others at random ends."""
+    """The metrics that are affine in the score of every question that is tested.
+
+    The others are at random ends, and once more with those of its unit at their best: a unit that must be right as a
+    whole does not move with one question while another is wrong.
+    """
     rng = random.Random("affine")
     known: set[str] = set()
     refuted: set[str] = set()
@@ -298,20 +302,27 @@ def _affine(benchmark: Benchmark, questions: Sequence[Question], guesses: Sequen
         if tested[question.unit] > TESTED:
             continue
         scores = [_of(q, _one(guess, rng)) for q, guess in zip(questions, guesses, strict=True)]
+        best = [
+            _of(q, max((end.score for end in guess.ends), key=lambda score: score.correct or 0.0))
+            if q.unit == question.unit
+            else score
+            for q, guess, score in zip(questions, guesses, scores, strict=True)
+        ]
+        for others in (scores, best):
 
-        def values(
-            score: Score, question: Question = question, place: int = place, scores: list[Score] = scores
-        ) -> dict[str, float | None]:
-            changed = [*scores[:place], _of(question, score), *scores[place + 1 :]]
-            return {metric.name: metric.value for metric in benchmark.summarise(changed) if metric.cells}
+            def values(
+                score: Score, question: Question = question, place: int = place, others: list[Score] = others
+            ) -> dict[str, float | None]:
+                changed = [*others[:place], _of(question, score), *others[place + 1 :]]
+                return {metric.name: metric.value for metric in benchmark.summarise(changed) if metric.cells}
 
-        ends = [(end.probability, values(end.score)) for end in _unlike(guesses[place].ends)]
-        for name, value in values(guesses[place].expected).items():
-            known.add(name)
-            parts = [(probability, found.get(name)) for probability, found in ends]
-            mean = math.fsum(probability * (part or 0.0) for probability, part in parts)
-            if value is None or any(part is None for _, part in parts) or abs(mean - value) > SAME:
-                refuted.add(name)
+            ends = [(end.probability, values(end.score)) for end in _unlike(guesses[place].ends)]
+            for name, value in values(guesses[place].expected).items():
+                known.add(name)
+                parts = [(probability, found.get(name)) for probability, found in ends]
+                mean = math.fsum(probability * (part or 0.0) for probability, part in parts)
+                if value is None or any(part is None for _, part in parts) or abs(mean - value) > SAME:
+                    refuted.add(name)
     return known - refuted
 
 

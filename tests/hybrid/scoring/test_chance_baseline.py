@@ -94,6 +94,14 @@ def test_a_recipe_which_is_made_of_more_than_texts_is_guessed_at() -> None:
     assert Guesser(load("hybrid.benchmarks", "mmvp"), AS_PAPERS, draws=2).of(question).correct == 0.5
 
 
+def test_a_pair_that_counts_as_a_whole_is_guessed_at_as_a_whole() -> None:
+    bench: Benchmark = load("hybrid.benchmarks", "mmvp")
+    asked = [Question(one, "pairs", (), "Which?", Kind.CHOICE, ("a", "b"), "A", cluster="pair") for one in "12"]
+    guesser = Guesser(bench, AS_PAPERS, draws=200)
+    worth = metrics_of_a_guess(bench, asked, [guesser.of(question) for question in asked], ("all_right",))
+    assert worth["all_right"].value == pytest.approx(0.25, abs=0.12)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_questions_that_are_followed_once_for_all_come_to_the_same(
