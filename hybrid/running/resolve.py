@@ -7,10 +7,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hybrid.benchmarks.base import Benchmark
 from hybrid.config import DEFAULT_SOLVERS, LOCAL, REPLAY_SOLVERS, RunConfig, folder_name
@@ -24,6 +25,7 @@ from hybrid.registry import load, load_solver, plugin
 from hybrid.repeats import REPEAT, number_of, repeated, word_of
 from hybrid.rotation import with_rotations
 from hybrid.running import permissions
+from hybrid.running.apart import apart
 from hybrid.running.data import Mounted, mount, questions, recorded_questions
 from hybrid.running.identity import resolved_identity
 from hybrid.running.tools_in_use import ToolsInUse, choose_tools, tools_in_use
@@ -108,10 +110,11 @@ class ResolvedRun:
         return self.questions.without(self.folder.finished(solver))
 
 
-def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
+def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> ResolvedRun:
     """Resolve everything that can be resolved without asking.
 
-    A `dry` preparation goes on without a model or a device that cannot be had and lists why in `missing`.
+    A `dry` preparation goes on without a model or a device that cannot be had and lists why in `missing`. Where it
+    `forks`, another process reads the data if one can (`apart`), while this one imports what the solvers need.
 
     Raises:
         UsageError: an option that does not fit, a missing key, a device that is not here, a folder that holds another
@@ -127,17 +130,24 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     context = NOTHING if config.context is None else read_supplied(config.context)
     _check_device(config, missing if dry else None)
     choice = choose_tools(config, benchmark.card)
-    mounted = _mounted(config, benchmark, store)
-    tools = tools_in_use(solvers, benchmark.card.name, choice, config.service, _routes(benchmark, mounted))
-    opened = _permitted(config, benchmark, mounted, tools)
-    _check_protocol(config, benchmark, mounted, model)
-    trust = None if config.trust is None else read_trust(config.trust)
-    identity = resolved_identity(config, benchmark, mounted, choice, model, captioner, trust, context)
-    if trust is not None and config.trust is not None:
-        used = {name: entry for solver in solvers for name, entry in tools.metadata(solver).items()}
-        refuse_other(trust, config.trust, identity, used, model_known=models_known)
-    folder = RunFolder(config.out or RUNS / folder_name(identity))
-    asked = recorded_questions(folder, identity, benchmark, config.limit) or read_data(config, benchmark, mounted)
+    steps = _reading(config, benchmark, store)
+    with closing(apart(steps) if forks else steps) as reading:
+        mounted: Mounted = next(reading)
+        tools = tools_in_use(solvers, benchmark.card.name, choice, config.service, _routes(benchmark, mounted))
+        opened = _permitted(config, benchmark, mounted, tools)
+        _check_protocol(config, benchmark, mounted, model)
+        trust = None if config.trust is None else read_trust(config.trust)
+        identity = resolved_identity(config, benchmark, mounted, choice, model, captioner, trust, context)
+        if trust is not None and config.trust is not None:
+            used = {name: entry for solver in solvers for name, entry in tools.metadata(solver).items()}
+            refuse_other(trust, config.trust, identity, used, model_known=models_known)
+        folder = RunFolder(config.out or RUNS / folder_name(identity))
+        asked = recorded_questions(folder, identity, benchmark, config.limit)
+        if asked is None:
+            if forks and not dry and config.engine == LOCAL:
+                for solver in solvers.values():
+                    solver.warm()
+            asked = next(reading)
     if config.strict:
         refuse_broken(asked.broken, "--strict")
     without_text = _without_text(config, context, asked)
@@ -155,6 +165,13 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
         opened=opened,
         without_text=without_text,
     )
+
+
+def _reading(config: RunConfig, benchmark: Benchmark, store: ImageStore) -> Generator[Any, None, None]:
+    """The mounted data, then their questions."""
+    mounted = _mounted(config, benchmark, store)
+    yield mounted
+    yield read_data(config, benchmark, mounted)
 
 
 def _check_options(config: RunConfig) -> None:
