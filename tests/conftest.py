@@ -168,6 +168,14 @@ def home_of_fixtures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 
 @pytest.fixture(scope="session", autouse=True)
+def one_process() -> Iterator[None]:
+    """Commands that a test runs in its own process read data there, whether or not it has other threads."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hybrid.running.apart.can_fork", lambda: False)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def drawn_once(drawings: Path) -> Iterator[None]:
     """Generated questions of `--data sample` are drawn once for all tests; each home gets a copy."""
 

@@ -73,7 +73,7 @@ def prepared(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     if not dry:
         give_back_memory()
     try:
-        return prepare(config, dry=dry)
+        return prepare(config, dry=dry, forks=True)
     except OSError as error:
         raise UsageError(f"{error.filename or home()} cannot be read or written: {error.strerror or error}") from error
 

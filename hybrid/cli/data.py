@@ -110,7 +110,7 @@ def check(
         return _check_hub(bench, where, split, tasks, as_json)
     data = _checked(bench, where, split, tasks, pairs("--setting", list(settings)))
     if strict:
-        from hybrid.running.resolve import refuse_broken
+        from hybrid.running.data import refuse_broken
 
         refuse_broken(data.broken, "--strict")
     click.echo(json.dumps(data.as_json()) if as_json else data.as_text())

@@ -18,7 +18,7 @@ from hybrid.log.questions import AnyQuestion, Questions, QuestionSpool
 from hybrid.registry import load_each, module_of
 from hybrid.running.hub import fetch, is_hub
 from hybrid.serving.sources import ours
-from hybrid.types import Json, Question
+from hybrid.types import BrokenQuestion, Json, Question
 
 TAKEN = "taken"
 """In a manifest: `taken_by` of the command whose questions are all that the run has; missing where there is none."""
@@ -256,3 +256,15 @@ def _base(question: AnyQuestion) -> str:
 def _units(stream: Iterator[AnyQuestion]) -> Iterator[list[AnyQuestion]]:
     for _, unit in itertools.groupby(stream, key=lambda question: question.unit):
         yield list(unit)
+
+
+SHOWN_BROKEN = 5
+"""Rows that cannot be used and are named in one message."""
+
+
+def refuse_broken(broken: Sequence[BrokenQuestion], option: str) -> None:
+    """Raise `DataError` that names the first rows that cannot be used, where there are any."""
+    if broken:
+        named = "".join(f"\n  {each.id}: {each.error}" for each in broken[:SHOWN_BROKEN])
+        more = f"\n  and {len(broken) - SHOWN_BROKEN} more" if len(broken) > SHOWN_BROKEN else ""
+        raise DataError(f"{option}: {len(broken)} rows cannot be used:{named}{more}")

@@ -7,14 +7,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from hybrid.benchmarks.base import Benchmark
 from hybrid.config import DEFAULT_SOLVERS, LOCAL, REPLAY_SOLVERS, RunConfig, folder_name
-from hybrid.errors import DataError, UsageError, install_extra
+from hybrid.errors import UsageError, install_extra
 from hybrid.images import ImageStore, home
 from hybrid.log.folder import RunFolder
 from hybrid.log.questions import Questions
@@ -24,7 +26,8 @@ from hybrid.registry import load, load_solver, plugin
 from hybrid.repeats import REPEAT, number_of, repeated, word_of
 from hybrid.rotation import with_rotations
 from hybrid.running import permissions
-from hybrid.running.data import Mounted, mount, questions, recorded_questions
+from hybrid.running.apart import apart
+from hybrid.running.data import Mounted, mount, questions, recorded_questions, refuse_broken
 from hybrid.running.identity import resolved_identity
 from hybrid.running.tools_in_use import ToolsInUse, choose_tools, tools_in_use
 from hybrid.serving.cache import FindingCache
@@ -108,10 +111,11 @@ class ResolvedRun:
         return self.questions.without(self.folder.finished(solver))
 
 
-def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
+def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> ResolvedRun:
     """Resolve everything that can be resolved without asking.
 
-    A `dry` preparation goes on without a model or a device that cannot be had and lists why in `missing`.
+    A `dry` preparation goes on without a model or a device that cannot be had and lists why in `missing`. One that
+    `forks` imports what the solvers need while another process, where there can be one, reads the data.
 
     Raises:
         UsageError: an option that does not fit, a missing key, a device that is not here, a folder that holds another
@@ -129,17 +133,19 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     context = NOTHING if config.context is None else read_supplied(config.context)
     _check_device(config, missing if dry else None)
     choice = choose_tools(config, benchmark.card)
-    mounted = _mounted(config, benchmark, store)
-    tools = tools_in_use(solvers, benchmark.card.name, choice, config.service, _routes(benchmark, mounted))
-    opened = _permitted(config, benchmark, mounted, tools)
-    _check_protocol(config, benchmark, mounted, model)
-    trust = None if config.trust is None else read_trust(config.trust)
-    identity = resolved_identity(config, benchmark, mounted, choice, model, captioner, trust, context)
-    if trust is not None and config.trust is not None:
-        used = {name: entry for solver in solvers for name, entry in tools.metadata(solver).items()}
-        refuse_other(trust, config.trust, identity, used, model_known=models_known)
-    folder = RunFolder(config.out or RUNS / folder_name(identity))
-    asked = recorded_questions(folder, identity, benchmark, config.limit) or read_data(config, benchmark, mounted)
+    warmed = solvers.values() if forks and not dry and config.engine == LOCAL else ()
+    with closing(_reading(config, benchmark, store, warmed, forks=forks)) as reading:
+        mounted: Mounted = next(reading)
+        tools = tools_in_use(solvers, benchmark.card.name, choice, config.service, _routes(benchmark, mounted))
+        opened = _permitted(config, benchmark, mounted, tools)
+        _check_protocol(config, benchmark, mounted, model)
+        trust = None if config.trust is None else read_trust(config.trust)
+        identity = resolved_identity(config, benchmark, mounted, choice, model, captioner, trust, context)
+        if trust is not None and config.trust is not None:
+            used = {name: entry for solver in solvers for name, entry in tools.metadata(solver).items()}
+            refuse_other(trust, config.trust, identity, used, model_known=models_known)
+        folder = RunFolder(config.out or RUNS / folder_name(identity))
+        asked = recorded_questions(folder, identity, benchmark, config.limit) or next(reading)
     if config.strict:
         refuse_broken(asked.broken, "--strict")
     without_text = _without_text(config, context, asked)
@@ -157,6 +163,22 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
         opened=opened,
         without_text=without_text,
     )
+
+
+def _reading(
+    config: RunConfig, benchmark: Benchmark, store: ImageStore, warmed: Iterable[Solver], *, forks: bool
+) -> Generator[Any, None, None]:
+    """The mounted data, then their questions; these solvers are warmed between the two."""
+
+    def steps() -> Generator[Any, None, None]:
+        yield (mounted := _mounted(config, benchmark, store))
+        yield read_data(config, benchmark, mounted)
+
+    with closing(apart(steps()) if forks else steps()) as made:
+        yield next(made)
+        for solver in warmed:
+            solver.warm()
+        yield next(made)
 
 
 def _check_options(config: RunConfig) -> None:
@@ -190,25 +212,8 @@ def read_data(config: RunConfig, benchmark: Benchmark, mounted: Mounted) -> Ques
     """The questions of the data, whose images are in the store afterwards. Raises `DataError` as `questions` does."""
     if not config.rotate:
         return questions(benchmark, mounted.source, config.limit)
-    card = benchmark.card
-    return questions(
-        benchmark,
-        mounted.source,
-        config.limit,
-        lambda question: with_rotations([question], card.rotatable, in_text=card.options_in_text),
-    )
-
-
-SHOWN_BROKEN = 5
-"""Rows that cannot be used and are named in one message."""
-
-
-def refuse_broken(broken: Sequence[BrokenQuestion], option: str) -> None:
-    """Raise `DataError` that names the first rows that cannot be used, where there are any."""
-    if broken:
-        named = "".join(f"\n  {each.id}: {each.error}" for each in broken[:SHOWN_BROKEN])
-        more = f"\n  and {len(broken) - SHOWN_BROKEN} more" if len(broken) > SHOWN_BROKEN else ""
-        raise DataError(f"{option}: {len(broken)} rows cannot be used:{named}{more}")
+    turned = partial(with_rotations, rotatable=benchmark.card.rotatable, in_text=benchmark.card.options_in_text)
+    return questions(benchmark, mounted.source, config.limit, lambda question: turned([question]))
 
 
 def _benchmark(config: RunConfig) -> Benchmark:

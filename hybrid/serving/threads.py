@@ -10,11 +10,12 @@ returns is a program that never ends. Here the end waits `LEAVE_S` seconds for w
 from __future__ import annotations
 
 import atexit
+import os
 import queue
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, wait
-from contextlib import suppress
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -101,8 +102,9 @@ def _leave() -> None:
 
 def one_opencv_thread() -> None:
     """OpenCV's own threads would compete with ours and change rounding with the number of cores."""
-    # Without the extra `vision` there are none.
-    with suppress(ModuleNotFoundError):
+    # Read where it is imported: most tools never do.
+    os.environ["OPENCV_FOR_THREADS_NUM"] = "1"
+    if "cv2" in sys.modules:
         import cv2
 
         cv2.setNumThreads(1)

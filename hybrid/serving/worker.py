@@ -56,13 +56,13 @@ from hybrid.serving.rules import next_step
 from hybrid.serving.sources import code_of
 from hybrid.serving.stages import tool_errors
 from hybrid.serving.threads import one_opencv_thread
+from hybrid.serving.worker_process import end_with_parent
 from hybrid.tool import Tool
 
 SIGNS = 8
 """Signs of life within the time that a worker may be silent."""
 LIKELY_VICTIM = 500
 """Added to the score by which Linux chooses a process to kill when memory ends: this one before the run."""
-PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
@@ -91,13 +91,11 @@ def _become_a_worker() -> None:
     faulthandler.enable(all_threads=False)
     _, hard = resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
-    if sys.platform == "linux":
-        import ctypes
-
-        # The end of the socket is heard by a thread, which a tool that holds the interpreter does not let run.
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        with suppress(OSError):
-            Path("/proc/self/oom_score_adj").write_text(str(LIKELY_VICTIM))
+    # The end of the socket is heard by a thread, which a tool that holds the interpreter does not let run.
+    end_with_parent()
+    # Other systems have no such file.
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(str(LIKELY_VICTIM))
 
 
 def _load_libraries() -> None:

@@ -30,6 +30,7 @@ MOST_POLLS = 100
 """A process whose socket has closed and that has not ended by then is killed."""
 REAP_S = 5.0
 """How long the end waits for a killed process to be gone: one that holds much memory takes a while."""
+PR_SET_PDEATHSIG = 1
 
 
 class WorkerProcess:
@@ -111,7 +112,7 @@ class WorkerProcess:
         # Others of its group may live on.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._on_end(_ending(self._process.returncode))
+        self._on_end(ending(self._process.returncode))
 
 
 def _started(sock: socket.socket) -> subprocess.Popen[bytes]:
@@ -136,10 +137,19 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in environment.items() if name.startswith("HF_") or redact(value) == value}
 
 
-def _ending(code: int) -> str:
+def ending(code: int) -> str:
+    """How a process ended, by its exit code or, where that is negative, its signal."""
     if code >= 0:
         return f"exit code {code}"
     try:
         return f"signal {signal.Signals(-code).name}"
     except ValueError:
         return f"signal {-code}"
+
+
+def end_with_parent() -> None:
+    """Let Linux kill this process at the end of the one that started it, whatever runs in it."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

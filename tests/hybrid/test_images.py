@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -255,6 +256,14 @@ def test_a_jpeg_that_is_made_keeps_the_colour_of_every_pixel_nearly(
     assert image == store.put_pixels(pixels.copy(), "image/jpeg") == inspect(store.read(image), "x")
     assert (image.width, image.height, image.media_type) == (width, height, "image/jpeg")
     assert np.abs(store.pixels(image).astype(int) - pixels).max() < 25
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 3), (37, 501, 3), (300, 200, 3)])
+def test_a_jpeg_that_is_made_has_the_bytes_that_opencv_gives(shape: tuple[int, int, int]) -> None:
+    pixels = np.random.default_rng(1).integers(0, 256, shape).astype(np.uint8)
+    whole = (cv2.IMWRITE_JPEG_SAMPLING_FACTOR, cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444)
+    how = (cv2.IMWRITE_JPEG_QUALITY, 95, *whole)
+    assert encode(pixels, "image/jpeg") == cv2.imencode(".jpg", pixels[..., ::-1], how)[1].tobytes()
 
 
 def test_what_cannot_be_a_jpeg_is_refused() -> None:

@@ -1,5 +1,9 @@
 """Crop: exact regions, grids, sheets; where every crop came from."""
 
+import subprocess
+import sys
+
+import cv2
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,7 +16,7 @@ from hybrid.registry import load
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Box, Point
 from tools._shared.args import PointArg, RegionArg
-from tools.crop import LARGEST_SCALE, TARGET_PX, TOOL, CropArgs, ExactCrop, GridArg, contact_sheet, cut, tiles
+from tools.crop import LARGEST_SCALE, TARGET_PX, TOOL, CropArgs, ExactCrop, GridArg, contact_sheet, cut, resized, tiles
 
 PHOTO = np.random.default_rng(3).integers(0, 256, (90, 120, 3)).astype(np.uint8)
 
@@ -147,3 +151,40 @@ def test_any_size_is_cropped_within_the_limit(shape: tuple[int, int, int]) -> No
     assert all(max(picture.pixels.shape[:2]) <= 4096 for picture in evidence.pictures)
     assert len(evidence.text.splitlines()) <= 6
     assert all(len(line) <= 160 for line in evidence.text.splitlines())
+
+
+def test_nothing_is_resampled_at_scale_one_and_nothing_aliases_when_it_is_reduced() -> None:
+    rows, columns = np.mgrid[:400, :400]
+    fine = np.repeat(((rows + columns) % 2 * 255).astype(np.uint8)[..., None], 3, axis=2)
+    assert np.array_equal(resized(fine, (400, 400)), fine)
+    reduced = resized(fine, (130, 130))[5:-5, 5:-5].astype(int)
+    assert abs(reduced - 127).max() < 12
+    smooth = np.repeat((127 + 100 * np.sin(columns / 30)).astype(np.uint8)[..., None], 3, axis=2)
+    by_opencv = cv2.resize(smooth, (1000, 1000), interpolation=cv2.INTER_LANCZOS4)
+    assert abs(resized(smooth, (1000, 1000)).astype(int) - by_opencv).max() <= 2
+
+
+WITHOUT_OPENCV = """
+import sys
+import numpy as np
+from hybrid.images import JPEG, encode
+from hybrid.serving.threads import one_opencv_thread
+from hybrid.tool import Request
+from tools.crop import CropArgs, ExactCrop
+
+one_opencv_thread()
+found, = ExactCrop().run([Request((np.zeros((90, 120, 3), np.uint8),), CropArgs())])
+for picture in found.pictures:
+    encode(picture.pixels, JPEG)
+assert "cv2" not in sys.modules
+import cv2
+assert cv2.getNumThreads() == 1
+cv2.setNumThreads(2)
+one_opencv_thread()
+print(cv2.getNumThreads())
+"""
+
+
+@pytest.mark.system
+def test_opencv_is_not_imported_for_a_crop_and_has_one_thread_where_it_is() -> None:
+    assert subprocess.check_output([sys.executable, "-c", WITHOUT_OPENCV], text=True) == "1\n"
