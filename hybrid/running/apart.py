@@ -1,9 +1,7 @@
 """Steps of work in a process of their own, which takes with it all that it imported and decoded.
 
     with closing(apart(steps())) as made:      # of a generator
-        first = next(made)
-        begin_something_else()                 # in a thread: the other process has another core
-        second = next(made)
+        first, second = next(made), next(made)
 
 The process is a fork: it has all that was imported here, and its notes and progress bars go where ours do.
 """

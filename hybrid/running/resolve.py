@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -115,7 +115,7 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
     """Resolve everything that can be resolved without asking.
 
     A `dry` preparation goes on without a model or a device that cannot be had and lists why in `missing`. One that
-    `forks` imports what the solvers need while another process, where there can be one, reads the data.
+    `forks` lets another process, where there can be one, read the data.
 
     Raises:
         UsageError: an option that does not fit, a missing key, a device that is not here, a folder that holds another
@@ -133,8 +133,7 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
     context = NOTHING if config.context is None else read_supplied(config.context)
     _check_device(config, missing if dry else None)
     choice = choose_tools(config, benchmark.card)
-    warmed = solvers.values() if forks and not dry and config.engine == LOCAL else ()
-    with closing(_reading(config, benchmark, store, warmed, forks=forks)) as reading:
+    with closing(_reading(config, benchmark, store, forks=forks)) as reading:
         mounted: Mounted = next(reading)
         tools = tools_in_use(solvers, benchmark.card.name, choice, config.service, _routes(benchmark, mounted))
         opened = _permitted(config, benchmark, mounted, tools)
@@ -165,20 +164,14 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
     )
 
 
-def _reading(
-    config: RunConfig, benchmark: Benchmark, store: ImageStore, warmed: Iterable[Solver], *, forks: bool
-) -> Generator[Any, None, None]:
-    """The mounted data, then their questions; these solvers are warmed between the two."""
+def _reading(config: RunConfig, benchmark: Benchmark, store: ImageStore, *, forks: bool) -> Generator[Any, None, None]:
+    """The mounted data, then their questions."""
 
     def steps() -> Generator[Any, None, None]:
         yield (mounted := _mounted(config, benchmark, store))
         yield read_data(config, benchmark, mounted)
 
-    with closing(apart(steps()) if forks else steps()) as made:
-        yield next(made)
-        for solver in warmed:
-            solver.warm()
-        yield next(made)
+    return apart(steps()) if forks else steps()
 
 
 def _check_options(config: RunConfig) -> None:
