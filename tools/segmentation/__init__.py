@@ -114,7 +114,7 @@ class LearnedSegmentation(Learned[SegmentationArgs, Any, MaskOutput, Segmenter])
 
     def alike(self, prepared: Any) -> Hashable:
         """Words or places: SAM 3 has a network for each."""
-        return type(prepared)
+        return type(prepared).__name__
 
     def compute(self, prepared: Sequence[Any]) -> list[MaskOutput]:
         """The network's output for each request; images share its passes."""
