@@ -21,7 +21,6 @@ import click
 
 from hybrid.cli._configured import Configured, Variant, options_of
 from hybrid.cli._run_options import config_of
-from hybrid.config.memory import give_back_memory
 from hybrid.display.notes import tell
 from hybrid.display.terminal import TEXT, Shape, folded, pasteable
 from hybrid.errors import HybridError, UsageError
@@ -70,8 +69,6 @@ def prepared(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     from hybrid.images import home
     from hybrid.running.resolve import prepare
 
-    if not dry:
-        give_back_memory()
     try:
         return prepare(config, dry=dry, forks=True)
     except OSError as error:

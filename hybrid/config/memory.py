@@ -1,6 +1,4 @@
-"""How much memory the processes of this machine may use, and that ours give back what they do not need any more.
-
-What they may use is what the machine has, or less where a control group says so.
+"""How much memory the processes of this machine may use: what it has, or less where a control group says so.
 
 A container, a batch job or a service of systemd is a control group with a limit of its own; its processes are killed at
 that limit, however much memory the machine has.
@@ -9,35 +7,11 @@ that limit, however much memory the machine has.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 GROUPS = Path("/sys/fs/cgroup")
 OWN_GROUPS = Path("/proc/self/cgroup")
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
-"""Of `malloc.h` of the GNU C library."""
-LARGE_BYTES = 2**17
-"""A block from this size on is memory of its own, which goes back when the block is freed."""
-
-
-def give_back_memory() -> None:
-    """Let this process, before it starts threads, give memory back to the system as soon as it is free.
-
-    The GNU C library keeps a heap for every thread, and from the first large block that was freed on also large blocks.
-    Arrow's own allocators keep more. Other systems are left as they are, and so is what the user has set.
-    """
-    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
-    if sys.platform != "linux" or any(name.startswith("MALLOC_") for name in os.environ):
-        return
-    import ctypes
-
-    # Other C libraries have no such function.
-    with suppress(AttributeError):
-        mallopt = ctypes.CDLL(None).mallopt
-        for option, value in ((M_ARENA_MAX, 1), (M_MMAP_THRESHOLD, LARGE_BYTES), (M_TRIM_THRESHOLD, LARGE_BYTES)):
-            mallopt(option, value)
 
 
 def memory_to_use() -> int:

@@ -24,7 +24,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from hybrid.config.memory import give_back_memory
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.plugins import TOOLS
@@ -86,7 +85,6 @@ def _become_a_worker() -> None:
     """Prepare a process that may crash, hang or be killed at any time."""
     import resource
 
-    give_back_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     faulthandler.enable(all_threads=False)
     _, hard = resource.getrlimit(resource.RLIMIT_CORE)

@@ -1,8 +1,6 @@
 """The memory that a control group leaves, from files as the kernel lays them out."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -65,30 +63,3 @@ def test_the_process_of_the_tools_gets_four_fifths_of_what_its_group_has(
     monkeypatch.setattr(memory, "OWN_GROUPS", groups.own)
     monkeypatch.setattr(memory, "GROUPS", groups.mounted)
     assert ServiceOptions().process_bytes == 800_000_000
-
-
-HEAP = """
-import os
-from hybrid.config.memory import LARGE_BYTES, give_back_memory
-give_back_memory()
-def resident():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-# The first large block that is freed raises the size from which on blocks are memory of their own.
-large = bytearray(b"x") * (16 * LARGE_BYTES)
-del large
-before, blocks, small = resident(), [], []
-for _ in range(32):
-    blocks.append(bytearray(b"x") * (8 * LARGE_BYTES))
-    small.append(bytearray(b"x") * (LARGE_BYTES // 4))
-del blocks
-print(resident() - before < 16 * LARGE_BYTES)
-"""
-
-
-@pytest.mark.system
-@pytest.mark.skipif(sys.platform != "linux", reason="the GNU C library is asked for it")
-def test_large_blocks_go_back_when_they_are_free() -> None:
-    plain = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
-    told = subprocess.run([sys.executable, "-c", HEAP], capture_output=True, text=True, check=True, env=plain)
-    assert told.stdout.split() == ["True"]
