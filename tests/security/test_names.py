@@ -46,7 +46,8 @@ _watching = [False]
 
 
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
-    if _watching[0] and event in (
+    # At the end of the interpreter the names of this module are gone.
+    if _watching and _watching[0] and event in (
         "open",
         "socket.connect",
         "socket.getaddrinfo",
