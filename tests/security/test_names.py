@@ -47,14 +47,9 @@ _watching = [False]
 
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
     # At the end of the interpreter the names of this module are gone.
-    if _watching and _watching[0] and event in (
-        "open",
-        "socket.connect",
-        "socket.getaddrinfo",
-        "subprocess.Popen",
-        "os.system",
-        "exec",
-    ):
+    if not _watching or not _watching[0]:
+        return
+    if event in ("open", "socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system", "exec"):
         said = repr(arguments[:2])
         if CANARY in said or event in ("socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system"):
             _touched.append(f"{event} {said[:200]}")
@@ -125,6 +120,7 @@ ODD_TOOLS = (
 
 @pytest.mark.parametrize("name", [*HOSTILE, *ODD_TOOLS])
 def test_a_tool_has_no_other_name_than_its_own_and_nothing_else_is_imported(name: str) -> None:
+    names("tools")  # imports the package, whose files are looked through
     before = set(sys.modules)
     with touched() as seen, pytest.raises(ToolError) as told:
         find_tool(name)
