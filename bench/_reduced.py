@@ -1,4 +1,4 @@
-"""What fewer bits than float32 change in the answers of tools: their own generated questions, asked in both.
+"""Changes of tools' answers in fewer bits than float32: their own generated questions, asked in both.
 
     python bench/tools.py --dtypes bfloat16 --items 8 [--network NAME]... [--device cuda]
 

@@ -66,7 +66,7 @@ def sizes_of(path: Path) -> list[Size]:
 
 
 def forms_of(sizes: set[Size], tool: Tool) -> dict[Size, Hashable]:
-    """What the learned backend of the tool says of pictures of these sizes."""
+    """Findings of the tool's learned backend on pictures of these sizes."""
     import transformers
 
     backend: Any = next(card for card in tool.card.backends if card.name == "learned").make()

@@ -192,7 +192,7 @@ def encode(pixels: Pixels, media_type: str = PNG) -> bytes:
         raise DataError(f"pictures are made as PNG or JPEG, not as {media_type}")
     if max(pixels.shape) > JPEG_SIDE_PX:
         raise DataError(f"a picture of shape {pixels.shape} cannot be encoded as JPEG")
-    # The same bytes as OpenCV's, in the same time, without its memory.
+    # Pillow writes OpenCV's bytes, in the same time, without its memory.
     file = io.BytesIO()
     Image.fromarray(np.ascontiguousarray(pixels)).save(file, "JPEG", quality=JPEG_QUALITY, subsampling=0)
     return file.getvalue()

@@ -144,7 +144,7 @@ def _batches(backend: BackendCard) -> str:
 
 
 def _precision(backend: BackendCard) -> list[str]:
-    """What `--tool-dtype auto` takes on CUDA, and what was measured of fewer bits, a line each."""
+    """The precision that `--tool-dtype auto` takes on CUDA, and each measurement of fewer bits, a line each."""
     harmless = [one.weights for one in backend.reduced if one.dtype == "bfloat16" and one.harmless]
     auto = f"float32; on CUDA TF32{''.join(f', bfloat16 with {name}' for name in harmless)} (--tool-dtype)"
     rows = []

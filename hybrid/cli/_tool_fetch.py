@@ -48,7 +48,7 @@ class FoundWeights:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What was asked of every tool: weights by its name, a folder of repositories, whether to fetch and to check."""
+    """The options for every tool: weights by its name, a folder of repositories, whether to fetch and to check."""
 
     named: Mapping[str, str]
     source: Path | None
@@ -272,7 +272,7 @@ def keep(where: str, folder: Path) -> None:
 
 
 def _checked(tool: Tool, folder: str | None, wanted: _Wanted) -> str:
-    """What the known answers of a tool say of its weights. Raises `WeightsError` where they are wrong."""
+    """The verdict of a tool's known answers on its weights. Raises `WeightsError` where they are wrong."""
     from hybrid.config import BackendChoice
     from hybrid.registry import load
     from hybrid.serving.loader import Loader

@@ -114,7 +114,7 @@ def _show(options: Mapping[str, Any], report: ComparisonReport, runs: Sequence[P
 
 
 def trained_matcher(run: Path) -> OverviewSection | None:
-    """What the trained matcher of the installation says of one question of a run, with what it drew.
+    """The finding of the installation's trained matcher on one question of a run, with its drawing.
 
     None where it is not installed, or where no question of the run is one of correspondence.
     """

@@ -293,7 +293,7 @@ class ServiceOptions(BackendChoice):
             form="amount",
         ),
     ] = 1.0
-    """What a tool actor takes of its GPU, by the books of the cluster."""
+    """Share of its GPU that a tool actor takes, 0..1, by the books of the cluster."""
     coming_s: float = COMING_WAIT_S
     """How long a batch that is not full waits for requests that are being decoded."""
     threads: int = max(1, min(MOST_THREADS, os.cpu_count() or 1))

@@ -99,7 +99,7 @@ def _say_ended(child: int, error: Exception) -> NoReturn:
 
 
 def _serve(steps: Generator[Any, None, None], sock: socket.socket) -> None:
-    """Make a value whenever one is asked for, until nobody can ask any more."""
+    """Make a value whenever one is asked for, until the other side has closed the socket."""
     end_with_parent()
     with suppress(KeyboardInterrupt, ConnectionError), closing(steps):
         while sock.recv(len(HEAD)):

@@ -96,7 +96,7 @@ class ToolsInUse:
         return permissions.unchecked(tuple(self.tools.values()), self.backends) if service.unchecked else ()
 
     def computed_in(self, solver: str, service: ServiceOptions) -> dict[str, Json]:
-        """What was asked of the networks that answer a solver: `--tool-dtype`, `--tool-compile`; empty by default."""
+        """The options `--tool-dtype` and `--tool-compile` of the networks that answer a solver; empty by default."""
         if not any(self.backends[name].startswith("learned:") for name in self.by_solver[solver]):
             return {}
         dtype: dict[str, Json] = {"tool_dtype": service.dtype} if service.dtype != AUTO else {}

@@ -50,7 +50,7 @@ class Checkpoint:
         return f"{self.model_type}@{self.sha256[:12]}"
 
     def process(self, **inputs: Any) -> Any:
-        """What the processor makes of images (and words), as torch tensors.
+        """The processor's tensors of images (and words).
 
         Where the network is on a GPU and the processor computes with torchvision, it does so there: less is copied and
         the host has more time. What does not fit into the GPU's memory is made on the host.

@@ -63,7 +63,7 @@ def in_float32(module: Any) -> None:
 
 
 def _floats(value: Any) -> Any:
-    """The same with every tensor of fewer bits in float32."""
+    """The value with every tensor of fewer bits turned to float32."""
     if isinstance(value, list | tuple):
         return type(value)(_floats(one) for one in value)
     if isinstance(value, dict):

@@ -113,7 +113,7 @@ def test_auto_takes_fewer_bits_on_cuda_where_trained_weights_decide_the_same(
 
 @pytest.fixture
 def cuda_switches() -> Iterator[None]:
-    """What torch does with float32 on CUDA is left as it was."""
+    """torch's setting for float32 on CUDA is left as it was."""
     import torch
 
     before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
