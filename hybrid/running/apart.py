@@ -61,18 +61,29 @@ def apart(steps: Generator[Any, None, None]) -> Generator[Any, None, None]:
         if child == 0:
             os._exit(1)
     theirs.close()
+    amid = False
     try:
-        while (value := _asked(ours, child)) is not StopIteration:
+        while True:
+            amid = True
+            raised, value = _asked(ours, child)
+            amid = False
+            if raised:
+                raise value
+            if value is StopIteration:
+                return
             yield value
     finally:
         ours.close()
-        # In the middle of a step it cleans up, as it would here.
         with suppress(ProcessLookupError, ChildProcessError):
-            os.kill(child, signal.SIGINT)
+            if amid:
+                # It cleans up, as it would here. Between two steps it sees that the socket is closed, and a signal
+                # could fall into what Python calls when an object goes, which says so on the user's terminal.
+                os.kill(child, signal.SIGINT)
             os.waitpid(child, 0)
 
 
-def _asked(sock: socket.socket, child: int) -> Any:
+def _asked(sock: socket.socket, child: int) -> tuple[bool, Any]:
+    """Whether the next step raised, and its value or error."""
     try:
         sock.sendall(HEAD)
         _, files, *_ = socket.recv_fds(sock, len(HEAD), MOST_FILES, socket.MSG_CMSG_CLOEXEC)
@@ -83,9 +94,7 @@ def _asked(sock: socket.socket, child: int) -> Any:
             raised, value = unpickler.load()
     except (ConnectionError, EOFError) as error:
         _say_ended(child, error)
-    if raised:
-        raise value
-    return value
+    return raised, value
 
 
 def _say_ended(child: int, error: Exception) -> NoReturn:

@@ -91,6 +91,23 @@ def test_errors_are_raised_with_their_words_and_defects_with_their_traceback() -
     assert lines[2:] == ["KeyError True 'q1'", "RuntimeError True Traceback (most recent call last):"]
 
 
+def test_between_two_steps_it_is_ended_without_a_signal() -> None:
+    body = """
+    def steps():
+        signal.signal(signal.SIGINT, lambda *_: os.write(1, b"a signal"))
+        try:
+            while True:
+                yield 1
+        finally:
+            os.write(1, b"the end")
+
+    for _ in range(20):
+        with closing(apart(steps())) as made:
+            next(made)
+    """
+    assert said(body) == "the end" * 20
+
+
 def test_a_process_that_is_killed_is_an_error_that_says_how() -> None:
     body = """
     def steps():
