@@ -88,7 +88,7 @@ def pytest_collection_finish() -> None:
 
 
 class ByFileAndPage(LoadFileScheduling):
-    """A file stays in one process, but each page of the documentation goes to a free one, and before any file.
+    """A file stays in one process, but each page of the documentation goes to a free one; files of many tests go first.
 
     One page takes longer than most files, and would else keep one process busy when the other has ended.
     """
@@ -97,9 +97,8 @@ class ByFileAndPage(LoadFileScheduling):
         return nodeid if "::test_every_runnable_block_of_a_page_runs[" in nodeid else super()._split_scope(nodeid)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        page = next((scope for scope in self.workqueue if "::" in scope), None)
-        if page is not None:
-            self.workqueue.move_to_end(page, last=False)
+        largest = max(self.workqueue, key=lambda scope: ("::" in scope, len(self.workqueue[scope])))
+        self.workqueue.move_to_end(largest, last=False)
         super()._assign_work_unit(node)
 
 

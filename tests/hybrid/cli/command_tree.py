@@ -65,7 +65,7 @@ class Given:
             ("benchmarks", "show"): ("blink",),
             ("tools", "show"): ("markers",),
             ("tools", "run"): ("markers", image),
-            ("tools", "prepare"): ("--no-fetch",),
+            ("tools", "fetch"): ("depth", "--dry-run"),
             ("tools", "new"): ("glow", "--tool-path", out),
             ("new", "plugin"): ("glow", "-o", out),
             ("tools", "gallery"): (str(self.image.parent), "-o", out, "--limit", "1"),
