@@ -37,9 +37,10 @@ def can_fork() -> bool:
 
 
 def apart(steps: Generator[Any, None, None]) -> Generator[Any, None, None]:
-    """The values of `steps`, each made when it is asked for, in a fork of this process where there can be one.
+    """The values of `steps`, made in a fork of this process where there can be one, which is always one step ahead.
 
-    They are copied by pickle; an `OpenFile` stays the same open file. Once this is closed, the other process has ended.
+    Where there can be none, each is made when it is asked for. They are copied by pickle; an `OpenFile` stays the same
+    open file. Once this is closed, the other process has ended.
 
     Raises:
         HybridError: something else ended the other process.
@@ -61,31 +62,34 @@ def apart(steps: Generator[Any, None, None]) -> Generator[Any, None, None]:
         if child == 0:
             os._exit(1)
     theirs.close()
-    amid = False
     try:
+        _ask(ours, child)
         while True:
-            amid = True
-            raised, value = _asked(ours, child)
-            amid = False
+            raised, value = _answer(ours, child)
             if raised:
                 raise value
             if value is StopIteration:
                 return
+            _ask(ours, child)
             yield value
     finally:
+        # In this order: the process looks whether the socket is closed once it can be interrupted.
         ours.close()
         with suppress(ProcessLookupError, ChildProcessError):
-            if amid:
-                # It cleans up, as it would here. Between two steps it sees that the socket is closed, and a signal
-                # could fall into what Python calls when an object goes, which says so on the user's terminal.
-                os.kill(child, signal.SIGINT)
+            os.kill(child, signal.SIGINT)
             os.waitpid(child, 0)
 
 
-def _asked(sock: socket.socket, child: int) -> tuple[bool, Any]:
-    """Whether the next step raised, and its value or error."""
+def _ask(sock: socket.socket, child: int) -> None:
     try:
         sock.sendall(HEAD)
+    except ConnectionError as error:
+        _say_ended(child, error)
+
+
+def _answer(sock: socket.socket, child: int) -> tuple[bool, Any]:
+    """Whether the step that was asked for raised, and its value or error."""
+    try:
         _, files, *_ = socket.recv_fds(sock, len(HEAD), MOST_FILES, socket.MSG_CMSG_CLOEXEC)
         opened = [OpenFile(file) for file in files]
         with sock.makefile("rb") as stream:
@@ -108,14 +112,38 @@ def _say_ended(child: int, error: Exception) -> NoReturn:
 
 
 def _serve(steps: Generator[Any, None, None], sock: socket.socket) -> None:
-    """Make a value whenever one is asked for, until the other side has closed the socket."""
+    """Make a value whenever one is asked for, until the other side has closed the socket.
+
+    An interruption ends a step, which cleans up as it would in the first process; between steps it does nothing.
+    """
     end_with_parent()
+    sys.unraisablehook = _end_with_interruption
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(KeyboardInterrupt, ConnectionError), closing(steps):
         while sock.recv(len(HEAD)):
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            # What came before it could be interrupted has left a closed socket.
+            if not _open(sock):
+                break
             data, files = _made(steps)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
             _flush()
             socket.send_fds(sock, [HEAD], [file.number for file in files])
             sock.sendall(data)
+
+
+def _open(sock: socket.socket) -> bool:
+    try:
+        return bool(sock.recv(len(HEAD), socket.MSG_PEEK | socket.MSG_DONTWAIT))
+    except BlockingIOError:
+        return True
+
+
+def _end_with_interruption(unraisable: sys.UnraisableHookArgs) -> None:
+    """End with an interruption that fell into what Python calls when an object goes: it would be lost there."""
+    if unraisable.exc_type is KeyboardInterrupt:
+        os._exit(1)
+    sys.__unraisablehook__(unraisable)
 
 
 def _made(steps: Generator[Any, None, None]) -> tuple[bytes, list[OpenFile]]:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +31,11 @@ MAX_ROWS = 10_000_000
 MAX_TEXT = 200_000
 """Characters of one text: far more than any question or answer has."""
 
+MOST_AHEAD = 16
+"""Rows whose pictures are stored before the row is used."""
+STORING_THREADS = 2
+"""More would multiply the memory that a large picture takes."""
+
 _UNREADABLE = (OSError, ValueError, MemoryError, OverflowError, RecursionError)
 """Exceptions that damaged tables raise; arrow's own are `OSError`, `ValueError`, `MemoryError` or `ArrowException`."""
 
@@ -40,6 +47,8 @@ class DataRow:
     values: Mapping[str, Any]
     where: str
     unread: Mapping[str, str] = field(default_factory=dict)
+    storing: Mapping[str, Future[StoredImage]] = field(default_factory=dict, repr=False, compare=False)
+    """By column the embedded images on their way into the store (`stored_ahead`)."""
 
     def cell(self, column: str) -> Any:
         """The content of a cell; None if the column is absent or the cell empty. Raises `DataError` if unreadable."""
@@ -79,7 +88,13 @@ class DataRow:
     def stored_image(self, column: str, store: ImageStore, identity: str) -> StoredImage | None:
         """The embedded image put into the store, or None where the cell is empty. Raises `DataError`."""
         data = self.image(column)
-        return None if data is None else store.put(data, f"{self.where}, question {identity}, column {column}")
+        if data is None:
+            return None
+        if column in self.storing:
+            # What goes wrong does so once more below, with its place.
+            with suppress(Exception):
+                return self.storing[column].result()
+        return store.put(data, f"{self.where}, question {identity}, column {column}")
 
 
 def checked_text(text: str, where: str) -> str:
@@ -209,6 +224,44 @@ def rows(folder: Path, path: Path, columns: Sequence[str], groups: Container[int
             before += count
             # Arrow reads a page as a whole, of pictures often all of a row group, and would keep as much for the next.
             pa.default_memory_pool().release_unused()
+
+
+def stored_ahead(read: Iterable[DataRow], store: ImageStore, columns: Sequence[str]) -> Iterator[DataRow]:
+    """The rows, while the images of the next ones are decoded and stored in threads.
+
+    As many rows ahead as have been used, and at most `MOST_AHEAD`: a limit that takes few stores few.
+
+    Raises `DataError` where `read` does, after the rows before.
+    """
+    waiting: deque[DataRow] = deque()
+    error: DataError | None = None
+    used = 0
+    with ThreadPoolExecutor(STORING_THREADS) as pool:
+        try:
+            try:
+                for row in read:
+                    waiting.append(replace(row, storing=_storing(row, store, columns, pool)))
+                    while len(waiting) > min(used, MOST_AHEAD):
+                        used += 1
+                        yield waiting.popleft()
+            except DataError as caught:
+                error = caught
+            yield from waiting
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+    if error is not None:
+        raise error
+
+
+def _storing(
+    row: DataRow, store: ImageStore, columns: Sequence[str], pool: ThreadPoolExecutor
+) -> Mapping[str, Future[StoredImage]]:
+    storing = {}
+    for column in columns:
+        with suppress(DataError):
+            if (data := row.image(column)) is not None:
+                storing[column] = pool.submit(store.put, data, row.where)
+    return storing
 
 
 def _while_readable(file: pq.ParquetFile, group: int) -> Iterator[Mapping[str, Any]]:

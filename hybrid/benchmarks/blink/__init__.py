@@ -17,7 +17,7 @@ from pathlib import Path
 
 from hybrid.answers.letters import parse_letter
 from hybrid.benchmarks._shared.paths import inside
-from hybrid.benchmarks._shared.rows import DataRow, check_one, lost, opened, rows
+from hybrid.benchmarks._shared.rows import DataRow, check_one, lost, opened, rows, stored_ahead
 from hybrid.benchmarks._shared.scores import score_kept, score_reply
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, PredictedRow, Prediction, ScoreOptions, Source, accuracy
 from hybrid.benchmarks.blink.baselines import BASELINES
@@ -61,7 +61,8 @@ MARKED_POINTS = tuple(task for task, facts in TASKS.items() if facts[2] == "circ
 RESTYLE = "(radius:0*([4-9]|1[0-9]|20)|color:(red|white|gray|grey)|height:([1-9][0-9]{2}|[1-3][0-9]{3}|4000))"
 """One item of the setting `marks`."""
 
-COLUMNS = ("idx", "prompt", "choices", "answer", "image_1")
+IMAGE_COLUMNS = ("image_1", "image_2", "image_3", "image_4")
+COLUMNS = ("idx", "prompt", "choices", "answer", IMAGE_COLUMNS[0])
 
 IMAGE_SOURCES = tuple(
     ImageSource(name, f"section 3.2, {task.replace('_', ' ')}", (task,))
@@ -193,7 +194,7 @@ class Blink(Benchmark):
         for task in source.tasks:
             for path in _files(source, task):
                 try:
-                    for row in rows(source.folder, path, COLUMNS):
+                    for row in stored_ahead(rows(source.folder, path, COLUMNS), source.store, IMAGE_COLUMNS):
                         yield self._question_or_broken(row, task, seen, source, settings)
                 except DataError as error:
                     yield lost(task, source.folder, str(path), error)
@@ -341,7 +342,7 @@ def _question(row: DataRow, identity: str, task: str, source: Source, marks: str
     answer = row.text("answer")
     if answer != HIDDEN and answer not in _offered(len(choices)):
         raise DataError(f"{row.where}, column answer: {answer!r} is none of the {len(choices)} choices")
-    stored = (row.stored_image(f"image_{number}", source.store, identity) for number in range(1, 5))
+    stored = (row.stored_image(column, source.store, identity) for column in IMAGE_COLUMNS)
     images = tuple(image for image in stored if image is not None)
     if not images:
         raise DataError(f"{row.where}, column image_1: the question {identity} has no image")

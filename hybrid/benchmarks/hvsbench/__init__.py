@@ -24,7 +24,7 @@ from hybrid.answers.letters import parse_letter
 from hybrid.answers.orders import parse_order
 from hybrid.answers.scanpaths import parse_scanpath
 from hybrid.benchmarks._shared.paths import inside
-from hybrid.benchmarks._shared.rows import DataRow, lost
+from hybrid.benchmarks._shared.rows import DataRow, lost, stored_ahead
 from hybrid.benchmarks._shared.scores import score_of
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, unanswered
 from hybrid.benchmarks.hvsbench.card import CARD
@@ -110,7 +110,8 @@ class HVSBench(Benchmark):
             seen: set[str] = set()
             for path in found:
                 try:
-                    for row in rows(source.folder, path, task, images=not source.joining):
+                    read = rows(source.folder, path, task, images=not source.joining)
+                    for row in stored_ahead(read, source.store, ("image",)):
                         yield self._question_or_broken(row, task, seen, source, settings, pool)
                 except DataError as error:
                     yield lost(task, source.folder, str(path), error)

@@ -91,21 +91,26 @@ def test_errors_are_raised_with_their_words_and_defects_with_their_traceback() -
     assert lines[2:] == ["KeyError True 'q1'", "RuntimeError True Traceback (most recent call last):"]
 
 
-def test_between_two_steps_it_is_ended_without_a_signal() -> None:
+def test_it_is_one_step_ahead_and_ends_wherever_it_is_when_it_is_closed() -> None:
     body = """
-    def steps():
-        signal.signal(signal.SIGINT, lambda *_: os.write(1, b"a signal"))
-        try:
-            while True:
-                yield 1
-        finally:
-            os.write(1, b"the end")
+    ahead, said = os.pipe()
 
-    for _ in range(20):
+    def steps():
+        try:
+            yield 1
+            os.write(said, b".")
+            signal.pause()
+        finally:
+            os.write(1, b"the end ")
+
+    with closing(apart(steps())) as made:
+        next(made)
+        os.read(ahead, 1)
+    for _ in range(40):
         with closing(apart(steps())) as made:
             next(made)
     """
-    assert said(body) == "the end" * 20
+    assert said(body) == "the end " * 41
 
 
 def test_a_process_that_is_killed_is_an_error_that_says_how() -> None:
