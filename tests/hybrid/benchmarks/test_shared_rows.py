@@ -10,6 +10,7 @@ from PIL import Image
 from hybrid.benchmarks._shared.rows import MOST_AHEAD, DataRow, stored_ahead
 from hybrid.errors import DataError
 from hybrid.images import ImageStore
+from hybrid.types import StoredImage
 
 COLUMNS = ("image_1", "image_2")
 
@@ -42,7 +43,12 @@ def test_the_images_are_in_the_store_in_the_order_of_the_rows(store: ImageStore)
 def test_an_image_is_stored_once_and_by_a_thread(store: ImageStore, monkeypatch: pytest.MonkeyPatch) -> None:
     places = []
     put = ImageStore.put
-    monkeypatch.setattr(ImageStore, "put", lambda self, data, where: places.append(where) or put(self, data, where))
+
+    def seen(self: ImageStore, data: bytes, where: str) -> StoredImage:
+        places.append(where)
+        return put(self, data, where)
+
+    monkeypatch.setattr(ImageStore, "put", seen)
     (each,) = stored_ahead([row(1)], store, COLUMNS)
     each.stored_image("image_1", store, "q")
     assert places == ["row 1"]
