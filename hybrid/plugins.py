@@ -54,7 +54,7 @@ class PluginKind:
     named: str = ""
     """The one of them that must be the name of the file."""
     recipe: str = ""
-    """What makes a thing of a file `NAME.yaml` or `recipes/NAME.yaml`, which holds no code: `module:function`."""
+    """The maker of a thing of a file `NAME.yaml` or `recipes/NAME.yaml`, which holds no code: `module:function`."""
 
     @property
     def group(self) -> str:
@@ -328,7 +328,7 @@ def told(entry: EntryPoint) -> str:
 
 
 def entry_points(group: str) -> tuple[EntryPoint, ...]:
-    """What installed packages offer in a group, the same module under the same name once."""
+    """The modules that installed packages offer in a group, the same module under the same name once."""
     return _entry_points(tuple(sys.path)).get(group, ())
 
 

@@ -85,7 +85,7 @@ class Describer(Protocol):
 
 
 class _Outside:
-    """Who imports what lies outside, made when the first is loaded, and what was said of what is left out."""
+    """The importer of modules from outside, made when the first is loaded, and what was said of what is left out."""
 
     make: Callable[[], Describer] | None = None
     made: Describer | None = None
@@ -122,7 +122,7 @@ def _leave_out(why: str) -> None:
 
 
 def state() -> tuple[object, ...]:
-    """What decides, besides the name, which tool `load` gives: where it looks, and who describes those from outside."""
+    """The state by which `load` finds a tool: where it looks, and what describes those from outside."""
     return folders(TOOLS), tuple(sys.path), _Outside.inside
 
 

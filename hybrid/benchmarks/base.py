@@ -236,7 +236,7 @@ class Benchmark(ABC):
         raise UsageError(f"--data sample: {self.card.name} has no generated questions")
 
     def expected(self, question: Question) -> str | None:
-        """What counts as right, in words for a person who checks data; None where the benchmark does not say."""
+        """The right answer in words, for a person who checks data; None where the benchmark does not say."""
         del question
         return None
 

@@ -144,7 +144,7 @@ class BenchmarkCard:
     elsewhere: str = ""
     """Where to get data that the hub does not give: an address, and what lies there or must be requested."""
     unchecked: str = ""
-    """What of this card could not be checked against the data."""
+    """Facts of this card that could not be checked against the data."""
     counted_with: Mapping[str, str] = field(default_factory=dict)
     """Settings with which the questions of the data are as many as `tasks` says, where the defaults ask more often."""
 

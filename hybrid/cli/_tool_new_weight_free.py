@@ -1,4 +1,4 @@
-"""What `hybrid tools new NAME` writes: a weight-free tool, and its test."""
+"""The files that `hybrid tools new NAME` writes: a weight-free tool, and its test."""
 
 TEMPLATE = '''"""How light an image is, as a whole or in one half: an example to be changed.
 

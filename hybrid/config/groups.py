@@ -352,7 +352,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Objects:
-    """What Python code hands in instead of naming it, each under the name that it has in the run."""
+    """Objects that Python code hands in instead of naming them, each under the name that it has in the run."""
 
     model: Any = None
     """The LangChain chat model that is called `RunConfig.model`; what it is counts under `model`."""

@@ -46,7 +46,7 @@ class ExportOptions:
     max_turns: int | None = None
     """The most turns of the model in a conversation; None for any number."""
     allow: tuple[str, ...] = ()
-    """What is let in all the same: `TEST_SPLIT`."""
+    """The splits that are let in all the same: `TEST_SPLIT`."""
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ class Recorded:
     by_id: Mapping[str, Attempt]
     """The finished questions with every step, in the order in which they were finished."""
     without_steps: Mapping[str, Attempt]
-    """The same, read in a quarter of the time."""
+    """As the line above, read in a quarter of the time."""
     unfinished: Mapping[str, str]
     """By id why a question was not finished when last asked."""
     damage: tuple[str, ...]

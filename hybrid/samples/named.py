@@ -99,7 +99,7 @@ def left_right(words: np.random.Generator, rng: np.random.Generator, answer: int
 
 
 def located(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Drawn:
-    """The same in one word: left or right."""
+    """The side in one word: left or right."""
     drawn = left_right(words, rng, answer)
     first, _, second = drawn.choices[0].removeprefix("The ").removesuffix(".").partition(" is on the left side of the ")
     question = (

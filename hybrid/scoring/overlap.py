@@ -45,7 +45,7 @@ class SharedQuestion:
 
     @property
     def right(self) -> tuple[bool, ...]:
-        """Who answered rightly; under `PLAIN` no answer is not right."""
+        """The solvers that answered rightly; under `PLAIN` no answer is not right."""
         return tuple(score.correct == 1 for score in self.scores)
 
 

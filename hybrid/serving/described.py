@@ -1,4 +1,4 @@
-"""What lies outside of the project, imported in a worker process first; tools in no other, which describes them.
+"""Modules from outside the project, imported in a worker process first; tools in no other, which describes them.
 
     with described_by(Describer):                  # hybrid.registry
         load("tools", "redness")                   # from a folder of the user: a `Tool` with `code`

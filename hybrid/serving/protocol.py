@@ -157,7 +157,7 @@ class RuleAnswer:
 
 @dataclass(frozen=True, slots=True)
 class RuleResponse:
-    """What a rule does next; with neither a call nor an answer it abstains."""
+    """The next step of a rule; with neither a call nor an answer it abstains."""
 
     number: int
     call: RuleCall | None = None

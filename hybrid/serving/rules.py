@@ -82,7 +82,7 @@ async def _finding(ctx: RuleContext, call: RuleCall) -> Finding | None:
 
 @dataclass
 class _Wait:
-    """What a rule awaits for a call: no event loop but `next_step`, which gives it the finding."""
+    """The awaitable of a rule's call: no event loop but `next_step`, which gives it the finding."""
 
     call: RuleCall
 
@@ -107,7 +107,7 @@ class _WorkerContext:
 
 
 def next_step(rule: Rule, request: RuleRequest) -> RuleResponse:
-    """What a rule does after the findings of a request: its next call, its answer, or nothing.
+    """A rule's step after the findings of a request: its next call, its answer, or nothing.
 
     Raises:
         ToolError: it awaits anything but a tool call, or its answer is none.

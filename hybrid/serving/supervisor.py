@@ -107,7 +107,7 @@ class WorkerExecutor(RemoteExecutor):
         return cast(ToolDescription | ImportResponse, await self.ask(DescribeRequest(0, name, package), watch))
 
     async def next_step(self, request: RuleRequest) -> RuleResponse:
-        """What a rule does next about a prompt. Raises `ToolError` where it raises, hangs or ends its process."""
+        """A rule's next step about a prompt. Raises `ToolError` where it raises, hangs or ends its process."""
         watch = Stopwatch(time.monotonic)
         watch.waiting = 1
         return cast(RuleResponse, await self.ask(request, watch))

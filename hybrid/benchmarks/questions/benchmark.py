@@ -87,7 +87,7 @@ class TableBenchmark(Benchmark):
                 yield from self.reader(source, path).doubts(source.tasks)
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
-        """What is right, as a sentence."""
+        """The right answer as a sentence."""
         return scoring.evidence(question, prompt.choices)
 
     def oracle_answer(self, question: Question, prompt: Prompt) -> str | None:

@@ -48,7 +48,7 @@ class SampleScene:
 
 @dataclass(frozen=True)
 class Samples:
-    """What `--data sample` draws for a recipe."""
+    """The questions that `--data sample` draws for a recipe."""
 
     scenes: tuple[SampleScene, ...]
     rows: int = 1

@@ -90,7 +90,7 @@ class Reader:
             return BrokenQuestion(identity, task, str(error), cluster=cluster)
 
     def doubts(self, tasks: Sequence[str]) -> Iterator[str]:
-        """What can be asked and may not be meant so, each with its place; images are not read."""
+        """Doubts about questions that can be asked, each with its place; images are not read."""
         used = {*vars(self.columns).values(), *self.columns.image, *self.columns.choices, *self.columns.groups}
         if unused := [name for name in self.table.columns() if name not in used]:
             yield f"{self.table.path}: columns that are not used: {', '.join(unused)}"
@@ -218,7 +218,7 @@ class Reader:
 
 
 def doubts_of(question: Question) -> Iterator[str]:
-    """What of a question may not be meant so."""
+    """Doubts about one question."""
     if mark := _IMAGE_MARK.search(question.text):
         yield f"its text holds {mark[0]}, which is shown as it stands: images come before the text"
     for letter, choice in zip(LETTERS, question.choices, strict=False):

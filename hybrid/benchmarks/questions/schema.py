@@ -41,7 +41,7 @@ COLUMNS: Final = (
     *("id", "image", "question", "choices", "answer"),
     *("kind", "task", "group", "hint", "tolerance", "cluster"),
 )
-"""What a column can be to us."""
+"""The roles that a column can have."""
 SEVERAL: Final = frozenset({"image", "choices", "group"})
 """Those that can be several columns."""
 
@@ -88,7 +88,7 @@ class Recipe:
     """Collections that its images come from, each with the place that says so."""
     published: tuple[PublishedRow, ...] = ()
     unchecked: str = ""
-    """What could not be checked against the data."""
+    """Facts that could not be checked against the data."""
     samples: Samples | None = None
 
     @property

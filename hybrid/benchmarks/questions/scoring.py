@@ -135,7 +135,7 @@ def evidence(question: Question, choices: Sequence[str]) -> str:
 
 
 def told(question: Question) -> str:
-    """What counts as right, in words for a person."""
+    """The right answer in words, for a person."""
     answer = right_answer(question).removeprefix("Answer: ")
     if question.kind is Kind.CHOICE:
         return f"{answer} {question.choices[LETTERS.index(str(question.target))]}"

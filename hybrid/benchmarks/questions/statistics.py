@@ -29,7 +29,7 @@ YES, SAID_YES = "yes", "said_yes"
 """Values of a score of a yes/no question: whether yes is right, and whether the reply says yes."""
 
 Part = tuple[float, float]
-"""What one score adds to the numerator and the denominator; nothing where it does not count."""
+"""The addends of one score to the numerator and the denominator; nothing where it does not count."""
 
 
 def _accuracy(score: Score) -> Part | None:

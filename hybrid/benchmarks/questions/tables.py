@@ -43,7 +43,7 @@ class Table(Protocol):
 
     path: Path
     counted: str
-    """What `At.line` counts: lines or rows."""
+    """The unit of `At.line`: lines or rows."""
 
     def columns(self) -> tuple[str, ...]:
         """The names of its columns; of JSON lines every key of a row."""

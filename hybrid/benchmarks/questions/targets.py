@@ -71,7 +71,7 @@ def _answer(row: DataRow, column: str) -> str:
 
 
 def target_of(kind: Kind, row: DataRow, columns: Columns, layout: Layout, choices: Sequence[str]) -> Json:
-    """What is right. Raises `DataError` for an answer that is none of the kind, or none of the choices."""
+    """The right answer. Raises `DataError` for an answer that is none of the kind, or none of the choices."""
     column = columns.answer
     where = f"{row.where}, column {column}"
     match kind:

@@ -27,7 +27,7 @@ def _tokens(usage: Usage) -> float | None:
 
 
 def uncounted(usage: Usage) -> str:
-    """What is not known of tokens, and so of their cost; empty where nothing is missing."""
+    """The gaps in what is known of tokens, and so of their cost; empty where nothing is missing."""
     missing, calls = usage.uncounted_calls, usage.model_calls
     return f"tokens and USD unknown: of {missing} of {calls} model calls no tokens are told" if missing else ""
 

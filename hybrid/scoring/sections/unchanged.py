@@ -48,7 +48,7 @@ class ToolCost:
     with_tools: Spent
 
     def added(self, unit: str) -> float | None:
-        """What it took with tools minus what it took alone; None where one of these is unknown."""
+        """Its use with tools minus its use alone; None where one of these is unknown."""
         if unit == CALLS:
             return float(self.calls)
         before, after = self.alone[unit], self.with_tools[unit]

@@ -176,7 +176,7 @@ async def described(asked: Described, prompt: Prompt, ctx: RuleContext) -> Speci
 
 
 def _region(box: Box, drawn: bool) -> Box:
-    """What is shown of a thing: a detected box with some of its surroundings, a drawn one without its line."""
+    """The crop that shows a thing: a detected box with some of its surroundings, a drawn one without its line."""
     if drawn and min(box.x1 - box.x0, box.y1 - box.y0) > 4 * FRAME_PX:
         return Box(box.x0 + FRAME_PX, box.y0 + FRAME_PX, box.x1 - FRAME_PX, box.y1 - FRAME_PX)
     wide, high = ROUND_IT * (box.x1 - box.x0), ROUND_IT * (box.y1 - box.y0)

@@ -1,4 +1,4 @@
-"""What a question can ask of these rules, as values."""
+"""The things that a question can ask of these rules, as values."""
 
 from __future__ import annotations
 

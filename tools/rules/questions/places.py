@@ -64,7 +64,7 @@ async def places_of(prompt: Prompt, ctx: RuleContext, things: Sequence[Thing]) -
 
 @dataclass(frozen=True)
 class Seen:
-    """What detection found, in pixels of the image, and the last finding that had some of it, else the first."""
+    """The detections, in pixels of the image, and the last finding that had some of it, else the first."""
 
     things: tuple[DetectedThing, ...]
     finding: Finding

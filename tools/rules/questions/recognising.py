@@ -1,4 +1,4 @@
-"""What a question asks, by its text, kind, choices and number of images: `asked(prompt)`.
+"""The thing that a question asks, by its text, kind, choices and number of images: `asked(prompt)`.
 
     Nearest((Thing("desk", "red"), Thing("shelf", "blue")), "nearest")      # or an `Unclear` with the reason
 
@@ -48,7 +48,7 @@ _WORD: Final = r"(?P<word>colou?r|material|shape|pattern)"
 
 
 def asked(prompt: Prompt) -> Asked | Unclear:
-    """What a prompt asks. Of several images none is meant for sure."""
+    """The thing that a prompt asks. Of several images none is meant for sure."""
     if len(prompt.images) != 1:
         return Unclear(f"it shows {len(prompt.images) or 'no'} images, and these rules look at one")
     sentence = sentence_of(prompt)
