@@ -21,7 +21,19 @@ from pydantic import Field
 from hybrid.errors import ToolError
 from hybrid.marks.marks import Marks, remove_marks
 from hybrid.marks.marks_json import Label, marks_from
-from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
+from hybrid.tool import (
+    Args,
+    BackendCard,
+    Card,
+    Evidence,
+    Need,
+    Picture,
+    Pixels,
+    Provenance,
+    ReducedPrecision,
+    Request,
+    Tool,
+)
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned
 from hybrid.types import Fault, Finding, Json
@@ -277,6 +289,9 @@ TOOL = Tool(
                 weights=WEIGHTS,
                 provenances=(*DINO, STABLE_DIFFUSION),
                 batch=8,
+                reduced=(
+                    ReducedPrecision("bfloat16", 0, 8, 0.00062, "candidates.cosine", "random, of DINOv2 base, 560 px"),
+                ),
                 learned_tolerance=1e-3,
             ),
         ),
