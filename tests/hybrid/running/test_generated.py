@@ -24,13 +24,13 @@ def test_a_larger_sample_begins_with_the_smaller_one(benchmark: str, tmp_path: P
     store = ImageStore(tmp_path / "images")
     tasks = bench.card.sample_tasks[:2]
     found: dict[int, dict[str, Question]] = {}
-    for count in (1, 3):
+    for count in (2, 5):
         folder = generate(bench, tmp_path, tasks, count, 3)
         mounted = mount(bench, str(folder), split=None, tasks=(), settings={}, store=store)
         asked = questions(bench, mounted.source, None)
         found[count] = {question.id: question for question in asked if isinstance(question, Question)}
-    assert len(found[3]) > len(found[1]) > 0
-    assert {identity: found[3][identity] for identity in found[1]} == found[1]
+    assert len(found[5]) > len(found[2]) > 0
+    assert {identity: found[5][identity] for identity in found[2]} == found[2]
 
 
 def test_a_sample_is_made_once(tmp_path: Path) -> None:
