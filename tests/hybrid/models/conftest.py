@@ -156,9 +156,7 @@ def tiny_words() -> ModuleType:
 
 
 @pytest.fixture(scope="session")
-def tiny_vlm(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tiny_words: ModuleType
-) -> Path:
+def tiny_vlm(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tiny_words: ModuleType) -> Path:
     """Folder of the tiny model, trained once for each version of its builder and kept in pytest's cache."""
     source = b"".join(path.read_bytes() for path in (BUILDER, Path(str(_toolspec().origin))))
     key = hashlib.sha256(source).hexdigest()[:16]

@@ -331,11 +331,12 @@ def test_texts_run_nothing_and_break_nothing(opened: Any, hostile: str) -> None:
     expect(page.locator(".count")).to_have_text(f"{len(made_up.HOSTILE)} questions")
     links = page.eval_on_selector_all(".rows a", "all => all.map((one) => one.getAttribute('href'))")
     assert len(links) == len(made_up.HOSTILE)
-    for link in ("#/bad", "#/bad/list?sampled=1", "#/bad/errors", *links):
+    for place, link in enumerate((*links, "#/bad", "#/bad/list?sampled=1", "#/bad/errors")):
         page.goto(hostile + link)
         page.wait_for_function("hash => document.getElementById('main').dataset.hash === hash", arg=link)
         unfold(page)
-        for more in page.locator("button.more[aria-expanded=false]").all()[:3]:
+        # The first three questions have a long text of each form.
+        for more in page.locator("button.more[aria-expanded=false]").all()[: 3 if place < 3 else 1]:
             more.click()
         # Every other one is opened on a phone, and each is looked at on both.
         for size in (DESK, PHONE) if page.viewport_size == DESK else (PHONE, DESK):
