@@ -210,7 +210,7 @@ def test_a_step_stands_where_the_one_before_ends_and_opens_its_questions(opened:
 
 def test_every_chart_is_saved_as_svg_png_and_csv(opened: Any, five: str, tmp_path: Path) -> None:
     def page() -> Page:
-        shown = opened(accept_downloads=True, scheme="dark").open(f"{five}#/blink")
+        shown = opened(scheme="dark").open(f"{five}#/blink")
         unfold(shown)
         return shown
 

@@ -219,8 +219,7 @@ def test_tab_reaches_a_question_and_the_focus_is_seen(opened: Any, five: str) ->
 
 
 def test_tags_are_kept_saved_read_and_tabulated(opened: Any, five: str, tmp_path: Path) -> None:
-    watched = opened(accept_downloads=True)
-    page = watched.open(f"{five}#/blink/errors")
+    page = opened().open(f"{five}#/blink/errors")
     expect(page.locator(".tabulated tbody tr").first).to_have_text("counts wrongly11")
     expect(page.get_by_label("Note: mllm, val_Counting_0")).to_have_value("one too few")
     row = next(one for one in rows_of() if one.sampled and one.task == "Jigsaw")
@@ -282,7 +281,7 @@ def test_a_file_that_is_none_of_tags_is_told(text: str, told: str, opened: Any, 
 
 
 def test_a_browser_that_keeps_nothing_is_told_of(opened: Any, five: str) -> None:
-    watched = opened()
+    watched = opened(alone=True)
     watched.page.add_init_script("Object.defineProperty(window, 'localStorage', { get() { throw new Error('no'); } })")
     page = watched.open(f"{five}#/blink/errors")
     expect(page.locator("p[role=status]")).to_contain_text("keeps nothing for pages such as this one")
@@ -411,7 +410,7 @@ class Quiet(SimpleHTTPRequestHandler):
         super().end_headers()
 
 
-def test_new_answers_are_shown_without_losing_ones_place(browser: Browser, opened: Any, tmp_path: Path) -> None:
+def test_new_answers_are_shown_without_losing_ones_place(opened: Any, tmp_path: Path) -> None:
     site = tmp_path / "site"
     store = tmp_path / "store"
     rows = rows_of()
@@ -429,11 +428,12 @@ def test_new_answers_are_shown_without_losing_ones_place(browser: Browser, opene
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site)))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
+    one, another = opened(alone=True), opened(alone=True)
     try:
-        page = opened().open(f"http://127.0.0.1:{server.server_port}/#/blink/list?verdict=controller%2Fopen")
+        page = one.open(f"http://127.0.0.1:{server.server_port}/#/blink/list?verdict=controller%2Fopen")
         expect(page.locator(".count")).to_have_attribute("data-count", "7")
         page.evaluate("window.kept = true")
-        other = opened().open(f"http://127.0.0.1:{server.server_port}/#/blink/q/{waiting[0].id}")
+        other = another.open(f"http://127.0.0.1:{server.server_port}/#/blink/q/{waiting[0].id}")
         expect(other.locator(".column").first).to_contain_text("not asked yet")
         write(rows)
         expect(page.locator("#live-news")).to_have_text("7 new answers")
@@ -446,8 +446,8 @@ def test_new_answers_are_shown_without_losing_ones_place(browser: Browser, opene
         expect(other.locator(".column").first).not_to_contain_text("not asked yet")
     finally:
         # Or they would go on asking a server that is gone.
-        for context in browser.contexts:
-            context.close()
+        for watched in (one, another):
+            watched.page.context.close()
         server.shutdown()
         server.server_close()
         thread.join()
