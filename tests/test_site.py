@@ -299,6 +299,8 @@ def browser() -> Iterator[Any]:
 @pytest.mark.system
 @pytest.mark.parametrize(("size", "scheme"), [(SIZES[0], "light"), (SIZES[1], "dark")], ids=["desk", "phone"])
 def test_pages_are_shown_whole_and_without_an_error(browser: Any, address: str, size: Any, scheme: str) -> None:
+    from playwright.sync_api import expect
+
     wrong: list[str] = []
     with browser.new_context(viewport=size, color_scheme=scheme) as context, context.new_page() as page:
         page.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
@@ -308,7 +310,8 @@ def test_pages_are_shown_whole_and_without_an_error(browser: Any, address: str, 
         )
         for name in LOOKED_AT:
             page.goto(f"{address}{name}.html")
-            page.wait_for_load_state("networkidle")
+            # The last thing that the theme does by itself.
+            expect(page.locator(".md-search-result__meta")).to_have_text("Type to start searching", timeout=60_000)
             root = "document.documentElement"
             assert page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth"), name
             background = page.evaluate("getComputedStyle(document.body).backgroundColor")

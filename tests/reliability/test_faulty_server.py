@@ -12,7 +12,8 @@ import pytest
 from faulty_server import FAULTS, Fault, FaultyServer, Request, always, answer_to, only, seeded
 from runs import CONTROLLER, MLLM, Ended, Files, Process, words
 
-from hybrid.models.failures import Backoff
+from hybrid.models.circuit import Circuit
+from hybrid.models.failures import Backoff, FailedRequest
 
 COUNT = 40
 IN_FLIGHT = "16"
@@ -20,13 +21,21 @@ RETRIES = 3
 """How many requests follow a failed one, where no option says otherwise."""
 PATIENT = ("--concurrency", IN_FLIGHT, "--json")
 DOWN_S, DOWN_REQUESTS = 120.0, 200
+PATIENCE_S = 60
+"""Longer than anything waits for here, however busy the machine is."""
 
 
 @pytest.mark.system
 @pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.slow)])
 def test_every_question_ends_answered_or_typed_as_failed(
-    count: int, tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended]
+    count: int,
+    tmp_path: Path,
+    questions: Callable[[int], Path],
+    hybrid: Callable[..., Ended],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if count < 1000:
+        monkeypatch.setattr("hybrid.models.caller.Backoff", partial(Backoff, base_s=0.02))
     run, short = Files(tmp_path / "run", "controller"), ("--model-arg", "timeout_s=2")
     with FaultyServer(seeded(0.05)) as server:
         told = words(questions(count), server.url, run.path, *CONTROLLER, *PATIENT, *short)
@@ -174,16 +183,29 @@ def test_a_server_that_takes_no_request_at_all_stops_early(
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("away_s", [3.0, pytest.param(30.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("away_s", [0.0, pytest.param(30.0, marks=pytest.mark.slow)])
 def test_a_server_that_goes_away_and_comes_back_costs_no_question(
-    away_s: float, tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended]
+    away_s: float,
+    tmp_path: Path,
+    questions: Callable[[int], Path],
+    hybrid: Callable[..., Ended],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    count = 100 if away_s < 10 else 1000
+    count = 1000 if away_s else 100
+    tried, tried_in_vain = Circuit._tried, threading.Event()
+
+    def tried_and_told(circuit: Circuit, failed: FailedRequest) -> None:
+        tried(circuit, failed)
+        tried_in_vain.set()
+
+    monkeypatch.setattr(Circuit, "_tried", tried_and_told)
     with FaultyServer(latency_s=0.05) as server:
 
         def go_and_return() -> None:
             server.wait_for(count // 2)
             server.stop()
+            # Calls wait, and one has looked whether it is back.
+            tried_in_vain.wait(PATIENCE_S)
             time.sleep(away_s)
             server.start()
 
@@ -191,6 +213,7 @@ def test_a_server_that_goes_away_and_comes_back_costs_no_question(
         going.start()
         ended = hybrid(*words(questions(count), server.url, tmp_path / "run", *CONTROLLER, *PATIENT))
         going.join()
+    assert tried_in_vain.is_set()
     assert ended.code == 0
     assert ended.report["outcomes"] == {"answered": count}
     # Each request in flight when it went is sent again, and those that look whether it is back are few.

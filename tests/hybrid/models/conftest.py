@@ -4,7 +4,6 @@ import hashlib
 import importlib.util
 import json
 import os
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -157,7 +156,7 @@ def tiny_words() -> ModuleType:
 
 
 @pytest.fixture(scope="session")
-def tiny_vlm(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_vlm(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tiny_words: ModuleType) -> Path:
     """Folder of the tiny model, trained once for each version of its builder and kept in pytest's cache."""
     source = b"".join(path.read_bytes() for path in (BUILDER, Path(str(_toolspec().origin))))
     key = hashlib.sha256(source).hexdigest()[:16]
@@ -165,7 +164,7 @@ def tiny_vlm(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     folder = (cache.mkdir("tiny_vlm") if cache else tmp_path_factory.mktemp("tiny_vlm")) / key
     if not folder.is_dir():
         fresh = folder.with_name(f"{key}.{os.getpid()}")
-        subprocess.run([sys.executable, str(BUILDER), str(fresh)], check=True, capture_output=True)
+        tiny_words.main(fresh)
         fresh.rename(folder)
     return folder
 

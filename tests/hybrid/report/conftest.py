@@ -56,23 +56,47 @@ class Watched:
         page.on("requestfailed", lambda request: self.wrong.append(request.url))
         page.on("dialog", lambda dialog: (self.wrong.append(dialog.message), dialog.dismiss()))
 
+    def afresh(self, size: dict[str, int], scheme: Any) -> Watched:
+        """Forget the test before, and everything that its page kept."""
+        if self.page.url != "about:blank":
+            self.page.evaluate("localStorage.clear()")
+            self.page.goto("about:blank")
+        self.page.mouse.move(0, 0)
+        self.page.set_viewport_size(size)  # type: ignore[arg-type]
+        self.page.emulate_media(color_scheme=scheme)
+        self.wrong.clear()
+        return self
+
     def open(self, address: str) -> Page:
         self.page.goto(address)
         self.page.wait_for_selector("main[data-view]")
         return self.page
 
 
-@pytest.fixture
-def opened(browser: Browser) -> Iterator[Callable[..., Watched]]:
-    """Makes pages in contexts of their own; what went wrong on any of them fails the test."""
-    made: list[Watched] = []
+@pytest.fixture(scope="module")
+def reused(browser: Browser) -> Watched:
+    """A page for all tests of a file, as a context with a page of its own takes longer than most of them."""
+    return Watched(browser.new_context().new_page())
 
-    def new(size: dict[str, int] = made_up.DESK, scheme: Any = "light", **more: Any) -> Watched:
-        context = browser.new_context(viewport=size, color_scheme=scheme, **more)  # type: ignore[arg-type]
-        made.append(Watched(context.new_page()))
-        return made[-1]
+
+@pytest.fixture
+def opened(browser: Browser, reused: Watched) -> Iterator[Callable[..., Watched]]:
+    """Gives a page that nothing was kept on; what went wrong on it fails the test.
+
+    The second of a test, or one that is to be `alone`, is in a context of its own.
+    """
+    given: list[Watched] = []
+
+    def new(size: dict[str, int] = made_up.DESK, scheme: Any = "light", *, alone: bool = False) -> Watched:
+        if alone or given:
+            context = browser.new_context(viewport=size, color_scheme=scheme)  # type: ignore[arg-type]
+            given.append(Watched(context.new_page()))
+        else:
+            given.append(reused.afresh(size, scheme))
+        return given[-1]
 
     yield new
-    for one in made:
-        one.page.context.close()
-    assert [found for one in made for found in one.wrong] == []
+    for one in given:
+        if one is not reused:
+            one.page.context.close()
+    assert [found for one in given for found in one.wrong] == []

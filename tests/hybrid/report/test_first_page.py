@@ -58,19 +58,17 @@ def test_the_same_solver_has_one_colour_in_every_chart(opened: Any, five: str) -
 
 def test_differences_have_a_line_each_however_few_they_are(opened: Any, tmp_path: Path) -> None:
     """One or two lines are a kind of scale of their own to the library that draws them."""
+    watched = opened()
     for lines in (1, 2, 3, 30):
         address = write_site(made_up.differences(tmp_path / "store", lines), tmp_path / str(lines)).as_uri()
-        page = opened().open(f"{address}#/blink")
+        page = watched.open(f"{address}#/blink")
         expect(page.locator(".front-tasks svg circle")).to_have_count(lines)
         names = page.eval_on_selector_all(".front-tasks svg text", "all => all.map((one) => one.textContent)")
         assert [name for name in names if name.startswith("task ")] == [f"task {place}" for place in range(lines)]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
-def test_the_first_screen_holds_conclusion_and_charts(
-    size: dict[str, int], scheme: str, opened: Any, tmp_path: Path
-) -> None:
+def test_the_first_screen_holds_conclusion_and_charts(size: dict[str, int], opened: Any, tmp_path: Path) -> None:
     """Five sentences, four solvers, 14 tasks: on a desk all of it, on a phone the values begin on the first screen."""
     solvers = (*made_up.SOLVERS, replace(made_up.SOLVERS[0], name="controller [blank]", control="blank"))
     made = made_up.benchmark_pages("blink", rows_of(84, solvers), None, solvers)
@@ -79,7 +77,7 @@ def test_the_first_screen_holds_conclusion_and_charts(
     more = tuple(replace(row, group=f"{row.group}_{place}") for place in range(3) for row in rows)[:14]
     made = replace(made, overview=replace(made.overview, front=(steps, values, replace(tasks, rows=more))))
     pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), title="BLINK", benchmarks=[made])
-    page = opened(size, scheme).open(write_site(pages, tmp_path / "site").as_uri())
+    page = opened(size).open(write_site(pages, tmp_path / "site").as_uri())
     page.wait_for_selector(".front-tasks svg")
     boxes = {
         name: page.locator(name).bounding_box()
@@ -212,7 +210,7 @@ def test_a_step_stands_where_the_one_before_ends_and_opens_its_questions(opened:
 
 def test_every_chart_is_saved_as_svg_png_and_csv(opened: Any, five: str, tmp_path: Path) -> None:
     def page() -> Page:
-        shown = opened(accept_downloads=True, scheme="dark").open(f"{five}#/blink")
+        shown = opened(scheme="dark").open(f"{five}#/blink")
         unfold(shown)
         return shown
 

@@ -6,6 +6,7 @@ import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,7 +65,23 @@ class View:
 
 @pytest.fixture
 def view(large_run: Callable[[int], Path]) -> Iterator[View]:
-    folder = RunFolder(large_run(COUNT))
+    with viewed(large_run(COUNT)) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def seen(large_runs: Callable[[int], Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[View]:
+    """A view for all tests that finish no question."""
+    written = large_runs(COUNT)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HYBRID_HOME", str(written / "home"))
+        with viewed(shutil.copytree(written / "run", tmp_path_factory.mktemp("seen") / "run")) as made:
+            yield made
+
+
+@contextmanager
+def viewed(run: Path) -> Iterator[View]:
+    folder = RunFolder(run)
     path = folder.path / "controller" / "attempts.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:4]))
@@ -84,23 +101,23 @@ def view(large_run: Callable[[int], Path]) -> Iterator[View]:
         thread.join()
 
 
-def test_the_pages_are_served_with_a_policy(view: View) -> None:
+def test_the_pages_are_served_with_a_policy(seen: View) -> None:
     for path, kind in (("/", "text/html"), ("/index.html?x=1", "text/html"), ("/assets/style.css", "text/css")):
-        status, headers, body = view.get(path)
+        status, headers, body = seen.get(path)
         assert (status, headers["Content-Type"].split(";")[0]) == (200, kind)
         assert len(body) == int(headers["Content-Length"])
         assert headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'self';")
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert headers["Cache-Control"] == "no-store"
-    assert view.server.url.startswith("http://127.0.0.1:")
-    status, headers, body = view.get("/", "HEAD")
+    assert seen.server.url.startswith("http://127.0.0.1:")
+    status, headers, body = seen.get("/", "HEAD")
     assert (status, body) == (200, b"")
     assert int(headers["Content-Length"]) > 0
 
 
-def test_images_are_served(view: View) -> None:
-    image = next(path for path in view.site.made.files if path.endswith(".png") and path.startswith("/images/"))
-    status, headers, body = view.get(image)
+def test_images_are_served(seen: View) -> None:
+    image = next(path for path in seen.site.made.files if path.endswith(".png") and path.startswith("/images/"))
+    status, headers, body = seen.get(image)
     assert (status, headers["Content-Type"], body[:4]) == (200, "image/png", b"\x89PNG")
 
 
@@ -120,17 +137,17 @@ OTHER_PATHS = (
 )
 
 
-def test_nothing_but_the_files_of_the_pages_is_served(view: View) -> None:
+def test_nothing_but_the_files_of_the_pages_is_served(seen: View) -> None:
     for path in OTHER_PATHS:
-        status, headers, body = view.get(path)
+        status, headers, body = seen.get(path)
         assert (status, body) == (404, b"404 Not Found\n"), path
         assert "Content-Security-Policy" in headers
 
 
-def test_a_link_in_the_pages_leads_nowhere(view: View, tmp_path: Path) -> None:
+def test_a_link_in_the_pages_leads_nowhere(seen: View, tmp_path: Path) -> None:
     (tmp_path / "secret.json").write_text("{}")
-    (view.site.made.folder / "link.json").symlink_to(tmp_path / "secret.json")
-    assert view.get("/link.json")[0] == 404
+    (seen.site.made.folder / "link.json").symlink_to(tmp_path / "secret.json")
+    assert seen.get("/link.json")[0] == 404
 
 
 HEADERS = (
@@ -147,30 +164,30 @@ HEADERS = (
 )
 
 
-def test_other_hosts_and_origins_are_refused(view: View) -> None:
+def test_other_hosts_and_origins_are_refused(seen: View) -> None:
     for headers, status in HEADERS:
-        said = {name: value.replace("PORT", str(view.server.port)) for name, value in headers.items()}
-        found, _, body = view.get("/", **said)
+        said = {name: value.replace("PORT", str(seen.server.port)) for name, value in headers.items()}
+        found, _, body = seen.get("/", **said)
         assert found == status, said
         assert (b"<html" in body) == (status == 200)
 
 
-def test_a_request_without_a_host_is_refused(view: View) -> None:
-    for heads in (b"", b"Host: 127.0.0.1:%d\r\nHost: example.org\r\n" % view.server.port):
-        with socket.create_connection(("127.0.0.1", view.server.port)) as connection:
+def test_a_request_without_a_host_is_refused(seen: View) -> None:
+    for heads in (b"", b"Host: 127.0.0.1:%d\r\nHost: example.org\r\n" % seen.server.port):
+        with socket.create_connection(("127.0.0.1", seen.server.port)) as connection:
             connection.sendall(b"GET / HTTP/1.1\r\n" + heads + b"Connection: close\r\n\r\n")
             assert connection.makefile("rb").readline().split()[1] == b"421"
 
 
-def test_nothing_can_be_written(view: View) -> None:
+def test_nothing_can_be_written(seen: View) -> None:
     for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH"):
-        status, headers, _ = view.get("/index.html", method)
+        status, headers, _ = seen.get("/index.html", method)
         assert status == 501
         assert "Content-Security-Policy" in headers
 
 
-def test_it_listens_on_this_machine_alone(view: View) -> None:
-    assert view.server.socket.getsockname()[0] == "127.0.0.1"
+def test_it_listens_on_this_machine_alone(seen: View) -> None:
+    assert seen.server.socket.getsockname()[0] == "127.0.0.1"
 
 
 def test_new_answers_are_taken_in_when_somebody_looks(view: View) -> None:

@@ -24,9 +24,15 @@ PROGRAM = """
 
 def program(body: str, *words: object) -> subprocess.Popen[str]:
     code = textwrap.dedent(PROGRAM) + textwrap.dedent(body)
-    command = [sys.executable, "-c", code, *map(str, words)]
     return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, cwd=Path.cwd()
+        [sys.executable, "-c", code, *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        cwd=Path.cwd(),
+        # What is buffered when it forks is to be printed once.
+        env={**os.environ, "PYTHONUNBUFFERED": ""},
     )
 
 
@@ -190,7 +196,7 @@ def test_the_command_line_reads_in_a_fork_and_writes_the_same_run(
     for number, threads in enumerate(("threads", "none")):
         monkeypatch.setenv("HYBRID_HOME", str(tmp_path / f"home{number}"))
         folder = folders[threads] = tmp_path / threads
-        words = ("--data", "sample", "--limit", "5", "--solver", "chance", "--out", folder)
+        words = ("--data", "sample", "--task", "Jigsaw", "--limit", "5", "--solver", "chance", "--out", folder)
         with program(RUN, threads, *words) as process:
             _, told = process.communicate()
         assert process.returncode == 0, told

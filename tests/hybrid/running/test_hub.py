@@ -136,6 +136,8 @@ def test_a_download_that_was_cut_goes_on_where_it_ended(hub: Any, blink: Path, m
     hub.commit(BLINK, blink)
     # The client keeps what came in pieces of this size, and none of the last one.
     monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 64)
+    # Nor does it wait before it goes on.
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
     hub.faults.append("cut")
     copy = fetch(bench("blink"), "val", ("Jigsaw",), pause_s=0)
     name = "Jigsaw/val-00000-of-00001.parquet"

@@ -18,8 +18,10 @@ from hybrid.errors import ToolError, UsageError
 from hybrid.images import ImageStore
 from hybrid.registry import described_by, load, look_also_in
 from hybrid.running.tools_in_use import ToolChoice, tools_in_use
+from hybrid.serving import supervisor
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.described import Describer
+from hybrid.serving.jobs import Worker, WorkerEnd, judge
 from hybrid.serving.service import ToolService
 from hybrid.serving.sources import code_of
 from hybrid.solving.rules import table
@@ -82,8 +84,8 @@ CARD = BackendCard("classical", "1", Backend, "asks others", needs=needs)
 TOOL = Tool(Card("needy", "Asks others.", "None.", (CARD,), (1, 3)), NeedyArgs)
 """
 BROKEN = {
-    "hangs": ("import time\ntime.sleep(10000)\n", "did not finish its import within 3 s"),
-    "holds": ("import ctypes\nctypes.PyDLL(None).sleep(10000)\n", "no sign of life for 3 s"),
+    "hangs": ("import time\ntime.sleep(10000)\n", "did not finish its import within 60 s"),
+    "holds": ("import ctypes\nctypes.PyDLL(None).sleep(10000)\n", "no sign of life for 60 s"),
     "ends": ("import os\nos._exit(4)\n", "cost its worker process: exit code 4"),
     "crashes": ("import ctypes\nctypes.string_at(0)\n", "cost its worker process: signal SIGSEGV"),
     "leaves": ("raise SystemExit(0)\n", "cannot be imported: SystemExit: 0"),
@@ -109,7 +111,7 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def describer() -> Describer:
-    return Describer(ServiceOptions(import_s=3.0, silence_s=3.0))
+    return Describer(ServiceOptions(import_s=60.0, silence_s=60.0))
 
 
 def break_tools(folder: Path, *names: str) -> None:
@@ -119,7 +121,16 @@ def break_tools(folder: Path, *names: str) -> None:
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_an_import_that_goes_wrong_is_named_and_the_others_are_described(outside: Path, name: str) -> None:
+def test_an_import_that_goes_wrong_is_named_and_the_others_are_described(
+    outside: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def judged(worker: Worker, options: ServiceOptions, passed_s: float, now: float) -> WorkerEnd | None:
+        """What hangs is late, and what holds the interpreter silent, as soon as it has begun."""
+        begun = {job.start.tool for job in worker.jobs.values()}
+        return judge(worker, options, passed_s + 60.0 * ("holds" in begun), now + 60.0 * ("hangs" in begun))
+
+    monkeypatch.setattr(supervisor, "judge", judged)
+    monkeypatch.setattr(supervisor, "TICK_S", 0.02)
     break_tools(outside, name)
     with described_by(describer):
         for _ in range(2):

@@ -17,6 +17,7 @@ from hybrid.config import ServiceOptions
 from hybrid.errors import Outage, ToolError
 from hybrid.images import ImageStore
 from hybrid.serving.cache import FindingCache
+from hybrid.serving.pipeline import Pipeline
 from hybrid.serving.service import ToolService
 from hybrid.serving.stages import checked, tool_errors
 from hybrid.timing import Stopwatch
@@ -225,9 +226,11 @@ async def test_a_batch_behind_the_one_that_did_not_fit_goes_to_the_cpu_at_once(m
     backend = Staged(until(opened))
     service, ask = make(backend, "cuda:0")
     asked = asyncio.ensure_future(ask(range(900, 900 + 2 * SIZE)))
-    for _ in range(2 * SIZE):
-        await asyncio.to_thread(backend.prepared.acquire, timeout=PATIENCE_S)
-    await asyncio.sleep(0.05)
+    pipeline = service.executor
+    assert isinstance(pipeline, Pipeline)
+    # One batch runs there, and the other waits behind it.
+    while pipeline._busy["cuda:0"] < 2:
+        await asyncio.sleep(0.001)
     opened.set()
     assert said(await asked) == [f"{n} -> {2 * n}" for n in range(900, 900 + 2 * SIZE)]
     assert backend.tried == ["cuda:0"] * 7 + ["cpu"] * 2
