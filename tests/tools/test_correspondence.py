@@ -125,10 +125,11 @@ def test_without_a_mark_that_says_which_point_it_is_undecided() -> None:
 
 
 def test_wrong_arguments_are_faults() -> None:
+    grey = np.full((300, 400, 3), 128, np.uint8)
     with pytest.raises(ToolError, match=r"point 1 \(900, 5\) is outside the image of 400 x 300 px"):
-        ask((SCENE, SCENE), CorrespondenceArgs(point=PointArg(x=900, y=5)))
+        ask((grey, grey), CorrespondenceArgs(point=PointArg(x=900, y=5)))
     with pytest.raises(ToolError, match=r"point 2 \(900, 5\) is outside"):
-        ask((SCENE, SCENE), CorrespondenceArgs(point=PointArg(x=9, y=5), candidates=at((3, 3), (900, 5))))
+        ask((grey, grey), CorrespondenceArgs(point=PointArg(x=9, y=5), candidates=at((3, 3), (900, 5))))
     with pytest.raises(ValidationError):
         CorrespondenceArgs.model_validate({"candidates": [{"x": 1}]})
 

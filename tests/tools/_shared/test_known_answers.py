@@ -107,10 +107,10 @@ def test_random_weights_of_the_real_format_are_refused(depth_checkpoint: Callabl
     assert Loader(BackendChoice("learned", named, unchecked=True)).load(TOOL).weights == Path(named["depth"])
 
 
-def test_on_the_command_line_they_are_taken_only_when_asked_for_and_with_a_note(
-    depth_checkpoint: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # In this process: what a worker says is asked in other tests.
+@pytest.fixture
+def told(depth_checkpoint: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A command that runs depth in this process: what a worker says is asked in other tests."""
+
     def here(*named: Any, isolated: bool, **more: Any) -> ServiceOptions:
         assert isolated
         return ServiceOptions(*named, isolated=False, **more)
@@ -118,10 +118,16 @@ def test_on_the_command_line_they_are_taken_only_when_asked_for_and_with_a_note(
     monkeypatch.setattr("hybrid.config.ServiceOptions", here)
     Image.fromarray(np.full((60, 80, 3), 90, np.uint8)).save(tmp_path / "a.png")
     words = ["tools", "run", "depth", str(tmp_path / "a.png"), "--args", '{"points": [{"x": 9, "y": 9}]}']
-    words += ["--weights", str(depth_checkpoint("depth_anything"))]
-    refused = CliRunner().invoke(cli, words)
-    assert isinstance(refused.exception, WeightsError)
-    taken = CliRunner().invoke(cli, [*words, "--unchecked-weights"])
+    return [*words, "--weights", str(depth_checkpoint("depth_anything"))]
+
+
+@pytest.mark.system
+def test_on_the_command_line_random_weights_are_refused(told: list[str]) -> None:
+    assert isinstance(CliRunner().invoke(cli, told).exception, WeightsError)
+
+
+def test_on_the_command_line_they_are_taken_when_asked_for_and_with_a_note(told: list[str]) -> None:
+    taken = CliRunner().invoke(cli, [*told, "--unchecked-weights"])
     assert taken.exit_code == 0, taken.output
     assert "learned backend" in taken.stdout
     assert taken.stderr.endswith("note: depth: its weights were not asked for known answers (--unchecked-weights)\n")
