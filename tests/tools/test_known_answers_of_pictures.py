@@ -60,15 +60,15 @@ misplaced = pytest.mark.parametrize(
 
 
 @lru_cache
-def check_case(tool: str) -> list[tuple[str, CheckCase]]:
-    """The questions of a tool, made once."""
-    return [(one.name, one.pose()) for one in load("tools", tool).checks]
+def check_case(tool: str, place: int) -> CheckCase:
+    """A question of a tool, made once."""
+    return load("tools", tool).checks[place].pose()
 
 
 def missed(tool: str, backend: Any, only: str = "") -> list[str]:
     """Errors in the answers to the questions whose names hold some words."""
     args = load("tools", tool).args
-    asked = [one for name, one in check_case(tool) if only in name]
+    asked = [check_case(tool, place) for place, one in enumerate(load("tools", tool).checks) if only in one.name]
     answers = [one.wrong(backend.run([Request(one.images, args.model_validate(one.args))])[0]) for one in asked]
     return [wrong for wrong in answers if wrong is not None]
 

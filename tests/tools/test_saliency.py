@@ -38,15 +38,13 @@ def boxes(made: Scene, order: list[int]) -> tuple[BoxArg, ...]:
 
 
 def test_ranks_follow_the_known_order():
-    from scipy.stats import spearmanr
-
     correlations = []
     for seed in range(5):
         made = scene(seed, 5)
         order = [int(place) for place in np.random.default_rng(seed).permutation(5)]
         found = ask(made.draw(), SaliencyArgs(boxes=boxes(made, order)))
         ranks = {entry["label"]: entry["rank"] for entry in found.data["objects"]}
-        correlations.append(spearmanr([ranks[f"t{rank}"] for rank in range(5)], range(5)).statistic)
+        correlations.append(np.corrcoef([ranks[f"t{rank}"] for rank in range(5)], range(5))[0, 1])
         assert found.data["count"] is None
         assert found.data["most_salient"] == found.data["objects"][0]["label"]
     assert np.mean(correlations) > 0.9

@@ -59,10 +59,7 @@ def test_without_the_package_it_is_named_and_the_default_weights_are_wanted() ->
 
 
 @installed
-def test_what_is_kept_says_where_it_came_from_and_is_the_same_each_time(kept: Path, hybrid_home: Path) -> None:
-    again = converted()
-    assert again.is_relative_to(hybrid_home)
-    assert (again / WEIGHTS).read_bytes() == (kept / WEIGHTS).read_bytes()
+def test_what_is_kept_says_where_it_came_from(kept: Path) -> None:
     assert json.loads((kept / "config.json").read_text()) == {
         "model_type": "kornia_lightglue",
         "extractor": "aliked-n16",
@@ -91,7 +88,7 @@ def test_every_published_tensor_is_kept_under_the_name_that_kornia_gives_it(kept
 @pytest.mark.parametrize(
     "name", ["source.json", *(pytest.param(name, marks=pytest.mark.system) for name in (WEIGHTS, "config.json"))]
 )
-def test_a_damaged_file_is_made_again(name: str, kept: Path, hybrid_home: Path) -> None:
+def test_a_damaged_file_is_made_again_the_same_as_before(name: str, kept: Path, hybrid_home: Path) -> None:
     own = hybrid_home / "weights" / kept.name
     own.parent.mkdir(parents=True, exist_ok=True)
     shutil.copytree(kept, own)
@@ -129,7 +126,7 @@ def test_several_may_convert_at_once(kept: Path, hybrid_home: Path) -> None:
 
 @installed
 def test_a_file_that_is_not_the_published_one_is_refused_even_where_a_sound_one_is_kept(
-    tmp_path: Path, hybrid_home: Path
+    kept: Path, tmp_path: Path, hybrid_home: Path
 ) -> None:
     for path in FOLDER.glob("*.pth"):
         (tmp_path / path.name).symlink_to(path)
@@ -142,9 +139,7 @@ def test_a_file_that_is_not_the_published_one_is_refused_even_where_a_sound_one_
     with pytest.raises(WeightsError, match=r"aliked-n16\.pth is not the published file: its sha256 begins with"):
         converted(source=tmp_path)
     assert not list(hybrid_home.rglob("*.safetensors"))
-    changed.write_bytes(content)
-    converted(source=tmp_path)
-    changed.write_bytes(content[:1000] + b"\0\1" + content[1002:])
+    shutil.copytree(kept, hybrid_home / "weights" / kept.name)
     with pytest.raises(WeightsError, match="is not the published file"):
         converted(source=tmp_path)
 
@@ -271,8 +266,6 @@ def test_a_picture_without_any_point_has_no_matches(model: MatchModel) -> None:
 
 @installed
 def test_a_folder_that_does_not_fit_is_refused_by_name(kept: Path, tmp_path: Path) -> None:
-    from safetensors.torch import load_file, save_file
-
     own = tmp_path / "own"
     shutil.copytree(kept, own)
     config = json.loads((own / "config.json").read_text())
@@ -283,7 +276,15 @@ def test_a_folder_that_does_not_fit_is_refused_by_name(kept: Path, tmp_path: Pat
     (own / "config.json").write_text(json.dumps({**config, "extractor": "aliked-t16"}))
     with pytest.raises(WeightsError, match="of another shape"):
         MatchModel(str(own), "cpu")
-    (own / "config.json").write_text(json.dumps(config))
+
+
+@pytest.mark.system
+@installed
+def test_tensors_that_do_not_fit_are_refused_by_name(kept: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    own = tmp_path / "own"
+    shutil.copytree(kept, own)
     tensors = load_file(own / WEIGHTS)
     gone = tensors.pop("matcher.posenc.Wr.weight")
     save_file(tensors, own / WEIGHTS)
