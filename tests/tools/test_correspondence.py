@@ -95,6 +95,8 @@ def test_points_given_in_pixels_are_the_same_as_marked_ones() -> None:
     assert evidence.data["best_index"] == 2
     distances = [row["distance_px"] for row in evidence.data["candidates"]]
     assert distances[2] == min(distances) < 4
+    unlike = [row["descriptor_distance"] for row in evidence.data["candidates"]]
+    assert unlike[2] == min(unlike)
 
 
 def test_letters_alone_are_looked_up_in_each_image() -> None:

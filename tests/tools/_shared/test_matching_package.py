@@ -86,7 +86,7 @@ def test_every_published_tensor_is_kept_under_the_name_that_kornia_gives_it(kept
 
 @installed
 @pytest.mark.parametrize(
-    "name", ["source.json", *(pytest.param(name, marks=pytest.mark.system) for name in (WEIGHTS, "config.json"))]
+    "name", ["config.json", *(pytest.param(name, marks=pytest.mark.system) for name in (WEIGHTS, "source.json"))]
 )
 def test_a_damaged_file_is_made_again_the_same_as_before(name: str, kept: Path, hybrid_home: Path) -> None:
     own = hybrid_home / "weights" / kept.name
