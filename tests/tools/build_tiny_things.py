@@ -375,13 +375,18 @@ def ocr(folder: Path) -> None:
     import torch
     import transformers
 
-    detector = transformers.PPOCRV5MobileDetForObjectDetection(transformers.PPOCRV5MobileDetConfig())
+    finding, reading = transformers.PPOCRV5MobileDetConfig(), transformers.PPOCRV6TinyRecConfig()
+    finding.backbone_config.conv_symmetric_num = 1
+    for backbone in (finding.backbone_config, reading.backbone_config):
+        backbone.block_configs = [stage[:1] for stage in backbone.block_configs]
+        backbone.depths = [1] * len(backbone.block_configs)
+    detector = transformers.PPOCRV5MobileDetForObjectDetection(finding)
     # A random map is 0.5 everywhere, below the score of a line: this one says text everywhere.
     torch.nn.init.constant_(detector.head.conv_final.bias, 3.0)
     detector.save_pretrained(folder / "det")
     transformers.PPOCRV5ServerDetImageProcessor().save_pretrained(folder / "det")
-    config = transformers.PPOCRV6TinyRecConfig(head_out_channels=len(CHARACTERS))
-    recogniser = transformers.PPOCRV6TinyRecForTextRecognition(config)
+    reading.head_out_channels = len(CHARACTERS)
+    recogniser = transformers.PPOCRV6TinyRecForTextRecognition(reading)
     # Likewise: an "a" at every step, where random weights would mostly read nothing.
     torch.nn.init.constant_(recogniser.head.fc2.bias, 0.0)
     recogniser.head.fc2.bias.data[CHARACTERS.index("a")] = 20.0

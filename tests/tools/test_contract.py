@@ -246,7 +246,7 @@ def test_a_picture_is_turned_as_its_file_says(odd_images: Mapping[str, StoredIma
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        pytest.param(name, kind, marks=() if kind == "classical" else pytest.mark.system)
+        pytest.param(name, kind, marks=() if kind == "classical" and name != "correspondence" else pytest.mark.system)
         for name, kind in BACKENDS
         if has_places(ASKED.get(name, {}))
     ],

@@ -109,6 +109,7 @@ def test_a_ring_that_may_be_chance_is_not_compared():
     assert evidence.data["nearer"] is None
 
 
+@pytest.mark.system
 @pytest.mark.shared_data
 def test_photographs_without_marks_have_no_points(shared_data: Path):
     # Rings without a letter are seen on these.
@@ -364,7 +365,10 @@ def test_the_learned_backend_answers_through_the_real_processor(depth_checkpoint
     assert content not in together[0].text
 
 
-@pytest.mark.parametrize("family", ["depth_anything_metric", "depth_pro", "zoedepth"])
+@pytest.mark.parametrize(
+    "family",
+    ["depth_anything_metric", *(pytest.param(other, marks=pytest.mark.system) for other in ("depth_pro", "zoedepth"))],
+)
 def test_metric_checkpoints_give_metres_and_nearness_falls_with_them(
     depth_checkpoint: Callable[[str], Path], family: str
 ):

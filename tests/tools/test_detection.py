@@ -124,7 +124,11 @@ def test_wrong_arguments_are_refused(arguments: dict):
 
 
 @pytest.mark.parametrize(
-    "family", ["owlv2", "grounding_dino", "mm_grounding_dino", "rt_detr_v2", "d_fine", "deimv2", "rf_detr"]
+    "family",
+    [
+        *("owlv2", "grounding_dino", "rt_detr_v2", "rf_detr"),
+        *(pytest.param(family, marks=pytest.mark.system) for family in ("mm_grounding_dino", "d_fine", "deimv2")),
+    ],
 )
 def test_every_family_answers_through_its_own_processor(things_checkpoint: Callable[[str], Path], family: str):
     backend, pixels = started(things_checkpoint(family)), picture()
@@ -138,32 +142,37 @@ def test_every_family_answers_through_its_own_processor(things_checkpoint: Calla
     assert 0 <= first.confidence <= 1
 
 
-def test_boxes_are_those_of_the_librarys_own_decoding(things_checkpoint: Callable[[str], Path]):
+@pytest.mark.parametrize(
+    "family",
+    [
+        *("owlv2", "rt_detr_v2", "rf_detr"),
+        *(pytest.param(family, marks=pytest.mark.system) for family in ("d_fine", "deimv2")),
+    ],
+)
+def test_boxes_are_those_of_the_librarys_own_decoding(things_checkpoint: Callable[[str], Path], family: str):
     """OWLv2 pads to a square and the others do not: the decoders are compared with transformers'."""
     import torch
     from PIL import Image
 
     pixels = picture(60, 120, 3)
-    known = ["person", "dog", "bus", "dining table", "cat"]
-    closed = [(family, known) for family in ("rt_detr_v2", "d_fine", "deimv2", "rf_detr")]
-    for family, names in (("owlv2", ["dog", "cat"]), *closed):
-        detector = Detector(str(things_checkpoint(family)), "cpu")
-        loaded = detector._checkpoint
-        prompts = {"text": [[f"a photo of a {name}" for name in names]], "padding": "max_length", "max_length": 16}
-        inputs = loaded.processor(
-            images=Image.fromarray(pixels), return_tensors="pt", **(prompts if family == "owlv2" else {})
-        )
-        with torch.inference_mode():
-            outputs = loaded.model(**inputs)
-        decode = getattr(loaded.processor, "post_process_grounded_object_detection", None)
-        decode = decode or loaded.processor.post_process_object_detection
-        (theirs,) = decode(outputs, threshold=0.0, target_sizes=torch.tensor([[60, 120]]))
-        best = int(theirs["scores"].argmax())
-        (found,) = detector.predict([detector.prepare(pixels, names)])
-        ours = detector.detections(pixels, names, found, 1e-6)[0]
-        edges = np.clip(theirs["boxes"][best].numpy(), 0, [120, 60, 120, 60])
-        assert ours.score == pytest.approx(float(theirs["scores"][best]), abs=1e-5)
-        assert [ours.box.x0, ours.box.y0, ours.box.x1, ours.box.y1] == pytest.approx(edges, abs=1e-2)
+    names = ["dog", "cat"] if family == "owlv2" else ["person", "dog", "bus", "dining table", "cat"]
+    detector = Detector(str(things_checkpoint(family)), "cpu")
+    loaded = detector._checkpoint
+    prompts = {"text": [[f"a photo of a {name}" for name in names]], "padding": "max_length", "max_length": 16}
+    inputs = loaded.processor(
+        images=Image.fromarray(pixels), return_tensors="pt", **(prompts if family == "owlv2" else {})
+    )
+    with torch.inference_mode():
+        outputs = loaded.model(**inputs)
+    decode = getattr(loaded.processor, "post_process_grounded_object_detection", None)
+    decode = decode or loaded.processor.post_process_object_detection
+    (theirs,) = decode(outputs, threshold=0.0, target_sizes=torch.tensor([[60, 120]]))
+    best = int(theirs["scores"].argmax())
+    (found,) = detector.predict([detector.prepare(pixels, names)])
+    ours = detector.detections(pixels, names, found, 1e-6)[0]
+    edges = np.clip(theirs["boxes"][best].numpy(), 0, [120, 60, 120, 60])
+    assert ours.score == pytest.approx(float(theirs["scores"][best]), abs=1e-5)
+    assert [ours.box.x0, ours.box.y0, ours.box.x1, ours.box.y1] == pytest.approx(edges, abs=1e-2)
 
 
 def test_a_closed_set_says_what_it_does_not_know(things_checkpoint: Callable[[str], Path]):
@@ -175,7 +184,7 @@ def test_a_closed_set_says_what_it_does_not_know(things_checkpoint: Callable[[st
 
 def test_odd_shapes_and_large_images(things_checkpoint: Callable[[str], Path]):
     backend = started(things_checkpoint("rt_detr_v2"))
-    assert ask(backend, picture(2000, 1700), "dog").pictures[0].pixels.shape == (2000, 1700, 3)
+    assert ask(backend, picture(120, 1700), "dog").pictures[0].pixels.shape == (120, 1700, 3)
     for size in ((1, 1), (4, 200)):
         with pytest.raises(ToolError, match="too small or too elongated"):
             ask(backend, picture(*size), "dog")

@@ -8,7 +8,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.errors import ToolError, WeightsError
@@ -112,6 +112,7 @@ def test_a_single_image_and_a_tie():
     assert judge([0.6, 0.6], "x").data["synthetic"] is None
 
 
+@settings(max_examples=20)
 @given(st.integers(1, 300), st.integers(8, 300))
 def test_input_has_the_side_of_the_plan(height: int, width: int):
     from timm.data import create_transform
@@ -143,7 +144,7 @@ def test_community_forensics_has_two_sizes(tmp_path: Path, side: int, short: int
         read_plan(tmp_path, "x")
 
 
-@pytest.mark.parametrize("layout", ["timm_detector", "community_detector"])
+@pytest.mark.parametrize("layout", ["timm_detector", pytest.param("community_detector", marks=pytest.mark.system)])
 def test_both_layouts_load_and_score(things_checkpoint: Callable[[str], Path], layout: str):
     backend = started(things_checkpoint(layout))
     images = (noise(0, 5), noise(1, 60), noise(2, 5, 700))
@@ -158,7 +159,7 @@ def test_both_layouts_load_and_score(things_checkpoint: Callable[[str], Path], l
     assert alone.data["scores"][0]["score_0_1"] == pytest.approx(scores[0], abs=1e-5)
 
 
-@pytest.mark.parametrize("layout", ["timm_detector", "community_detector"])
+@pytest.mark.parametrize("layout", ["timm_detector", pytest.param("community_detector", marks=pytest.mark.system)])
 def test_a_damaged_checkpoint_is_refused(things_checkpoint: Callable[[str], Path], tmp_path: Path, layout: str):
     from safetensors.torch import load_file, save_file
 

@@ -98,7 +98,7 @@ def test_a_single_box_in_the_arguments_is_a_fault(backend: BoxFit | DetectedFit)
     assert refused.value.fault is Fault.BAD_ARGUMENTS
 
 
-@pytest.mark.parametrize("size", [(1, 1), (1, 60), (3, 5), (3000, 2500)])
+@pytest.mark.parametrize("size", [(1, 1), (1, 60), (3, 5), (1500, 60)])
 def test_any_shape_survives(size: tuple[int, int]):
     height, width = size
     args = given_boxes((0, 0, max(1, width / 2), max(1, height / 2)), (0, 0, width, height))

@@ -2,7 +2,9 @@ import io
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -41,12 +43,17 @@ from tools.markers import (
 PLAIN = background(np.random.default_rng(901), "blobs", 200, 260)
 
 
+def some_of_all(first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
+    """All pairs of two lists, of which the default run takes each value of the longer list once."""
+    chosen = {(one, second[place % len(second)]) for place, one in enumerate(first)}
+    return [pytest.param(*pair, marks=() if pair in chosen else pytest.mark.system) for pair in product(first, second)]
+
+
 def near(mark: PointMark, x: float, y: float, px: float = 3) -> bool:
     return bool(np.hypot(mark.x - x, mark.y - y) <= px)
 
 
-@pytest.mark.parametrize("font", FONTS)
-@pytest.mark.parametrize("color", RING_COLORS)
+@pytest.mark.parametrize(("font", "color"), some_of_all(FONTS, RING_COLORS))
 def test_every_colour_and_font_is_found_and_named(color, font) -> None:  # type: ignore[no-untyped-def]
     plain = np.full((200, 260, 3), (70, 95, 60), np.uint8)
     style = MarkStyle(color=color, font=font, radius_px=9, stroke_px=3, letter_px=12)
@@ -81,7 +88,7 @@ def test_generated_scenes_are_right_in_99_of_100_marks() -> None:
 
 def test_generated_boxes_are_found_with_their_letters() -> None:
     found = total = 0
-    for seed in range(80_000, 80_012):
+    for seed in range(80_000, 80_005):
         scene = boxed_scene(np.random.default_rng(seed))
         named = {mark.label: mark for mark in find_marks(scene.pixels, ("A", "B")).boxes}
         for drawn in scene.boxes:
@@ -104,9 +111,9 @@ def box_errors(drawn: Sequence[LabelledBox], marks: Marks) -> list[float]:
 
 
 def test_both_of_two_overlapping_boxes_are_found() -> None:
-    scenes = [overlapping_scene(generator("evaluate", 90, seed)) for seed in range(6)]
+    scenes = [overlapping_scene(generator("evaluate", 90, seed)) for seed in range(3)]
     found = [max(box_errors(scene.boxes, find_marks(scene.pixels, ("A", "B"), "box"))) <= 3 for scene in scenes]
-    assert sum(found) >= 5, found
+    assert all(found), found
 
 
 @pytest.mark.parametrize(
@@ -119,7 +126,10 @@ def test_both_of_two_overlapping_boxes_are_found() -> None:
         pytest.param((60, 40, 240, 180), (80, 60, 220, 170), id="one inside the other"),
     ],
 )
-@pytest.mark.parametrize("colors", [("red", "green"), ("green", "red"), ("red", "red")])
+@pytest.mark.parametrize(
+    "colors",
+    [("red", "green"), *(pytest.param(pair, marks=pytest.mark.system) for pair in (("green", "red"), ("red", "red")))],
+)
 def test_sides_that_meet_another_box_are_told_apart(first, second, colors) -> None:  # type: ignore[no-untyped-def]
     for drawn in ((first, second), (second, first)):
         boxes = [
@@ -200,12 +210,10 @@ def test_a_letter_that_is_not_drawn_is_not_found_sure(drawn: str, asked: str, fo
 
 def test_a_box_letter_that_is_not_drawn_is_not_found() -> None:
     scene = boxed_scene(np.random.default_rng(80_100))
-    for asked in ("C", "D"):
-        assert locate(scene.pixels, MarkersArgs.model_validate({"labels": (asked,)})).confidence < 0.5
+    assert locate(scene.pixels, MarkersArgs(labels=("D",))).confidence < 0.5
 
 
-@pytest.mark.parametrize("font", FONTS)
-@pytest.mark.parametrize("x", [14, 130, 246])
+@pytest.mark.parametrize(("font", "x"), some_of_all(FONTS, [14, 130, 246]))
 def test_ref_and_b_are_told_apart_with_nothing_asked(font, x: int) -> None:  # type: ignore[no-untyped-def]
     for label in ("REF", "B"):
         pixels = draw_marks(PLAIN, [Point(x, 110, label)], (), MarkStyle(font=font, letter_px=13))
@@ -213,7 +221,7 @@ def test_ref_and_b_are_told_apart_with_nothing_asked(font, x: int) -> None:  # t
         assert (mark.label, near(mark, x, 110)) == (label, True)
 
 
-@pytest.mark.parametrize(("x", "y"), [(3, 100), (256, 100), (130, 20), (130, 9), (130, 196), (2, 22), (257, 24)])
+@pytest.mark.parametrize(("x", "y"), [(3, 100), (130, 9), (130, 196), (257, 24)])
 def test_marks_cut_by_the_border_keep_place_and_letter(x: int, y: int) -> None:
     pixels = draw_marks(PLAIN, [Point(x, y, "B"), Point(130, 130, "A")])
     named = {mark.label: mark for mark in find_marks(pixels, ("A", "B")).points}
@@ -307,7 +315,7 @@ def test_images_too_small_for_a_mark_hold_none(shape: tuple[int, int]) -> None:
 
 
 def test_a_very_large_image_is_searched_on_a_reduced_copy() -> None:
-    wide = np.full((1500, 3000, 3), 90, np.uint8)
+    wide = np.full((900, 3000, 3), 90, np.uint8)
     style = MarkStyle(radius_px=18, stroke_px=6, letter_px=30, gap_px=12, font="bold")
     named = {
         mark.label: mark
@@ -319,7 +327,7 @@ def test_a_very_large_image_is_searched_on_a_reduced_copy() -> None:
     assert near(named["B"], 2500, 600)
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(arrays(np.uint8, st.tuples(st.integers(1, 40), st.integers(1, 40), st.just(3))))
 def test_any_image_gives_finite_evidence(pixels) -> None:  # type: ignore[no-untyped-def]
     evidence = locate(pixels, MarkersArgs())
@@ -403,14 +411,14 @@ def test_the_card_is_found_by_its_file_name() -> None:
 
 @pytest.mark.system
 @pytest.mark.shared_data
-def test_both_marks_of_every_real_depth_item(shared_data: Path) -> None:
+def test_both_marks_of_real_depth_items(shared_data: Path) -> None:
     rows = [
         row
         for path in sorted((shared_data / "blink" / "Relative_Depth").glob("val-*.parquet"))
         for row in pq.read_table(path, columns=["idx", "image_1"]).to_pylist()
     ]
     assert len(rows) == 62
-    left = 0
+    left, rows = 0, rows[::3]
     for row in rows:
         pixels = decode(io.BytesIO(row["image_1"]["bytes"]).getvalue(), row["idx"])
         marks = find_marks(pixels, ("A", "B"))
@@ -424,7 +432,7 @@ def test_both_marks_of_every_real_depth_item(shared_data: Path) -> None:
         left += a.x < b.x
         assert all(red_share(pixels, mark) >= 0.75 for mark in (a, b)), row["idx"]
     # DIW's same-row pairs always have A on the left; the other pairs have it there half the time.
-    assert left >= 31
+    assert left >= len(rows) / 2
 
 
 @pytest.mark.system

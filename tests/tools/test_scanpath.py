@@ -144,7 +144,7 @@ def test_the_text_names_each_return_and_no_other():
     assert seen == {True, False}
 
 
-@settings(max_examples=6)
+@settings(max_examples=3)
 @given(st.text(min_size=1, max_size=100), st.integers(1, 12))
 def test_the_text_is_short_whatever_is_searched_for(target: str, fixations: int):
     pixels = np.random.default_rng(2).integers(0, 256, (40, 60, 3)).astype(np.uint8)
@@ -186,7 +186,7 @@ def test_the_picture_shows_a_disc_at_each_fixation_and_the_way_between_them():
 
 def test_most_fixations_after_the_first_lie_on_things_that_stand_out():
     hits = total = 0
-    for seed in range(6):
+    for seed in range(3):
         made = pop_out(np.random.default_rng([3, seed]), 3)
         found = ask(made.draw(), ScanpathArgs(fixations=6))
         for entry in found.data["fixations"][1:]:
@@ -200,8 +200,9 @@ def test_most_fixations_after_the_first_lie_on_things_that_stand_out():
 
 def test_a_seed_is_a_viewer():
     pixels = np.random.default_rng(0).integers(0, 256, (40, 45, 3)).astype(np.uint8)
-    assert ask(pixels, seed=3).data == ask(pixels, seed=3).data
-    assert len({str(ask(pixels, seed=seed).data["x_0_1"]) for seed in range(4)}) > 1
+    first, again, other = (ask(pixels, seed=seed).data for seed in (1, 1, 0))
+    assert first == again
+    assert first["x_0_1"] != other["x_0_1"]
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 900), (2400, 3200)])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ Points = npt.NDArray[np.float64]
 Grey = npt.NDArray[np.uint8]
 Descriptors = npt.NDArray[Any]
 """One row a feature: 128 floats (RootSIFT) or 32 bytes (ORB)."""
+Features = tuple[Points, Descriptors]
 
 LONGEST_PX = 1024
 """Longer pictures are reduced first: more features than `FEATURES` would not be kept anyway."""
@@ -90,6 +92,16 @@ class View:
     scale_y: float
     marks: Marks
 
+    @cached_property
+    def sift(self) -> Features:
+        """Places, pixels here, and RootSIFT descriptors; a view is matched twice where its pair may be mirrored."""
+        return _features(self, "sift")
+
+    @cached_property
+    def orb(self) -> Features:
+        """As `sift`, of ORB."""
+        return _features(self, "orb")
+
     def to_original(self, points: Points) -> Points:
         """Points (N, 2) of this view in pixels of the original picture."""
         return (points + 0.5) * (self.scale_x, self.scale_y) - 0.5
@@ -109,11 +121,9 @@ def view_of(pixels: Pixels, marks: Marks | None = None) -> View:
 
 def match_views(first: View, second: View) -> Matches:
     """Matches in pixels of the original pictures; empty where nothing fits."""
-    pair = (_grey(first), _grey(second))
-    masks = (_mask(first), _mask(second))
-    matches = _match(pair, masks, "sift")
+    matches = _match(first.sift, second.sift, "sift")
     if len(matches) < ENOUGH:
-        matches = _joined(matches, _match(pair, masks, "orb"))
+        matches = _joined(matches, _match(first.orb, second.orb, "orb"))
     return Matches(
         first.to_original(matches.first), second.to_original(matches.second), matches.scores, matches.matcher
     )
@@ -160,9 +170,8 @@ def _mask(view: View) -> Grey:
     return mask
 
 
-def _match(pair: tuple[Grey, Grey], masks: tuple[Grey, Grey], kind: str) -> Matches:
-    features = [_features(grey, mask, kind) for grey, mask in zip(pair, masks, strict=True)]
-    (points, descriptors), (other_points, other_descriptors) = features
+def _match(first: Features, second: Features, kind: str) -> Matches:
+    (points, descriptors), (other_points, other_descriptors) = first, second
     if len(points) < 2 or len(other_points) < 2:
         return Matches(np.zeros((0, 2)), np.zeros((0, 2)), np.zeros(0), kind)
     ratio = SIFT_RATIO if kind == "sift" else ORB_RATIO
@@ -182,9 +191,10 @@ def _unique(
     return np.sort(ordered[first])
 
 
-def _features(grey: Grey, mask: Grey, kind: str) -> tuple[Points, Descriptors]:
+def _features(view: View, kind: str) -> Features:
     import cv2
 
+    grey, mask = _grey(view), _mask(view)
     if min(grey.shape) < SMALLEST_PX:
         return np.zeros((0, 2)), np.zeros((0, 1))
     detector = cv2.SIFT.create(FEATURES, contrastThreshold=CONTRAST) if kind == "sift" else cv2.ORB.create(FEATURES)

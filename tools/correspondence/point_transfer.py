@@ -133,17 +133,16 @@ def descriptor_distances(
     """
     import cv2
 
-    if min(min(view.pixels.shape[:2]) for view in views) < SMALLEST_PX:
+    if not candidates or min(min(view.pixels.shape[:2]) for view in views) < SMALLEST_PX:
         return [float("inf")] * len(candidates)
     (x, y) = views[0].from_original(np.array([point]))[0]
     asked = [cv2.KeyPoint(float(x), float(y), size, float(turn)) for size in SIZES_PX for turn in TURNS_DEG]
     here = root_sift(_grey(views[0].pixels), asked)
-    distances = []
-    for x, y in views[1].from_original(np.array(candidates, np.float64).reshape(-1, 2)):
-        offered = [cv2.KeyPoint(float(x), float(y), size, 0.0) for size in CANDIDATE_SIZES_PX]
-        there = root_sift(_grey(views[1].pixels), offered)
-        distances.append(float(np.sqrt(np.maximum(2 - 2 * (here @ there.T).max(), 0))))
-    return distances
+    places = views[1].from_original(np.array(candidates, np.float64).reshape(-1, 2))
+    offered = [cv2.KeyPoint(float(x), float(y), size, 0.0) for x, y in places for size in CANDIDATE_SIZES_PX]
+    # Of all candidates at once: each call scales and smooths the picture anew.
+    there = root_sift(_grey(views[1].pixels), offered).reshape(len(places), len(CANDIDATE_SIZES_PX), -1)
+    return [float(np.sqrt(np.maximum(2 - 2 * (here @ one.T).max(), 0))) for one in there]
 
 
 def _grey(pixels: Pixels) -> npt.NDArray[np.uint8]:

@@ -238,7 +238,7 @@ def test_what_lies_on_a_device_already_and_what_does_not_become_one_batch_there(
     assert together([torch.ones(1, 2), torch.ones(1, 2, device="meta")], "meta").shape == (2, 2)
 
 
-async def test_two_hundred_requests_of_a_network_are_batched_and_find_what_each_finds_alone(
+async def test_many_requests_of_a_network_are_batched_and_find_what_each_finds_alone(
     checkpoint: Callable[[str], Path], passes: list[str], tmp_path: Path
 ) -> None:
     tool: Tool = load("tools", "similarity")
@@ -248,13 +248,13 @@ async def test_two_hundred_requests_of_a_network_are_batched_and_find_what_each_
     service = ToolService(store, FindingCache(None, store), options)
     pictures = [store.put_pixels(pixels(seed, (70, 70))) for seed in range(21)]
     asked = [
-        ([ImageRef("img:1", pictures[n % 20]), ImageRef("img:2", pictures[n % 20 + 1])], n // 20) for n in range(200)
+        ([ImageRef("img:1", pictures[n % 20]), ImageRef("img:2", pictures[n % 20 + 1])], n // 20) for n in range(60)
     ]
     args = tool.args()
     together = await asyncio.gather(*(service.call(tool, args, refs, seed) for refs, seed in asked))
-    assert passes.count("Dinov2Model") <= 200 // card.batch + 5
-    assert service.computed == 200
-    alone = [await service.call(tool, args, refs, seed) for refs, seed in asked[:20]]
+    assert passes.count("Dinov2Model") <= 60 // card.batch + 5
+    assert service.computed == 60
+    alone = [await service.call(tool, args, refs, seed) for refs, seed in asked[:12]]
     service.close()
     for batched, single in zip(together, alone, strict=False):
         apart = [value for _, value in differences(dict(batched.data), dict(single.data))]

@@ -74,8 +74,8 @@ def test_another_family_is_refused_before_anything_loads(damaged: Path):
 
 
 def test_another_kind_of_model_is_refused(damaged: Path):
-    with pytest.raises(WeightsError, match="cannot be loaded as AutoModelForCausalLM"):
-        load_verified("AutoModelForCausalLM", str(damaged))
+    with pytest.raises(WeightsError, match="cannot be loaded as AutoModelForKeypointMatching"):
+        load_verified("AutoModelForKeypointMatching", str(damaged))
 
 
 def test_a_processor_that_is_absent_is_refused(damaged: Path):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -107,10 +108,10 @@ def test_random_weights_of_the_real_format_are_refused(depth_checkpoint: Callabl
     assert Loader(BackendChoice("learned", named, unchecked=True)).load(TOOL).weights == Path(named["depth"])
 
 
-def test_on_the_command_line_they_are_taken_only_when_asked_for_and_with_a_note(
-    depth_checkpoint: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # In this process: what a worker says is asked in other tests.
+@pytest.fixture
+def told(depth_checkpoint: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A command that runs depth in this process: what a worker says is asked in other tests."""
+
     def here(*named: Any, isolated: bool, **more: Any) -> ServiceOptions:
         assert isolated
         return ServiceOptions(*named, isolated=False, **more)
@@ -118,15 +119,22 @@ def test_on_the_command_line_they_are_taken_only_when_asked_for_and_with_a_note(
     monkeypatch.setattr("hybrid.config.ServiceOptions", here)
     Image.fromarray(np.full((60, 80, 3), 90, np.uint8)).save(tmp_path / "a.png")
     words = ["tools", "run", "depth", str(tmp_path / "a.png"), "--args", '{"points": [{"x": 9, "y": 9}]}']
-    words += ["--weights", str(depth_checkpoint("depth_anything"))]
-    refused = CliRunner().invoke(cli, words)
-    assert isinstance(refused.exception, WeightsError)
-    taken = CliRunner().invoke(cli, [*words, "--unchecked-weights"])
+    return [*words, "--weights", str(depth_checkpoint("depth_anything"))]
+
+
+@pytest.mark.system
+def test_on_the_command_line_random_weights_are_refused(told: list[str]) -> None:
+    assert isinstance(CliRunner().invoke(cli, told).exception, WeightsError)
+
+
+def test_on_the_command_line_they_are_taken_when_asked_for_and_with_a_note(told: list[str]) -> None:
+    taken = CliRunner().invoke(cli, [*told, "--unchecked-weights"])
     assert taken.exit_code == 0, taken.output
     assert "learned backend" in taken.stdout
     assert taken.stderr.endswith("note: depth: its weights were not asked for known answers (--unchecked-weights)\n")
 
 
+@pytest.mark.system
 def test_the_two_points_of_every_depth_scene_are_far_apart_and_both_are_nearer_somewhere() -> None:
     made = [item("Relative_Depth", index, SEED) for index in DEPTH_ANSWERS]
     ratios = [max(one.facts.depths_m) / min(one.facts.depths_m) for one in made]
@@ -215,12 +223,11 @@ def test_a_constant_answer_fails(name: str) -> None:
 @pytest.mark.parametrize("name", CHECKED)
 def test_a_guess_rarely_passes_a_series_and_one_slip_is_allowed(name: str) -> None:
     """Of n questions with c answers: what a series asks for is guessed less than once in two hundred times."""
-    from scipy.stats import binom
-
     for series in {known.series for known in load("tools", name).checks if known.series is not None}:
         own = [known for known in load("tools", name).checks if known.series == series]
         choices = {"attributes": 4, "jigsaw": 4, "saliency": 5, "semantic_correspondence": 4, "similarity": 3}
-        right = binom.sf(series.least - 1, len(own), 1 / choices.get(name, 2))
+        n, chance = len(own), 1 / choices.get(name, 2)
+        right = sum(comb(n, k) * chance**k * (1 - chance) ** (n - k) for k in range(series.least, n + 1))
         assert right < 0.005
         assert series.least < len(own)
 

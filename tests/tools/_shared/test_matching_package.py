@@ -59,10 +59,7 @@ def test_without_the_package_it_is_named_and_the_default_weights_are_wanted() ->
 
 
 @installed
-def test_what_is_kept_says_where_it_came_from_and_is_the_same_each_time(kept: Path, hybrid_home: Path) -> None:
-    again = converted()
-    assert again.is_relative_to(hybrid_home)
-    assert (again / WEIGHTS).read_bytes() == (kept / WEIGHTS).read_bytes()
+def test_what_is_kept_says_where_it_came_from(kept: Path) -> None:
     assert json.loads((kept / "config.json").read_text()) == {
         "model_type": "kornia_lightglue",
         "extractor": "aliked-n16",
@@ -88,8 +85,10 @@ def test_every_published_tensor_is_kept_under_the_name_that_kornia_gives_it(kept
 
 
 @installed
-@pytest.mark.parametrize("name", [WEIGHTS, "config.json", "source.json"])
-def test_a_damaged_file_is_made_again(name: str, kept: Path, hybrid_home: Path) -> None:
+@pytest.mark.parametrize(
+    "name", ["config.json", *(pytest.param(name, marks=pytest.mark.system) for name in (WEIGHTS, "source.json"))]
+)
+def test_a_damaged_file_is_made_again_the_same_as_before(name: str, kept: Path, hybrid_home: Path) -> None:
     own = hybrid_home / "weights" / kept.name
     own.parent.mkdir(parents=True, exist_ok=True)
     shutil.copytree(kept, own)
@@ -127,7 +126,7 @@ def test_several_may_convert_at_once(kept: Path, hybrid_home: Path) -> None:
 
 @installed
 def test_a_file_that_is_not_the_published_one_is_refused_even_where_a_sound_one_is_kept(
-    tmp_path: Path, hybrid_home: Path
+    kept: Path, tmp_path: Path, hybrid_home: Path
 ) -> None:
     for path in FOLDER.glob("*.pth"):
         (tmp_path / path.name).symlink_to(path)
@@ -140,9 +139,7 @@ def test_a_file_that_is_not_the_published_one_is_refused_even_where_a_sound_one_
     with pytest.raises(WeightsError, match=r"aliked-n16\.pth is not the published file: its sha256 begins with"):
         converted(source=tmp_path)
     assert not list(hybrid_home.rglob("*.safetensors"))
-    changed.write_bytes(content)
-    converted(source=tmp_path)
-    changed.write_bytes(content[:1000] + b"\0\1" + content[1002:])
+    shutil.copytree(kept, hybrid_home / "weights" / kept.name)
     with pytest.raises(WeightsError, match="is not the published file"):
         converted(source=tmp_path)
 
@@ -154,7 +151,7 @@ def test_the_package_is_never_imported(model: MatchModel) -> None:
 
 
 @installed
-@pytest.mark.parametrize("name", ["correspondence", "motion"])
+@pytest.mark.parametrize("name", ["correspondence", pytest.param("motion", marks=pytest.mark.system)])
 def test_where_nothing_is_named_the_package_answers(name: str, hybrid_home: Path) -> None:
     tool, loader = load("tools", name), Loader(BackendChoice("auto", unchecked=True))
     ready = loader.load(tool)
@@ -190,9 +187,9 @@ def test_the_same_pair_gives_the_same_bytes_twice(model: MatchModel) -> None:
 
 @installed
 def test_a_crop_is_found_where_it_was_cut(model: MatchModel) -> None:
-    whole = collage(2)
-    found = model.predict([model.prepare((view_of(whole), view_of(whole[16:176, 32:224])))])[0]
-    away = np.hypot(*(found.first - found.second - (32, 16)).T)
+    whole = collage(2, 160, 96)
+    found = model.predict([model.prepare((view_of(whole), view_of(whole[8:88, 16:144])))])[0]
+    away = np.hypot(*(found.first - found.second - (16, 8)).T)
     assert np.median(away) < 0.3
     assert np.mean(away < 1) > 0.98
 
@@ -229,31 +226,32 @@ def test_in_fewer_bits_places_stay_exact_and_scores_are_rounded(model: MatchMode
 
 @installed
 def test_a_mirror_image_is_matched_as_one_though_half_of_the_picture_is_symmetric(model: MatchModel) -> None:
-    picture = collage(4)
-    picture[:96] = np.concatenate([picture[:96, :128], picture[:96, :128][:, ::-1]], axis=1)
+    picture = collage(4, 160, 96)
+    picture[:48] = np.concatenate([picture[:48, :80], picture[:48, :80][:, ::-1]], axis=1)
     views = view_of(picture), view_of(np.ascontiguousarray(picture[:, ::-1]))
     found, plain = (model.predict([model.prepare((views[0], second))])[0] for second in (views[1], views[0]))
     assert (found.mirrored, plain.mirrored) == (True, False)
-    away = np.hypot(255 - found.first[:, 0] - found.second[:, 0], found.first[:, 1] - found.second[:, 1])
+    away = np.hypot(159 - found.first[:, 0] - found.second[:, 0], found.first[:, 1] - found.second[:, 1])
     assert np.mean(away < 1) > 0.9
     motion = solve(Request((picture, picture[:, ::-1]), MotionArgs()), views, found)
     assert (motion.data["degenerate"], motion.data["moved"], motion.data["mainly"]) == ("mirror", None, [])
 
 
+@pytest.mark.system
 @installed
 def test_views_of_one_shape_share_passes_of_the_extractor_and_each_pair_gets_its_own_matches(model: MatchModel) -> None:
     passes: list[int] = []
     extractor = model.network.networks["extractor"]
     handle = extractor.register_forward_pre_hook(lambda _, given: passes.append(len(given[0])))
-    wholes = [collage(seed) for seed in (1, 2, 3)]
-    others = [wholes[0][8:, 12:], wholes[1][8:, 12:], wholes[2][16:176, 32:224]]
+    wholes = [collage(seed, 128, 96) for seed in (1, 2, 3)]
+    others = [wholes[0][8:, 12:], wholes[1][8:, 12:], wholes[2][8:88, 16:112]]
     pairs = [model.prepare((view_of(whole), view_of(other))) for whole, other in zip(wholes, others, strict=True)]
     together = model._match(pairs)
     handle.remove()
     assert passes == [3, 2, 1]
     alone = [model._match([pair])[0] for pair in pairs]
     for batched, single in zip(together, alone, strict=True):
-        assert len(batched) == len(single) > 50
+        assert len(batched) == len(single) > 20
         assert np.abs(batched.first - single.first).max() < 0.01
         assert np.abs(batched.second - single.second).max() < 0.01
         assert np.abs(batched.scores - single.scores).max() < 1e-3
@@ -262,14 +260,12 @@ def test_views_of_one_shape_share_passes_of_the_extractor_and_each_pair_gets_its
 @installed
 def test_a_picture_without_any_point_has_no_matches(model: MatchModel) -> None:
     blank = np.full((100, 80, 3), 128, np.uint8)
-    found = model.predict([model.prepare((view_of(collage(1)), view_of(blank)))])[0]
+    found = model.predict([model.prepare((view_of(collage(1, 96, 80)), view_of(blank)))])[0]
     assert found.first.shape == found.second.shape == (0, 2)
 
 
 @installed
 def test_a_folder_that_does_not_fit_is_refused_by_name(kept: Path, tmp_path: Path) -> None:
-    from safetensors.torch import load_file, save_file
-
     own = tmp_path / "own"
     shutil.copytree(kept, own)
     config = json.loads((own / "config.json").read_text())
@@ -280,7 +276,15 @@ def test_a_folder_that_does_not_fit_is_refused_by_name(kept: Path, tmp_path: Pat
     (own / "config.json").write_text(json.dumps({**config, "extractor": "aliked-t16"}))
     with pytest.raises(WeightsError, match="of another shape"):
         MatchModel(str(own), "cpu")
-    (own / "config.json").write_text(json.dumps(config))
+
+
+@pytest.mark.system
+@installed
+def test_tensors_that_do_not_fit_are_refused_by_name(kept: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    own = tmp_path / "own"
+    shutil.copytree(kept, own)
     tensors = load_file(own / WEIGHTS)
     gone = tensors.pop("matcher.posenc.Wr.weight")
     save_file(tensors, own / WEIGHTS)

@@ -116,6 +116,7 @@ def test_generated_questions_are_understood():
 
 
 @pytest.mark.shared_data
+@pytest.mark.system
 def test_published_relations_are_understood_but_for_four_verbs(shared_data: Path):
     rows = pq.read_table(shared_data / "blink" / "Spatial_Relation" / "val-00000-of-00001.parquet").to_pylist()
     unread = [row["question"] for row in rows if asked_relation(row["prompt"]) is None]

@@ -98,7 +98,7 @@ def test_attributes_gets_what_the_familys_own_processor_makes(
 def test_semantic_correspondence_scales_a_large_picture_only_to_what_the_network_takes(
     things_checkpoint: Callable[[str], Path],
 ) -> None:
-    backend, pixels = DenseMatch(), photo(1200, 1600)
+    backend, pixels = DenseMatch(), photo(960, 1280)
     backend.setup("cpu", str(things_checkpoint("dinov2")))
     point = {"x": 5, "y": 5}
     made = backend.prepare(Request((pixels, pixels), SemanticArgs(point=point, candidates=[point, point])))
