@@ -322,11 +322,15 @@ def is_followed(name: str) -> bool:
 
 @pytest.mark.system
 @pytest.mark.parametrize("name", [name for name in NAMES if is_followed(name)])
-def test_every_runnable_block_of_a_page_runs(name: str, tmp_path: Path, servers: Any, fakes: Any) -> None:
+def test_every_runnable_block_of_a_page_runs(
+    name: str, tmp_path: Path, servers: Any, fakes: Any, drawings: Path
+) -> None:
     page, wanted = Page.read(name), given(name)
     for module in wanted.needs:
         pytest.importorskip(module)
-    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / ".home").mkdir(parents=True)
+    drawings.mkdir(exist_ok=True)
+    (tmp_path / "here" / ".home" / "samples").symlink_to(drawings)
     with ExitStack() as stack:
         place = Place(tmp_path / "here", servers, fakes, stack)
         setting = wanted.place(place)
