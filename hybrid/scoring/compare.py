@@ -59,7 +59,7 @@ class Comparison:
     pairs: tuple[SolverPair, ...]
     _overlaps: dict[tuple[str, ...], Overlap] = field(default_factory=dict, repr=False)
 
-    @property
+    @cached_property
     def benchmark(self) -> Benchmark:
         """Of all solvers."""
         benchmark: Benchmark = load("hybrid.benchmarks", self.solvers[0].benchmark)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Literal
 
 from hybrid.benchmarks.base import Abstain, Benchmark, accuracy
@@ -118,7 +118,7 @@ class Overlap:
             if all(name in one and one[name].cells for one in metrics)
         }
 
-    @property
+    @cached_property
     def benchmark(self) -> Benchmark:
         """Of the solvers."""
         found: Benchmark = load("hybrid.benchmarks", self.solvers[0].benchmark)
