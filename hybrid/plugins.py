@@ -229,12 +229,18 @@ def _recipes(places: Sequence[str]) -> Iterator[Path]:
 
 def found(package: str) -> Mapping[str, Origin]:
     """The things of a package by name. Raises `UsageError` for a folder of the environment that is not there."""
-    return _catalogue(BY_PACKAGE[package].word)[0].get(package, {})
+    return looked_up(package)[0]
 
 
 def left_out(package: str) -> Mapping[str, str]:
     """By name the reason why a thing from outside is not among those of a package, beginning with where it lies."""
-    return _catalogue(BY_PACKAGE[package].word)[1].get(package, {})
+    return looked_up(package)[1]
+
+
+def looked_up(package: str) -> tuple[Mapping[str, Origin], Mapping[str, str]]:
+    """`found` and `left_out` by one look at the folders. Raises `UsageError` as `found`."""
+    there, missing = _catalogue(BY_PACKAGE[package].word)
+    return there.get(package, {}), missing.get(package, {})
 
 
 def _catalogue(word: str) -> tuple[dict[str, dict[str, Origin]], dict[str, dict[str, str]]]:

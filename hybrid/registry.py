@@ -32,6 +32,7 @@ from hybrid.plugins import (
     left_out,
     look_also_in,
     look_in,
+    looked_up,
     outside,
     own_names,
     recipe_file,
@@ -136,9 +137,10 @@ def names(package: str) -> tuple[str, ...]:
     """
     if package in INNER:
         return tuple(sorted(own_names(package)))
-    for why in left_out(package).values():
+    there, missing = looked_up(package)
+    for why in missing.values():
         _leave_out(why)
-    return tuple(sorted(found(package)))
+    return tuple(sorted(there))
 
 
 def is_outside(package: str, name: str) -> bool:

@@ -1,7 +1,8 @@
-"""`hybrid` for tests that run many commands: each in a process of its own that has torch and transformers loaded.
+"""Python for tests that run many commands: each in a process of its own that has torch, transformers and LangGraph.
 
-    python tests/forked.py FOLDER/SOCKET                # serves until its standard input ends, then removes FOLDER
-    python tests/forked.py FOLDER/SOCKET tools list     # does what `python -m hybrid tools list` does, from here
+    python tests/forked.py FOLDER/SOCKET                      # serves until its input ends, then removes FOLDER
+    python tests/forked.py FOLDER/SOCKET -m hybrid tools list # does what `python -m hybrid tools list` does, from here
+    python tests/forked.py FOLDER/SOCKET FILE WORD            # does what `python FILE WORD` does
 
 Loading these libraries takes longer than most commands. The server loads them once and forks for every command, which
 gets the words, the working directory, the environment and the streams of who asks. Nothing of the project is loaded
@@ -36,12 +37,15 @@ def ask(path: str, words: list[str]) -> int:
 
 def serve(path: str) -> None:
     """Fork for each command; returns in the process of a command alone, ready to run it."""
+    import langgraph.graph
     import torch
     import torchvision
-    import transformers
-    from transformers import AutoModelForImageTextToText, AutoProcessor
+    from transformers import AutoModelForImageTextToText, AutoProcessor, LlavaForConditionalGeneration, LlavaProcessor
+    from transformers.conversion_mapping import get_checkpoint_conversion_mapping
 
-    del torch, torchvision, transformers, AutoModelForImageTextToText, AutoProcessor
+    get_checkpoint_conversion_mapping("llava")  # The first call compiles a thousand expressions.
+    del langgraph, torch, torchvision
+    del AutoModelForImageTextToText, AutoProcessor, LlavaForConditionalGeneration, LlavaProcessor
     gc.collect()
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -78,9 +82,10 @@ def become(asked: socket.socket) -> None:
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    # As of `python -m`: the folder first, then PYTHONPATH, in the place of the folder of this file.
-    sys.path[:1] = [folder, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
-    sys.argv = ["hybrid", *words]
+    # In the place of the folder of this file: the working folder, or that of the file, then PYTHONPATH.
+    first = folder if words[0] == "-m" else os.path.dirname(os.path.abspath(words[0]))
+    sys.path[:1] = [first, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
+    sys.argv = words
 
 
 if len(sys.argv) > 2:
@@ -88,7 +93,11 @@ if len(sys.argv) > 2:
 serve(sys.argv[1])
 code = 0
 try:
-    runpy.run_module("hybrid", run_name="__main__", alter_sys=True)
+    if sys.argv[0] == "-m":
+        del sys.argv[0]
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    else:
+        runpy.run_path(sys.argv[0], run_name="__main__")
 except SystemExit as ended:
     if isinstance(ended.code, str):
         raise

@@ -240,9 +240,12 @@ def _environment(folder: Path, setting: Setting) -> dict[str, str]:
     """Of the commands: the program first on the path, a home of its own, no settings of the machine."""
     programs = folder / ".programs"
     programs.mkdir(exist_ok=True)
-    for name, start in (("hybrid", f'-I -S "{ROOT}/tests/forked.py" "{server()}"'), ("pytest", "-m pytest")):
+    forked = f'"{sys.executable}" -I -S "{ROOT}/tests/forked.py" "{server()}"'
+    # What is loaded before pytest is a warning, and in a checkout warnings are errors.
+    tests = f'"{sys.executable}"' if setting.checkout else forked
+    for name, start in (("hybrid", f"{forked} -m hybrid"), ("pytest", f"{tests} -m pytest"), ("python", forked)):
         program = programs / name
-        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" {start} "$@"\n')
+        program.write_text(f'#!/bin/sh\nexec {start} "$@"\n')
         program.chmod(0o755)
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("HYBRID_", "OPENAI_", "PYTEST_"))}
     ours = {

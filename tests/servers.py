@@ -63,14 +63,16 @@ def serving(checkpoint: Path | str, folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def guarded(upstream: str, key: str, model: str, served_as: str) -> Iterator[str]:
-    """Address of a door to the server `upstream`: it asks for a key, knows one model, and refuses as OpenAI does."""
+def provider(key: str, model: str) -> Iterator[str]:
+    """Address of a server that asks for a key, knows one model, and refuses as OpenAI does; it always answers A."""
+    message = {"role": "assistant", "content": "Answer: (A)"}
+    reply = {"model": model, "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
 
     class Door(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def log_message(self, *_: object) -> None:
-            """Nothing: what is asked is the business of the server behind it."""
+            """Nothing."""
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -82,17 +84,15 @@ def guarded(upstream: str, key: str, model: str, served_as: str) -> Iterator[str
                 said = f"The model `{body['model']}` does not exist or you do not have access to it."
                 self.refuse(404, said, "model_not_found")
             else:
-                sent = json.dumps({**body, "model": served_as}).encode()
-                kind = {"Content-Type": "application/json"}
-                asked = urllib.request.Request(f"{upstream}/chat/completions", sent, kind)  # noqa: S310
-                with urllib.request.urlopen(asked) as answer:  # noqa: S310
-                    self.answer(200, answer.read())
+                tokens = 100 + 100 * str(body["messages"]).count("data:image")  # Of one that sees.
+                self.answer(200, {**reply, "usage": {"prompt_tokens": tokens, "completion_tokens": 4}})
 
         def refuse(self, status: int, said: str, code: str) -> None:
             error = {"message": said, "type": "invalid_request_error", "param": None, "code": code}
-            self.answer(status, json.dumps({"error": error}).encode())
+            self.answer(status, {"error": error})
 
-        def answer(self, status: int, body: bytes) -> None:
+        def answer(self, status: int, said: Mapping[str, object]) -> None:
+            body = json.dumps(said).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))

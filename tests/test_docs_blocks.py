@@ -95,24 +95,18 @@ def recorded_models(place: Place) -> Setting:
     return Setting()
 
 
-def served(place: Place) -> str:
-    """Address of the demonstration model behind `transformers serve`, which knows it as ./model."""
+def a_local_server(place: Place) -> Setting:
+    """The demonstration model behind `transformers serve`, which knows it as ./model, and BLINK in a folder."""
+    official_layout(place)
     folder = place.folder.parent / "served"
     shutil.copytree(CHECKPOINT, folder / "model")
-    return str(place.stack.enter_context(place.servers.serving("./model", folder)))
-
-
-def a_local_server(place: Place) -> Setting:
-    """A server of one's own, and BLINK in a folder."""
-    official_layout(place)
-    return Setting(replace={WRITTEN_AT: served(place)})
+    return Setting(replace={WRITTEN_AT: place.stack.enter_context(place.servers.serving("./model", folder))})
 
 
 def a_provider(place: Place) -> Setting:
     """A server that asks for a key and knows gpt-4o, found where OpenAI's is, and BLINK in a folder."""
     official_layout(place)
-    door = place.servers.guarded(served(place), "sk-right", "gpt-4o", "./model")
-    return Setting({"OPENAI_BASE_URL": place.stack.enter_context(door)})
+    return Setting({"OPENAI_BASE_URL": place.stack.enter_context(place.servers.provider("sk-right", "gpt-4o"))})
 
 
 def a_checkout(*before: str) -> Callable[[Place], Setting]:
@@ -299,7 +293,7 @@ GIVEN: Mapping[str, Given] = {
     "docs/tracing.md": Given(),
     "docs/tutorials/offline.md": Given(),
     "docs/tutorials/local-server.md": Given(a_local_server, needs=SERVING),
-    "docs/tutorials/api-key.md": Given(a_provider, needs=SERVING),
+    "docs/tutorials/api-key.md": Given(a_provider),
 }
 ELSEWHERE = {
     "docs/agents.md": "tests/hybrid/integrations/test_agents_page.py",
@@ -322,11 +316,15 @@ def is_followed(name: str) -> bool:
 
 @pytest.mark.system
 @pytest.mark.parametrize("name", [name for name in NAMES if is_followed(name)])
-def test_every_runnable_block_of_a_page_runs(name: str, tmp_path: Path, servers: Any, fakes: Any) -> None:
+def test_every_runnable_block_of_a_page_runs(
+    name: str, tmp_path: Path, servers: Any, fakes: Any, drawings: Path
+) -> None:
     page, wanted = Page.read(name), given(name)
     for module in wanted.needs:
         pytest.importorskip(module)
-    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / ".home").mkdir(parents=True)
+    drawings.mkdir(exist_ok=True)
+    (tmp_path / "here" / ".home" / "samples").symlink_to(drawings)
     with ExitStack() as stack:
         place = Place(tmp_path / "here", servers, fakes, stack)
         setting = wanted.place(place)

@@ -15,6 +15,7 @@ import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -316,6 +317,7 @@ def _environment() -> dict[str, Json]:
     }
 
 
+@cache
 def _version(package: str) -> str | None:
     """The version that is installed; None where there is none, as of torch in an installation without `local`."""
     try:

@@ -91,7 +91,9 @@ def test_a_tool_is_offered_to_a_chat_model_and_runs_in_this_process(fakes: Any) 
 
 @pytest.mark.system
 def test_a_whole_configuration_takes_objects() -> None:
-    config = RunConfig("blink", ("mine",), data="sample", limit=2, objects=Objects(solvers={"mine": AlwaysA()}))
+    config = RunConfig(
+        "blink", ("mine",), tasks=("Jigsaw",), data="sample", limit=2, objects=Objects(solvers={"mine": AlwaysA()})
+    )
     assert list(hybrid.run(config).as_json()["solvers"]) == ["mine"]  # type: ignore[call-overload]
 
 
@@ -155,7 +157,12 @@ hybrid.run("blink", data="sample", task="Jigsaw", limit=int(sys.argv[1]), solver
 
 @pytest.mark.system
 @pytest.mark.parametrize("place", PLACES)
-def test_a_solver_of_other_code_does_not_continue_a_run(place: str, here: Path) -> None:
+def test_a_solver_of_other_code_does_not_continue_a_run(
+    place: str, here: Path, hybrid_home: Path, drawings: Path
+) -> None:
+    drawings.mkdir(exist_ok=True)
+    hybrid_home.mkdir()
+    (hybrid_home / "samples").symlink_to(drawings)
     files, changed = PLACES[place]
     for name, text in files.items():
         (here / name).write_text(text)

@@ -38,7 +38,7 @@ from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.images import arrange, scaled
 from hybrid.models.in_process import generation
 from hybrid.models.text_protocol import as_text, with_calls
-from hybrid.models.toolspec import spec
+from hybrid.models.toolspec import ToolsOffered
 from hybrid.repeats import seed_of_repetition
 from hybrid.timing import waiting
 from hybrid.tool import Tool
@@ -72,6 +72,7 @@ class HuggingFaceChat:
         self._where = name.partition(":")[2]
         self._settings = settings
         self._store = store
+        self._tools_offered = ToolsOffered()
         self._dtype, self._batch = _extra(settings)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="hf")
         self._loaded: generation.Loaded | None = None
@@ -194,7 +195,7 @@ class HuggingFaceChat:
         sent: list[SentImage] = []
         with waiting():
             shown = await asyncio.to_thread(lambda: [self._turn(message, sent) for message in arranged])
-        return generation.Conversation(shown, [spec(tool) for tool in tools]), sent
+        return generation.Conversation(shown, self._tools_offered.specs(tools)), sent
 
     def _turn(self, message: Message, sent: list[SentImage]) -> dict[str, Any]:
         """A message for a chat template: arguments as objects, images as PIL pictures."""

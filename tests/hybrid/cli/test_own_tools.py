@@ -172,31 +172,31 @@ def test_a_folder_that_is_none_or_holds_nothing_is_refused(command: Callable[...
     assert "no tool lies there (a file NAME.py that defines TOOL)" in ended.err
 
 
+BROKEN = {
+    "unclosed": ("\nTOOL = (\n", "unclosed.py:2: cannot be imported: SyntaxError: '(' was never closed"),
+    "divides": ("\n\nTOOL = 1 / 0\n", "divides.py:3: cannot be imported: ZeroDivisionError: division by zero"),
+    "reads": ("import json\njson.loads('')\n", "reads.py:2: cannot be imported: JSONDecodeError: "),
+    "needs": ("import no_such_package\n", "needs.py:1: cannot be imported: ModuleNotFoundError: No module named"),
+    "lacks": ("X = 1\n", "lacks.py must define TOOL"),
+    "other": ("TOOL = 1\n", "TOOL must be a Tool whose card has the name 'other'"),
+    "named": (FORTY_LINES.replace('name="redness"', 'name="red"'), "card has the name 'named', not 'red'"),
+}
+
+
 @pytest.mark.system
-@pytest.mark.parametrize(
-    ("code", "said"),
-    [
-        ("\nTOOL = (\n", "redness.py:2: cannot be imported: SyntaxError: '(' was never closed"),
-        ("\n\nTOOL = 1 / 0\n", "redness.py:3: cannot be imported: ZeroDivisionError: division by zero"),
-        ("import json\njson.loads('')\n", "redness.py:2: cannot be imported: JSONDecodeError: "),
-        ("import no_such_package\n", "redness.py:1: cannot be imported: ModuleNotFoundError: No module named"),
-        ("X = 1\n", "redness.py must define TOOL"),
-        ("TOOL = 1\n", "TOOL must be a Tool whose card has the name 'redness'"),
-        (FORTY_LINES.replace('name="redness"', 'name="red"'), "card has the name 'redness', not 'red'"),
-    ],
-)
-def test_a_broken_file_costs_a_line_with_its_place(
-    command: Callable[..., Any], own: Path, code: str, said: str
-) -> None:
-    (own / "redness.py").write_text(code)
-    shown = command("tools", "show", "redness", "--path", own)
-    assert shown.code == 2
-    assert said in shown.err
-    assert shown.err.count("\n") == 1
+def test_a_broken_file_costs_a_line_with_its_place(command: Callable[..., Any], own: Path) -> None:
+    for name, (code, _) in BROKEN.items():
+        (own / f"{name}.py").write_text(code)
     listed = command("tools", "list", "--path", own)
     assert listed.code == 3
-    assert said in listed.err
-    assert "depth " in listed.out, "the others are listed all the same"
+    lines = listed.err.splitlines()
+    for name, (_, said) in BROKEN.items():
+        assert len([line for line in lines if line.startswith(f"{name}: ") and said in line]) == 1, name
+    assert {"redness", "depth"} <= {line.split()[0] for line in listed.out.splitlines()}
+    shown = command("tools", "show", "unclosed", "--path", own)
+    assert shown.code == 2
+    assert BROKEN["unclosed"][1] in shown.err
+    assert shown.err.count("\n") == 1
 
 
 @pytest.mark.system

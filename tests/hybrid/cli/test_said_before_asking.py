@@ -31,6 +31,7 @@ def test_a_device_is_one_of_the_words(command: Command, blink: tuple[str, ...], 
     assert command("tools", "run", "crop", __file__, "--device", device).code == 2
 
 
+@pytest.mark.system
 def test_a_device_that_is_not_here_is_refused_before_anything_is_asked(
     command: Command, blink: tuple[str, ...], tmp_path: Path
 ) -> None:

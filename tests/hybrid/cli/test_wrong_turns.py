@@ -158,13 +158,15 @@ def test_a_server_that_is_not_what_it_should_be(asking: Command, sayer: Sayer, c
 @pytest.mark.parametrize(
     ("model", "told"),
     [
-        (
+        pytest.param(
             "anthropic:claude-none",
             {"type": "error", "error": {"type": "not_found_error", "message": "model: claude-none"}},
+            marks=pytest.mark.system,  # The client alone takes longer to load than the test.
         ),
-        (
+        pytest.param(
             "google_genai:gemini-none",
             {"error": {"code": 404, "message": "models/gemini-none is not found for API version v1beta."}},
+            marks=pytest.mark.system,
         ),
         ("ollama:none", {"error": "model 'none' not found"}),
     ],
