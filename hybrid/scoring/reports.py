@@ -296,9 +296,10 @@ class ComparisonReport(Report):
         that could not be made, and why, `plugins` the hash of the code of those from outside.
         """
         faults: dict[str, Json] = {made.name: made.fault for made in self.sections if made.fault is not None}
+        origins = self._origins()
         return {
-            "solvers": {one.solver: {**one.as_json(self.options.by), **origin_of(one)} for one in self.solvers},
-            "results": [{**row.as_json(), **sides(self.solvers, row)} for row in self.results],
+            "solvers": {one.solver: {**one.as_json(self.options.by), **origins[one.solver]} for one in self.solvers},
+            "results": [{**row.as_json(), **sides(origins, row)} for row in self.results],
             "conclusion": [asdict(sentence) for sentence in self.conclusion],
             "conclusions": {made.name: made.lead for made in self.sections if made.lead},
             **({"faults": faults} if faults else {}),
@@ -307,7 +308,11 @@ class ComparisonReport(Report):
 
     def rows(self) -> list[dict[str, Json]]:
         """A record for each row of the result table, with model and run of its solvers."""
-        return [{**asdict(row), **sides(self.solvers, row)} for row in self.results]
+        origins = self._origins()
+        return [{**asdict(row), **sides(origins, row)} for row in self.results]
+
+    def _origins(self) -> dict[str, dict[str, str | None]]:
+        return {one.solver: origin_of(one) for one in self.solvers}
 
 
 PUBLISHED_TITLE = "What did papers print of the same metrics?"
