@@ -242,13 +242,12 @@ class ComparisonReport(Report):
         """
         if not self.solvers:
             return ()
-        blocks = [
-            Block(made.name, made.section.title, made.lead, tables_of(self.comparison, made)) for made in self.sections
-        ]
+        chosen = results(self.comparison, self.only) if self.only else self.sections
+        blocks = [Block(made.name, made.section.title, made.lead, tables_of(self.comparison, made)) for made in chosen]
         blocks += self._published()
-        names = [block.name for block in blocks]
         for name in self.only:
-            if name not in names:
+            if name not in (block.name for block in blocks):
+                names = [*(made.name for made in self.sections), *(block.name for block in self._published())]
                 known = {*names, *(section.name for section in sections())}
                 missing = f"there is no such section{did_you_mean(name, known)}"
                 why = "this comparison has no such section" if name in known else missing
