@@ -119,7 +119,7 @@ def test_every_metric_has_a_card_and_every_card_a_metric(
 @pytest.mark.shared_data
 @pytest.mark.parametrize(
     ("name", "model"),
-    [("blink", "blink_outputs/GPT4o"), ("mvp_bench", "mvp_bench/model_prediction/llava_v1.5_7b.jsonl")],
+    [("blink", "blink_outputs/GPT4o/Jigsaw.json"), ("mvp_bench", "mvp_bench/model_prediction/llava_v1.5_7b.jsonl")],
 )
 def test_published_predictions_print_what_cards_describe(name: str, model: str, shared_data: Path) -> None:
     benchmark: Benchmark = load("hybrid.benchmarks", name)
