@@ -225,10 +225,9 @@ def listed(pages: BenchmarkPages, by: str = "task") -> dict[str, Any]:
     return {"id": made.ids, **read}
 
 
-def test_the_list_is_in_the_order_of_the_data_and_says_what_the_pages_say(run: Path) -> None:
-    asked = [one["id"] for one in lines(run / "questions.jsonl")]
-    columns = listed(only(collect_paths([run])))
-    pages = only(collect_paths([run]))
+def test_the_list_is_in_the_order_of_the_data_and_says_what_the_pages_say(written: Path, pages: BenchmarkPages) -> None:
+    asked = [one["id"] for one in lines(written / "run" / "questions.jsonl")]
+    columns = listed(pages)
     assert pages.n == COUNT
     read = tuple(pages.questions)
     assert columns["id"] == [page.id for page in read] == asked
@@ -362,7 +361,7 @@ def test_a_run_without_an_answer_has_a_list_of_its_questions(run: Path) -> None:
 
 
 def test_each_benchmark_is_a_tab_with_its_own_paths(run: Path, tmp_path: Path, made_up_runs: Any) -> None:
-    other = made_up_runs.write(tmp_path / "mvp", "mvp_bench", size=12)
+    other = made_up_runs.write(tmp_path / "mvp", "mvp_bench", size=4)
     pages = collect_paths([run, other.real, other.blank])
     blink, mvp = pages.benchmarks
     assert (blink.key, mvp.key) == ("blink", "mvp_bench")

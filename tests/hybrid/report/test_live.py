@@ -6,6 +6,7 @@ import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,9 +63,9 @@ class View:
         return found
 
 
-@pytest.fixture
-def view(large_run: Callable[[int], Path]) -> Iterator[View]:
-    folder = RunFolder(large_run(COUNT))
+@contextmanager
+def viewing(run: Path) -> Iterator[View]:
+    folder = RunFolder(run)
     path = folder.path / "controller" / "attempts.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:4]))
@@ -84,23 +85,41 @@ def view(large_run: Callable[[int], Path]) -> Iterator[View]:
         thread.join()
 
 
-def test_the_pages_are_served_with_a_policy(view: View) -> None:
+@pytest.fixture
+def view(large_run: Callable[[int], Path]) -> Iterator[View]:
+    """A view of its own, for a test that finishes questions or damages files."""
+    with viewing(large_run(COUNT)) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def asked(large_runs: Callable[[int], Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[View]:
+    """One view, for the tests that only ask its server."""
+    written = large_runs(COUNT)
+    run = Path(shutil.copytree(written / "run", tmp_path_factory.mktemp("asked") / "run"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HYBRID_HOME", str(written / "home"))
+        with viewing(run) as made:
+            yield made
+
+
+def test_the_pages_are_served_with_a_policy(asked: View) -> None:
     for path, kind in (("/", "text/html"), ("/index.html?x=1", "text/html"), ("/assets/style.css", "text/css")):
-        status, headers, body = view.get(path)
+        status, headers, body = asked.get(path)
         assert (status, headers["Content-Type"].split(";")[0]) == (200, kind)
         assert len(body) == int(headers["Content-Length"])
         assert headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'self';")
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert headers["Cache-Control"] == "no-store"
-    assert view.server.url.startswith("http://127.0.0.1:")
-    status, headers, body = view.get("/", "HEAD")
+    assert asked.server.url.startswith("http://127.0.0.1:")
+    status, headers, body = asked.get("/", "HEAD")
     assert (status, body) == (200, b"")
     assert int(headers["Content-Length"]) > 0
 
 
-def test_images_are_served(view: View) -> None:
-    image = next(path for path in view.site.made.files if path.endswith(".png") and path.startswith("/images/"))
-    status, headers, body = view.get(image)
+def test_images_are_served(asked: View) -> None:
+    image = next(path for path in asked.site.made.files if path.endswith(".png") and path.startswith("/images/"))
+    status, headers, body = asked.get(image)
     assert (status, headers["Content-Type"], body[:4]) == (200, "image/png", b"\x89PNG")
 
 
@@ -120,9 +139,9 @@ OTHER_PATHS = (
 )
 
 
-def test_nothing_but_the_files_of_the_pages_is_served(view: View) -> None:
+def test_nothing_but_the_files_of_the_pages_is_served(asked: View) -> None:
     for path in OTHER_PATHS:
-        status, headers, body = view.get(path)
+        status, headers, body = asked.get(path)
         assert (status, body) == (404, b"404 Not Found\n"), path
         assert "Content-Security-Policy" in headers
 
@@ -147,30 +166,30 @@ HEADERS = (
 )
 
 
-def test_other_hosts_and_origins_are_refused(view: View) -> None:
+def test_other_hosts_and_origins_are_refused(asked: View) -> None:
     for headers, status in HEADERS:
-        said = {name: value.replace("PORT", str(view.server.port)) for name, value in headers.items()}
-        found, _, body = view.get("/", **said)
+        said = {name: value.replace("PORT", str(asked.server.port)) for name, value in headers.items()}
+        found, _, body = asked.get("/", **said)
         assert found == status, said
         assert (b"<html" in body) == (status == 200)
 
 
-def test_a_request_without_a_host_is_refused(view: View) -> None:
-    for heads in (b"", b"Host: 127.0.0.1:%d\r\nHost: example.org\r\n" % view.server.port):
-        with socket.create_connection(("127.0.0.1", view.server.port)) as connection:
+def test_a_request_without_a_host_is_refused(asked: View) -> None:
+    for heads in (b"", b"Host: 127.0.0.1:%d\r\nHost: example.org\r\n" % asked.server.port):
+        with socket.create_connection(("127.0.0.1", asked.server.port)) as connection:
             connection.sendall(b"GET / HTTP/1.1\r\n" + heads + b"Connection: close\r\n\r\n")
             assert connection.makefile("rb").readline().split()[1] == b"421"
 
 
-def test_nothing_can_be_written(view: View) -> None:
+def test_nothing_can_be_written(asked: View) -> None:
     for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH"):
-        status, headers, _ = view.get("/index.html", method)
+        status, headers, _ = asked.get("/index.html", method)
         assert status == 501
         assert "Content-Security-Policy" in headers
 
 
-def test_it_listens_on_this_machine_alone(view: View) -> None:
-    assert view.server.socket.getsockname()[0] == "127.0.0.1"
+def test_it_listens_on_this_machine_alone(asked: View) -> None:
+    assert asked.server.socket.getsockname()[0] == "127.0.0.1"
 
 
 def test_new_answers_are_taken_in_when_somebody_looks(view: View) -> None:
