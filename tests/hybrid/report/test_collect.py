@@ -225,9 +225,10 @@ def listed(pages: BenchmarkPages, by: str = "task") -> dict[str, Any]:
     return {"id": made.ids, **read}
 
 
-def test_the_list_is_in_the_order_of_the_data_and_says_what_the_pages_say(written: Path, pages: BenchmarkPages) -> None:
-    asked = [one["id"] for one in lines(written / "run" / "questions.jsonl")]
-    columns = listed(pages)
+def test_the_list_is_in_the_order_of_the_data_and_says_what_the_pages_say(run: Path) -> None:
+    asked = [one["id"] for one in lines(run / "questions.jsonl")]
+    columns = listed(only(collect_paths([run])))
+    pages = only(collect_paths([run]))
     assert pages.n == COUNT
     read = tuple(pages.questions)
     assert columns["id"] == [page.id for page in read] == asked
