@@ -127,6 +127,14 @@ def pytest_runtest_teardown() -> Generator[None, None, None]:
         pytest.fail(f"the test starts a process ({UNMARKED[0]}): mark it `system`", pytrace=False)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def power_stays_on() -> Iterator[None]:
+    """No test waits for the disk: what was written outlives a process without that, and no test cuts the power."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda file: None)
+        yield
+
+
 DRAW = generated.generate
 HERE = Path(__file__).resolve().parent
 SHARED = HERE.parents[1] / "shared" / "data"

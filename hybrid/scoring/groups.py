@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast, get_args
 
-from hybrid.registry import load_solver, solver_names
+from hybrid.errors import UsageError
+from hybrid.registry import load, package_of_solver
 from hybrid.repeats import number_of, word_of
 from hybrid.scoring.score import Scored
 from hybrid.solving.solver import Role
@@ -40,21 +41,23 @@ def repetition(scored: Scored) -> int:
 
 def role(scored: Scored) -> Role:
     """The role of a solver in a comparison; answers that other programs recorded count as an MLLM alone."""
-    name = word(scored)
     if is_imported(scored):
         return "mllm"
-    recorded = None if scored.folder is None else scored.folder.manifest["solvers"].get(scored.recorded, {}).get("role")
+    recorded = scored.manifest["solvers"].get(scored.recorded, {}).get("role")
     if recorded in get_args(Role):
         return cast(Role, recorded)
-    if name not in solver_names():
+    name = word(scored)
+    try:
+        package = package_of_solver(name)
+    except UsageError:
         return "mllm"
-    found: Role = load_solver(name).role
+    found: Role = load(package, name).role
     return found
 
 
 def is_imported(scored: Scored) -> bool:
     """Whether the answers were recorded by another program."""
-    return scored.folder is None or "imported" in scored.folder.manifest["identity"]
+    return scored.folder is None or "imported" in scored.manifest["identity"]
 
 
 def model_of(scored: Scored) -> str | None:
@@ -62,12 +65,9 @@ def model_of(scored: Scored) -> str | None:
     return scored.model if role(scored) in ("hybrid", "mllm") else None
 
 
-def origin_of(scored: Scored, side: str = "") -> dict[str, str | None]:
-    """`model` and `run` of a solver, the keys ending in `side`; None for one that has none."""
-    return {
-        f"model{side}": model_of(scored),
-        f"run{side}": None if scored.folder is None else scored.folder.path.as_posix(),
-    }
+def origin_of(scored: Scored) -> dict[str, str | None]:
+    """`model` and `run` of a solver; None for one that has none."""
+    return {"model": model_of(scored), "run": None if scored.folder is None else scored.folder.path.as_posix()}
 
 
 def control(scored: Scored) -> str | None:
@@ -120,12 +120,12 @@ def comparison_groups(solvers: Sequence[Scored]) -> tuple[ComparisonGroup, ...]:
 
 def _tools_offered(scored: Scored) -> Json:
     """The tools that a run offers a model; None where they were not recorded."""
-    return None if scored.folder is None else scored.folder.manifest["identity"].get("tools_offered")
+    return None if scored.folder is None else scored.manifest["identity"].get("tools_offered")
 
 
 def form_of(scored: Scored) -> str | None:
     """The form in which a model is shown findings (`text`, `image`, `both`); None where it was not recorded."""
-    found = None if scored.folder is None else scored.folder.manifest["identity"].get("show")
+    found = None if scored.folder is None else scored.manifest["identity"].get("show")
     return found if isinstance(found, str) else None
 
 

@@ -276,17 +276,17 @@ def as_csv(solvers: Sequence[Scored], rows: Iterable[Result]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     benchmark = _cell(solvers[0].benchmark) if solvers else ""
+    origins = {one.solver: origin_of(one) for one in solvers}
     for row in rows:
-        cells, of = [_cell(getattr(row, name)) for name in _FIELDS], sides(solvers, row)
+        cells, of = [_cell(getattr(row, name)) for name in _FIELDS], sides(origins, row)
         writer.writerow([benchmark, *cells, *(_cell(of.get(name)) for name in _SIDES)])
     return text.getvalue()
 
 
-def sides(solvers: Sequence[Scored], row: Result) -> dict[str, str | None]:
-    """`model_a`, `run_a`, `model_b` and `run_b` of a row, those of the solvers that it names."""
-    known = {one.solver: one for one in solvers}
-    pair = ((row.a, "_a"), (row.b, "_b"))
-    return {key: value for name, side in pair if name in known for key, value in origin_of(known[name], side).items()}
+def sides(origins: Mapping[str, Mapping[str, str | None]], row: Result) -> dict[str, str | None]:
+    """`model_a`, `run_a`, `model_b` and `run_b` of a row: the origins (`origin_of`) of the solvers that it names."""
+    pair = (("a", row.a), ("b", row.b))
+    return {f"{key}_{side}": value for side, name in pair for key, value in origins.get(name, {}).items()}
 
 
 def neutral(name: str) -> str:

@@ -242,13 +242,12 @@ class ComparisonReport(Report):
         """
         if not self.solvers:
             return ()
-        blocks = [
-            Block(made.name, made.section.title, made.lead, tables_of(self.comparison, made)) for made in self.sections
-        ]
+        chosen = results(self.comparison, self.only) if self.only else self.sections
+        blocks = [Block(made.name, made.section.title, made.lead, tables_of(self.comparison, made)) for made in chosen]
         blocks += self._published()
-        names = [block.name for block in blocks]
         for name in self.only:
-            if name not in names:
+            if name not in (block.name for block in blocks):
+                names = [*(made.name for made in self.sections), *(block.name for block in self._published())]
                 known = {*names, *(section.name for section in sections())}
                 missing = f"there is no such section{did_you_mean(name, known)}"
                 why = "this comparison has no such section" if name in known else missing
@@ -296,9 +295,10 @@ class ComparisonReport(Report):
         that could not be made, and why, `plugins` the hash of the code of those from outside.
         """
         faults: dict[str, Json] = {made.name: made.fault for made in self.sections if made.fault is not None}
+        origins = self._origins()
         return {
-            "solvers": {one.solver: {**one.as_json(self.options.by), **origin_of(one)} for one in self.solvers},
-            "results": [{**row.as_json(), **sides(self.solvers, row)} for row in self.results],
+            "solvers": {one.solver: {**one.as_json(self.options.by), **origins[one.solver]} for one in self.solvers},
+            "results": [{**row.as_json(), **sides(origins, row)} for row in self.results],
             "conclusion": [asdict(sentence) for sentence in self.conclusion],
             "conclusions": {made.name: made.lead for made in self.sections if made.lead},
             **({"faults": faults} if faults else {}),
@@ -307,7 +307,11 @@ class ComparisonReport(Report):
 
     def rows(self) -> list[dict[str, Json]]:
         """A record for each row of the result table, with model and run of its solvers."""
-        return [{**asdict(row), **sides(self.solvers, row)} for row in self.results]
+        origins = self._origins()
+        return [{**asdict(row), **sides(origins, row)} for row in self.results]
+
+    def _origins(self) -> dict[str, dict[str, str | None]]:
+        return {one.solver: origin_of(one) for one in self.solvers}
 
 
 PUBLISHED_TITLE = "What did papers print of the same metrics?"

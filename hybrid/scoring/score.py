@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 from hybrid.benchmarks.base import Abstain, Benchmark, accuracy
 from hybrid.log.codec import codec
@@ -87,6 +89,12 @@ class Scored:
     """The MLLM of the run as it is called everywhere (`openai:gpt-4o`); of predictions and imports their name."""
     tool_output: str = "real"
     """The output of the run's tool calls: `real`, or the control in force."""
+
+    @cached_property
+    def manifest(self) -> Mapping[str, Any]:
+        """What its run (`folder`) says of itself, read once: a comparison asks for it with every row."""
+        assert self.folder is not None  # noqa: S101 - predictions on disk have no manifest
+        return self.folder.manifest
 
     @property
     def scores(self) -> tuple[Score, ...]:

@@ -42,7 +42,7 @@ def _tools_offered(scored: Scored) -> tuple[str, ...] | None:
     """The tools that a solver offered; None for one that offers none or whose tools were not recorded."""
     if scored.folder is None or is_imported(scored) or word(scored) not in solver_names():
         return None
-    tools_offered = scored.folder.manifest["identity"].get("tools_offered")
+    tools_offered = scored.manifest["identity"].get("tools_offered")
     return tuple(tools_offered) if tools_offered is not None and load_solver(word(scored)).offers_tools else None
 
 

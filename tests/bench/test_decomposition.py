@@ -29,9 +29,9 @@ def test_questions_are_drawn_as_the_design_says(design: bench.Design):
 def test_the_intervals_of_regular_estimates_hold_the_truth():
     held = []
     for model in bench.MODELS.values():
-        known = bench.truths(model, blocks=5)
+        known = bench.truths(model, blocks=3)
         for design in bench.DESIGNS:
-            shares = bench.coverage(model, known, design, simulations=15, seed=1)
+            shares = bench.coverage(model, known, design, simulations=6, seed=1)
             held += [share for name, share in shares.items() if known[name].regular(design)]
     assert len(held) > 80
     # Intervals of a nominal 90 % are below, of 99 % above.

@@ -26,7 +26,6 @@ from hybrid.benchmarks.mvp_bench.baselines import BASELINES
 from hybrid.benchmarks.mvp_bench.data import (
     ROTATIONS,
     SINGLE_RUN,
-    TYPES,
     BadLine,
     PairRow,
     QuestionFile,
@@ -104,7 +103,7 @@ class MvpBench(Benchmark):
     def tasks(self, source: Source) -> tuple[str, ...]:
         """The tasks of `all_questions.json`. Raises `DataError` when the folder has no such file."""
         root = _root(source)
-        present = {row.task for row in question_file(root, root / SINGLE_RUN, TYPES).rows}
+        present = {row.task for row in question_file(root, root / SINGLE_RUN).rows}
         return tuple(task for task in CARD.tasks if task in present)
 
     def files(self, source: Source) -> tuple[Path, ...]:
@@ -236,7 +235,7 @@ def _rows(source: Source) -> QuestionFile:
     """
     root, mcq = _root(source), _setting(source, "mcq")
     tasks = source.tasks or tuple(CARD.tasks)
-    plain = question_file(root, root / SINGLE_RUN, TYPES)
+    plain = question_file(root, root / SINGLE_RUN)
     rows = [row for row in plain.rows if row.task == "yes_no" or mcq != "circular"]
     bad = list(plain.bad)
     if mcq != "vanilla" and set(tasks) != {"yes_no"}:
@@ -256,7 +255,7 @@ def _rotations(root: Path) -> QuestionFile:
     """The file of rotations; where it cannot be used, one bad line for each task of it."""
     path = root / ROTATIONS
     try:
-        return question_file(root, path, None)
+        return question_file(root, path, rotations=True)
     except DataError as error:
         return QuestionFile((), (BadLine(str(path), str(error), "cross"), BadLine(str(path), str(error), "single")))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -110,11 +111,24 @@ class QuestionFile:
     bad: tuple[BadLine, ...]
 
 
-def question_file(folder: Path, path: Path, types: Mapping[str, Task] | None) -> QuestionFile:
-    """A question file of a data set's folder: with `TYPES` of the single run, with None of the rotations.
+def question_file(folder: Path, path: Path, *, rotations: bool = False) -> QuestionFile:
+    """A question file of a data set's folder, that of the single run or of the rotations.
+
+    Every task asks for all of it: it is read once, until it changes.
 
     Raises `DataError` where the file cannot be read, or none of its lines is a question.
     """
+    try:
+        facts = path.stat()
+    except OSError:
+        return _read(folder, path, rotations, ())
+    return _read(folder, path, rotations, (facts.st_ino, facts.st_size, facts.st_mtime_ns))
+
+
+@lru_cache(maxsize=2)
+def _read(folder: Path, path: Path, rotations: bool, state: tuple[int, ...]) -> QuestionFile:
+    del state
+    types = None if rotations else TYPES
     rows: dict[str, PairRow] = {}
     bad: list[BadLine] = []
     for values, where in json_rows(folder, path):

@@ -101,7 +101,7 @@ def _draws(scored: Scored) -> bool:
     """Whether the model draws its answers, so that it may answer otherwise when asked again."""
     if scored.folder is None:
         return True
-    model = scored.folder.manifest["identity"].get("model")
+    model = scored.manifest["identity"].get("model")
     return not (isinstance(model, Mapping) and model.get("temperature") == 0)
 
 

@@ -362,7 +362,7 @@ def test_a_run_without_an_answer_has_a_list_of_its_questions(run: Path) -> None:
 
 
 def test_each_benchmark_is_a_tab_with_its_own_paths(run: Path, tmp_path: Path, made_up_runs: Any) -> None:
-    other = made_up_runs.write(tmp_path / "mvp", "mvp_bench", size=12)
+    other = made_up_runs.write(tmp_path / "mvp", "mvp_bench", size=4)
     pages = collect_paths([run, other.real, other.blank])
     blink, mvp = pages.benchmarks
     assert (blink.key, mvp.key) == ("blink", "mvp_bench")

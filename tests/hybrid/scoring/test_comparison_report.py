@@ -77,6 +77,7 @@ def test_the_comparison_is_made_once_and_when_it_is_asked_for(paths: tuple[Path,
 def test_only_what_was_asked_for(paths: tuple[Path, ...]) -> None:
     report = compare(*paths, only=["gain", "metrics"])
     assert [block.name for block in report.blocks()] == ["metrics", "gain"]
+    assert set(package.computed(report.comparison)) == {"metrics", "gain"}
     assert "Outcomes" not in report.render()
     for name, why in (
         ("gains", r"there is no such section \(did you mean 'gain'\?\)"),

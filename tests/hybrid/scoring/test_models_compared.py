@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hybrid.log.folder import RunFolder
+from hybrid.scoring.groups import role
 from hybrid.scoring.reports import ComparisonReport, compare_paths, score_paths
 
 LETTERS = {"mllm": {"Jigsaw": "rwwr", "Counting": "rrrw"}, "specialist": {"Jigsaw": "rrrr", "Counting": "wwww"}}
@@ -88,3 +89,12 @@ def test_a_label_of_a_tool_is_of_the_solvers_that_may_call_it(tmp_path: Path, ma
         .render()
         .startswith("warning: generated questions\nwarning: specialist: non-commercial: depth\n")
     )
+
+
+@pytest.mark.parametrize(("recorded", "expected"), [({}, "mllm"), ({"role": "specialist"}, "specialist")])
+def test_a_solver_that_is_no_longer_there_has_the_role_that_was_recorded(
+    tmp_path: Path, made_up_runs: Any, recorded: dict[str, str], expected: str
+) -> None:
+    run = made_up_runs.from_letters(tmp_path / "run", {"gone": {"Jigsaw": "rw"}})
+    (scored,) = compare_paths([changed(run, solvers={"gone": recorded})]).solvers
+    assert role(scored) == expected

@@ -12,6 +12,8 @@ import pytest
 from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.scoring.predicted import import_run
 from hybrid.scoring.reports import ComparisonReport, compare_paths
+from hybrid.scoring.result import Result
+from hybrid.scoring.sections import results
 from hybrid.scoring.sections.agreement import RATIO
 from hybrid.stats import mcnemar
 
@@ -30,6 +32,12 @@ def report(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Compa
     for name in MODELS:
         import_run(shared_data / "blink_outputs" / name, BENCHMARK, "stored", folder / name)
     return compare_paths([folder / name for name in MODELS], abstain="wrong")
+
+
+def rows_of(report: ComparisonReport, section: str) -> tuple[Result, ...]:
+    """The rows of one section: the others take seconds for so many questions."""
+    (made,) = results(report.comparison, (section,))
+    return made.rows
 
 
 def recorded(shared_data: Path, name: str) -> dict[str, bool]:
@@ -51,9 +59,7 @@ def test_published_accuracies(report: ComparisonReport) -> None:
 def test_paired_tests_find_what_mcnemar_finds(report: ComparisonReport, shared_data: Path) -> None:
     """Of single questions: the micro accuracy differs by helped less harmed, and the p values are of one size."""
     rows = [
-        row
-        for row in report.results
-        if (row.section, row.quantity, row.metric) == ("differences", "difference", "accuracy_micro")
+        row for row in rows_of(report, "differences") if (row.quantity, row.metric) == ("difference", "accuracy_micro")
     ]
     assert len(rows) == 6
     for row in rows:
@@ -66,7 +72,7 @@ def test_paired_tests_find_what_mcnemar_finds(report: ComparisonReport, shared_d
 
 
 def test_shared_mistakes(report: ComparisonReport, shared_data: Path) -> None:
-    found = {(row.a, row.b, row.quantity): row for row in report.results if row.section == "agreement"}
+    found = {(row.a, row.b, row.quantity): row for row in rows_of(report, "agreement")}
     for pair, (both, expected) in BOTH_WRONG.items():
         row = found[(*pair, "both wrong")]
         assert (row.n, row.value, round(found[(*pair, "expected")].value or 0)) == (1901, both, expected)
@@ -78,7 +84,6 @@ def test_shared_mistakes(report: ComparisonReport, shared_data: Path) -> None:
 
 
 def test_imported_runs_have_no_hybrid_solver_and_cost_nothing(report: ComparisonReport) -> None:
-    names = {made.name for made in report.sections}
-    assert "agreement" in names
-    assert not names & {"gain", "ceiling", "evidence", "tool_use", "cost"}
+    hybrid = ("gain", "ceiling", "evidence", "tool_use", "cost")
+    assert [made.name for made in results(report.comparison, ("agreement", *hybrid))] == ["agreement"]
     assert report.failed == ()

@@ -3,7 +3,6 @@
 import csv
 import io
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from hybrid.benchmarks.card import MetricCard
 from hybrid.display.tables import RENDERERS, Table, as_text
 from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.rendering import COLUMNS, as_csv, named, neutral, printed, tables_of
-from hybrid.scoring.reports import compare_paths
+from hybrid.scoring.reports import ComparisonReport, compare_paths
 from hybrid.scoring.result import FRACTION, QUESTIONS, Result, Section, SectionResult
 from hybrid.scoring.score import Scored
 
@@ -229,10 +228,15 @@ def test_names_of_solvers_and_tasks_are_harmless_in_a_spreadsheet(found: Compari
     assert line["value"] == "-1"
 
 
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory, made_up_runs: Any) -> ComparisonReport:
+    """The comparison of a real run and its controls, with all sections."""
+    made = made_up_runs.write(tmp_path_factory.mktemp("runs"), "blink", size=4, repeats=2, samples=3)
+    return compare_paths(made.paths, all=True)
+
+
 @pytest.mark.parametrize("form", ["text", "narrow", "markdown", "latex", "csv"])
-def test_every_form_has_every_section_of_real_runs(tmp_path: Path, made_up_runs: Any, form: str) -> None:
-    made = made_up_runs.write(tmp_path, "blink", size=4, repeats=2, samples=3)
-    report = compare_paths(made.paths, all=True)
+def test_every_form_has_every_section_of_real_runs(report: ComparisonReport, form: str) -> None:
     text = report.render(form)
     for section in report.sections:
         assert (section.name if form == "csv" else section.section.title.split(",")[0][:60]) in text

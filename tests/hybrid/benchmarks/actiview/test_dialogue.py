@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from hybrid.types import Exchange, Fault, Kind, Outcome, Prompt, Question, Reply
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("actiview")
-    write(made, ("object_attr",), 2, 5)
+    write(made, ("object_attr",), 1, 5)
     return made
 
 
@@ -39,6 +40,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> ImageStore:
     return ImageStore(tmp_path_factory.mktemp("store"))
 
 
+@cache
 def question_of(folder: Path, store: ImageStore, **given_settings: str) -> Question:
     mounted = mount(BENCHMARK, str(folder), split=None, tasks=(), settings=given_settings, store=store)
     question = questions(BENCHMARK, mounted.source, 1)[0]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.actiview import BENCHMARK
@@ -136,6 +136,7 @@ def test_model_avg_is_the_mean_of_zoom_and_the_four_shifts() -> None:
     assert "model_avg" not in named(scores[:1])
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.sets(st.integers(1, 4)), st.sets(st.integers(1, 4), min_size=1)), min_size=1, max_size=12))
 def test_recall_counts_views(seen: list[tuple[set[int], set[int]]]) -> None:
     scores = []

@@ -208,7 +208,7 @@ def test_answers_that_are_no_scanpath(text: str, message: str) -> None:
         human_paths(text)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(text=st.text(max_size=60) | st.from_regex(r"[\[{(]?[XYT\"'0-9.,:= \[\]{}-]{0,60}", fullmatch=True))
 def test_any_answer_gives_checked_paths_or_a_data_error(text: str) -> None:
     try:
@@ -219,7 +219,7 @@ def test_any_answer_gives_checked_paths_or_a_data_error(text: str) -> None:
     assert all(len(path.x) == len(path.y) >= 2 for path in found)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(
     points=st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.floats(0, 5000)), min_size=2, max_size=12),
     form=st.sampled_from([as_lists, lambda path: json.dumps(as_dict(path)), lambda path: str(as_points(path))]),

@@ -99,7 +99,7 @@ paths = st.lists(
 ).map(lambda rows: np.array(rows) * [*SCREEN, 1])
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(first=paths, second=paths)
 def test_lies_between_0_and_1_on_the_screen_and_a_path_is_like_itself(first: Floats, second: Floats) -> None:
     before = first.copy(), second.copy()

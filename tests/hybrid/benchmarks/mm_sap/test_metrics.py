@@ -6,7 +6,7 @@ from itertools import product
 from statistics import stdev
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.base import ScoreOptions
@@ -220,6 +220,7 @@ def test_failed_questions_are_missing() -> None:
     assert named([])["score_sa.total"].value is None
 
 
+@settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.sampled_from(sorted(SIZES)), st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=30)
 )

@@ -75,6 +75,15 @@ def test_questions_of_a_pair_stand_together_and_rotations_in_order(sample: Path,
     assert all(question.kind is Kind.CHOICE and len(question.choices) == 5 for question in rotated)
 
 
+def test_a_file_that_has_changed_is_read_anew(sample: Path, store: ImageStore, tmp_path: Path) -> None:
+    def shout(row: dict[str, Any]) -> None:
+        row["question"] = row["question"].upper()
+
+    before = read(copy(sample, tmp_path, lambda row: None), store)
+    after = read(copy(sample, tmp_path, shout), store)
+    assert [one.text.upper() for one in before if "#" not in one.id] == [one.text for one in after if "#" not in one.id]
+
+
 def test_rotations_ask_for_the_same_text(sample: Path, store: ImageStore) -> None:
     right: dict[str, set[str]] = {}
     for question in read(sample, store):

@@ -4,7 +4,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.mvp_bench.metrics import summarise
@@ -88,6 +88,7 @@ ROWS = st.lists(
 )
 
 
+@settings(max_examples=40)
 @given(ROWS)
 def test_yes_no_metrics_equal_a_second_definition(rows: list[tuple[int, int, bool, bool]]) -> None:
     scores = [
@@ -109,6 +110,7 @@ def test_yes_no_metrics_equal_a_second_definition(rows: list[tuple[int, int, boo
     assert found.get("aAcc.all") == share([[r[3]] for r in rows])
 
 
+@settings(max_examples=40)
 @given(ROWS, st.randoms(use_true_random=False))
 def test_the_order_of_rows_does_not_matter(rows: list[tuple[int, int, bool, bool]], random: Random) -> None:
     scores = [yes_no(p, q, "natural" if first else "manipulated", float(right)) for p, q, first, right in rows]
@@ -117,6 +119,7 @@ def test_the_order_of_rows_does_not_matter(rows: list[tuple[int, int, bool, bool
     assert values(shuffled) == pytest.approx(values(scores))
 
 
+@settings(max_examples=40)
 @given(ROWS)
 def test_all_right_is_one_and_all_wrong_is_zero(rows: list[tuple[int, int, bool, bool]]) -> None:
     for worth in (0.0, 1.0):

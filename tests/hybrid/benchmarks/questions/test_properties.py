@@ -27,7 +27,7 @@ COLUMNS = ("id", "image", "question", "choices", "answer", "kind", "task", "tole
 ROW = st.fixed_dictionaries({}, optional=dict.fromkeys(COLUMNS, CELL))
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(rows=st.lists(ROW, min_size=1, max_size=4))
 def test_any_json_is_read(made: Any, rows: list[dict[str, object]]) -> None:
     path = made.table([made.row(), *rows])
@@ -40,7 +40,7 @@ def test_any_json_is_read(made: Any, rows: list[dict[str, object]]) -> None:
     assert all(str(path) in each.error for each in found if isinstance(each, BrokenQuestion))
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(content=st.binary(max_size=200), ending=st.sampled_from([".jsonl", ".csv", ".tsv", ".parquet"]))
 def test_any_bytes_are_read_or_refused(made: Any, content: bytes, ending: str) -> None:
     path = made.folder / f"any{ending}"
@@ -52,7 +52,7 @@ def test_any_bytes_are_read_or_refused(made: Any, content: bytes, ending: str) -
     assert all(isinstance(each, Question | BrokenQuestion) for each in found)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(
     text=st.text(max_size=80) | st.sampled_from(["columns: {id: [a, b]}", "hub: {}", "metrics: [f1]", "prompt: '{'"])
 )

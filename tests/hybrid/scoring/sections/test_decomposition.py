@@ -80,7 +80,7 @@ QUESTIONS = st.lists(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(QUESTIONS, st.sampled_from(["ratio", "mean_of_ratios"]), st.integers(0, 2**32 - 1))
 def test_the_parts_add_up_in_the_sample_and_in_every_resample(
     questions: Sequence[ToolQuestion], how: Combine, seed: int
@@ -94,7 +94,7 @@ def test_the_parts_add_up_in_the_sample_and_in_every_resample(
         assert total == pytest.approx(found[GAIN], abs=1e-12)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(QUESTIONS, st.sampled_from(["ratio", "mean_of_ratios"]))
 def test_each_part_is_mass_times_policy_times_quality(questions: Sequence[ToolQuestion], how: Combine) -> None:
     found = values(questions, how)
@@ -105,7 +105,7 @@ def test_each_part_is_mass_times_policy_times_quality(questions: Sequence[ToolQu
         assert all(-1e-12 <= factor <= 1 + 1e-12 for factor in factors)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(QUESTIONS, st.sampled_from(["ratio", "mean_of_ratios"]))
 def test_every_interval_is_around_its_value(questions: Sequence[ToolQuestion], how: Combine) -> None:
     for name, one in decompose(questions, how).items():
