@@ -36,6 +36,7 @@ _ANSWERS, _WORDS, _PICTURES = range(3)
 """The columns that a generator decides."""
 """Streams of the random generator, one for each decision."""
 
+
 @dataclass(frozen=True)
 class _Row:
     """A row before it is written: the pictures as JPEG files, the other cells by their column."""
