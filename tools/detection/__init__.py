@@ -15,7 +15,7 @@ from functools import partial
 from pydantic import Field
 
 from hybrid.errors import ToolError
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Provenance, Request, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Provenance, ReducedPrecision, Request, Tool
 from hybrid.tool.backends import Learned
 from hybrid.types import Box, Fault, Json
 from tools._shared.boxes import corners
@@ -213,6 +213,7 @@ TOOL = Tool(
                 weights=WEIGHTS,
                 provenances=PROVENANCES,
                 batch=8,
+                reduced=(ReducedPrecision("bfloat16", 8, 8, 0.0, "", "random, of OWLv2 base"),),
                 learned_tolerance=1e-3,
             ),
         ),
