@@ -260,6 +260,7 @@ TOOL = Tool(
                     ReducedPrecision(
                         "bfloat16", 0, 16, 0.67, "candidates.distance_px", PACKAGE, trained=True, tolerated=1.0
                     ),
+                    ReducedPrecision("bfloat16", 0, 8, 0.0, "", "random, of EfficientLoFTR"),
                 ),
                 learned_tolerance=1e-3,
                 reliability=LEARNED_RELIABILITY,
