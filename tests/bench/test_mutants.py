@@ -17,8 +17,16 @@ def test_every_subject_and_its_tests_are_there(name: str) -> None:
 
 
 def test_what_no_test_reaches_counts_as_surviving() -> None:
-    assert mutants.Outcome("x", 10, 7, ("a diff",), 2).share == pytest.approx(0.3)
-    assert mutants.Outcome("x", 0, 0, (), 0).share == 0.0
+    outcome = mutants.Outcome("x", 10, 10, ("a diff",), ("another", "and another"))
+    assert outcome.share == pytest.approx(0.3)
+    assert outcome.interval == "", "all were tried"
+    assert mutants.Outcome("x", 0, 0, (), ()).share == 0.0
+
+
+def test_of_a_sample_the_share_has_an_interval() -> None:
+    outcome = mutants.Outcome("x", 1000, 10, ("a diff",), ())
+    assert outcome.interval == "0.018 to 0.404"  # Newcombe, Statistics in Medicine 17 (1998), method 3
+    assert mutants.table([outcome]).rows == (("x", "1000", "10", "1", "0", "0.100", "0.018 to 0.404"),)
 
 
 @pytest.mark.system
