@@ -1,5 +1,6 @@
 """Intervals and differences against published examples, plain sums and simulation."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -145,6 +146,7 @@ def test_wilson_edges() -> None:
     assert one is not None
     assert one.high == 1.0
     assert one.low == pytest.approx(1 / (1 + 1.959964**2), abs=1e-6)
+    assert one.method == "Wilson"
     for k, n, level in [(3, 2, 0.95), (-1, 2, 0.95), (1, 2, 1.0), (1, 2, 0.0)]:
         with pytest.raises(ValueError, match=r"trials|level"):
             wilson(k, n, level)
@@ -465,6 +467,13 @@ def test_interval_ignores_the_order_of_cells(orders: tuple[list[Cell], list[Cell
     assert first == second
 
 
+@pytest.mark.parametrize("part", ["numerator", "denominator"])
+def test_sums_do_not_depend_on_the_order_of_cells_in_their_last_bit(part: str) -> None:
+    cells = [replace(Cell("t", "q", 1.0, 1.0), **{part: value}) for value in (0.1, 0.2, 0.3)]
+    assert 0.1 + 0.2 + 0.3 != 0.3 + 0.2 + 0.1
+    assert len({combine(order, "ratio") for order in itertools.permutations(cells)}) == 1
+
+
 @settings(deadline=None, max_examples=60)
 @given(two_solvers(), HOW, st.sampled_from(["abc", "zzz"]))
 def test_names_and_splitting_of_cells_do_not_matter(
@@ -585,6 +594,17 @@ def test_contrast_of_the_root_is_the_difference_of_the_rmse() -> None:
     assert perfect.p_value < 1e-6
 
 
+def test_errors_below_one_are_no_shares_under_the_root() -> None:
+    a, b = ([0.0, 1.0, 0.25, 1.0, 0.0, 0.25, 0.0], [1.0, 1.0, 0.25, 0.0, 1.0, 1.0, 0.25])
+    small = contrast(both(a, "root_of_ratio"), both(b, "root_of_ratio"), 0.9999)
+    large = contrast(*(both([100 * value for value in one], "root_of_ratio") for one in (a, b)), 0.9999)
+    assert small.test == large.test == SKEWED_T
+    assert small.p_value == pytest.approx(large.p_value)
+    # The root of a hundredfold is a tenfold, and it is not cut at 1.
+    assert ends(large.interval) == pytest.approx([10 * end for end in ends(small.interval)])
+    assert ends(small.interval)[1] > 1
+
+
 def test_contrast_without_two_observations_or_a_value() -> None:
     one, other = metric([Cell("t", "q", 1, 1)], "ratio"), metric([Cell("t", "q", 0, 1)], "ratio")
     assert contrast(one, other) == Contrast(1.0, 0.0, -1.0, None, None, "none", 1)
@@ -614,6 +634,10 @@ def test_contrast_refuses_what_is_not_the_same() -> None:
             contrast(a, metric(cells, "ratio"))
         with pytest.raises(DataError, match=r"cluster 'q2' in '[tu]'"):
             contrast(metric(cells, "ratio"), a)
+    errors, negative = (Metric("m", None, 2, "root_of_ratio", tuple(singles([1.0, end]))) for end in (1.0, -1.0))
+    for pair in ((errors, negative), (negative, errors)):
+        with pytest.raises(DataError, match="'qt1' in 't': .* negative under root_of_ratio"):
+            contrast(*pair)
     with pytest.raises(DataError, match="ratio and 'm' as mean_of_ratios"):
         contrast(a, metric(a.cells, "mean_of_ratios"))
     with pytest.raises(ValueError, match="level"):

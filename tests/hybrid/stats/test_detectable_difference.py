@@ -83,6 +83,8 @@ def test_more_questions_show_less(questions: int) -> None:
         ((100, 1.2), "--discordant"),
         ((100, None, 1.0), "power"),
         ((100, None, 0.03), "power"),
+        ((100, None, 0.05, 0.05), "power"),
+        ((100, None, 0.8, 0.0), "level"),
     ],
 )
 def test_refuses(arguments: tuple[int, float | None], said: str) -> None:
