@@ -636,7 +636,7 @@ def test_contrast_refuses_what_is_not_the_same() -> None:
             contrast(metric(cells, "ratio"), a)
     errors, negative = (Metric("m", None, 2, "root_of_ratio", tuple(singles([1.0, end]))) for end in (1.0, -1.0))
     for pair in ((errors, negative), (negative, errors)):
-        with pytest.raises(DataError, match="'qt1' in 't': .* negative under root_of_ratio"):
+        with pytest.raises(DataError, match=r"'qt1' in 't': .* negative under root_of_ratio"):
             contrast(*pair)
     with pytest.raises(DataError, match="ratio and 'm' as mean_of_ratios"):
         contrast(a, metric(a.cells, "mean_of_ratios"))

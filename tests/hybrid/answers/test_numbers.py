@@ -24,6 +24,7 @@ from hybrid.answers.numbers import parse_number, value_of
         ("Left 3 m, right 4 m\n7.5", 7.5, "closing"),
         ("3 + 4 = 7 and 7 / 2 = 3.5 m", 3.5, "result"),
         ("seven", 7.0, "word"),
+        ("The detector says 4. 5", 5.0, "only"),
         ("The wall has a length of 4.25 m.", 4.25, "single"),
         ("Both have 2 m, so 2 m.", 2.0, "single"),
     ],
