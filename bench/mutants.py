@@ -48,6 +48,8 @@ SUBJECTS = {
             "tests/hybrid/scoring/test_score.py",
             "tests/hybrid/scoring/test_tally.py",
             "tests/hybrid/scoring/test_judge.py",
+            "tests/hybrid/scoring/test_protocol.py",
+            "tests/hybrid/scoring/predictions",
             "tests/hybrid/cli/test_score.py",
         ),
     ),

@@ -1,5 +1,6 @@
 """Loop 2: verdicts from disk, every failure counted, and predictions that somebody else saved."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,7 +23,7 @@ from hybrid.scoring.pairing import Data
 from hybrid.scoring.predicted import import_run, score_predictions
 from hybrid.scoring.predictions.base import Origin
 from hybrid.scoring.runs import score_run, write_submission
-from hybrid.scoring.score import Scored, group_of, nested
+from hybrid.scoring.score import Scored, group_of, nested, rounded, with_judged
 from hybrid.scoring.tally import wall_seconds
 from hybrid.types import Cell, Metric, Outcome, Prompt, Question
 
@@ -307,6 +308,24 @@ def test_predictions_say_whose_they_are_and_where_they_came_from(tmp_path: Path)
     assert found.origin.format.startswith("blink")
     # Without a field what was stored counts, where something was.
     assert [score.correct for score in found.scores] == [1.0, 0.0, 0.0, 1.0]
+    assert (found.recorded, found.model, found.reasons, found.folder) == ("GPT4o", "GPT4o", {}, None)
+
+
+def test_a_value_that_is_not_defined_is_null_and_digits_are_twelve(tmp_path: Path) -> None:
+    found = score_predictions(saved(tmp_path / "GPT4o", ROWS), BENCHMARK, "stored", OPTIONS)
+    counted = {rule: replace(one, metrics=(Metric("m", None, 0, "ratio", ()),)) for rule, one in found.counted.items()}
+    report: Any = replace(found, counted=counted).as_json()
+    assert (report["metrics"], report["intervals"]) == ({"m": None}, {"m": None})
+    assert (rounded(1 / 3), rounded(2 / 3), rounded(None)) == (0.333333333333, 0.666666666667, None)
+
+
+def test_a_judges_scores_stand_beside_the_plain_ones(tmp_path: Path) -> None:
+    plain = score_predictions(saved(tmp_path / "GPT4o", ROWS), BENCHMARK, "stored", OPTIONS)
+    judged = {rule: replace(one, metrics=()) for rule, one in plain.counted.items()}
+    both = with_judged([plain, replace(plain, solver="other", judged=judged)])
+    assert [one.solver for one in both] == ["GPT4o", "other", "other + judge"]
+    assert [one.counted for one in both] == [plain.counted, plain.counted, judged]
+    assert [one.judged for one in both] == [{}, judged, {}]
 
 
 def test_the_json_says_what_limits_it_and_where_it_came_from(tmp_path: Path) -> None:
@@ -328,6 +347,13 @@ def test_the_json_says_what_limits_it_and_where_it_came_from(tmp_path: Path) -> 
 def test_an_import_keeps_where_it_came_from_and_what_was_said(tmp_path: Path) -> None:
     folder = import_run(saved(tmp_path / "GPT4o", ROWS), BENCHMARK, None, tmp_path / "run")
     assert folder.manifest["identity"]["imported"] == {"name": "GPT4o", "field": "stored"}
+    assert folder.manifest["identity"]["split"] == "val"
+    assert folder.manifest["solvers"] == {"GPT4o": {}}
+    assert set(folder.manifest["files"]) == {"questions.jsonl", "GPT4o/attempts.jsonl"}
+    for name, extent in folder.manifest["files"].items():
+        assert extent["sha256"] == hashlib.sha256((folder.path / name).read_bytes()).hexdigest()
+    (scored,) = score_run(folder, OPTIONS)
+    assert (scored.model, scored.recorded) == ("GPT4o", "GPT4o")
     origin = score_predictions(tmp_path / "GPT4o", BENCHMARK, None, OPTIONS).origin
     assert codec(Origin).validate_python(folder.manifest["predictions"]) == origin
     for attempt, question in zip(folder.attempts("GPT4o"), folder.questions(), strict=True):
