@@ -356,7 +356,7 @@ def test_a_run_without_attempts_has_no_solver(tmp_path: Path) -> None:
     empty = RunFolder(tmp_path / "empty")
     empty.write_manifest({"identity": {"benchmark": "blink", "split": "val"}, "solvers": {}})
     empty.write_questions([])
-    with pytest.raises(UsageError, match="has no attempts of 'mllm'; it has: none$"):
+    with pytest.raises(UsageError, match=r"has no attempts of 'mllm'; it has: none$"):
         score_run(empty, OPTIONS, ("mllm",))
 
 
