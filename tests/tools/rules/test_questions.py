@@ -624,6 +624,25 @@ async def test_a_large_image_is_searched_in_quarters_within_eight_calls(
         assert (words, note) == (None, "not found")
 
 
+async def test_what_a_quarter_shows_is_what_the_answer_rests_on(fakes: Any) -> None:
+    one = prompt("Is there a kite in the image?", size=(1600, 900))
+    part = ImageRef("img:1.1", StoredImage("0" * 64, 800, 450, "image/png"), "img:1", Box(800, 0, 1600, 450))
+    none, found = seen(names=["kite"]), seen(("kite", 0.6, (100, 40, 120, 60)))
+    quarters = replace(finding({}), images=(part, part))
+    for findings, rests_on, answer in (
+        ([none, quarters, found, seen(names=["kite"])], found, "yes"),
+        ([none, quarters, seen(names=["kite"]), seen(names=["kite"])], none, "no"),
+        ([none, quarters, ToolError("unknown", Fault.BAD_ARGUMENTS), found], found, "yes"),
+    ):
+        ctx = fakes.context_of(one, findings=list(findings))
+        specialist_answer = await ask_rules(one, ctx)
+        assert specialist_answer is not None
+        assert specialist_answer.answer == f"Answer: {answer}"
+        assert specialist_answer.finding is rests_on
+        assert ctx.tool.calls[1] == ("crop", ("img:1",), {"grid": {"rows": 2, "columns": 2}, "scale": 1.0})
+        assert ctx.tool.calls[2] == ("detection", ("img:1.1",), {"names": ["kite"]})
+
+
 async def test_of_two_that_may_be_meant_none_is_described(fakes: Any) -> None:
     two = seen(("kite", 0.6, (0, 0, 20, 20)), ("kite", 0.5, (100, 0, 120, 20)))
     words, _, note = await said(fakes, prompt("What color is the kite?", "red", "blue"), two)
