@@ -246,7 +246,9 @@ async def test_hidden_answers_are_submitted_and_not_scored(tmp_path: Path, fakes
     assert await execute(plan, lambda *_: None) == ()
     with pytest.raises(UsageError, match="blink test are hidden: it can be submitted, not scored"):
         score_run(plan.folder, OPTIONS)
-    written = json.loads(write_submission(plan.folder, "mllm").read_text())
+    path = write_submission(plan.folder, "mllm")
+    assert path == plan.folder.path / "mllm" / "submission.json"
+    written = json.loads(path.read_text())
     assert written == {"test_Jigsaw_1": "(B)", "test_Jigsaw_2": "(Z)"}
 
 
@@ -309,6 +311,27 @@ def test_predictions_say_whose_they_are_and_where_they_came_from(tmp_path: Path)
     # Without a field what was stored counts, where something was.
     assert [score.correct for score in found.scores] == [1.0, 0.0, 0.0, 1.0]
     assert (found.recorded, found.model, found.reasons, found.folder) == ("GPT4o", "GPT4o", {}, None)
+
+
+def test_where_nothing_is_answered_no_number_has_an_interval(tmp_path: Path) -> None:
+    path = saved(tmp_path / "GPT4o", [(n, gold, text, "(Z)") for n, gold, text, _ in ROWS])
+    report: Any = score_predictions(path, BENCHMARK, "stored", OPTIONS).as_json()
+    assert report["outcomes"] == {"unparsed": 4}
+    assert set(report["intervals"]) == set(metrics(score_predictions(path, BENCHMARK, "stored", OPTIONS)))
+    assert set(report["intervals"].values()) == {None}
+
+
+def test_further_files_of_a_model_are_scored_with_the_first(tmp_path: Path) -> None:
+    first = saved(tmp_path / "one", ROWS) / "Jigsaw.json"
+    second = saved(tmp_path / "two", ROWS[:2], "Spatial_Relation") / "Spatial_Relation.json"
+    found = score_predictions(first, BENCHMARK, "stored", OPTIONS, more=[second])
+    assert [(score.task, score.correct) for score in found.scores[3:]] == [
+        ("Jigsaw", 1.0),
+        ("Spatial_Relation", 1.0),
+        ("Spatial_Relation", 0.0),
+    ]
+    folder = import_run(first, BENCHMARK, "stored", tmp_path / "run", more=[second])
+    assert len(list(folder.attempts("Jigsaw"))) == 6
 
 
 def test_a_value_that_is_not_defined_is_null_and_digits_are_twelve(tmp_path: Path) -> None:
@@ -401,6 +424,11 @@ def test_predictions_are_joined_with_the_data(tmp_path: Path, fakes: Any) -> Non
     path = saved(tmp_path / "GPT4o", [row for row in ROWS if row[0] != 4])
     scored = score_predictions(path, BENCHMARK, "stored", OPTIONS, str(data))
     assert [score.groups["images"] for score in scored.scores] == ["3", "3", "3"]
+    folder = import_run(path, BENCHMARK, "stored", tmp_path / "run", str(data))
+    for attempt, question in zip(folder.attempts("GPT4o"), folder.questions(), strict=True):
+        assert isinstance(question, Question)
+        assert question.text
+        assert attempt.exchanges[0].prompt.parts == (question.text,)
     wrong = saved(tmp_path / "other", [(1, "(B)", "", "(B)")])
     with pytest.raises(DataError, match=r"val_Jigsaw_1: .* says the answer is '\(B\)', the data '\(A\)'"):
         score_predictions(wrong, BENCHMARK, "stored", OPTIONS, str(data))

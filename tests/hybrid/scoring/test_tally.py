@@ -15,6 +15,7 @@ from hybrid.log.attempts import Unfinished, attempt_line
 from hybrid.log.codec import to_json
 from hybrid.log.folder import RunFolder, attempts_of
 from hybrid.registry import load
+from hybrid.rotation import rotated
 from hybrid.scoring import tally as module
 from hybrid.scoring.calibrate import cases
 from hybrid.scoring.runs import score_run
@@ -350,6 +351,27 @@ def test_a_solver_has_what_the_manifest_says_of_it(folder: RunFolder) -> None:
     folder.write_manifest(manifest)
     (plain,) = score_run(folder, OPTIONS, ("mllm",))
     assert (plain.model, plain.tool_output, plain.labels) == (None, "real", ())
+
+
+def test_rotations_of_a_question_have_metrics_of_their_own(tmp_path: Path, fakes: Any) -> None:
+    plain = fakes.question("val_Spatial_Relation_1", task="Spatial_Relation", route="Spatial_Relation")
+    turned = rotated(plain, 1, in_text=False)
+    assert turned is not None
+    made = RunFolder(tmp_path / "run")
+    solvers: dict[str, Any] = {"letters": {}, "options": {}}
+    made.write_manifest({"identity": {"benchmark": "blink", "split": "val"}, "solvers": solvers})
+    made.write_questions([plain, turned])
+    # The same letter is another option where the options are turned.
+    for solver, second in (("letters", "Answer: (A)"), ("options", "Answer: (B)")):
+        journal = made.journal(solver)
+        journal.append(attempt_line(attempt(plain, "Answer: (A)")), attempt_line(attempt(turned, second)))
+        journal.close()
+    values = {
+        one.solver: {metric.name: metric.value for metric in one.metrics if metric.name.startswith("rotation.")}
+        for one in score_run(made, OPTIONS)
+    }
+    assert {name: each["rotation.consistency"] for name, each in values.items()} == {"letters": 0.0, "options": 1.0}
+    assert {name: each["rotation.accuracy"] for name, each in values.items()} == {"letters": 0.5, "options": 1.0}
 
 
 def test_a_run_without_attempts_has_no_solver(tmp_path: Path) -> None:
