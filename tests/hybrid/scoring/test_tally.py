@@ -259,7 +259,8 @@ def test_an_error_in_one_line_says_where_it_was_raised() -> None:
 
 def test_answers_to_other_questions_are_refused(folder: RunFolder, fakes: Any) -> None:
     folder.write_questions([fakes.question("val_Jigsaw_2", choices=("x", "y"))])
-    with pytest.raises(DataError, match=r"mllm/attempts.jsonl answers 2 questions that are not in .*\(the first is 'val_Jigsaw_4'\)"):
+    said = r"mllm/attempts.jsonl answers 2 questions that are not in .*\(the first is 'val_Jigsaw_4'\)"
+    with pytest.raises(DataError, match=said):
         tallied(folder)
 
 
