@@ -206,7 +206,10 @@ def table(outcomes: Sequence[Outcome]) -> Table:
         )
         for o in outcomes
     )
-    notes = ("share: of the mutants tried, those that no test noticed, equivalent ones among them.",)
+    notes = (
+        "share: of the mutants tried, those that no test noticed, equivalent ones among them.",
+        "95 %: where a sample was tried, Wilson's interval of the share among all mutants.",
+    )
     return Table("Mutants of the parts that decide numbers", columns, rows, notes)
 
 
@@ -220,6 +223,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
     parser.add_argument("--show", action="store_true", help="print the surviving mutants as diffs")
     given = parser.parse_args()
+    if given.sample is not None and given.sample < 1:
+        parser.error(f"--sample {given.sample}: needs a number above 0")
     if unknown := set(given.subjects) - set(SUBJECTS):
         parser.error(f"no subject {', '.join(sorted(unknown))}; there are: {', '.join(SUBJECTS)}")
     if given.list:
