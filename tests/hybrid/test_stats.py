@@ -384,6 +384,10 @@ def test_interval_degenerate_cases() -> None:
     assert interval(metric(singles([0.0] * 9), "root_of_ratio")) is None
     assert interval(metric(singles([1.1] * 9), "ratio")) is None
     # Shares that do not vary: as wide as if every cluster were all right or all wrong.
+    halves = ends(interval(metric([Cell("t", f"c{place}", 1, 2) for place in range(5)], "ratio")))
+    t = float(student.ppf(0.975, 4))
+    half = math.sqrt(5 / 4 + t * t / 4) * t / (5 + t * t)  # Wilson's of 2.5 in 5
+    assert halves == pytest.approx((0.5 - half, 0.5 + half))
     even = ends(interval(metric([Cell("t", "a", 2, 4), Cell("t", "b", 1, 2)], "ratio")))
     assert 0 < even[0] < 0.2
     assert 0.8 < even[1] < 1
@@ -564,6 +568,8 @@ def test_contrast_of_a_published_two_by_two_table() -> None:
     assert (round(low, 2), round(high, 2)) == (-0.06, -0.02)
     assert found.p_value == pytest.approx(3.1e-5, rel=0.25)
     assert (found.clusters, found.test) == (1600, "skewed t over clusters")
+    assert found.interval is not None
+    assert found.interval.method == SKEWED_T
     assert found.value_a == 944 / 1600
     assert found.value_b == 880 / 1600
 
