@@ -15,6 +15,7 @@ from hybrid.stats import TYPICAL_DISCORDANT, detectable_difference, sample_size
 @pytest.mark.parametrize(
     ("questions", "discordant", "difference"),
     # Calculators after Connor 1987 print 23 pairs for p01, p10 of 0.45, 0.05 and 155 for 0.30, 0.15.
+    # The last is what `sample_size` gives where all are discordant.
     [(23, 0.5, 0.4), (155, 0.45, 0.15), (sample_size(0.3, 1.0), 1.0, 0.3)],
 )
 def test_published_examples_inverted(questions: int, discordant: float, difference: float) -> None:

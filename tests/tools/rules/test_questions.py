@@ -273,7 +273,8 @@ def test_these_rules_look_at_one_image(images: int, told: str) -> None:
     assert asked(other) == Unclear(f"it shows {told} images, and these rules look at one")
 
 
-MUG_JUG = "Is the mug (highlighted by a red box) closer or farther than the jug (highlighted by a blue box)?"
+NEARER = "{} the mug (highlighted by a red box) {} the jug (highlighted by a blue box)?"
+MUG_JUG = NEARER.format("Is", "closer or farther than")
 BOTH_DRAWN = drawn(red=(10, 20, 31, 41), blue=(100, 20, 121, 81))
 CUP_BOX: Mapping[str, Json] = {"subject": {"name": "cup"}, "reference": {"name": "box"}}
 
@@ -291,6 +292,30 @@ def lettered(letters: str) -> Finding:
 @pytest.mark.parametrize(
     ("one", "findings", "answer", "tool", "sure", "on_card"),
     [
+        (
+            prompt(NEARER.format("Is", "closer to the camera than")),
+            [BOTH_DRAWN, finding({"nearer": "0"})],
+            "yes",
+            "depth",
+            0.77,
+            False,
+        ),
+        (
+            prompt(NEARER.format("Which is closer to the camera,", "or"), "jug", "mug"),
+            [BOTH_DRAWN, finding({"nearer": "0"})],
+            "(B)",
+            "depth",
+            0.77,
+            False,
+        ),
+        (
+            prompt("Where is the dog in the image?", "top", "bottom"),
+            [seen(("dog", 0.9, (10, 270, 60, 310)))],
+            "(B)",
+            "detection",
+            0.9**0.25,
+            False,
+        ),
         (prompt("How many dogs are there?", "three", "two"), [dogs(2)], "(B)", "detection", SURE, True),
         (prompt("How many dogs are there?", kind=Kind.INTEGER), [dogs(4)], "4", "detection", SURE, False),
         (prompt("Is there a dog?"), [dogs(1)], "yes", "detection", SURE, False),
