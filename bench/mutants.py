@@ -1,17 +1,19 @@
 """Mutation testing of the parts that decide numbers: a test should fail when a line of them is wrong.
 
     uv run --with mutmut python -m bench.mutants stats compare     # these subjects; all without a name
+    uv run --with mutmut python -m bench.mutants --sample 200      # of each subject 200 mutants at random
     uv run --with mutmut python -m bench.mutants --list
 
-Works on a copy of the checkout in a temporary folder. Each subject is mutated by mutmut and only its own tests are run.
-Survivors are printed as a diff with `--show`: some mutants change nothing that can be observed (a cache, a
-bound that is never reached).
+Works on a copy of the checkout in a temporary folder. Each subject is mutated by mutmut and only its own tests of the
+default group are run. Survivors are printed as a diff with `--show`: some mutants change nothing that can be observed
+(a cache, a bound that is never reached).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import shutil
 import subprocess
 import sys
@@ -21,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hybrid.display.tables import Column, Table, as_text
+from hybrid.stats import wilson
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("hybrid", "tools", "graphs", "baselines", "training", "bench", "tests")
@@ -45,6 +48,8 @@ SUBJECTS = {
             "tests/hybrid/scoring/test_score.py",
             "tests/hybrid/scoring/test_tally.py",
             "tests/hybrid/scoring/test_judge.py",
+            "tests/hybrid/scoring/test_protocol.py",
+            "tests/hybrid/scoring/predictions",
             "tests/hybrid/cli/test_score.py",
         ),
     ),
@@ -85,9 +90,15 @@ CONFIGURATION = """
 [tool.mutmut]
 source_paths = {sources}
 also_copy = {rooms}
-pytest_add_cli_args = ["-n", "0", "-p", "no:cacheprovider", "-m", "not shared_data"]
+pytest_add_cli_args = [
+    "-n", "0", "-p", "no:cacheprovider", "-m", "not shared_data and not slow and not system",
+    "--hypothesis-profile", "unshrunk",
+]
 pytest_add_cli_args_test_selection = {tests}
+timeout_multiplier = 4
+timeout_constant = 5
 """
+"""Without slow tests, simplest examples and mutmut's patience of fifteen times what the tests took."""
 
 
 @dataclass(frozen=True)
@@ -96,16 +107,28 @@ class Outcome:
 
     subject: str
     mutants: int
-    killed: int
+    """All that there are."""
+    tried: int
     survived: tuple[str, ...]
-    """The diff of each mutant that no test noticed."""
-    unreached: int
-    """Mutants in lines that no test runs; they count as surviving."""
+    """The diff of each mutant that was tried and that no test noticed."""
+    unreached: tuple[str, ...]
+    """The diff of each that no test reaches; they count as surviving."""
+
+    @property
+    def unnoticed(self) -> int:
+        """How many no test noticed."""
+        return len(self.survived) + len(self.unreached)
 
     @property
     def share(self) -> float:
-        """Of all mutants, those that no test noticed, 0..1."""
-        return (len(self.survived) + self.unreached) / self.mutants if self.mutants else 0.0
+        """Of the mutants tried, those that no test noticed, 0..1."""
+        return self.unnoticed / self.tried if self.tried else 0.0
+
+    @property
+    def interval(self) -> str:
+        """Of a sample, the 95 % interval of the share of all mutants (Wilson)."""
+        found = wilson(self.unnoticed, self.tried) if self.tried < self.mutants else None
+        return f"{found.low:.3f} to {found.high:.3f}" if found else ""
 
 
 def copy_of_checkout(folder: Path) -> None:
@@ -122,8 +145,11 @@ def copy_of_checkout(folder: Path) -> None:
             shutil.copy2(ROOT / name, folder / name)
 
 
-def mutate(name: str, subject: Subject, children: int) -> Outcome:
-    """Run mutmut on one subject. Raises `SystemExit` with its output where the tests fail without any mutant."""
+def mutate(name: str, subject: Subject, children: int, sample: int | None, seed: int) -> Outcome:
+    """Run mutmut on all mutants of one subject, or on so many of them, drawn by `seed`.
+
+    Raises `SystemExit` with mutmut's output where the tests fail without any mutant.
+    """
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         copy_of_checkout(folder)
@@ -135,18 +161,28 @@ def mutate(name: str, subject: Subject, children: int) -> Outcome:
                     tests=json.dumps(subject.tests),
                 )
             )
-        done = _mutmut(folder, "run", "--max-children", str(children))
-        _mutmut(folder, "export-cicd-stats")
-        statistics = folder / "mutants" / "mutmut-cicd-stats.json"
-        if not statistics.is_file():
+        chosen: list[str] = []
+        if sample is not None:
+            # The names are there once mutmut has tried: it has no command that makes mutants without running them.
+            _mutmut(folder, "run", "none")
+            every = sorted(_states(folder))
+            chosen = random.Random(seed).sample(every, min(sample, len(every)))
+        done = _mutmut(folder, "run", "--max-children", str(children), *chosen)
+        states = _states(folder)
+        tried = {mutant: states[mutant] for mutant in chosen or states}
+        if not tried or "not checked" in tried.values():
             raise SystemExit(f"{name}: mutmut gave no result\n{done[-3000:]}")
-        counts = json.loads(statistics.read_text())
-        rows = [line.strip().split(": ") for line in _mutmut(folder, "results").splitlines() if ": " in line]
-        survived = tuple(_mutmut(folder, "show", mutant) for mutant, state in rows if state == "survived")
-    total = int(counts["total"]) - int(counts.get("skipped", 0))
-    return Outcome(
-        name, total, int(counts["killed"]) + int(counts.get("timeout", 0)), survived, int(counts["no_tests"])
-    )
+        survived, unreached = (
+            tuple(_mutmut(folder, "show", mutant) for mutant, state in tried.items() if state == fate)
+            for fate in ("survived", "no tests")
+        )
+    return Outcome(name, len(states), len(tried), survived, unreached)
+
+
+def _states(folder: Path) -> dict[str, str]:
+    """What became of each mutant, by name."""
+    rows = (line.strip().split(": ") for line in _mutmut(folder, "results", "--all", "true").splitlines())
+    return {row[0]: row[1] for row in rows if len(row) == 2}
 
 
 def _mutmut(folder: Path, *words: str) -> str:
@@ -159,12 +195,21 @@ def _mutmut(folder: Path, *words: str) -> str:
 
 def table(outcomes: Sequence[Outcome]) -> Table:
     """A row a subject."""
-    columns = (Column("subject", "left"), *map(Column, ("mutants", "killed", "survived", "not reached", "share")))
+    headings = ("mutants", "tried", "survived", "not reached", "share", "95 %")
+    columns = (Column("subject", "left"), *map(Column, headings))
     rows = tuple(
-        (o.subject, str(o.mutants), str(o.killed), str(len(o.survived)), str(o.unreached), f"{o.share:.3f}")
+        (
+            o.subject,
+            *map(str, (o.mutants, o.tried, len(o.survived), len(o.unreached))),
+            f"{o.share:.3f}",
+            o.interval,
+        )
         for o in outcomes
     )
-    notes = ("share: mutants that no test noticed, equivalent ones among them.",)
+    notes = (
+        "share: of the mutants tried, those that no test noticed, equivalent ones among them.",
+        "95 %: where a sample was tried, Wilson's interval of the share among all mutants.",
+    )
     return Table("Mutants of the parts that decide numbers", columns, rows, notes)
 
 
@@ -174,8 +219,12 @@ def main() -> None:
     parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=f"of {', '.join(SUBJECTS)}; all without one")
     parser.add_argument("--list", action="store_true", help="print the subjects and their tests")
     parser.add_argument("--children", type=int, default=2, help="mutants at a time")
+    parser.add_argument("--sample", type=int, metavar="N", help="try N mutants of each subject, drawn at random")
+    parser.add_argument("--seed", type=int, default=0, help="of the draw")
     parser.add_argument("--show", action="store_true", help="print the surviving mutants as diffs")
     given = parser.parse_args()
+    if given.sample is not None and given.sample < 1:
+        parser.error(f"--sample {given.sample}: needs a number above 0")
     if unknown := set(given.subjects) - set(SUBJECTS):
         parser.error(f"no subject {', '.join(sorted(unknown))}; there are: {', '.join(SUBJECTS)}")
     if given.list:
@@ -184,10 +233,10 @@ def main() -> None:
         return
     outcomes = []
     for name in given.subjects or SUBJECTS:
-        outcomes.append(mutate(name, SUBJECTS[name], given.children))
+        outcomes.append(mutate(name, SUBJECTS[name], given.children, given.sample, given.seed))
         print(as_text(table(outcomes[-1:])), flush=True)
         if given.show:
-            print("\n".join(outcomes[-1].survived), flush=True)
+            print("\n".join(outcomes[-1].survived + outcomes[-1].unreached), flush=True)
     print(as_text(table(outcomes)))
 
 

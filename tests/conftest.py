@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
@@ -35,6 +35,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("house")
+# That a test fails is all that `bench.mutants` asks: no search for the simplest example.
+settings.register_profile("unshrunk", phases=[Phase.explicit, Phase.generate])
 
 # A helper's failed assert shows both sides, as one of a test does.
 pytest.register_assert_rewrite("tests.recomputed")

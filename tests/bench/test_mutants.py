@@ -1,8 +1,10 @@
 """The script that mutates the parts that decide numbers: its subjects are there, and it reads what mutmut counts."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
+from hypothesis import Phase, settings
 
 from bench import mutants
 
@@ -17,8 +19,24 @@ def test_every_subject_and_its_tests_are_there(name: str) -> None:
 
 
 def test_what_no_test_reaches_counts_as_surviving() -> None:
-    assert mutants.Outcome("x", 10, 7, ("a diff",), 2).share == pytest.approx(0.3)
-    assert mutants.Outcome("x", 0, 0, (), 0).share == 0.0
+    outcome = mutants.Outcome("x", 10, 10, ("a diff",), ("another", "and another"))
+    assert outcome.share == pytest.approx(0.3)
+    assert outcome.interval == "", "all were tried"
+    assert mutants.Outcome("x", 0, 0, (), ()).share == 0.0
+
+
+def test_of_a_sample_the_share_has_an_interval() -> None:
+    outcome = mutants.Outcome("x", 1000, 10, ("a diff",), ())
+    assert outcome.interval == "0.018 to 0.404"  # Newcombe, Statistics in Medicine 17 (1998), method 3
+    assert mutants.table([outcome]).rows == (("x", "1000", "10", "1", "0", "0.100", "0.018 to 0.404"),)
+
+
+def test_the_tests_of_mutants_look_for_no_simplest_example() -> None:
+    profile = tomllib.loads(mutants.CONFIGURATION.format(sources=[], rooms=[], tests=[]))["tool"]["mutmut"]
+    words = profile["pytest_add_cli_args"]
+    chosen = settings.get_profile(words[words.index("--hypothesis-profile") + 1])
+    assert Phase.shrink not in chosen.phases
+    assert (chosen.derandomize, chosen.deadline) == (True, None), "as in every other run"
 
 
 @pytest.mark.system

@@ -1,5 +1,6 @@
 """Intervals and differences against published examples, plain sums and simulation."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -145,6 +146,7 @@ def test_wilson_edges() -> None:
     assert one is not None
     assert one.high == 1.0
     assert one.low == pytest.approx(1 / (1 + 1.959964**2), abs=1e-6)
+    assert one.method == "Wilson"
     for k, n, level in [(3, 2, 0.95), (-1, 2, 0.95), (1, 2, 1.0), (1, 2, 0.0)]:
         with pytest.raises(ValueError, match=r"trials|level"):
             wilson(k, n, level)
@@ -382,6 +384,10 @@ def test_interval_degenerate_cases() -> None:
     assert interval(metric(singles([0.0] * 9), "root_of_ratio")) is None
     assert interval(metric(singles([1.1] * 9), "ratio")) is None
     # Shares that do not vary: as wide as if every cluster were all right or all wrong.
+    halves = ends(interval(metric([Cell("t", f"c{place}", 1, 2) for place in range(5)], "ratio")))
+    t = float(student.ppf(0.975, 4))
+    half = math.sqrt(5 / 4 + t * t / 4) * t / (5 + t * t)  # Wilson's of 2.5 in 5
+    assert halves == pytest.approx((0.5 - half, 0.5 + half))
     even = ends(interval(metric([Cell("t", "a", 2, 4), Cell("t", "b", 1, 2)], "ratio")))
     assert 0 < even[0] < 0.2
     assert 0.8 < even[1] < 1
@@ -463,6 +469,13 @@ def test_a_cluster_in_two_strata_is_one_observation() -> None:
 def test_interval_ignores_the_order_of_cells(orders: tuple[list[Cell], list[Cell]], how: Combine) -> None:
     first, second = (interval(metric(cells, how)) for cells in orders)
     assert first == second
+
+
+@pytest.mark.parametrize("part", ["numerator", "denominator"])
+def test_sums_do_not_depend_on_the_order_of_cells_in_their_last_bit(part: str) -> None:
+    cells = [replace(Cell("t", "q", 1.0, 1.0), **{part: value}) for value in (0.1, 0.2, 0.3)]
+    assert 0.1 + 0.2 + 0.3 != 0.3 + 0.2 + 0.1
+    assert len({combine(order, "ratio") for order in itertools.permutations(cells)}) == 1
 
 
 @settings(deadline=None, max_examples=60)
@@ -555,6 +568,8 @@ def test_contrast_of_a_published_two_by_two_table() -> None:
     assert (round(low, 2), round(high, 2)) == (-0.06, -0.02)
     assert found.p_value == pytest.approx(3.1e-5, rel=0.25)
     assert (found.clusters, found.test) == (1600, "skewed t over clusters")
+    assert found.interval is not None
+    assert found.interval.method == SKEWED_T
     assert found.value_a == 944 / 1600
     assert found.value_b == 880 / 1600
 
@@ -583,6 +598,17 @@ def test_contrast_of_the_root_is_the_difference_of_the_rmse() -> None:
     assert perfect.difference == pytest.approx(math.sqrt(b.mean()))
     assert perfect.p_value is not None
     assert perfect.p_value < 1e-6
+
+
+def test_errors_below_one_are_no_shares_under_the_root() -> None:
+    a, b = ([0.0, 1.0, 0.25, 1.0, 0.0, 0.25, 0.0], [1.0, 1.0, 0.25, 0.0, 1.0, 1.0, 0.25])
+    small = contrast(both(a, "root_of_ratio"), both(b, "root_of_ratio"), 0.9999)
+    large = contrast(*(both([100 * value for value in one], "root_of_ratio") for one in (a, b)), 0.9999)
+    assert small.test == large.test == SKEWED_T
+    assert small.p_value == pytest.approx(large.p_value)
+    # The root of a hundredfold is a tenfold, and it is not cut at 1.
+    assert ends(large.interval) == pytest.approx([10 * end for end in ends(small.interval)])
+    assert ends(small.interval)[1] > 1
 
 
 def test_contrast_without_two_observations_or_a_value() -> None:
@@ -614,6 +640,10 @@ def test_contrast_refuses_what_is_not_the_same() -> None:
             contrast(a, metric(cells, "ratio"))
         with pytest.raises(DataError, match=r"cluster 'q2' in '[tu]'"):
             contrast(metric(cells, "ratio"), a)
+    errors, negative = (Metric("m", None, 2, "root_of_ratio", tuple(singles([1.0, end]))) for end in (1.0, -1.0))
+    for pair in ((errors, negative), (negative, errors)):
+        with pytest.raises(DataError, match=r"'qt1' in 't': .* negative under root_of_ratio"):
+            contrast(*pair)
     with pytest.raises(DataError, match="ratio and 'm' as mean_of_ratios"):
         contrast(a, metric(a.cells, "mean_of_ratios"))
     with pytest.raises(ValueError, match="level"):

@@ -2,7 +2,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.answers.base import Parsed, bare, normalise, plain, sentences, undecided
+from hybrid.answers.base import (
+    READ_FIRST,
+    READ_LAST,
+    Parsed,
+    answer_part,
+    bare,
+    denies_existence,
+    first_match,
+    normalise,
+    plain,
+    sentences,
+    undecided,
+    within_reach,
+)
 
 
 def test_a_value_goes_with_a_rule() -> None:
@@ -31,6 +44,69 @@ def test_a_value_goes_with_a_rule() -> None:
 )
 def test_normalise(text: str, expected: str) -> None:
     assert normalise(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("so it is B", "so it is B"),
+        ('{"reasoning": "x", "final": "B"}', "B"),
+        ('{"answer": "A", "final answer": "B", "option": "C"}', "B"),
+        ('{"output": "C", "answer": "B", "count": 3}', "B"),
+        ('{"choice": "B", "output": "C"}', "C"),
+        ('{"answer": "A", "answer": "B"}', "B"),
+        ("{'answer': 'B'}", "B"),
+        ('{"answer": [1, 2]}.', "1, 2"),
+        ('{"count": 3}', "3"),
+        ('{"answer": ""}', ""),
+        ('{"answer": "A"} so B', '"answer": "A" so B'),
+        ("x <answer>A</answer> <final>B</final>.", "B"),
+        ("x <Answer>A <answer>B</ANSWER>", "B"),
+        ("x <answer>B</answer> and C", "x <answer>B</answer> and C"),
+        ("B</answer>", "B</answer>"),
+        (r"so \boxed{\text{B}}.", "B"),
+        (r"\boxed{A} and \boxed{C}", "C"),
+        (r"\boxed{A} and C", "A and C"),
+        ('{"name": "x", "arguments": {"a": 1}} B', "B"),
+        ('Call {"tool": "x", "parameters": {"a": [1]}} first. B', "Call first. B"),
+    ],
+)
+def test_the_part_that_is_marked_as_the_answer(text: str, expected: str) -> None:
+    assert answer_part(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "denied"),
+    [
+        ("There is no cat in the picture.", True),
+        ("There are not any dogs visible", True),
+        ("There isn't a dog in this photo!", True),
+        ("There was no single dog on the image", True),
+        ("There is a cat in the picture", False),
+        ("There is no doubt in the picture", False),
+        ("There's no cat or dog in the picture", False),
+        ("There is no cat. There is a dog in the picture", False),
+    ],
+)
+def test_one_sentence_denies_that_a_thing_is_there(text: str, denied: bool) -> None:
+    assert denies_existence(text) is denied
+
+
+def test_of_a_long_reply_both_ends_are_read() -> None:
+    whole = "a" * READ_FIRST + "b" * READ_LAST
+    assert within_reach(whole) == whole
+    assert within_reach("x" * READ_FIRST + "." + "y" * READ_LAST) == "x" * READ_FIRST + "\n\n" + "y" * READ_LAST
+
+
+def test_the_first_rule_that_decides_gives_its_name() -> None:
+    def _never(text: str) -> str | None:
+        return None
+
+    def _always(text: str) -> str:
+        return text
+
+    assert first_match((_never, _always), "x") == Parsed("x", "always")
+    assert first_match((_never,), "x") == undecided()
 
 
 def test_plain_drops_latex() -> None:

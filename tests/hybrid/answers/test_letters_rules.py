@@ -3,6 +3,7 @@
 import pytest
 
 from hybrid.answers._letter_claims import CLAIM_RULES
+from hybrid.answers._letter_clauses import CLAUSE_RULES
 from hybrid.answers._letter_rules import EXPLICIT_RULES
 from hybrid.answers.letters import parse_letter
 
@@ -70,6 +71,13 @@ READS = [
     ("B. The dog on it has the tail that I would have wanted to see here.", YES_NO, "B", "opening_letter"),
     ("(B) The dog on it has the tail that I would have wanted to see here.", YES_NO, "B", "opening_letter"),
     ("3 plates", NUMBERS, "B", "stated_number"),
+    ("I see 2 on the left. Therefore I count 3 plates.", ("2 plates", "3 plates"), "B", "stated_number"),
+    ("A: no, B: yes, C: no, D: no", UNKNOWN, "B", "verdicts"),
+    ("(A) is wrong, (B) is right.", UNKNOWN, "B", "verdicts"),
+    ("Not A; B.", UNKNOWN, "B", "remaining"),
+    ("A or B? B.", UNKNOWN, "B", "remaining"),
+    ("The cup is right.", SIDES, "B", "stated_choice"),
+    ("The one with the hat seems to be left, not right.", SIDES, "A", "stated_choice"),
     ("It is hard to tell. However, the third image is the most similar. It has noise.", TWO, "B", "reluctant_claim"),
     ("I see boats. Therefore, the third image is most similar. It has sails.", TWO, "B", "concluding_claim"),
     ("Box B is the tighter fit, and fits best. The sky is blue.", BOXES, "B", "opening_claim"),
@@ -98,7 +106,7 @@ def test_what_each_rule_reads(text: str, choices: tuple[str, ...], letter: str, 
 
 
 def test_no_rule_is_without_an_example() -> None:
-    assert {rule for *_, rule in READS} == {rule.__name__ for rule in (*EXPLICIT_RULES, *CLAIM_RULES)}
+    assert {rule for *_, rule in READS} == {rule.__name__ for rule in (*EXPLICIT_RULES, *CLAUSE_RULES, *CLAIM_RULES)}
 
 
 @pytest.mark.parametrize(
@@ -159,6 +167,14 @@ def test_of_two_rules_the_more_explicit_goes_first(text: str, choices: tuple[str
         ("I see the cat in that one (E), with its tail.", UNKNOWN),
         ("I do not see the cat in that one (B).", UNKNOWN),
         ("The third image has a sky.", TWO),
+        # A question gives nothing; `that is right` agrees with something.
+        ("A? B.", UNKNOWN),
+        ("That is right.", SIDES),
+        ("This is wrong.", ("right", "wrong")),
+        ("The cup might be right.", SIDES),
+        ("(A) is wrong, (B) is wrong.", UNKNOWN),
+        ("A: yes. B: yes. C: no.", UNKNOWN),
+        ("I see 2 and 3 plates. Therefore I count 2 or 3 plates.", ("2 plates", "3 plates")),
         ("The second image and the third image match best.", TWO),
         ("Therefore, the third image is not the best match. It has sails.", TWO),
     ],

@@ -1,5 +1,6 @@
 """Answers of a guess: a probability for every answer, and every draw among them."""
 
+import json
 import math
 import random
 from collections import Counter
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from hybrid.answers import parse
 from hybrid.answers.offered import draw, offered
-from hybrid.types import Box, Given, Kind, Prompt
+from hybrid.types import Box, Given, Kind, Prompt, Scanpath
 
 PROMPTS = st.builds(
     Prompt,
@@ -57,6 +58,43 @@ def test_probabilities_by_hand() -> None:
     # None of the four is drawn once in sixteen times; then one of them is named.
     assert len(views) == 15
     assert (views["1"], views["1, 3"]) == (1 / 16 + 1 / 64, 1 / 16)
+
+
+@pytest.mark.parametrize(("choices", "boxes", "letters"), [(3, 5, "ABC"), (0, 4, "ABCD"), (0, 0, "AB")])
+def test_without_options_the_boxes_are_put_in_order(choices: int, boxes: int, letters: str) -> None:
+    prompt = Prompt(("?",), Kind.ORDER, ("x",) * choices, given=Given(boxes=(Box(0, 0, 1, 1),) * boxes))
+    listed = offered(prompt)
+    assert listed is not None
+    assert len(listed) == math.factorial(len(letters))
+    assert listed[0] == (letters, 1 / len(listed))
+    assert sorted(draw(prompt, random.Random(1))) == list(letters)
+
+
+@pytest.mark.parametrize(("fixations", "number"), [(None, 6), (3, 3)])
+def test_a_scanpath_is_drawn_over_the_whole_image(fixations: int | None, number: int) -> None:
+    prompt = Prompt(("?",), Kind.SCANPATH, given=Given(fixations=fixations))
+    rng = random.Random(0)
+    drawn = [parse(draw(prompt, rng), Kind.SCANPATH).value for _ in range(1500)]
+    assert all(isinstance(path, Scanpath) and len(path.x) == number for path in drawn)
+    for axis, ends in (("x", (0.0, 1.0)), ("y", (0.0, 1.0)), ("t_ms", (100, 400))):
+        values = [value for path in drawn for value in getattr(path, axis)]
+        assert (min(values), max(values)) == ends
+        assert all(value == round(value, 2) for value in values)
+        assert math.fsum(values) / len(values) == pytest.approx(sum(ends) / 2, rel=0.03)
+
+
+def test_a_plan_keeps_what_it_looks_at() -> None:
+    plans = [json.loads(answer) for answer, _ in offered(Prompt(("?",), Kind.VIEW_PLAN)) or ()]
+    assert all(plan == {"part": plan["part"], "keep": plan["part"], "shift": [], "reason": ""} for plan in plans)
+    assert {tuple(plan["part"]) for plan in plans} >= {(), (1,), (4,), (1, 2, 3, 4)}
+    assert len(plans) == 16
+
+
+def test_what_is_not_guessed_is_an_empty_reply() -> None:
+    for kind in (*NOT_GUESSED, Kind.CHOICE):
+        prompt = Prompt(("?",), kind)
+        assert offered(prompt) == (("", 1.0),)
+        assert draw(prompt, random.Random(0)) == ""
 
 
 def test_what_cannot_be_listed_is_said_to_be_so() -> None:

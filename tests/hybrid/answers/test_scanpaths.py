@@ -44,6 +44,7 @@ JSON = Scanpath((0.45, 0.52, 0.6), (0.5, 0.54, 0.52), (312, 165, 130))
         ),
         ("json\n{“X”: [0.45, 0.52, 0.60],\n“Y”: [0.50, 0.54, 0.52],\n“T”: [312, 165, 130]}\n", JSON),
         ("**X = ** [0.45, 0.52, 0.60],\n **Y = ** [0.50, 0.54, 0.52],\n **T = ** [312, 165, 130]", JSON),
+        ("X = [0.45, 0.52, 0.6, .] Y = [0.5, 0.54, 0.52, ..] T = [312, 165, 130, ...]", JSON),
         # Appendix C: colons instead of equals signs.
         ("Prediction Output: X: [0.45, 0.52, 0.60] Y: [0.50, 0.54, 0.52] T: [312, 165, 130] This meets", JSON),
         # Lists of unequal lengths are cut to the shortest, a list that breaks off counts as far as it goes.

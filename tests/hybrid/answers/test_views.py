@@ -45,6 +45,29 @@ def test_strict_views_without_an_answer(text: str) -> None:
     assert parse_views(text).value is None
 
 
+@pytest.mark.parametrize(
+    ("text", "views", "rule"),
+    [
+        ("parts 1 to 3", {1, 2, 3}, "only_numbers"),
+        ("1 through 2", {1, 2}, "only_numbers"),
+        ("Part 1 is dark. Answer: 2-4", {2, 3, 4}, "announced"),
+        ("I need part 2, but not part 3", {2}, "named_numbers"),
+        ("We need all of the 4 parts", {1, 2, 3, 4}, "all_parts"),
+        ("All", {1, 2, 3, 4}, "all_parts"),
+        ("the lower left and the right side", {2, 3, 4}, "positions"),
+        ("the bottom views, not the top half", {2, 4}, "positions"),
+    ],
+)
+def test_each_rule_of_views(text: str, views: set[int], rule: str) -> None:
+    found = parse_views(text)
+    assert (found.value, found.rule) == (views, rule)
+
+
+@pytest.mark.parametrize("text", ["All views but 2", "3 to 1", "not the upper left"])
+def test_what_is_left_out_is_not_asked_for(text: str) -> None:
+    assert parse_views(text).value is None
+
+
 def test_positions_need_four_parts() -> None:
     assert parse_views("upper left", 6).value is None
     assert parse_views("5, 6", 6).value == {5, 6}
@@ -60,13 +83,16 @@ def test_positions_need_four_parts() -> None:
         ("upper", {2, 4}),
         ("left", {1, 2}),
         ("lowerleft,4", {2, 4}),
+        ("right,upperleft", {1, 3, 4}),
+        ("upperright, left", {3}),
         ("7", {7}),
         ("none", set()),
         ("", set()),
     ],
 )
 def test_official_views(text: str, views: set[int]) -> None:
-    assert official_views(text).value == views
+    found = official_views(text)
+    assert (found.value, found.rule) == (views, "official")
 
 
 @pytest.mark.parametrize("text", ["lower", "1 and 3", "2nd part"])
@@ -126,6 +152,7 @@ def test_a_plan_holds_something() -> None:
     [
         ('{"part": "1, 2"}', (1, 2)),
         ('{"part": "3,1,9"}', (3, 1)),
+        ('{"part": "0,4,5"}', (4,)),
         ('{"part": "none"}', ()),
         ('{"part": [1, 2]}', ()),
         ('```json\n{"part": "1"}\n```', ()),
@@ -146,7 +173,10 @@ def test_official_part(text: str, part: tuple[int, ...]) -> None:
         ('{"keep": "none", "shift": "4"}', (4,)),
         ('{"keep": "2,1", "shift": "none"}', (2, 1)),
         ('{"keep": "none", "shift": "none"}', ()),
+        ('{"keep": "none", "shift": "0,3,5"}', (3,)),
+        ('{"keep": "2,9", "shift": "4,1"}', (2, 4)),
         ('{"keep": "1"}', None),
+        ("[1]", None),
         ('{"keep": 1, "shift": "none"}', None),
         ("no", None),
     ],

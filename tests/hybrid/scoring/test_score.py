@@ -1,5 +1,6 @@
 """Loop 2: verdicts from disk, every failure counted, and predictions that somebody else saved."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,7 +23,7 @@ from hybrid.scoring.pairing import Data
 from hybrid.scoring.predicted import import_run, score_predictions
 from hybrid.scoring.predictions.base import Origin
 from hybrid.scoring.runs import score_run, write_submission
-from hybrid.scoring.score import Scored, group_of, nested
+from hybrid.scoring.score import Scored, group_of, nested, rounded, with_judged
 from hybrid.scoring.tally import wall_seconds
 from hybrid.types import Cell, Metric, Outcome, Prompt, Question
 
@@ -245,7 +246,9 @@ async def test_hidden_answers_are_submitted_and_not_scored(tmp_path: Path, fakes
     assert await execute(plan, lambda *_: None) == ()
     with pytest.raises(UsageError, match="blink test are hidden: it can be submitted, not scored"):
         score_run(plan.folder, OPTIONS)
-    written = json.loads(write_submission(plan.folder, "mllm").read_text())
+    path = write_submission(plan.folder, "mllm")
+    assert path == plan.folder.path / "mllm" / "submission.json"
+    written = json.loads(path.read_text())
     assert written == {"test_Jigsaw_1": "(B)", "test_Jigsaw_2": "(Z)"}
 
 
@@ -307,6 +310,45 @@ def test_predictions_say_whose_they_are_and_where_they_came_from(tmp_path: Path)
     assert found.origin.format.startswith("blink")
     # Without a field what was stored counts, where something was.
     assert [score.correct for score in found.scores] == [1.0, 0.0, 0.0, 1.0]
+    assert (found.recorded, found.model, found.reasons, found.folder) == ("GPT4o", "GPT4o", {}, None)
+
+
+def test_where_nothing_is_answered_no_number_has_an_interval(tmp_path: Path) -> None:
+    path = saved(tmp_path / "GPT4o", [(n, gold, text, "(Z)") for n, gold, text, _ in ROWS])
+    report: Any = score_predictions(path, BENCHMARK, "stored", OPTIONS).as_json()
+    assert report["outcomes"] == {"unparsed": 4}
+    assert set(report["intervals"]) == set(metrics(score_predictions(path, BENCHMARK, "stored", OPTIONS)))
+    assert set(report["intervals"].values()) == {None}
+
+
+def test_further_files_of_a_model_are_scored_with_the_first(tmp_path: Path) -> None:
+    first = saved(tmp_path / "one", ROWS) / "Jigsaw.json"
+    second = saved(tmp_path / "two", ROWS[:2], "Spatial_Relation") / "Spatial_Relation.json"
+    found = score_predictions(first, BENCHMARK, "stored", OPTIONS, more=[second])
+    assert [(score.task, score.correct) for score in found.scores[3:]] == [
+        ("Jigsaw", 1.0),
+        ("Spatial_Relation", 1.0),
+        ("Spatial_Relation", 0.0),
+    ]
+    folder = import_run(first, BENCHMARK, "stored", tmp_path / "run", more=[second])
+    assert len(list(folder.attempts("Jigsaw"))) == 6
+
+
+def test_a_value_that_is_not_defined_is_null_and_digits_are_twelve(tmp_path: Path) -> None:
+    found = score_predictions(saved(tmp_path / "GPT4o", ROWS), BENCHMARK, "stored", OPTIONS)
+    counted = {rule: replace(one, metrics=(Metric("m", None, 0, "ratio", ()),)) for rule, one in found.counted.items()}
+    report: Any = replace(found, counted=counted).as_json()
+    assert (report["metrics"], report["intervals"]) == ({"m": None}, {"m": None})
+    assert (rounded(1 / 3), rounded(2 / 3), rounded(None)) == (0.333333333333, 0.666666666667, None)
+
+
+def test_a_judges_scores_stand_beside_the_plain_ones(tmp_path: Path) -> None:
+    plain = score_predictions(saved(tmp_path / "GPT4o", ROWS), BENCHMARK, "stored", OPTIONS)
+    judged = {rule: replace(one, metrics=()) for rule, one in plain.counted.items()}
+    both = with_judged([plain, replace(plain, solver="other", judged=judged)])
+    assert [one.solver for one in both] == ["GPT4o", "other", "other + judge"]
+    assert [one.counted for one in both] == [plain.counted, plain.counted, judged]
+    assert [one.judged for one in both] == [{}, judged, {}]
 
 
 def test_the_json_says_what_limits_it_and_where_it_came_from(tmp_path: Path) -> None:
@@ -328,6 +370,13 @@ def test_the_json_says_what_limits_it_and_where_it_came_from(tmp_path: Path) -> 
 def test_an_import_keeps_where_it_came_from_and_what_was_said(tmp_path: Path) -> None:
     folder = import_run(saved(tmp_path / "GPT4o", ROWS), BENCHMARK, None, tmp_path / "run")
     assert folder.manifest["identity"]["imported"] == {"name": "GPT4o", "field": "stored"}
+    assert folder.manifest["identity"]["split"] == "val"
+    assert folder.manifest["solvers"] == {"GPT4o": {}}
+    assert set(folder.manifest["files"]) == {"questions.jsonl", "GPT4o/attempts.jsonl"}
+    for name, extent in folder.manifest["files"].items():
+        assert extent["sha256"] == hashlib.sha256((folder.path / name).read_bytes()).hexdigest()
+    (scored,) = score_run(folder, OPTIONS)
+    assert (scored.model, scored.recorded) == ("GPT4o", "GPT4o")
     origin = score_predictions(tmp_path / "GPT4o", BENCHMARK, None, OPTIONS).origin
     assert codec(Origin).validate_python(folder.manifest["predictions"]) == origin
     for attempt, question in zip(folder.attempts("GPT4o"), folder.questions(), strict=True):
@@ -375,6 +424,11 @@ def test_predictions_are_joined_with_the_data(tmp_path: Path, fakes: Any) -> Non
     path = saved(tmp_path / "GPT4o", [row for row in ROWS if row[0] != 4])
     scored = score_predictions(path, BENCHMARK, "stored", OPTIONS, str(data))
     assert [score.groups["images"] for score in scored.scores] == ["3", "3", "3"]
+    folder = import_run(path, BENCHMARK, "stored", tmp_path / "run", str(data))
+    for attempt, question in zip(folder.attempts("GPT4o"), folder.questions(), strict=True):
+        assert isinstance(question, Question)
+        assert question.text
+        assert attempt.exchanges[0].prompt.parts == (question.text,)
     wrong = saved(tmp_path / "other", [(1, "(B)", "", "(B)")])
     with pytest.raises(DataError, match=r"val_Jigsaw_1: .* says the answer is '\(B\)', the data '\(A\)'"):
         score_predictions(wrong, BENCHMARK, "stored", OPTIONS, str(data))

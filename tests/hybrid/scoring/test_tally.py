@@ -1,7 +1,8 @@
 """Scores on disk: read while they hold, made anew and written again where anything they were made from is another."""
 
 import json
-from dataclasses import replace
+import re
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,17 +10,19 @@ import pytest
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK, Blink
+from hybrid.errors import DataError, UsageError
 from hybrid.log.attempts import Unfinished, attempt_line
 from hybrid.log.codec import to_json
-from hybrid.log.folder import RunFolder
+from hybrid.log.folder import RunFolder, attempts_of
 from hybrid.registry import load
+from hybrid.rotation import rotated
 from hybrid.scoring import tally as module
 from hybrid.scoring.calibrate import cases
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
-from hybrid.scoring.tally import Tally, scorer_of, tally
+from hybrid.scoring.tally import Tally, refuse_our_line, scorer_of, tally, where_raised
 from hybrid.serving.sources import Sources
-from hybrid.types import Attempt, Exchange, Kind, Prompt, Question, Reply, Score, Usage
+from hybrid.types import Attempt, Exchange, Kind, Outcome, Prompt, Question, Reply, Score, Usage
 
 OPTIONS = ScoreOptions(abstain="chance")
 SAID = ("Answer: (A)", "I cannot tell.", "Answer: (B)")
@@ -87,6 +90,7 @@ def test_what_is_read_is_what_was_made(folder: RunFolder, calls: Calls) -> None:
     assert [score.id[-1] for score in made.scores] == ["4", "2", "9", "1"]
     assert [(score.id[-1], score.correct) for score in made.unanswered] == [("2", 0.0)]
     assert (made.open, made.usage.model_calls, made.wall_s) == (1, 3, pytest.approx(0.3))
+    assert len({id(score.groups) for score in made.scores}) == 1, "scores share the groups of their questions"
     # Three replies, and the one without an answer under the other rule as well.
     assert calls.number == 4
     assert tallied(folder) == made
@@ -128,6 +132,12 @@ def another_failure(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
 def another_identity(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     manifest = folder.manifest
     folder.write_manifest({**manifest, "identity": {**manifest["identity"], "seed": 7}})
+
+
+def another_extent(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file of the replies is as it was, and the manifest now says that it has to be so."""
+    name = attempts_of("mllm")
+    folder.write_manifest({**folder.manifest, "files": {name: asdict(folder.measure(name).extent)}})
 
 
 def another_scorer(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +188,7 @@ def another_cost(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 CHANGES = (
-    *(more_said, said_otherwise, another_target, another_failure, another_identity, another_scorer),
+    *(more_said, said_otherwise, another_target, another_failure, another_identity, another_extent, another_scorer),
     *(cut_off, a_line_lost, no_scores, no_basis, half_a_basis, an_older_basis),
     *(another_credit, another_cost),
 )
@@ -204,6 +214,173 @@ def test_what_does_not_hold_is_scored_and_written_again(
     before = calls.number
     assert tallied(folder) == again
     assert calls.number == before
+
+
+def test_an_answer_that_cannot_be_scored_costs_one_question(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    score = Blink.score
+
+    def picky(blink: Blink, question: Question, exchanges: Any, options: Any) -> Score:
+        if question.id == "val_Jigsaw_9":
+            raise ValueError("no\nsuch option")
+        return score(blink, question, exchanges, options)
+
+    monkeypatch.setattr(Blink, "score", picky)
+    found = tallied(folder)
+    assert [(one.id[-1], one.outcome) for one in found.scores if one.outcome.failed] == [
+        ("9", Outcome.BROKEN),
+        ("1", Outcome.OUTAGE),
+    ]
+    assert len(found.scores) == 4
+    assert found.usage.model_calls == 3
+    line = picky.__code__.co_firstlineno + 2
+    said = f"cannot be scored: ValueError: no such option (test_tally.py, line {line})"
+    assert found.reasons == {"val_Jigsaw_9": said}
+    assert tallied(folder) == found, "the reasons are kept"
+    (scored,) = score_run(folder, OPTIONS)
+    assert scored.reasons == found.reasons
+
+    def refusing(*_: Any) -> Score:
+        raise UsageError("of the command")
+
+    monkeypatch.setattr(Blink, "score", refusing)
+    monkeypatch.setattr(module, "scorer_of", lambda _: "cd" * 32)
+    with pytest.raises(UsageError, match="of the command"):
+        tallied(folder)
+
+
+def test_an_error_in_one_line_says_where_it_was_raised() -> None:
+    assert where_raised(ValueError("never  raised\n")) == "ValueError: never raised"
+    try:
+        int("x")
+    except ValueError as error:
+        said = where_raised(error)
+    assert re.fullmatch(r"ValueError: invalid literal .* \(test_tally\.py, line \d+\)", said)
+
+
+def test_answers_to_other_questions_are_refused(folder: RunFolder, fakes: Any) -> None:
+    folder.write_questions([fakes.question("val_Jigsaw_2", choices=("x", "y"))])
+    said = r"mllm/attempts.jsonl answers 2 questions that are not in .*\(the first is 'val_Jigsaw_4'\)"
+    with pytest.raises(DataError, match=said):
+        tallied(folder)
+
+
+def test_where_replies_are_lost_what_was_not_answered_failed(folder: RunFolder) -> None:
+    path = folder.path / "mllm" / "attempts.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:1], b"{ no attempt\n", *lines[2:]]))
+    found = tallied(folder)
+    assert found.damage
+    assert [(score.id[-1], score.outcome) for score in found.scores if score.outcome.failed] == [
+        (number, Outcome.OUTAGE) for number in "213"
+    ]
+    assert found.open == 0
+    (scored,) = score_run(folder, OPTIONS)
+    assert scored.damage == found.damage
+
+
+def test_without_keeping_nothing_is_written(folder: RunFolder) -> None:
+    made = tally(folder, BENCHMARK, "mllm", folder.questions(), OPTIONS, keep=False)
+    assert not scores_of(folder).exists()
+    assert made == tallied(folder)
+    assert scores_of(folder).exists()
+    for path in (scores_of(folder), scores_of(folder).with_name("scores.json")):
+        path.unlink()
+    score_run(folder, OPTIONS, keep=False)
+    assert not scores_of(folder).exists()
+
+
+def test_scores_that_cannot_be_written_are_made_all_the_same(folder: RunFolder) -> None:
+    scores_of(folder).mkdir()
+    found = tallied(folder)
+    assert len(found.scores) == 4
+    assert found.not_kept is not None
+    assert re.fullmatch(rf"the scores of {re.escape(str(folder.path))} are not kept there \(.+\)", found.not_kept)
+    (scored,) = score_run(folder, OPTIONS)
+    assert scored.not_kept == found.not_kept
+
+
+@pytest.mark.parametrize(
+    ("prompts", "parse", "refused"),
+    [
+        ({}, "official", True),
+        ({"format_line": True}, "official", True),
+        ({"format_line": False}, "official", False),
+        (None, "official", False),
+        ({}, "strict", False),
+    ],
+)
+def test_our_line_is_refused_where_the_official_parse_cannot_read_it(
+    folder: RunFolder, prompts: dict[str, bool] | None, parse: Any, refused: bool
+) -> None:
+    manifest = folder.manifest
+    identity = {**manifest["identity"], **({} if prompts is None else {"prompts": prompts})}
+    folder.write_manifest({**manifest, "identity": identity})
+    card = replace(BENCHMARK.card, official_reads=frozenset({Kind.YES_NO}))
+    unable = Blink()
+    unable.card = card  # type: ignore[misc]
+    options = ScoreOptions(parse)
+    if refused:
+        with pytest.raises(UsageError, match=r'parse of blink does not read replies .*\("Answer: \.\.\."; choice\)'):
+            refuse_our_line(folder, unable, folder.questions(), options)
+    else:
+        refuse_our_line(folder, unable, folder.questions(), options)
+    refuse_our_line(folder, BENCHMARK, folder.questions(), options)
+
+
+def test_a_solver_has_what_the_manifest_says_of_it(folder: RunFolder) -> None:
+    manifest = folder.manifest
+    for solver in ("controller", "specialist"):
+        journal = folder.journal(solver)
+        journal.append(attempt_line(attempt(folder.questions()[0], "Answer: (A)")))  # type: ignore[arg-type]
+        journal.close()
+    tools = {"controller": {"tools": {"depth": {}, "ocr": {}}}, "specialist": {"tools": {"depth": {}}}, "mllm": {}}
+    identity = {**manifest["identity"], "model": {"model": "openai:gpt-4o"}, "tool_output": "blank"}
+    labels = ["weights unchecked: depth, ocr", "control: blank", "unsure: ocr", "quick"]
+    folder.write_manifest({**manifest, "identity": identity, "solvers": tools, "labels": labels})
+    found = {one.solver: one for one in score_run(folder, OPTIONS)}
+    assert {name: one.labels for name, one in found.items()} == {
+        "controller": ("weights unchecked: depth, ocr", "control: blank", "unsure: ocr", "quick"),
+        "specialist": ("weights unchecked: depth", "control: blank", "quick"),
+        "mllm": ("control: blank", "quick"),
+    }
+    for name, one in found.items():
+        assert (one.recorded, one.model, one.tool_output) == (name, "openai:gpt-4o", "blank")
+        assert one.folder is folder
+        assert (one.damage, one.not_kept) == ((), None)
+    assert found["mllm"].usage == Usage(model_calls=3, cost_usd=pytest.approx(0.3))
+    assert found["mllm"].wall_s == pytest.approx(0.3)
+    folder.write_manifest(manifest)
+    (plain,) = score_run(folder, OPTIONS, ("mllm",))
+    assert (plain.model, plain.tool_output, plain.labels) == (None, "real", ())
+
+
+def test_rotations_of_a_question_have_metrics_of_their_own(tmp_path: Path, fakes: Any) -> None:
+    plain = fakes.question("val_Spatial_Relation_1", task="Spatial_Relation", route="Spatial_Relation")
+    turned = rotated(plain, 1, in_text=False)
+    assert turned is not None
+    made = RunFolder(tmp_path / "run")
+    solvers: dict[str, Any] = {"letters": {}, "options": {}}
+    made.write_manifest({"identity": {"benchmark": "blink", "split": "val"}, "solvers": solvers})
+    made.write_questions([plain, turned])
+    # The same letter is another option where the options are turned.
+    for solver, second in (("letters", "Answer: (A)"), ("options", "Answer: (B)")):
+        journal = made.journal(solver)
+        journal.append(attempt_line(attempt(plain, "Answer: (A)")), attempt_line(attempt(turned, second)))
+        journal.close()
+    values = {
+        one.solver: {metric.name: metric.value for metric in one.metrics if metric.name.startswith("rotation.")}
+        for one in score_run(made, OPTIONS)
+    }
+    assert {name: each["rotation.consistency"] for name, each in values.items()} == {"letters": 0.0, "options": 1.0}
+    assert {name: each["rotation.accuracy"] for name, each in values.items()} == {"letters": 0.5, "options": 1.0}
+
+
+def test_a_run_without_attempts_has_no_solver(tmp_path: Path) -> None:
+    empty = RunFolder(tmp_path / "empty")
+    empty.write_manifest({"identity": {"benchmark": "blink", "split": "val"}, "solvers": {}})
+    empty.write_questions([])
+    with pytest.raises(UsageError, match=r"has no attempts of 'mllm'; it has: none$"):
+        score_run(empty, OPTIONS, ("mllm",))
 
 
 @pytest.mark.parametrize("options", [ScoreOptions("official", "chance"), ScoreOptions("strict", "wrong")])

@@ -15,7 +15,8 @@ from hybrid.stats import TYPICAL_DISCORDANT, detectable_difference, sample_size
 @pytest.mark.parametrize(
     ("questions", "discordant", "difference"),
     # Calculators after Connor 1987 print 23 pairs for p01, p10 of 0.45, 0.05 and 155 for 0.30, 0.15.
-    [(23, 0.5, 0.4), (155, 0.45, 0.15)],
+    # The last is what `sample_size` gives where all are discordant.
+    [(23, 0.5, 0.4), (155, 0.45, 0.15), (sample_size(0.3, 1.0), 1.0, 0.3)],
 )
 def test_published_examples_inverted(questions: int, discordant: float, difference: float) -> None:
     assert detectable_difference(questions, discordant) <= difference < detectable_difference(questions - 1, discordant)
@@ -83,6 +84,8 @@ def test_more_questions_show_less(questions: int) -> None:
         ((100, 1.2), "--discordant"),
         ((100, None, 1.0), "power"),
         ((100, None, 0.03), "power"),
+        ((100, None, 0.05, 0.05), "power"),
+        ((100, None, 0.8, 0.0), "level"),
     ],
 )
 def test_refuses(arguments: tuple[int, float | None], said: str) -> None:

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from hybrid.errors import DataError, UsageError
-from hybrid.stats import combine, contrast, noninferiority
+from hybrid.stats import NonInferiority, combine, contrast, noninferiority
 from hybrid.types import Cell, Combine, Metric
 
 
@@ -132,7 +132,7 @@ def test_what_cannot_be_told_is_undecided() -> None:
     empty, one = metric([]), plain([1])
     for a, b, difference in ((empty, empty, None), (one, plain([0]), -1.0)):
         found = noninferiority(a, b, 0.1)
-        assert (found.difference, found.interval, found.p_value, found.verdict) == (difference, None, None, "undecided")
+        assert found == NonInferiority(0.1, difference, None, None, "undecided")
 
 
 @pytest.mark.parametrize("margin", [0.0, -0.05, math.nan, math.inf])

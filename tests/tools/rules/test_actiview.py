@@ -1,6 +1,7 @@
 """The rules over ActiView's asks for parts: what a finding makes them say, in the forms that the dialogue reads."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,65 @@ async def test_the_next_parts_are_those_not_shown(fakes: Any, middles: Any, answ
     findings = [boxes("boxes", *middles)] * (1 if middles else 2)
     specialist_answer, _ = await said(fakes, shown(text, Kind.VIEWS), *findings)
     assert specialist_answer.answer == answer
+
+
+@pytest.mark.parametrize(
+    ("middle", "part"),
+    [((0, 0), 1), ((199, 99), 1), ((199, 100), 2), ((200, 99), 3), ((200, 100), 4), ((400, 200), 4)],
+)
+async def test_a_thing_lies_in_the_part_of_its_middle(fakes: Any, middle: tuple[float, float], part: int) -> None:
+    found, _ = await said(fakes, whole("Where is the cup?"), boxes("boxes", middle))
+    assert found.answer == f"Answer: {part}"
+
+
+async def test_six_parts_are_counted_down_the_columns(fakes: Any) -> None:
+    six = tuple(str(number) for number in range(1, 7))
+    asked = Prompt((image("img:1"), "Question: Where is the cup?"), Kind.VIEWS, six, route=Kind.VIEWS)
+    found, _ = await said(fakes, asked, boxes("boxes", (200, 150), (399, 10)))
+    assert found.answer == "Answer: 4, 5"
+
+
+@pytest.mark.parametrize(("saliency", "answer"), [(0.5, "Answer: 2"), (0.49, None)])
+async def test_what_is_half_as_salient_as_the_first_stands_out(fakes: Any, saliency: float, answer: Any) -> None:
+    found, _ = await said(fakes, whole("Why?"), boxes("objects", (10, 190), saliency=saliency))
+    assert (found and found.answer) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "choices"), [("Numbers only.", FOUR), ("Question: Why?", ("x", "y")), ("Question: Why?", ())]
+)
+async def test_without_a_question_or_a_grid_it_abstains(fakes: Any, text: str, choices: tuple[str, ...]) -> None:
+    asked = Prompt((image("img:1"), text), Kind.VIEWS, choices, route=Kind.VIEWS)
+    ctx = fakes.context_of(asked)
+    assert await ask_rules(asked, ctx) is None
+    note = ("no question", "the text holds no question about the parts of a picture")
+    assert [(step.name, step.text) for step in ctx.log.steps if step.kind == "rule"] == [note]
+
+
+@pytest.mark.parametrize(
+    ("middles", "plan"),
+    [
+        (((10, 190), (390, 190)), {"keep": "2", "shift": "4"}),
+        (((10, 190),), {"keep": "2", "shift": "none"}),
+        (((390, 10),), {"keep": "2", "shift": "3"}),
+    ],
+)
+async def test_a_second_plan_in_words(
+    fakes: Any, middles: tuple[tuple[float, float], ...], plan: dict[str, str]
+) -> None:
+    parts = (image("img:1"), "Part 2 (lower left):", image("img:2"), "Question: What colour is the cup?")
+    asked = Prompt(parts, Kind.VIEW_PLAN, FOUR, route=Kind.VIEW_PLAN)
+    seen = boxes("boxes", *middles)
+    found, _ = await said(fakes, asked, seen)
+    assert json.loads(found.answer) == plan
+    assert (found.tool, found.finding, found.confidence) == ("detection", seen, 0.7)
+
+
+async def test_a_first_plan_says_what_points_there(fakes: Any) -> None:
+    asked = whole("Why?", Kind.VIEW_PLAN)
+    found, _ = await said(fakes, asked, boxes("objects", (10, 10), (390, 190)))
+    assert json.loads(found.answer) == {"part": "1, 4", "reason": "saliency points there"}
+    assert (found.tool, found.confidence) == ("saliency", 0.2)
 
 
 async def test_a_plan_names_parts(fakes: Any) -> None:

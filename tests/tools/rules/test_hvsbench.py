@@ -140,8 +140,38 @@ async def test_named_things_are_found_and_then_ranked(fakes: Any) -> None:
     assert specialist_answer.letter == "B"
     assert calls[0] == ("detection", ("img:1",), {"names": ["cat", "dog"]})
     assert [box["x0"] for box in calls[1][2]["boxes"]] == [100, 50]
-    missing = prompt("Q5", Kind.CHOICE, ("the cat", "the horse"))
-    assert (await said(fakes, missing, found))[0] is None
+    assert (specialist_answer.tool, specialist_answer.confidence, specialist_answer.on_card) == ("saliency", 0.8, False)
+
+
+def detected_rows(*rows: tuple[str, Any, Any]) -> Finding:
+    boxes = [{"name": name, "score_0_1": score, "box_px": box} for name, score, box in rows]
+    return Finding("", {"boxes": boxes}, 0.7, "learned", "1")
+
+
+@pytest.mark.parametrize(
+    ("asked", "findings", "note"),
+    [
+        (
+            prompt("Q5", Kind.CHOICE, ("the cat", "the horse")),
+            [detected_rows(("cat", 0.5, [0, 0, 9, 9]))],
+            ("not found", "detection finds no horse"),
+        ),
+        (
+            prompt("Q5", Kind.CHOICE, ("cat", "dog")),
+            [detected_rows(("cat", None, [0, 0, 9, 9]), ("dog", 0.0, [0, 0, 9, 9]))],
+            ("not found", "detection finds no cat"),
+        ),
+        (prompt("Q5", Kind.CHOICE, ("the cat", " . ")), [], ("no name", "a choice names no thing")),
+        (prompt("Q5", Kind.CHOICE, ()), [], ("no name", "a choice names no thing")),
+        (prompt("Q7", Kind.CHOICE, RANKS, "Which?"), [], ("no name", "the question names no thing to rank")),
+    ],
+)
+async def test_named_things_that_are_not_there_abstain(
+    fakes: Any, asked: Prompt, findings: list[Finding], note: tuple[str, str]
+) -> None:
+    ctx = fakes.context_of(asked, findings=list(findings))
+    assert await ask_rules(asked, ctx) is None
+    assert [(step.name, step.text) for step in ctx.log.steps if step.kind == "rule"] == [note]
 
 
 async def test_a_path_on_salient_places_is_the_persons(fakes: Any) -> None:
@@ -183,7 +213,10 @@ def test_any_wording_is_a_rank_or_none(text: str) -> None:
 
 def test_a_ranked_thing() -> None:
     assert ranked_thing("Which place has the red car among all objects by saliency?") == "red car"
+    assert ranked_thing("what RANK does a Dog's tail HAVE?") == "dog's tail"
+    assert ranked_thing("The position of an old-timer in it") == "old-timer"
     assert ranked_thing("How many cars are there?") is None
+    assert ranked_thing("Which place has car among all?") is None
 
 
 @given(st.lists(st.tuples(st.floats(-2, 900), st.floats(-2, 900)), min_size=1, max_size=5))

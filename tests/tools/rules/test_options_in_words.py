@@ -16,7 +16,7 @@ from hybrid.running.run import execute
 from hybrid.types import Finding, ImageRef, Kind, Outcome, Prompt, StoredImage
 from tools._shared.question_words import asked_question, asks_for_text, named_things
 from tools.rules import ask_specialists as ask_rules
-from tools.rules._shared.options_in_words import refusing, written_choice
+from tools.rules._shared.options_in_words import looked_for, own_sentence, refusing, written_choice
 from tools.rules.mvp_bench import statement_of
 
 REFUSAL = "Sorry, I can't help with it"
@@ -99,6 +99,146 @@ async def test_options_are_compared_without_the_refusal(fakes: Any) -> None:
     assert calls[0][2]["texts"] == ["What is it like? Red", "What is it like? Blue"]
     assert (await said(fakes, asked, fits(1, 0.1, 0.2)))[0].letter == "B"
     assert (await said(fakes, asked, fits(1, 0.1, 0.2, compares=True)))[0].letter == "C"
+
+
+NO_NAME = ("no name", "the question names no thing to look for")
+NO_TEXTS = ("no texts", "the options are not between 2 and 16 different texts")
+
+
+@pytest.mark.parametrize(
+    ("asked", "findings", "notes"),
+    [
+        (
+            prompt("What stands next to the red cube?", ("A tree", "A dog")),
+            [counts(red_cube=0)],
+            [("refuse", "detection finds no red cube")],
+        ),
+        (
+            prompt("How many red cars are there?", ("2", "three")),
+            [counts(red_car=5)],
+            [("no count", "no choice, or more than one, states 5 x red car")],
+        ),
+        (
+            prompt("How many of the cars are red?", ("2", "three")),
+            [counts(car=5)],
+            [("no count", "the question counts some of a kind, which detection by name does not tell apart")],
+        ),
+        (prompt("How many red cars are there?", ("2", "three")), [ABSENT], [("no backend", "no weights")]),
+        (prompt("Why?", ("a",)), [], [NO_NAME, NO_TEXTS]),
+        (prompt("Why?", ("a", "a")), [], [NO_NAME, NO_TEXTS]),
+        (prompt("Why?", tuple("abcdefghijklmnopq")), [], [NO_NAME, NO_TEXTS]),
+        (prompt("Why?", ("a", "b")), [fits(2, 0.1, 0.2)], [NO_NAME]),
+        (
+            prompt("Does it depict anything?", route="yes_no"),
+            [],
+            [("no statement", "the question's wording states nothing that could be compared with the image")],
+        ),
+        (prompt("Is there a dog?", route="yes_no"), [counts()], [("unknown", "detection does not know dog")]),
+        (prompt("Is the man happy?", route="yes_no"), [counts(man=0)], [("refuse", "detection finds no man")]),
+    ],
+)
+async def test_an_abstention_says_why(
+    fakes: Any, asked: Prompt, findings: list[Finding | Exception], notes: list[tuple[str, str]]
+) -> None:
+    ctx = fakes.context_of(asked, findings=list(findings))
+    assert await ask_rules(asked, ctx) is None
+    assert [(step.name, step.text) for step in ctx.log.steps if step.kind == "rule"] == notes
+    assert not ctx.tool.findings
+
+
+@pytest.mark.parametrize(
+    ("asked", "findings", "tool", "answer"),
+    [
+        (prompt("How many red cars are there?", ("2", "three")), [counts(red_car=3)], "detection", "(B)"),
+        (prompt("What stands next to the red cube?", ("A", REFUSAL)), [counts(red_cube=0)], "detection", "(B)"),
+        (prompt("What is it like?", ("Red", "Blue")), [fits(1, 0.1, 0.9)], "attributes", "(B)"),
+        (prompt("Is there a dog?", route="yes_no"), [counts(dog=1)], "detection", "yes"),
+        (prompt("Is the man happy?", route="yes_no"), [counts(man=1), fits(1, 0.1, 0.9)], "attributes", "no"),
+    ],
+)
+async def test_an_answer_rests_on_the_last_finding(
+    fakes: Any, asked: Prompt, findings: list[Finding], tool: str, answer: str
+) -> None:
+    found, calls = await said(fakes, asked, *findings)
+    assert (found.answer, found.tool, found.on_card) == (f"Answer: {answer}", tool, False)
+    assert found.finding is findings[-1]
+    assert found.confidence == findings[-1].confidence
+    assert {images for _, images, _ in calls} == {("img:1",)}
+
+
+async def test_sixteen_texts_of_three_hundred_characters_are_compared(fakes: Any) -> None:
+    asked = prompt("Why?", (*"abcdefghijklmno", "x" * 400))
+    found, calls = await said(fakes, asked, fits(3, *[0.9] * 16))
+    assert found.letter == "D"
+    assert calls[0][2]["texts"][:2] == ["Why? a", "Why? b"]
+    assert calls[0][2]["texts"][15] == "Why? " + "x" * 295
+    long = prompt(f"Is the man {'very ' * 80}happy?", route="yes_no")
+    _, calls = await said(fakes, long, counts(man=1), fits(0, 0.9, 0.1))
+    assert [len(text) for text in calls[1][2]["texts"]] == [300, 300]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("Look.\nQuestion: Where is it?\nOptions: A. x", "Where is it?"),
+        ("Look.\n  Where is it? \nWhy?", "Where is it?"),
+        ("Tell where it is.\nNow.", "Tell where it is.\nNow."),
+    ],
+)
+def test_the_questions_own_sentence(text: str, sentence: str) -> None:
+    assert own_sentence(Prompt((text,), Kind.CHOICE)) == sentence
+
+
+def test_each_thing_is_looked_for_once_and_in_the_singular() -> None:
+    assert looked_for("How many red cars are in the picture?") == ["red car"]
+    assert looked_for("Where are the cups and the dog?") == ["cup", "dog"]
+    assert looked_for("Is the dog near the dog?") == ["dog"]
+    assert looked_for("Why?") == []
+
+
+def test_the_one_choice_whose_words_are_read_in_a_row() -> None:
+    assert written_choice(("Book Shop", "BAKERY"), "old Bakery, 1920") == 1
+    assert written_choice(("Book Shop", "BAKERY"), "book the shop") is None
+    assert written_choice(("Book", "Shop"), "book shop") is None
+    assert written_choice(("Book", "!"), "bookshop") is None
+    assert written_choice(("No 12", "13"), "no. 12") == 0
+
+
+def test_the_one_choice_that_refuses() -> None:
+    assert refusing(("A tree", REFUSAL)) == 1
+    assert refusing((REFUSAL, "I cannot answer")) is None
+    assert refusing(("A tree", "A dog")) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "statement", "denial"),
+    [
+        ("Is the man sitting on a chair?", "the man is sitting on a chair", "the man is not sitting on a chair"),
+        ("Are there any dogs in it?", "there are any dogs in it", "there are no dogs in it"),
+        ("Is there the sun ?", "there is the sun", "there is no sun"),
+        (
+            "Was the facial expression of the main  subject happy?",
+            "the facial expression of the main subject was happy",
+            "the facial expression of the main subject was not happy",
+        ),
+        (
+            "So, are the people in the image happy?",
+            "the people in the image are happy",
+            "the people in the image are not happy",
+        ),
+    ],
+)
+def test_a_statement_and_its_denial(question: str, statement: str, denial: str) -> None:
+    assert statement_of(question) == (statement, denial)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["What is it?", "Is the man?", "Is the man who runs happy?", "Is the man in black holding a gun?",
+     "Is the dining room clean?", "Is the top of the table red?", "Is the dog's tail long?", "Is he happy?"],
+)  # fmt: skip
+def test_what_is_no_statement_about_one_subject(question: str) -> None:
+    assert statement_of(question) is None
 
 
 @pytest.mark.parametrize("route", ["choice", "single", "yes_no"])

@@ -21,6 +21,7 @@ from tests.tools.rules.wordings import Wording, recognised, wordings
 from tools.detection import DetectionArgs, LearnedDetection, report
 from tools.detection.models import Detection
 from tools.markers import MarkersArgs, locate
+from tools.relation.box_relations import CERTAIN
 from tools.rules import ask_specialists as ask_rules
 from tools.rules.questions.recognising import asked
 from tools.rules.questions.sentence import Unclear
@@ -111,6 +112,399 @@ async def test_a_question_that_is_not_clear_abstains_with_the_reason_and_calls_n
     assert isinstance(found, Unclear)
     assert note.text == found.reason
     assert "woman's jacket" in note.text
+
+
+NO_NAME = "names no thing that can be looked for by its name or its mark alone"
+NO_TWO = "are not two things that can be looked for by name or mark alone"
+
+
+@pytest.mark.parametrize(
+    ("text", "choices", "kind", "reason"),
+    [
+        (
+            "Is there a cup?",
+            ("red", "blue"),
+            None,
+            "it asks whether there is something, and the answers are not yes and no",
+        ),
+        ("Is there a left cup in the image?", (), None, f"'left cup' {NO_NAME}"),
+        ("Is there a red bounding box in the image?", (), None, f"'red bounding box' {NO_NAME}"),
+        (
+            "How many of the dogs are black?",
+            ("1", "2"),
+            None,
+            "it counts some of a kind, or kinds, which detection by name does not tell apart",
+        ),
+        (
+            "How many dogs and cats are there?",
+            ("1", "2"),
+            None,
+            "it counts some of a kind, or kinds, which detection by name does not tell apart",
+        ),
+        (
+            "How many dogs are there?",
+            ("1", "more than 1"),
+            None,
+            "it counts, and the answers are not different numbers",
+        ),
+        ("How many dogs are there?", (), Kind.TEXT, "it counts, and the answers are not different numbers"),
+        ("Is the left cup closer to the camera than the box?", (), None, f"'the left cup or the box' {NO_NAME}"),
+        (
+            "Is the cup closer to the camera than the box?",
+            ("cup", "box"),
+            None,
+            "it asks whether one thing is nearer, and the answers are not yes and no",
+        ),
+        (
+            "Is the cup closer or farther than the box?",
+            ("near", "far"),
+            None,
+            "it asks for nearer or farther, and the answers are not these two",
+        ),
+        (
+            "Is the cup closer or farther than the box?",
+            ("closer", "nearer"),
+            None,
+            "it asks for nearer or farther, and the answers are not these two",
+        ),
+        (
+            "Which is closer to the camera, the left cup or the box?",
+            ("a", "b"),
+            None,
+            f"'the left cup or the box' {NO_NAME}",
+        ),
+        ("Which point is closest to the camera?", (), None, f"'any of its choices' {NO_NAME}"),
+        (
+            "Which is closer to the camera, the cup or the box?",
+            ("cup", "dog"),
+            None,
+            "it asks which thing is nearest, and the choices are not the things that it names",
+        ),
+        (
+            "Which is closer to the camera, the cup or the box?",
+            ("cup", "box", "both"),
+            None,
+            "it asks which thing is nearest, and the choices are not the things that it names",
+        ),
+        (
+            "Which is farthest from the camera, the cup, the box or the dog?",
+            ("cup", "box", "dog"),
+            None,
+            "it asks for the farthest of more than two things, and depth tells the nearest",
+        ),
+        ("What color is the left cup?", ("red", "blue"), None, f"'the left cup' {NO_NAME}"),
+        ("What color is point A?", ("red", "blue"), None, f"'point A' {NO_NAME}"),
+        (
+            "What color is the cup?",
+            ("red", "wood"),
+            None,
+            "it asks for the color of a thing, and the choices are not different ones",
+        ),
+        (
+            "What is the cup made of?",
+            (),
+            Kind.TEXT,
+            "it asks for the material of a thing, and the choices are not different ones",
+        ),
+        ("What does the sign say?", ("Push",), None, "it asks for text freely"),
+        ("What does the sign say?", ("Push", "Pull"), Kind.TEXT, "it asks for text freely"),
+        ("Where is the left cup in the image?", ("left", "right"), None, f"'the left cup' {NO_NAME}"),
+        (
+            "Where is the cup in the image?",
+            ("left", "wood"),
+            None,
+            "it asks where in the picture a thing is, and the choices are not different parts of it",
+        ),
+        (
+            "Is the cup on the left side of the image?",
+            ("red", "blue"),
+            None,
+            "it asks whether a thing lies in a part of the picture, in words unknown",
+        ),
+        (
+            "Where is the left cup relative to the box?",
+            ("left", "right"),
+            None,
+            f"'the left cup' and 'the box' {NO_TWO}",
+        ),
+        (
+            "Where is the cup relative to the box?",
+            ("left", "wood"),
+            None,
+            "it asks how two things lie, and the choices are not different relations of these two",
+        ),
+        (
+            "Is the cup to the left or right of the box?",
+            ("above", "below"),
+            None,
+            "it names other relations than the choices",
+        ),
+        (
+            "Is the cup on the box?",
+            ("a", "b"),
+            None,
+            "it asks whether two things lie so, and the answers are not yes and no",
+        ),
+        ("Is the left cup on the box?", (), None, f"'the left cup' and 'the box' {NO_TWO}"),
+        (
+            "Is the cup pretty?",
+            (),
+            None,
+            "its words are none of those that are known to ask for something that a tool can tell",
+        ),
+        ("Look at the image.", (), None, "the text holds no question"),
+        (
+            "Is there a cup? Is there a dog?",
+            (),
+            None,
+            "the text holds more than one sentence, which may change what is asked",
+        ),
+        ("Is there not a cup?", (), None, "the word 'not' may change what is asked"),
+    ],
+)
+def test_why_a_question_is_not_clear(text: str, choices: tuple[str, ...], kind: Kind | None, reason: str) -> None:
+    assert asked(prompt(text, *choices, kind=kind)) == Unclear(reason)
+
+
+@pytest.mark.parametrize(("images", "told"), [(0, "no"), (2, "2")])
+def test_these_rules_look_at_one_image(images: int, told: str) -> None:
+    one = prompt("Is there a cup in the image?")
+    other = replace(one, parts=(*[one.images[0]] * images, one.text))
+    assert asked(other) == Unclear(f"it shows {told} images, and these rules look at one")
+
+
+NEARER = "{} the mug (highlighted by a red box) {} the jug (highlighted by a blue box)?"
+MUG_JUG = NEARER.format("Is", "closer or farther than")
+BOTH_DRAWN = drawn(red=(10, 20, 31, 41), blue=(100, 20, 121, 81))
+CUP_BOX: Mapping[str, Json] = {"subject": {"name": "cup"}, "reference": {"name": "box"}}
+
+
+def dogs(number: int) -> Finding:
+    return seen(*(("dog", 0.9, (20 * place, 0, 20 * place + 9, 9)) for place in range(number)))
+
+
+def lettered(letters: str) -> Finding:
+    places = zip(letters, ((50, 20), (60, 200), (90, 90)), strict=False)
+    rows: list[Json] = [{"label": name, "x": x, "y": y, "radius_px": 9, "confidence": 0.9} for name, (x, y) in places]
+    return finding({"points_px": rows, "boxes_px": []})
+
+
+@pytest.mark.parametrize(
+    ("one", "findings", "answer", "tool", "sure", "on_card"),
+    [
+        (
+            prompt(NEARER.format("Is", "closer to the camera than")),
+            [BOTH_DRAWN, finding({"nearer": "0"})],
+            "yes",
+            "depth",
+            0.77,
+            False,
+        ),
+        (
+            prompt(NEARER.format("Which is closer to the camera,", "or"), "jug", "mug"),
+            [BOTH_DRAWN, finding({"nearer": "0"})],
+            "(B)",
+            "depth",
+            0.77,
+            False,
+        ),
+        (
+            prompt("Where is the dog in the image?", "top", "bottom"),
+            [seen(("dog", 0.9, (10, 270, 60, 310)))],
+            "(B)",
+            "detection",
+            0.9**0.25,
+            False,
+        ),
+        (prompt("How many dogs are there?", "three", "two"), [dogs(2)], "(B)", "detection", SURE, True),
+        (prompt("How many dogs are there?", kind=Kind.INTEGER), [dogs(4)], "4", "detection", SURE, False),
+        (prompt("Is there a dog?"), [dogs(1)], "yes", "detection", SURE, False),
+        (prompt(MUG_JUG, "farther", "closer"), [BOTH_DRAWN, finding({"nearer": "0"})], "(B)", "depth", 0.77, False),
+        (prompt(MUG_JUG, "farther", "closer"), [BOTH_DRAWN, finding({"nearer": "1"})], "(A)", "depth", 0.77, False),
+        (prompt(MUG_JUG, "closer", "farther"), [BOTH_DRAWN, finding({"nearer": "0"})], "(A)", "depth", 0.77, False),
+        (
+            prompt("Which point is farther from the camera?", "A", "B"),
+            [finding({"nearer": "B"})],
+            "(A)",
+            "depth",
+            SURE,
+            True,
+        ),
+        (
+            prompt("Is the cup in front of the box?"),
+            [finding({"holds": False, **CUP_BOX})],
+            "no",
+            "relation",
+            SURE,
+            False,
+        ),
+        (
+            prompt("Where is the cup relative to the box?", "right", "above"),
+            [finding({"holds": False, **CUP_BOX}), finding({"holds": True, **CUP_BOX})],
+            "(B)",
+            "relation",
+            SURE,
+            False,
+        ),
+        # Between boxes: as sure as the relation's card, by the degree and the marks; 0.9 is the marks' confidence.
+        (
+            prompt("Is the red box to the left or right of the blue box?", "right", "left"),
+            [drawn(red=(0, 10, 40, 40), blue=(150, 0, 190, 90))],
+            "(B)",
+            "markers",
+            0.5 + (CERTAIN["left of"] - 0.5) * 0.9,
+            False,
+        ),
+        (
+            prompt("Is the cup to the left of the box?"),
+            [finding({"holds": None}), seen(("cup", 0.5, (0, 0, 9, 9)), ("box", 0.2, (50, 0, 59, 9)))],
+            "yes",
+            "detection",
+            0.5 + (CERTAIN["left of"] - 0.5) * 0.2**0.25,
+            False,
+        ),
+        (
+            prompt("Is point A above or below point B?", "below", "above"),
+            [lettered("AB")],
+            "(B)",
+            "markers",
+            0.5 + (CERTAIN["above"] - 0.5) * 0.9,
+            False,
+        ),
+        (prompt("Where is the dog in the image?", "right", "left"), [dogs(1)], "(B)", "detection", 0.9**0.25, False),
+        (prompt("Is the dog on the left side of the image?"), [dogs(1)], "yes", "detection", 0.9**0.25, False),
+        (prompt("Is the dog in the bottom left corner of the image?"), [dogs(1)], "no", "detection", 0.9**0.25, False),
+        (
+            prompt("Where is the object in the red box in the image?", "right", "left"),
+            [drawn(red=(10, 10, 60, 60))],
+            "(B)",
+            "markers",
+            0.9,
+            False,
+        ),
+        (
+            prompt("What color is the dog?", "red", "blue"),
+            [dogs(1), finding({"best": 1})],
+            "(B)",
+            "attributes",
+            SURE,
+            False,
+        ),
+        # The second is no rival.
+        (
+            prompt("What color is the dog?", "red", "blue"),
+            [seen(("dog", 0.8, (0, 0, 9, 9)), ("dog", 0.2, (50, 0, 59, 9))), finding({"best": 0})],
+            "(A)",
+            "attributes",
+            SURE,
+            False,
+        ),
+        (
+            prompt("What does the sign say?", "Push", "Pull"),
+            [finding({"text": "please pull"})],
+            "(B)",
+            "ocr",
+            SURE,
+            False,
+        ),
+    ],
+)
+async def test_an_answer_rests_on_the_last_finding_and_says_how_sure_it_is(
+    fakes: Any, one: Prompt, findings: list[Finding], answer: str, tool: str, sure: float, on_card: bool
+) -> None:
+    ctx = fakes.context_of(one, findings=list(findings))
+    found = await ask_rules(one, ctx)
+    assert found is not None
+    assert (found.answer, found.tool, found.on_card) == (f"Answer: {answer}", tool, on_card)
+    assert found.finding is findings[-1]
+    assert found.confidence == pytest.approx(sure)
+    assert [step for step in ctx.log.steps if step.kind == "rule"] == []
+
+
+@pytest.mark.parametrize(
+    ("one", "findings", "note", "text"),
+    [
+        (prompt("How many dogs are there?", "three", "two"), [dogs(4)], "no count", "no choice states 4 x dog"),
+        (
+            prompt("Which point is closer to the camera?", "A", "B"),
+            [finding({"nearer": "C"})],
+            "undecided",
+            "depth does not say which is nearest",
+        ),
+        (
+            prompt("Is the cup in front of the box?"),
+            [finding({"holds": True})],
+            "not found",
+            "the boxes of cup and box say nothing about depth",
+        ),
+        (
+            prompt("Is the cup in front of the box?"),
+            [finding({"holds": None, **CUP_BOX})],
+            "undecided",
+            "0 of the relations asked for hold clearly",
+        ),
+        (
+            prompt("Where is the cup relative to the box?", "right", "above"),
+            [finding({"holds": True, **CUP_BOX})] * 2,
+            "undecided",
+            "2 of the relations asked for hold clearly",
+        ),
+        (
+            prompt("Where is the dog in the image?", "right", "left"),
+            [seen(("dog", 0.9, (310, 10, 330, 60)))],
+            "undecided",
+            "dog lies near a border of the parts asked for",
+        ),
+        (
+            prompt("What does the sign say?", "Push", "Pull"),
+            [finding({"text": "x"})],
+            "not read",
+            "not one choice alone stands in the text that ocr reads",
+        ),
+        (prompt("Is there a unicycle?"), [seen(names=["cup"])], "unknown", "detection does not know unicycle"),
+        (prompt("Is there a cup?"), [ToolError("no such class", Fault.BAD_ARGUMENTS)], "unknown", "no such class"),
+        (prompt("What color is the dog?", "red", "blue"), [seen(names=["dog"])], "not found", "detection finds no dog"),
+        (prompt("What color is the dog?", "red", "blue"), [dogs(2)], "several", "detection finds more than one dog"),
+        (
+            prompt("Is point A above or below point B?", "below", "above"),
+            [lettered("A")],
+            "not found",
+            "markers finds 0 of point B",
+        ),
+        (
+            prompt("Is point A above or below point B?", "below", "above"),
+            [lettered("ABB")],
+            "several",
+            "markers finds 2 of point B",
+        ),
+        (
+            prompt("Is point A above or below the red box?", "below", "above"),
+            [],
+            "not found",
+            "the question names coloured boxes and letters, which are looked for in different ways",
+        ),
+    ],
+)
+async def test_an_abstention_says_why(
+    fakes: Any, one: Prompt, findings: list[Finding | Exception], note: str, text: str
+) -> None:
+    ctx = fakes.context_of(one, findings=list(findings))
+    assert await ask_rules(one, ctx) is None
+    assert [(step.name, step.text) for step in ctx.log.steps if step.kind == "rule"] == [(note, text)]
+    assert not ctx.tool.findings
+
+
+@pytest.mark.parametrize("best", [None, 2, True])
+async def test_attributes_that_name_no_text_decide_nothing(fakes: Any, best: Json) -> None:
+    words, calls, note = await said(
+        fakes, prompt("What color is the dog?", "red", "blue"), dogs(1), finding({"best": best})
+    )
+    assert (words, note, len(calls)) == (None, "", 2)
+
+
+async def test_another_fault_of_detection_is_no_abstention(fakes: Any) -> None:
+    with pytest.raises(ToolError, match="out of memory"):
+        await said(fakes, prompt("Is there a cup?"), ToolError("out of memory"))
 
 
 @pytest.mark.parametrize(("near", "answer"), [("0", "mug"), ("1", "jug"), (None, None)])
@@ -253,6 +647,25 @@ async def test_a_large_image_is_searched_in_quarters_within_eight_calls(
         assert calls[-1] == ("attributes", ("img:1",), {"texts": ["a red kite", "a blue kite"], "box": region})
     else:
         assert (words, note) == (None, "not found")
+
+
+async def test_what_a_quarter_shows_is_what_the_answer_rests_on(fakes: Any) -> None:
+    one = prompt("Is there a kite in the image?", size=(1600, 900))
+    part = ImageRef("img:1.1", StoredImage("0" * 64, 800, 450, "image/png"), "img:1", Box(800, 0, 1600, 450))
+    none, found = seen(names=["kite"]), seen(("kite", 0.6, (100, 40, 120, 60)))
+    quarters = replace(finding({}), images=(part, part))
+    for findings, rests_on, answer in (
+        ([none, quarters, found, seen(names=["kite"])], found, "yes"),
+        ([none, quarters, seen(names=["kite"]), seen(names=["kite"])], none, "no"),
+        ([none, quarters, ToolError("unknown", Fault.BAD_ARGUMENTS), found], found, "yes"),
+    ):
+        ctx = fakes.context_of(one, findings=list(findings))
+        specialist_answer = await ask_rules(one, ctx)
+        assert specialist_answer is not None
+        assert specialist_answer.answer == f"Answer: {answer}"
+        assert specialist_answer.finding is rests_on
+        assert ctx.tool.calls[1] == ("crop", ("img:1",), {"grid": {"rows": 2, "columns": 2}, "scale": 1.0})
+        assert ctx.tool.calls[2] == ("detection", ("img:1.1",), {"names": ["kite"]})
 
 
 async def test_of_two_that_may_be_meant_none_is_described(fakes: Any) -> None:

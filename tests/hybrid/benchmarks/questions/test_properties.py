@@ -1,21 +1,16 @@
 """Readers and parsers on anything: they give a question, a broken row or a `DataError`, and never another error."""
 
 import contextlib
-import json
-import math
 from pathlib import Path
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.answers.numbers import parse_number
-from hybrid.answers.places import overlap, parse_box, parse_point
-from hybrid.answers.words import comparable, parse_text, same
 from hybrid.benchmarks.questions.options import PATTERNS, split
 from hybrid.benchmarks.questions.schema import layout_of, recipe_of
 from hybrid.errors import DataError, UsageError
-from hybrid.types import Box, BrokenQuestion, Question
+from hybrid.types import BrokenQuestion, Question
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 10**20) | st.floats() | st.text(max_size=8),
@@ -77,38 +72,3 @@ def test_options_are_found_as_they_were_written(pattern: str, text: str, options
             f"({letter}) {option.strip() or 'x'}" for letter, option in zip("ABCD", options, strict=False)
         )
         assert split(pattern, f"Q {written}") == ("Q", tuple(option.strip() or "x" for option in options))
-
-
-@given(
-    st.floats(-1e6, 1e6).map(lambda value: round(value, 4)),
-    st.sampled_from(["{}", "Answer: {}", "It is {}.", "**{}**"]),
-)
-def test_a_written_number_is_read(value: float, form: str) -> None:
-    assert parse_number(form.format(f"{value:.4f}")).value == value
-
-
-@given(st.text(max_size=120))
-def test_any_text_is_read_without_an_error(text: str) -> None:
-    number, point, box = parse_number(text).value, parse_point(text).value, parse_box(text).value
-    assert number is None or math.isfinite(number)
-    assert point is None or all(map(math.isfinite, (point.x, point.y)))
-    assert box is None or (box.x0 < box.x1 and box.y0 < box.y1)
-    said = parse_text(text).value
-    assert said is None or said.strip()
-    assert comparable(comparable(text)) == comparable(text)
-
-
-CORNER = st.integers(0, 50)
-
-
-@given(CORNER, CORNER, st.integers(1, 50), st.integers(1, 50))
-def test_a_written_box_is_read_and_overlaps_itself_wholly(x: int, y: int, width: int, height: int) -> None:
-    box = parse_box(f"Answer: {json.dumps([x, y, x + width, y + height])}").value
-    assert box == Box(x, y, x + width, y + height)
-    assert overlap(box, box) == 1.0
-    assert overlap(box, Box(x + width, y, x + 2 * width, y + height)) == 0.0
-
-
-@given(st.text("bcd ", min_size=1).filter(str.strip))
-def test_case_articles_and_punctuation_do_not_count(text: str) -> None:
-    assert same(f"The {text.upper()}!", [text])

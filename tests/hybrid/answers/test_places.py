@@ -1,0 +1,88 @@
+"""Points and boxes in each form of reply, and how two of them lie to each other."""
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid.answers.places import distance, overlap, parse_box, parse_point
+from hybrid.types import Box, Point
+
+
+@pytest.mark.parametrize(
+    ("text", "point"),
+    [
+        ("12, 30", Point(12, 30)),
+        ("12.5 30.", Point(12.5, 30)),
+        ("The handle is at (12, -3.5).", Point(12, -3.5)),
+        ("First (1, 2), then [3; 4].", Point(3, 4)),
+        ("Answer: 12, 30", Point(12, 30)),
+        ("The answer is 12, 30. It is near (5, 6).", Point(5, 6)),
+        ("(5, 6) is near. The answer is 12, 30", Point(12, 30)),
+        ("x = 12, y = 30", Point(12, 30)),
+        ("At X: 12 and y: 30, in pixels", Point(12, 30)),
+        ('{"x": 12, "y": 30.5}', Point(12, 30.5)),
+    ],
+)
+def test_a_point_is_read(text: str, point: Point) -> None:
+    found = parse_point(text)
+    assert (found.value, found.rule) == (point, "point")
+
+
+def test_of_a_box_the_middle_is_the_point() -> None:
+    found = parse_point("[10, 20, 30, 60]")
+    assert (found.value, found.rule) == (Point(20, 40), "middle_of_box")
+    assert parse_point("[10, 20, 10, 60]").value is None
+
+
+@pytest.mark.parametrize(
+    ("text", "box"),
+    [
+        ("1, 2, 3, 4", Box(1, 2, 3, 4)),
+        ("It is at [30, 60, 10, 20].", Box(10, 20, 30, 60)),
+        ("[30, 20, 10, 60]", Box(10, 20, 30, 60)),
+        ("<1 2 3 4> or rather (5, 6, 7, 8)", Box(5, 6, 7, 8)),
+        ("Answer: 1, 2, 3.5, 4", Box(1, 2, 3.5, 4)),
+        ('{"x0": 1, "y0": 2, "x1": 3, "y1": 4}', Box(1, 2, 3, 4)),
+        ("xmin=1, ymin=2, xmax=3, ymax=4 in pixels", Box(1, 2, 3, 4)),
+        ("Left: 1, Top: 2, Right: 3, Bottom: 4", Box(1, 2, 3, 4)),
+        ("x1: 1; y1: 2; x2: 3; y2: 4", Box(1, 2, 3, 4)),
+    ],
+)
+def test_a_box_is_read_with_its_corners_in_order(text: str, box: Box) -> None:
+    found = parse_box(text)
+    assert (found.value, found.rule) == (box, "box")
+
+
+@pytest.mark.parametrize("text", ["", "none", "1, 2, 3", "[1, 2, 1, 4]", "[1, 2, 3, 2]", "Answer: 1, 2, 3, 4, 5"])
+def test_what_is_no_box_or_has_no_area_is_none(text: str) -> None:
+    assert parse_box(text).value is None
+
+
+def test_overlap_and_distance_by_hand() -> None:
+    # 2 x 3 in common, of 4 x 4 and 6 x 3.
+    assert overlap(Box(0, 0, 4, 4), Box(2, 1, 8, 4)) == pytest.approx(6 / (16 + 18 - 6))
+    assert overlap(Box(0, 0, 4, 4), Box(4, 0, 8, 4)) == 0.0
+    assert overlap(Box(0, 0, 4, 4), Box(0, 5, 4, 8)) == 0.0
+    assert overlap(Box(1, 1, 1.5, 2), Box(1, 1, 1.5, 3)) == pytest.approx(0.5)
+    assert distance(Point(1, 2), Point(4, -2)) == 5.0
+
+
+@given(st.text(max_size=120))
+def test_any_text_is_read_without_an_error(text: str) -> None:
+    point, box = parse_point(text).value, parse_box(text).value
+    assert point is None or all(map(math.isfinite, (point.x, point.y)))
+    assert box is None or (box.x0 < box.x1 and box.y0 < box.y1)
+
+
+CORNER = st.integers(0, 50)
+
+
+@given(CORNER, CORNER, st.integers(1, 50), st.integers(1, 50))
+def test_a_written_box_is_read_and_overlaps_itself_wholly(x: int, y: int, width: int, height: int) -> None:
+    box = parse_box(f"Answer: {json.dumps([x, y, x + width, y + height])}").value
+    assert box == Box(x, y, x + width, y + height)
+    assert overlap(box, box) == 1.0
+    assert overlap(box, Box(x + width, y, x + 2 * width, y + height)) == 0.0

@@ -1,0 +1,67 @@
+"""Answers in a word or a few: what a reply says, and when two say the same."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid.answers.words import comparable, parse_text, same
+
+
+@pytest.mark.parametrize(
+    ("text", "compared"),
+    [
+        ("The Red-Brown dog!", "red brown dog"),
+        ("a  cat, an owl", "cat owl"),
+        ("theatre analysis", "theatre analysis"),
+        ("The", "the"),
+        ("an a", "an a"),
+        ("$1,234.50 (net).", "1234.50 net"),
+        ("3.5 km. 7", "3.5 km 7"),
+        ("don't o’clock", "dont oclock"),
+        ("ＦＵＬＬ\u00a0Straße", "full strasse"),
+        ("tab\tand\nline", "tab and line"),
+        ("!?", ""),
+    ],
+)
+def test_case_articles_and_marks_are_left_out(text: str, compared: str) -> None:
+    assert comparable(text) == compared
+
+
+def test_the_same_is_one_of_those_accepted() -> None:
+    assert same("The dog.", ["cat", "dog"])
+    assert not same("dog", ["cat"])
+    assert not same("dog", [])
+    assert not same("!", ["?"])
+    assert not same("1.5", ["15"])
+    assert same("1,500", ["1500"])
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "rule"),
+    [
+        ("a red dog", "a red dog", "text"),
+        ("Answer: a red dog.", "a red dog", "announced"),
+        ("It barks. So, the final answer is: a red dog .", "a red dog", "announced"),
+        ("Answer: cat\nMy answer: dog\nIt barks.", "dog", "announced"),
+        ("Answer: St. Paul", "St. Paul", "announced"),
+        ("I know the answer is here", "I know the answer is here", "text"),
+        ("Answer:", "Answer:", "text"),
+        ("Answer: .", None, "none"),
+        (" ", None, "none"),
+    ],
+)
+def test_what_stands_behind_the_last_announcement_is_the_answer(text: str, said: str | None, rule: str) -> None:
+    found = parse_text(text)
+    assert (found.value, found.rule) == (said, rule)
+
+
+@given(st.text("bcd ", min_size=1).filter(str.strip))
+def test_case_articles_and_punctuation_do_not_count(text: str) -> None:
+    assert same(f"The {text.upper()}!", [text])
+
+
+@given(st.text(max_size=120))
+def test_any_text_is_read_without_an_error(text: str) -> None:
+    said = parse_text(text).value
+    assert said is None or said.strip()
+    assert comparable(comparable(text)) == comparable(text)
