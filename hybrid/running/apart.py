@@ -118,10 +118,11 @@ def _serve(steps: Generator[Any, None, None], sock: socket.socket) -> None:
     """
     end_with_parent()
     sys.unraisablehook = _end_with_interruption
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Ignored by what a script has put into the background, and by its fork.
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(KeyboardInterrupt, ConnectionError), closing(steps):
         while sock.recv(len(HEAD)):
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            signal.signal(signal.SIGINT, handler)
             # What came before it could be interrupted has left a closed socket.
             if not _open(sock):
                 break

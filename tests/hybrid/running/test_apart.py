@@ -19,6 +19,7 @@ PROGRAM = """
     from contextlib import closing
     from hybrid.errors import DataError
     from hybrid.running.apart import apart
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background ignores it
 """
 
 
