@@ -29,6 +29,8 @@ from hybrid.scoring.sections.tool_use import FAULTS
 from hybrid.types import Outcome, Prompt, Question, Reply, Score
 
 BENCHMARKS = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.sample_tasks]
+MANY_METRICS = ("hvsbench", "mm_sap", "mvp_bench")
+"""Benchmarks that are looked at in every run of the tests."""
 SETTINGS: Mapping[str, tuple[Mapping[str, str], ...]] = {
     "actiview": (
         *({"mode": mode} for mode in ("full", "single", "shift", "mixed", "average", "commonsense", "guess")),
@@ -106,7 +108,9 @@ def undescribed(cards: Sequence[MetricCard], seen: Iterable[str]) -> list[str]:
     return sorted(name for name in set(seen) if card_of(name, cards) is None)
 
 
-@pytest.mark.parametrize("name", BENCHMARKS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in MANY_METRICS else pytest.mark.system) for name in BENCHMARKS]
+)
 def test_every_metric_has_a_card_and_every_card_a_metric(
     name: str, folders: Callable[[str, int], Path], tmp_path: Path
 ) -> None:

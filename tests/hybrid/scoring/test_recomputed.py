@@ -37,7 +37,7 @@ def near(expected: Any) -> Any:
     return pytest.approx(expected, rel=1e-7, abs=1e-9)
 
 
-@pytest.fixture(scope="module", params=["blink", "mvp_bench"])
+@pytest.fixture(scope="module", params=["blink", pytest.param("mvp_bench", marks=pytest.mark.system)])
 def compared(request: pytest.FixtureRequest, made_up_runs: Any, tmp_path_factory: pytest.TempPathFactory) -> Compared:
     """The made-up runs of a benchmark next to the one comparison of them."""
     folder = tmp_path_factory.mktemp(request.param)
