@@ -33,7 +33,6 @@ PART: Final = "00000-of-00001"
 """Stands for a `*` in the pattern of the data's files."""
 ROW_GROUP: Final = 20
 _ANSWERS, _WORDS, _PICTURES = range(3)
-"""The columns that a generator decides."""
 """Streams of the random generator, one for each decision."""
 
 

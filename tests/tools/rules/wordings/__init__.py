@@ -40,6 +40,13 @@ class Wording:
         return Prompt((*images, "\n".join([self.question, *lines])), KINDS[self.form[0]], self.choices, route="by_text")
 
 
+def prompt(text: str, *choices: str, kind: Kind | None = None, size: tuple[int, int] = (640, 480)) -> Prompt:
+    """A question about one image, without letters; yes or no where it has no choices."""
+    image = ImageRef("img:1", StoredImage("0" * 64, *size, "image/png"))
+    kind = kind or (Kind.CHOICE if choices else Kind.YES_NO)
+    return Prompt((image, text), kind, choices, route="by_text")
+
+
 def wordings(name: str) -> Iterator[Wording]:
     """The questions of one file."""
     with (Path(__file__).parent / f"{name}.psv").open(newline="") as lines:
