@@ -1,6 +1,7 @@
 """Errors with a meaning of their own: each says what was wrong, where, and what happens next."""
 
 import difflib
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -97,6 +98,14 @@ def needs_package(what: str, package: str) -> str:
     if (extra := EXTRA_OF.get(package)) is None:
         return f"{what} needs the package {package}, which is not installed"
     return f"{what} needs {package}, which the extra `{extra}` brings: {install_extra(extra)}"
+
+
+def importable(package: str) -> bool:
+    """Whether a package is installed. Nothing is imported, and threads that import it meanwhile do no harm.
+
+    `importlib.util.find_spec` asks the module where there is one, and raises `ValueError` while OpenCV loads itself.
+    """
+    return any(finder.find_spec(package, None) is not None for finder in sys.meta_path)
 
 
 def missing_package(error: BaseException) -> str | None:

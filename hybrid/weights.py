@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
-import importlib.util
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from hybrid.errors import WeightsError, needs_package
+from hybrid.errors import WeightsError, importable, needs_package
 from hybrid.registry import load
 from hybrid.tool import BackendCard, Provenance, Tool
 
@@ -181,7 +180,7 @@ def weights_in_use(tool: Tool, learned: BackendCard, weights: Mapping[str, str])
     None where the backend has none of its own.
     """
     named = weights.get(tool.card.name)
-    if named is None and learned.package and importlib.util.find_spec(learned.package):
+    if named is None and learned.package and importable(learned.package):
         return learned.package
     return named or learned.weights
 
@@ -232,7 +231,7 @@ def missing_library(tools: Iterable[Tool]) -> str | None:
     by_library: dict[str, list[str]] = {}
     for tool in tools:
         classical = tool.backend("classical")
-        if classical and classical.library and importlib.util.find_spec(classical.library) is None:
+        if classical and classical.library and not importable(classical.library):
             by_library.setdefault(classical.library, []).append(tool.card.name)
     lines = (needs_package(f"the weight-free backend of {', '.join(names)}", one) for one, names in by_library.items())
     return "; ".join(lines) or None
@@ -247,7 +246,7 @@ def weights_of(tool: Tool, learned: BackendCard, weights: Mapping[str, str], *, 
         WeightsError: as `find_weights`, for this tool or for one that it needs.
     """
     name = tool.card.name
-    if name not in weights and learned.package and importlib.util.find_spec(learned.package):
+    if name not in weights and learned.package and importable(learned.package):
         return None
     if name in weights or learned.weights or not learned.needs:
         named = weights.get(name)

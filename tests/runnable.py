@@ -17,6 +17,7 @@ the first lines of the table NAME there. `<!-- exit code 2 -->` above a block sa
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import os
 import re
@@ -42,8 +43,6 @@ NOT_RUN = "sh"
 LANGUAGES = frozenset({RUN, NOT_RUN, SHOWN, "python", "csv", "toml", "json", "yaml", "mermaid", ""})
 COMMAND_S = 500
 OFFLINE = {"HF_HUB_OFFLINE": "1"}
-SERVERS: list[subprocess.Popen[bytes]] = []
-"""Kept, as a server ends when nobody holds its standard input."""
 
 
 @dataclass(frozen=True)
@@ -225,14 +224,14 @@ def _blocks(text: str) -> Iterator[Block]:
 
 @cache
 def server() -> str:
-    """The socket of `tests/forked.py`, which ends with this process."""
+    """The socket of `tests/forked.py`, which ends with its standard input, and so with this process."""
     path = f"{tempfile.mkdtemp()}/hybrid"
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | OFFLINE
     words = [sys.executable, str(ROOT / "tests" / "forked.py"), path]
     forks = subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert forks.stdout is not None
     assert forks.stdout.readline() == b"ready\n"
-    SERVERS.append(forks)
+    atexit.register(forks.communicate)
     return path
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,6 +20,7 @@ from hybrid.cli._tool_cache import open_cache
 from hybrid.cli.study import DEFAULT_SOLVER, ask_cells, study_as_json
 from hybrid.display.notes import tell
 from hybrid.display.terminal import TEXT, Shape, folded, pasteable
+from hybrid.errors import importable
 
 if TYPE_CHECKING:
     from hybrid.report.payload import OverviewSection
@@ -132,7 +132,7 @@ def trained_matcher(run: Path) -> OverviewSection | None:
     tool: Tool = load("tools", TASKS[MATCHED])
     learned = tool.backend("learned")
     asked = [one for one in RunFolder(run).questions().by_id.values() if one.task == MATCHED]
-    if not asked or learned is None or not learned.package or importlib.util.find_spec(learned.package) is None:
+    if not asked or learned is None or not learned.package or not importable(learned.package):
         return None
     tell(f"{tool.card.name}: asking the trained weights of {learned.package} about one pair ...")
     question = asked[0]

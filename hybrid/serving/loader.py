@@ -14,7 +14,6 @@ and torch is not installed, that is an error as well, never another backend.
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import threading
 from collections.abc import Hashable
@@ -24,7 +23,15 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.config import AUTO, CPU, FLOAT32, BackendChoice
-from hybrid.errors import NoBackend, UsageError, WeightsError, is_out_of_memory, missing_package, needs_package
+from hybrid.errors import (
+    NoBackend,
+    UsageError,
+    WeightsError,
+    importable,
+    is_out_of_memory,
+    missing_package,
+    needs_package,
+)
 from hybrid.serving.found_networks import networks_of, refuse_unfilled
 from hybrid.serving.known_answers import check_once
 from hybrid.serving.precision import COMPILED, compile_networks, computing, precision_of, warm_up
@@ -309,7 +316,7 @@ def devices_of(asked: str) -> tuple[str, ...]:
     if asked not in (AUTO, CUDA):
         return tuple(dict.fromkeys(asked.split(",")))
     # A backend that needs no torch, such as one of ONNX, runs on the CPU.
-    if asked == AUTO and importlib.util.find_spec("torch") is None:
+    if asked == AUTO and not importable("torch"):
         return (CPU,)
     import torch
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 from hybrid.config import RunConfig
-from hybrid.errors import UsageError, install_extra
+from hybrid.errors import UsageError, importable, install_extra
 from hybrid.running.engine import Opener
 
 
@@ -15,7 +13,7 @@ def engine(config: RunConfig) -> Opener:
     Raises:
         UsageError: the package is not installed.
     """
-    if find_spec("ray") is None:
+    if not importable("ray"):
         raise UsageError(f"--engine {config.engine} needs the package ray: {install_extra('ray')}")
     from hybrid.engines.ray.engine import on_ray
 

@@ -7,13 +7,14 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
 from hybrid.config import BackendChoice, ServiceOptions
-from hybrid.errors import WeightsError
+from hybrid.errors import WeightsError, importable
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache, entries
@@ -52,6 +53,13 @@ def test_one_that_is_larger_than_the_budget_is_loaded_alone(fakes: Any, tmp_path
     for name in named:
         loader.load(fakes.counter(fakes.CountingBackend(), name=name, kind="learned", weights=name))
     assert loader.loaded == ("b",)
+
+
+def test_a_library_that_loads_itself_in_another_thread_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    # OpenCV takes itself out of the modules while it loads; what stands there for that time has no spec.
+    monkeypatch.setitem(sys.modules, "cv2", ModuleType("cv2"))
+    assert Loader(BackendChoice("classical")).load(load("tools", "depth")).card.name == "classical"
+    assert not importable("no_such_package")
 
 
 async def test_an_evicted_backend_is_set_up_again(fakes: Any, tmp_path: Path) -> None:
