@@ -129,6 +129,8 @@ async def answers(
     options = ServiceOptions("learned", named, "cuda:0", coming_s=60.0)
     service = ToolService(store, FindingCache(None, store), options)
     refs = fakes.refs(store, 1)
+    # Calls made while the code is hashed and the weights load would come one by one.
+    await service._answering_for(tool)
     found = []
     for asked in (numbers, *later):
         found += await asyncio.gather(*(service.call(tool, fakes.NumberArgs(number=n), refs) for n in asked))

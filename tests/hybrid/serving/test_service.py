@@ -58,7 +58,8 @@ async def calls(
     fakes: Any, service: ToolService, tool: Tool, numbers: list[int], seed: int = 1
 ) -> list[Finding | BaseException]:
     refs = fakes.refs(service.store, seed)
-    # A call that is made while the weights load would be ahead of the others.
+    # Calls made while the code is hashed and the weights load would come one by one.
+    await service._answering_for(tool)
     await service.executor.load(tool, Stopwatch(time.monotonic))
     asked = (service.call(tool, fakes.NumberArgs(number=number), refs) for number in numbers)
     return list(await asyncio.gather(*asked, return_exceptions=True))

@@ -21,7 +21,6 @@ from hybrid.serving.cache import FindingCache
 from hybrid.serving.pipeline import Pipeline
 from hybrid.serving.service import ToolService
 from hybrid.serving.stages import checked, tool_errors
-from hybrid.timing import Stopwatch
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Request, Stages, Tool
 from hybrid.types import Box, Fault, Finding
 
@@ -123,8 +122,8 @@ def make(tmp_path: Path, fakes: Any) -> Iterator[Make]:
         refs = fakes.refs(store, 1)
 
         async def all_of_them(numbers: Sequence[int]) -> list[Finding | Exception]:
-            # A call made while the weights load would be ahead of the others.
-            await service.executor.load(tool, Stopwatch(time.monotonic))
+            # Calls made while the code is hashed and the weights load would come one by one.
+            await service._answering_for(tool)
             asked = (service.call(tool, NumberArgs(number=number), refs) for number in numbers)
             return list(await asyncio.gather(*asked, return_exceptions=True))
 
