@@ -56,7 +56,7 @@ class Staged(Stages[NumberArgs, int, int]):
         self.prepared = threading.Semaphore(0)
         self.device = ""
         self.devices: list[str] = []
-        self.tried: list[str] = []
+        self.tried: list[tuple[str, str]] = []
         self.held: WeakSet[Activation] = WeakSet()
         self.held_before: list[int] = []
         self._computing = computing
@@ -77,7 +77,7 @@ class Staged(Stages[NumberArgs, int, int]):
     def compute(self, prepared: Sequence[int]) -> list[int]:
         self.threads["compute"].add(threading.current_thread().name.split("_")[0])
         self.batches.append(list(prepared))
-        self.tried.append(self.device)
+        self.tried.append((self.device, threading.current_thread().name))
         self.held_before.append(len(self.held))
         activation = Activation()
         self.held.add(activation)
@@ -233,8 +233,8 @@ async def test_a_batch_behind_the_one_that_did_not_fit_goes_to_the_cpu_at_once(m
         await asyncio.sleep(0.001)
     opened.set()
     assert said(await asked) == [f"{n} -> {2 * n}" for n in range(900, 900 + 2 * SIZE)]
-    # How many share a batch depends on when they come.
-    assert [device for device, _ in groupby(backend.tried)] == ["cuda:0", "cpu"]
+    # How often the device is tried depends on how many share its batch, and so on when they come.
+    assert [place for place, _ in groupby(backend.tried)] == [("cuda:0", "device_0"), ("cpu", "device_cpu_0")]
     assert len(service.notices) == 1
 
 
