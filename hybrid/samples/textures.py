@@ -151,12 +151,12 @@ def texture(
     waves = _noise(rng, 64, 1.5) if drift > 0 else None
 
     def albedo() -> FloatMap:
-        first, second = (np.asarray(colour, dtype=np.float32) for colour in colours)
-        share = np.asarray(mix(), dtype=np.float32)[..., None]
-        mixed = first * (1 - share) + second * share
+        share = np.asarray(mix(), dtype=np.float32)
+        channels = [np.float32(first) * (1 - share) + np.float32(second) * share for first, second in zip(*colours, strict=True)]
         if grains is not None:
-            mixed = mixed * np.exp(grain * grains())[..., None]
-        return np.clip(mixed, MIN_ALBEDO, MAX_ALBEDO).astype(np.float32)
+            grained = np.exp(grain * grains())
+            channels = [channel * grained for channel in channels]
+        return np.clip(cv2.merge(channels), MIN_ALBEDO, MAX_ALBEDO).astype(np.float32)
 
     return Texture(albedo, texels_per_m, None if waves is None else lambda: np.asarray(drift * waves(), np.float32))
 
@@ -198,11 +198,16 @@ def sample(surface: Texture, u: FloatMap, v: FloatMap, footprint_m: FloatMap) ->
         band = slice(int(rows[0]), int(rows[-1]) + 1)
         scale = surface.texels_per_m / 2**number
         weight = np.maximum(1 - np.abs(lod[band] - number), 0).astype(np.float32)
-        albedo[band] += weight[..., None] * _read(level, u[band] * scale, v[band] * scale)
+        albedo[band] += thrice(weight) * _read(level, u[band] * scale, v[band] * scale)
     if surface.drift is not None:
         slow = _read(surface.drift, u * surface.texels_per_m * 0.071, v * surface.texels_per_m * 0.071)
-        albedo *= np.exp(slow)[..., None]
+        albedo *= thrice(np.exp(slow))
     return np.asarray(np.clip(albedo, MIN_ALBEDO, MAX_ALBEDO, out=albedo), dtype=np.float32)
+
+
+def thrice(values: FloatMap) -> FloatMap:
+    """Each value of (H, W) in three channels, (H, W, 3): numpy goes over a last axis of three one pixel at a time."""
+    return np.asarray(cv2.merge((values, values, values)))
 
 
 def _read(level: FloatMap, columns: FloatMap, rows: FloatMap) -> FloatMap:
