@@ -152,7 +152,8 @@ def texture(
 
     def albedo() -> FloatMap:
         share = np.asarray(mix(), dtype=np.float32)
-        channels = [np.float32(first) * (1 - share) + np.float32(second) * share for first, second in zip(*colours, strict=True)]
+        pairs = zip(*colours, strict=True)
+        channels = [np.float32(first) * (1 - share) + np.float32(second) * share for first, second in pairs]
         if grains is not None:
             grained = np.exp(grain * grains())
             channels = [channel * grained for channel in channels]
