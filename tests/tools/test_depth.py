@@ -367,7 +367,7 @@ def test_the_learned_backend_answers_through_the_real_processor(depth_checkpoint
 
 @pytest.mark.parametrize(
     "family",
-    ["depth_anything_metric", *(pytest.param(other, marks=pytest.mark.system) for other in ("depth_pro", "zoedepth"))],
+    ["depth_anything_metric", "depth_pro", "zoedepth"],
 )
 def test_metric_checkpoints_give_metres_and_nearness_falls_with_them(
     depth_checkpoint: Callable[[str], Path], family: str

@@ -315,7 +315,6 @@ LOADED = {
 }
 
 
-@pytest.mark.system
 @pytest.mark.parametrize(("tool", "checkpoint"), [(tool, name) for tool, names in LOADED.items() for name in names])
 def test_every_network_is_given_its_pictures_as_it_wants_them(
     things_checkpoint: Callable[[str], Path], tool: str, checkpoint: str
@@ -327,7 +326,7 @@ def test_every_network_is_given_its_pictures_as_it_wants_them(
 
 @pytest.mark.parametrize(
     ("tool", "checkpoint"),
-    [("segmentation", "sam2"), pytest.param("forensics", "community_detector", marks=pytest.mark.system)],
+    [("segmentation", "sam2"), ("forensics", "community_detector")],
 )
 @pytest.mark.parametrize(
     ("change", "said"), [(lambda p: p[..., ::-1].copy(), "red and blue exchanged"), (lambda p: 255 - p, "inverted")]

@@ -142,7 +142,6 @@ def test_every_learned_backend_that_promises_batches_keeps_to_the_stages_and_sta
     assert all(isinstance(card.make(), Stages) and card.learned_tolerance > 0 for card in batching)
 
 
-@pytest.mark.system
 @pytest.mark.parametrize(("name", "family"), FAMILIES)
 def test_a_batch_finds_what_each_request_finds_alone(
     name: str, family: str, checkpoint: Callable[[str], Path], passes: list[str]
@@ -175,7 +174,6 @@ def test_a_batch_finds_what_each_request_finds_alone(
         assert counts[0] == counts[1]
 
 
-@pytest.mark.system
 @pytest.mark.parametrize(("name", "family"), FAMILIES)
 def test_every_family_answers_in_fewer_bits(name: str, family: str, checkpoint: Callable[[str], Path]) -> None:
     import torch
@@ -212,6 +210,7 @@ def test_depth_in_fewer_bits_tells_neighbouring_points_apart(checkpoint: Callabl
     assert len(np.unique(rounded)) > 0.9 * len(np.unique(exact))
 
 
+@pytest.mark.system
 def test_to_cuda_a_batch_goes_through_pinned_memory_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
@@ -232,6 +231,7 @@ def test_to_cuda_a_batch_goes_through_pinned_memory_without_waiting(monkeypatch:
     assert went == [True, ("cuda:1", (3, 2), True)]
 
 
+@pytest.mark.system
 def test_what_lies_on_a_device_already_and_what_does_not_become_one_batch_there() -> None:
     import torch
 

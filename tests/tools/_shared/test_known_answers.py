@@ -122,7 +122,6 @@ def told(depth_checkpoint: Callable[[str], Path], tmp_path: Path, monkeypatch: p
     return [*words, "--weights", str(depth_checkpoint("depth_anything"))]
 
 
-@pytest.mark.system
 def test_on_the_command_line_random_weights_are_refused(told: list[str]) -> None:
     assert isinstance(CliRunner().invoke(cli, told).exception, WeightsError)
 
