@@ -267,7 +267,7 @@ def test_lines_that_lie_elsewhere_fail(three_lines: list[TextLine], lines: Calla
     assert missed("ocr", backend, "three lines")
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.system) for seed in range(1, 10))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.system) for seed in (1, 2))])
 def test_a_finder_of_lines_without_training_finds_no_word(rapid: LearnedOcr, seed: int):
     """Its map of text is noise, whatever the picture; the reader behind it is the sound one."""
     finder = rapid.model._engine.text_det

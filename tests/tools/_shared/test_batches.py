@@ -21,7 +21,7 @@ from hybrid.types import ImageRef, Json
 from tools._shared.batches import by_form, together
 from tools.depth.models import DepthModel
 
-SIZES = ((120, 90), (90, 120), (120, 90), (200, 60), (120, 90))
+SIZES = ((120, 90), (90, 120), (120, 90), (200, 60))
 BOX = {"x0": 10, "y0": 12, "x1": 50, "y1": 50, "label": "A"}
 SPOTS = [{"x": 30, "y": 40, "label": "A"}, {"x": 50, "y": 20, "label": "B"}]
 ASKED: Mapping[str, list[dict[str, Json]]] = {
@@ -193,7 +193,8 @@ def test_every_family_answers_in_fewer_bits(name: str, family: str, checkpoint: 
     for network in rounded.networks:
         for part in network.module.modules():
             part.register_forward_hook(lambda _, __, output: seen.add(getattr(output, "dtype", None)))
-    for one, other in zip(exact.run(requests(tool, family)), rounded.run(requests(tool, family)), strict=True):
+    asked = requests(tool, family)[:2]
+    for one, other in zip(exact.run(asked), rounded.run(asked), strict=True):
         assert one.data.keys() == other.data.keys()
     assert torch.bfloat16 in seen
 
