@@ -130,10 +130,10 @@ def read_labels(grey: Grey) -> list[LetterReading]:
     groups = [(*part[:4], part[2] > 1.5 * part[3]) for part in parts]
     groups += [(*word, True) for word in _words(parts)]
     readings = []
-    for x, y, w, h, is_word in groups:
-        box = np.array([[x, y, w, h]], np.int32)
-        # A box may end one pixel below its letter, so the second frame may be light along one side.
-        near, far = _surround_light(light, box, 1)[0], _surround_light(light, box, 2)[0]
+    boxes = np.array([group[:4] for group in groups], np.int32).reshape(-1, 4)
+    # A box may end one pixel below its letter, so the second frame may be light along one side.
+    frames = [_surround_light(light, boxes, by) for by in (1, 2)]
+    for (x, y, w, h, is_word), near, far in zip(groups, *frames, strict=True):
         if h >= HEIGHTS_PX[0] and near <= 1 - SURROUND_DARK and far <= FAR_LIGHT:
             reading = _read(padded, (int(x), int(y), int(w), int(h)), "REF" if is_word else "letter")
             if reading is not None:
@@ -288,18 +288,21 @@ def partial_score(grey: Grey, label: str, centre: tuple[float, float], height_px
     `centre` is where the whole letter's centre would be, `height_px` its height; 0 where too little shows or what shows
     is not white on black.
     """
-    height = max(5, round(height_px))
-    scores = [
-        _overlap_ncc(grey, letter_mask(label, font, height), centre[0] + dx, centre[1] + dy)
-        for font in BANK_FONTS
+    return max(
+        _overlap_ncc(grey, framed, centre[0] + dx, centre[1] + dy)
+        for framed in _framed(label, max(5, round(height_px)))
         for dx in (-1, 0, 1)
         for dy in (-1, 0, 1)
-    ]
-    return max(scores)
+    )
 
 
-def _overlap_ncc(grey: Grey, mask: Grey, x: float, y: float) -> float:
-    framed = np.pad(mask, 1)
+@lru_cache(maxsize=64)
+def _framed(label: str, height: int) -> tuple[Grey, ...]:
+    """A label in each font of the bank, within a black frame."""
+    return tuple(np.pad(letter_mask(label, font, height), 1) for font in BANK_FONTS)
+
+
+def _overlap_ncc(grey: Grey, framed: Grey, x: float, y: float) -> float:
     h, w = framed.shape
     x0, y0 = round(x - (w - 1) / 2), round(y - (h - 1) / 2)
     left, top = max(0, -x0), max(0, -y0)

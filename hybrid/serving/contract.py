@@ -165,7 +165,7 @@ def _large() -> bytes:
 
     Encoded once: compressing it takes longer than most tools.
     """
-    return encoded(_picture(scene(2600, 400)), compress_level=1)
+    return encoded(_picture(scene(2600, 330)), compress_level=1)
 
 
 ODD: Mapping[str, Callable[[], bytes]] = {

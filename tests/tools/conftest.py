@@ -7,6 +7,18 @@ from typing import Literal
 
 import pytest
 
+NETWORKS = frozenset({"depth_checkpoint", "things_checkpoint"})
+"""Fixtures of weights: torch and transformers take seconds to load in each process that tests one of them."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what asks for one of them `system`, but for the contract, which loads networks for each change."""
+    for item in items:
+        if item.path.name != "test_contract.py" and not NETWORKS.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker("system")
+
+
 DepthFamily = Literal["depth_anything", "depth_anything_metric", "depth_pro", "dpt", "dpt_dinov2", "zoedepth"]
 
 
@@ -206,8 +218,6 @@ def things_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str
     """`things_checkpoint("owlv2")` is the folder of a checkpoint of the builder files, made once."""
     import importlib.util
 
-    import torch
-
     builders: dict[str, Callable[[Path], None]] = {}
     for file in BUILDER_FILES:
         found = importlib.util.spec_from_file_location(file.removesuffix(".py"), Path(__file__).with_name(file))
@@ -218,6 +228,8 @@ def things_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str
 
     def get(name: str) -> Path:
         if name not in made:
+            import torch
+
             torch.manual_seed(0)
             folder = tmp_path_factory.mktemp(name)
             builders[name](folder)

@@ -79,10 +79,10 @@ def test_marked_planar_pairs_are_solved(level, answer: int) -> None:
 
 @pytest.mark.system
 def test_orbit_items_of_the_sample_task_are_solved() -> None:
-    cases = [item("Visual_Correspondence", index, 31) for index in range(4)]
+    cases = [item("Visual_Correspondence", index, 31) for index in range(2)]
     right = [ask(made.images, marked=True).data["best"] == "ABCD"[made.answer] for made in cases]
     assert any(made.facts.cameras is not None for made in cases)
-    assert sum(right) == 4
+    assert right == [True, True]
 
 
 def test_points_given_in_pixels_are_the_same_as_marked_ones() -> None:
@@ -235,19 +235,19 @@ def test_the_same_matches_in_larger_pictures_transfer_alike(seed: int, times: in
 
 
 @pytest.mark.system
-def test_a_photograph_says_the_same_at_once_twice_and_four_times_its_size() -> None:
+def test_a_photograph_says_the_same_at_once_and_three_times_its_size() -> None:
     homography = random_homography(np.random.default_rng(2), (400, 300), CHANGES["medium"])
     images, there = (SCENE, cv2.warpPerspective(SCENE, homography, (400, 300))), project(homography, 200, 180)
     said = []
-    for scale in (2.4, 4.8, 9.6):
+    for scale in (2.4, 7.2):
         sized = [cv2.resize(one, None, fx=scale, fy=scale, interpolation=cv2.INTER_CUBIC) for one in images]
         spots = at(*((x * scale, y * scale) for x, y in (there, (40, 40), (350, 260))))
         args = CorrespondenceArgs(point=PointArg(x=200 * scale, y=180 * scale), candidates=spots)
         said.append(ask((sized[0], sized[1]), args))
-    assert [one.data["best"] for one in said] == ["A"] * 3
+    assert [one.data["best"] for one in said] == ["A"] * 2
     assert len({one.data["method"] for one in said}) == 1
-    assert [one.data["inliers"] for one in said] == pytest.approx([said[0].data["inliers"]] * 3, rel=0.15)
-    assert [one.confidence for one in said] == pytest.approx([said[0].confidence] * 3, abs=0.02)
+    assert [one.data["inliers"] for one in said] == pytest.approx([said[0].data["inliers"]] * 2, rel=0.15)
+    assert [one.confidence for one in said] == pytest.approx([said[0].confidence] * 2, abs=0.02)
 
 
 def random_matches() -> Matches:

@@ -18,13 +18,7 @@ METRES = {
 }
 
 
-@pytest.mark.parametrize(
-    ("family", "metres"),
-    [
-        pytest.param(*case, marks=pytest.mark.system if case[0] in ("zoedepth", "depth_pro") else ())
-        for case in METRES.items()
-    ],
-)
+@pytest.mark.parametrize(("family", "metres"), METRES.items())
 def test_what_a_head_predicts_is_read_from_its_configuration(
     depth_checkpoint: Callable[[str], Path], family: str, metres: bool
 ):

@@ -51,7 +51,6 @@ def test_features_are_a_map_that_seed_and_thing_decide_and_are_read_as_unit_vect
         features.prepare(picture(10, 90))
 
 
-@pytest.mark.system
 def test_the_cut_network_gives_what_the_whole_one_has_at_this_block(checkpoint: Path, features: DiffusionFeatures):
     """The published definition: the output of `up_blocks[1]` of the whole network at step 261, mean of eight draws."""
     import torch
@@ -75,7 +74,6 @@ def test_the_cut_network_gives_what_the_whole_one_has_at_this_block(checkpoint: 
     assert found.vectors == pytest.approx(wanted, abs=1e-4)
 
 
-@pytest.mark.system
 def test_every_network_says_once_that_it_was_loaded_and_one_is_given_pictures(checkpoint: Path):
     with collecting() as networks:
         DiffusionFeatures(str(checkpoint), "cpu")
@@ -103,7 +101,6 @@ def test_the_layout_of_the_weights_chooses_the_family(checkpoint: Path):
     assert "Basis: features of a network" in first.text
 
 
-@pytest.mark.system
 @pytest.mark.parametrize(
     ("part", "tensor"),
     [
@@ -124,7 +121,6 @@ def test_a_part_without_one_tensor_is_refused(checkpoint: Path, tmp_path: Path, 
         DenseMatch().setup("cpu", str(folder))
 
 
-@pytest.mark.system
 def test_another_pipeline_is_refused(things_checkpoint: Callable[[str], Path]):
     with pytest.raises(WeightsError, match=r"names 'MarigoldIntrinsicsPipeline'; .*: StableDiffusionPipeline"):
         DenseMatch().setup("cpu", str(things_checkpoint("marigold_iid")))

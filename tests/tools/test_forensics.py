@@ -112,6 +112,7 @@ def test_a_single_image_and_a_tie():
     assert judge([0.6, 0.6], "x").data["synthetic"] is None
 
 
+@pytest.mark.system
 @settings(max_examples=20)
 @given(st.integers(1, 300), st.integers(8, 300))
 def test_input_has_the_side_of_the_plan(height: int, width: int):
@@ -127,6 +128,7 @@ def test_input_has_the_side_of_the_plan(height: int, width: int):
         assert np.allclose(prepare(pixels, plan), 1)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(("side", "short"), [(224, 256), (384, 440)])
 def test_community_forensics_has_two_sizes(tmp_path: Path, side: int, short: int):
     """256 px of the short side for 224, 440 for 384: `preprocess_input` in the authors' models.py."""
@@ -144,7 +146,7 @@ def test_community_forensics_has_two_sizes(tmp_path: Path, side: int, short: int
         read_plan(tmp_path, "x")
 
 
-@pytest.mark.parametrize("layout", ["timm_detector", pytest.param("community_detector", marks=pytest.mark.system)])
+@pytest.mark.parametrize("layout", ["timm_detector", "community_detector"])
 def test_both_layouts_load_and_score(things_checkpoint: Callable[[str], Path], layout: str):
     backend = started(things_checkpoint(layout))
     images = (noise(0, 5), noise(1, 60), noise(2, 5, 700))
@@ -159,7 +161,7 @@ def test_both_layouts_load_and_score(things_checkpoint: Callable[[str], Path], l
     assert alone.data["scores"][0]["score_0_1"] == pytest.approx(scores[0], abs=1e-5)
 
 
-@pytest.mark.parametrize("layout", ["timm_detector", pytest.param("community_detector", marks=pytest.mark.system)])
+@pytest.mark.parametrize("layout", ["timm_detector", "community_detector"])
 def test_a_damaged_checkpoint_is_refused(things_checkpoint: Callable[[str], Path], tmp_path: Path, layout: str):
     from safetensors.torch import load_file, save_file
 

@@ -84,8 +84,8 @@ def test_two_points_are_compared_in_the_albedo(checkpoint: Path, scene: Pixels):
     ("part", "tensor"),
     [
         ("unet", "mid_block.resnets.0.conv1.bias"),
-        pytest.param("vae", "decoder.conv_in.weight", marks=pytest.mark.system),
-        pytest.param("text_encoder", "final_layer_norm.weight", marks=pytest.mark.system),
+        ("vae", "decoder.conv_in.weight"),
+        ("text_encoder", "final_layer_norm.weight"),
     ],
 )
 def test_a_part_without_one_tensor_is_refused(copy: Path, part: str, tensor: str):
@@ -94,7 +94,6 @@ def test_a_part_without_one_tensor_is_refused(copy: Path, part: str, tensor: str
         IntrinsicModel(str(copy), "cpu")
 
 
-@pytest.mark.system
 def test_tensors_of_another_shape_or_too_many_are_refused(copy: Path):
     change(copy, "vae", lambda tensors: {**tensors, "decoder.conv_in.bias": tensors["decoder.conv_in.bias"][:-1]})
     with pytest.raises(WeightsError, match=r"1 of another shape \(decoder.conv_in.bias\)"):
@@ -104,7 +103,6 @@ def test_tensors_of_another_shape_or_too_many_are_refused(copy: Path):
         IntrinsicModel(str(copy), "cpu")
 
 
-@pytest.mark.system
 def test_the_names_in_published_files_are_read(model: IntrinsicModel, copy: Path, scene: Pixels):
     """Files on the hub were saved with older names of the VAE's attention and of the text encoder's tensors."""
     old = {"to_q": "query", "to_k": "key", "to_v": "value", "to_out.0": "proj_attn"}
@@ -139,16 +137,13 @@ def test_what_the_index_says_must_fit(copy: Path):
         IntrinsicModel(str(copy), "cpu")
 
 
-@pytest.mark.parametrize(
-    "part", ["unet", *(pytest.param(part, marks=pytest.mark.system) for part in ("tokenizer", "scheduler"))]
-)
+@pytest.mark.parametrize("part", ["unet", "tokenizer", "scheduler"])
 def test_an_absent_part_is_named(copy: Path, part: str):
     shutil.rmtree(copy / part)
     with pytest.raises(WeightsError, match=f"weights absent: .*copy/{part}"):
         IntrinsicModel(str(copy), "cpu")
 
 
-@pytest.mark.system
 def test_linear_albedo_is_left_linear(model: IntrinsicModel, copy: Path, scene: Pixels):
     properties = json.loads((copy / "model_index.json").read_text())["target_properties"]
     change_index(copy, target_properties={**properties, "albedo": {"prediction_space": "linear"}})

@@ -115,6 +115,7 @@ def test_a_depth_map_that_lies_elsewhere_fails(warp: Warp):
     assert missed("depth", depth(warp), "where things end")
 
 
+@pytest.mark.system
 def test_inverse_depth_read_as_metres_fails():
     assert len(missed("depth", depth(lambda values: values.max() - values), "where things end")) == 3
 
@@ -267,7 +268,8 @@ def test_lines_that_lie_elsewhere_fail(three_lines: list[TextLine], lines: Calla
     assert missed("ocr", backend, "three lines")
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.system) for seed in range(1, 10))])
+@pytest.mark.system
+@pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_finder_of_lines_without_training_finds_no_word(rapid: LearnedOcr, seed: int):
     """Its map of text is noise, whatever the picture; the reader behind it is the sound one."""
     finder = rapid.model._engine.text_det
@@ -315,7 +317,6 @@ LOADED = {
 }
 
 
-@pytest.mark.system
 @pytest.mark.parametrize(("tool", "checkpoint"), [(tool, name) for tool, names in LOADED.items() for name in names])
 def test_every_network_is_given_its_pictures_as_it_wants_them(
     things_checkpoint: Callable[[str], Path], tool: str, checkpoint: str
@@ -327,7 +328,7 @@ def test_every_network_is_given_its_pictures_as_it_wants_them(
 
 @pytest.mark.parametrize(
     ("tool", "checkpoint"),
-    [("segmentation", "sam2"), pytest.param("forensics", "community_detector", marks=pytest.mark.system)],
+    [("segmentation", "sam2"), ("forensics", "community_detector")],
 )
 @pytest.mark.parametrize(
     ("change", "said"), [(lambda p: p[..., ::-1].copy(), "red and blue exchanged"), (lambda p: 255 - p, "inverted")]

@@ -60,12 +60,12 @@ def test_the_shared_thing_is_cut_out():
 @pytest.mark.system
 def test_generated_boxes_are_told_apart():
     right = 0
-    for index in range(8):
+    for index in range(4):
         made = item("Object_Localization", index, 2)
         # Boxes as they are drawn: what is asked here is the fit, not the mark finder.
         request = Request(made.images, given_boxes(*made.facts.drawn), {"markers": (markers(made.images[0]),)})
         right += BoxFit().run([request])[0].data["best_index"] == made.answer
-    assert right >= 7
+    assert right == 4
 
 
 def test_drawn_boxes_are_read_from_the_markers():

@@ -31,6 +31,11 @@ def question(index: int) -> Item:
     return item("Multi-view_Reasoning", index, 41)
 
 
+def halved(index: int) -> list[Pixels]:
+    """Two views at half their size, which costs a third."""
+    return [pixels[::2, ::2].copy() for pixels in question(index).images]
+
+
 def ask(*images: Pixels, **args: object) -> Evidence:
     return FeatureMotion().run([Request(images, MotionArgs(**args))])[0]
 
@@ -73,13 +78,13 @@ def test_a_wrong_focal_length_still_gives_the_side() -> None:
 @pytest.mark.system
 @pytest.mark.parametrize("index", range(4))
 def test_rendered_orbits_are_solved(index: int) -> None:
-    made = question(index)
-    evidence = ask(*made.images)
+    made, views = question(index), halved(index)
+    evidence = ask(*views)
     side = made.choices[made.answer]
     assert evidence.data["moved"] == side
     assert evidence.data["seen_from_above"] == {"left": "clockwise", "right": "counter-clockwise"}[side]
     assert evidence.confidence > 0.6
-    assert ask(*made.images[::-1]).data["moved"] == {"left": "right", "right": "left"}[side]
+    assert ask(*views[::-1]).data["moved"] == {"left": "right", "right": "left"}[side]
 
 
 @settings(max_examples=15)
@@ -97,10 +102,10 @@ def test_the_same_matches_in_larger_pictures_say_the_same(turn: float, sign: int
 
 
 @pytest.mark.system
-def test_a_photograph_says_the_same_at_once_twice_and_four_times_its_size() -> None:
+def test_a_photograph_says_the_same_at_once_and_three_times_its_size() -> None:
     images = question(3).images
     said = []
-    for times in (1, 2, 4):
+    for times in (1, 3):
         width = 960 * times
         sized = [
             cv2.resize(one, (width, width * one.shape[0] // one.shape[1]), interpolation=cv2.INTER_CUBIC)
@@ -109,10 +114,10 @@ def test_a_photograph_says_the_same_at_once_twice_and_four_times_its_size() -> N
         said.append(ask(*sized))
     assert len({one.data["moved"] for one in said}) == 1
     assert said[0].data["moved"] is not None
-    assert [one.data["inliers"] for one in said] == pytest.approx([said[0].data["inliers"]] * 3, rel=0.15)
-    assert [one.confidence for one in said] == pytest.approx([said[0].confidence] * 3, abs=0.02)
+    assert [one.data["inliers"] for one in said] == pytest.approx([said[0].data["inliers"]] * 2, rel=0.15)
+    assert [one.confidence for one in said] == pytest.approx([said[0].confidence] * 2, abs=0.02)
     assert [one.data["parallax_px"] for one in said] == pytest.approx(
-        [said[0].data["parallax_px"] * times for times in (1, 2, 4)], rel=0.15
+        [said[0].data["parallax_px"] * times for times in (1, 3)], rel=0.15
     )
 
 
@@ -223,8 +228,8 @@ def test_few_matches_off_a_flat_mapping_are_less_sure() -> None:
 @pytest.mark.parametrize("change", ["mirror", "crop"])
 def test_a_picture_beside_itself_changed_is_unsure(change: str) -> None:
     for index in range(3):
-        picture = question(index).images[0]
-        first, second = (picture, picture[:, ::-1]) if change == "mirror" else (picture[:, :-60], picture[:, 60:])
+        picture = halved(index)[0]
+        first, second = (picture, picture[:, ::-1]) if change == "mirror" else (picture[:, :-30], picture[:, 30:])
         evidence = ask(np.ascontiguousarray(first), np.ascontiguousarray(second))
         assert (evidence.data["moved"], evidence.data["mainly"]) == (None, []), index
         assert evidence.data["degenerate"] in (("mirror",) if change == "mirror" else ("shift", "plane", "turn"))
@@ -233,7 +238,7 @@ def test_a_picture_beside_itself_changed_is_unsure(change: str) -> None:
 @pytest.mark.system
 @pytest.mark.parametrize(("index", "place"), [(0, 0), (1, 1), (2, 0), (3, 1)])
 def test_a_view_that_is_mirrored_is_named_and_unsure(index: int, place: int) -> None:
-    views = list(question(index).images)
+    views = halved(index)
     views[place] = np.ascontiguousarray(views[place][:, ::-1])
     evidence = ask(*views)
     assert (evidence.data["moved"], evidence.data["mainly"], evidence.confidence) == (None, [], 0.5)
@@ -264,7 +269,7 @@ def test_matches_that_fit_no_motion_are_not_drawn() -> None:
 
 
 def test_the_same_picture_twice_shows_no_motion() -> None:
-    picture = question(1).images[0][::2, ::2].copy()
+    picture = halved(1)[0]
     evidence = ask(picture, picture)
     assert evidence.data["moved"] is None
     assert "no motion" in evidence.text
@@ -283,13 +288,13 @@ def test_pictures_without_texture_are_unsure(shape: tuple[int, int, int]) -> Non
 
 @pytest.mark.system
 def test_two_unrelated_pictures_are_unsure() -> None:
-    one, other = question(1).images[0], question(2).images[1]
+    one, other = halved(1)[0], halved(2)[1]
     evidence = ask(one, other)
     assert evidence.data["moved"] is None or evidence.confidence < 0.8
 
 
 def test_a_call_is_repeatable_and_keeps_to_its_form() -> None:
-    images = tuple(pixels[::2, ::2].copy() for pixels in question(1).images)
+    images = halved(1)
     before = [pixels.copy() for pixels in images]
     first, again = ask(*images), ask(*images)
     assert (first.text, first.data, first.confidence) == (again.text, again.data, again.confidence)
@@ -309,7 +314,7 @@ def test_arguments_of_another_form_are_refused(bad: dict) -> None:
 
 
 def test_a_known_focal_length_is_used() -> None:
-    images = tuple(pixels[::2, ::2].copy() for pixels in question(1).images)
+    images = halved(1)
     assert ask(*images, focal_ratio=1.3).data["focal_ratio"] == 1.3
 
 

@@ -72,13 +72,7 @@ EXACT = 1e-5
 """Of two tensors that are computed in the same way."""
 
 
-@pytest.mark.parametrize(
-    "family",
-    [
-        "depth_anything",
-        *(pytest.param(other, marks=pytest.mark.system) for other in ("depth_pro", "dpt", "dpt_dinov2", "zoedepth")),
-    ],
-)
+@pytest.mark.parametrize("family", ["depth_anything", "depth_pro", "dpt", "dpt_dinov2", "zoedepth"])
 def test_depth(depth_checkpoint: Checkpoints, family: str):
     folder, pixels = depth_checkpoint(family), picture(*SMALL)
     model = DepthModel(str(folder), "cpu")
@@ -104,7 +98,7 @@ def test_words_are_sought_in_the_processors_picture(things_checkpoint: Checkpoin
     assert apart(seen[0]["pixel_values"], processed(folder, pixels)) <= EXACT
 
 
-@pytest.mark.parametrize("size", [SMALL, pytest.param(LARGE, marks=pytest.mark.system)])
+@pytest.mark.parametrize("size", [SMALL, LARGE])
 def test_sam_sees_the_picture_and_its_prompts_at_the_scale_of_its_input(
     things_checkpoint: Checkpoints, size: tuple[int, int]
 ):
@@ -156,7 +150,7 @@ def test_the_package_gets_blue_first():
     assert apart(seen[0], np.asarray(Image.fromarray(pixels))[:, :, [2, 1, 0]]) <= EXACT
 
 
-@pytest.mark.parametrize("size", [(300, 400), pytest.param((1500, 1100), marks=pytest.mark.system)])
+@pytest.mark.parametrize("size", [(300, 400), (1500, 1100)])
 def test_community_forensics(things_checkpoint: Checkpoints, size: tuple[int, int]):
     """Short side to 256 px for an input of 224 (440 for 384), bilinear and antialiased, the middle, ImageNet's norm.
 

@@ -86,14 +86,14 @@ def test_a_light_paint_in_the_shade_is_not_the_darker_one():
 @pytest.mark.system
 def test_generated_questions_are_answered_whatever_the_light_and_marks_are_found():
     right = 0
-    for index in range(30):
+    for index in range(12):
         made = row("Relative_Reflectance", index, 2000)
         pixels = decode(made.images[0], made.idx)
         found = ask(pixels, ReflectanceArgs(labels=("A", "B")), marked(pixels))
         said = "C" if found.data["same"] else found.data["darker"]
         right += said == made.answer[1]
-    # More than three quarters; 0.89 on 300 others (bench/reflectance.py).
-    assert right >= 23
+    # Three quarters; 0.89 on 300 others (bench/reflectance.py).
+    assert right >= 9
 
 
 def striped(dark: tuple[int, int, int], light: tuple[int, int, int]) -> Evidence:

@@ -72,7 +72,6 @@ def test_the_network_is_asked_once_for_each_candidate_of_an_undecided_puzzle_onl
         assert tied.data["by"] == "features"
 
 
-@pytest.mark.system
 def test_whole_seams_need_no_network(backend: SecondOpinion):
     """Pictures reach it as they should; what lies behind an edge is up to its weights."""
     answers = run_checks(TOOL, backend)

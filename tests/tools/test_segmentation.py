@@ -205,7 +205,6 @@ def test_sam_3_takes_words_points_and_boxes(things_checkpoint: Callable[[str], P
     assert backend.version.startswith(f"{TOOL.backend('learned').version}+sam3_video@")
 
 
-@pytest.mark.system
 def test_words_of_sam_3_are_cut_out_as_by_the_library(
     things_checkpoint: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ):

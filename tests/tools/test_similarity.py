@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import cv2
@@ -19,7 +20,9 @@ from tools.similarity import LearnedFeatures, SimilarityArgs, Statistics, decide
 from tools.similarity.models import gram
 
 
+@cache
 def photo(seed: int) -> Pixels:
+    """A rendered picture, drawn once for all tests; to be read only."""
     rng = np.random.default_rng([9, seed])
     return render(random_scene(rng), random_camera(rng, 160, 120), rng).rgb
 

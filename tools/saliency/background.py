@@ -161,7 +161,8 @@ def _background(unlike: Matrix, beside: npt.NDArray[np.bool_], border: npt.NDArr
     np.fill_diagonal(linked, False)
     # A weight of zero would be no edge.
     weights = np.where(linked, np.maximum(unlike - small, 1e-6), 0.0)
-    ways = dijkstra(csr_array(weights), directed=False)
+    # The weights are the same both ways: read as undirected, each edge would be tried twice.
+    ways = dijkstra(csr_array(weights))
     spanned = np.exp(-(ways**2) / (2 * COLOUR_SIGMA**2))
     connected = spanned[:, border].sum(axis=1) / np.sqrt(spanned.sum(axis=1))
     return np.asarray(1 - np.exp(-(connected**2) / (2 * CONNECTED_SIGMA**2)), np.float64)

@@ -135,6 +135,7 @@ def test_the_hash_follows_content_not_place(damaged: Path, tmp_path: Path):
     assert content_hash(damaged) not in (before, changed)
 
 
+@pytest.mark.system
 def test_a_module_of_ones_own_is_verified_like_a_checkpoint(tmp_path: Path) -> None:
     import torch
     import transformers

@@ -21,6 +21,8 @@ from tools._shared.view_matches import Matches, View, view_of
 from tools.correspondence import CandidateArg, CorrespondenceArgs, LearnedMatches
 from tools.motion import LearnedMotion, MotionArgs
 
+pytestmark = pytest.mark.system
+
 
 def match(model: MatchModel, first: View, second: View) -> Matches:
     return model.predict([model.prepare((first, second))])[0]
@@ -69,7 +71,7 @@ def test_a_checkpoint_loads_and_points_lie_inside_both_pictures(family, checkpoi
     assert np.array_equal(found.second, again.second)
 
 
-@pytest.mark.parametrize("family", [*FAMILIES, pytest.param("kornia", marks=pytest.mark.system)])
+@pytest.mark.parametrize("family", [*FAMILIES, "kornia"])
 def test_a_checkpoint_without_one_tensor_is_refused(family, checkpoint, tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 
@@ -84,7 +86,6 @@ def test_a_checkpoint_without_one_tensor_is_refused(family, checkpoint, tmp_path
         MatchModel(str(damaged), "cpu")
 
 
-@pytest.mark.system
 def test_loftr_of_kornia_is_read_from_a_state_dict(checkpoint, pair) -> None:
     folder = checkpoint("kornia")
     model = MatchModel(str(folder), "cpu")
@@ -327,7 +328,6 @@ def test_loftr_sees_grey_pictures_in_their_shape_and_its_points_go_back_by_each_
         assert np.abs(tensor[0, 0].numpy() - grey / 255).mean() < 0.01
 
 
-@pytest.mark.system
 def test_pairs_of_loftr_share_passes_by_shape_and_each_gets_its_own_matches(checkpoint) -> None:
     model = MatchModel(str(checkpoint("kornia")), "cpu")
     # A tiny network is sure of nothing, and finds little in the middle.

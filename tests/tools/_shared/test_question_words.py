@@ -106,8 +106,9 @@ def test_numbers_read_alike_in_digits_and_words(number: int):
 
 @pytest.mark.system
 def test_generated_questions_are_understood():
-    for index in range(5):
-        assert counted_thing(item("Counting", index, 1).question) == str(item("Counting", index, 1).facts.name)
+    for index in range(3):
+        made = item("Counting", index, 1)
+        assert counted_thing(made.question) == str(made.facts.name)
         made = item("Object_Localization", index, 1)
         assert boxed_thing(made.question) == str(made.facts.name)
         made = item("Spatial_Relation", index, 1)
@@ -118,7 +119,8 @@ def test_generated_questions_are_understood():
 @pytest.mark.shared_data
 @pytest.mark.system
 def test_published_relations_are_understood_but_for_four_verbs(shared_data: Path):
-    rows = pq.read_table(shared_data / "blink" / "Spatial_Relation" / "val-00000-of-00001.parquet").to_pylist()
+    path = shared_data / "blink" / "Spatial_Relation" / "val-00000-of-00001.parquet"
+    rows = pq.read_table(path, columns=["question", "prompt"]).to_pylist()
     unread = [row["question"] for row in rows if asked_relation(row["prompt"]) is None]
     assert len(unread) <= 12
     assert all(any(word in text for word in ("facing", "consist of", "part of", "opposite to")) for text in unread)

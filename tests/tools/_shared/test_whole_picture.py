@@ -107,6 +107,7 @@ def test_semantic_correspondence_scales_a_large_picture_only_to_what_the_network
     assert all(float(np.abs(one.values[0].numpy() - wanted).mean() * 0.22 * 255) < 3 for one in made.images)
 
 
+@pytest.mark.system
 def test_the_square_of_a_processor_is_what_it_cuts_or_scales_to() -> None:
     import transformers
 

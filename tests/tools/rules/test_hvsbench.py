@@ -230,10 +230,10 @@ def test_a_box_around_a_fixation_lies_in_the_image(spots: list[tuple[float, floa
 
 @pytest.mark.system
 def test_generated_questions_are_answered_above_chance(tmp_path: Path) -> None:
-    """Eight questions a type, of which a guess gets the second number right."""
-    least = {"Q1": (5, 2), "Q2": (5, 2), "Q3": (3, 1), "Q4": (6, 4), "Q6": (5, 3), "Q8": (7, 4), "Q11": (6, 4)}
+    """Five questions a type, of which a guess gets at most the second number right."""
+    least = {"Q1": (4, 2), "Q2": (4, 2), "Q3": (3, 1), "Q4": (4, 3), "Q6": (4, 2), "Q8": (5, 3), "Q11": (4, 3)}
     tasks = (*least, "Q9", "Q12")
-    BENCHMARK.generate(tmp_path / "data", tasks, 8, 0)
+    BENCHMARK.generate(tmp_path / "data", tasks, 5, 0)
     config = RunConfig(
         "hvsbench",
         solvers=("specialist",),

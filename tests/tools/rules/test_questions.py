@@ -548,6 +548,7 @@ def test_a_drawn_box_is_found_by_its_colour(color: Any, width: int) -> None:
     assert locate(pixels[:, :50].copy(), MarkersArgs(colors=(color,))).confidence == 0
 
 
+@pytest.mark.system
 async def test_generated_scenes_are_answered_right_with_drawn_boxes_and_true_detections() -> None:
     rows = await measure(3, 0)
     assert rows["one of two meant (to abstain)"]["answered"] == 0
