@@ -1,5 +1,6 @@
 """Scores on disk: read while they hold, made anew and written again where anything they were made from is another."""
 
+import hashlib
 import json
 import re
 from dataclasses import asdict, replace
@@ -95,6 +96,20 @@ def test_what_is_read_is_what_was_made(folder: RunFolder, calls: Calls) -> None:
     assert calls.number == 4
     assert tallied(folder) == made
     assert calls.number == 4
+
+
+def test_what_scores_were_made_from_is_named_next_to_them(folder: RunFolder) -> None:
+    tallied(folder)
+    basis = json.loads(scores_of(folder).with_name("scores.json").read_text())["basis"]
+    identity = json.dumps(folder.manifest["identity"], sort_keys=True).encode()
+    files = {name: (folder.path / name).read_bytes() for name in ("questions.jsonl", attempts_of("mllm"))}
+    assert basis["inputs"] == {
+        "identity": hashlib.sha256(identity).hexdigest(),
+        "questions.jsonl": hashlib.sha256(files["questions.jsonl"]).hexdigest(),
+        "attempts.jsonl": hashlib.sha256(files[attempts_of("mllm")]).hexdigest(),
+        "attempts.jsonl as the manifest has it": "",
+    }
+    assert (basis["protocol"], basis["abstain"]) == (OPTIONS.parse, OPTIONS.abstain)
 
 
 def test_nothing_but_the_scores_is_read_while_they_hold(
@@ -352,6 +367,9 @@ def test_a_solver_has_what_the_manifest_says_of_it(folder: RunFolder) -> None:
     folder.write_manifest(manifest)
     (plain,) = score_run(folder, OPTIONS, ("mllm",))
     assert (plain.model, plain.tool_output, plain.labels) == (None, "real", ())
+    folder.write_manifest({**manifest, "identity": {**manifest["identity"], "imported": {"field": "text"}}})
+    (imported,) = score_run(folder, OPTIONS, ("mllm",))
+    assert (imported.model, imported.usage, imported.wall_s) == ("", None, None)
 
 
 def test_rotations_of_a_question_have_metrics_of_their_own(tmp_path: Path, fakes: Any) -> None:
