@@ -21,7 +21,7 @@ from hybrid.scoring import tally as module
 from hybrid.scoring.calibrate import cases
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
-from hybrid.scoring.tally import Tally, refuse_our_line, scorer_of, tally, where_raised
+from hybrid.scoring.tally import Replies, Tally, refuse_our_line, scorer_of, tally, tally_replies, where_raised
 from hybrid.serving.sources import Sources
 from hybrid.types import Attempt, Exchange, Kind, Outcome, Prompt, Question, Reply, Score, Usage
 
@@ -277,6 +277,14 @@ def test_answers_to_other_questions_are_refused(folder: RunFolder, fakes: Any) -
     said = r"mllm/attempts.jsonl answers 2 questions that are not in .*\(the first is 'val_Jigsaw_4'\)"
     with pytest.raises(DataError, match=said):
         tallied(folder)
+
+
+def test_a_question_that_failed_keeps_its_groups_and_its_cluster(fakes: Any) -> None:
+    question = fakes.question("val_Jigsaw_1", groups={"images": "3"}, cluster="one scene")
+    (score,) = tally_replies(BENCHMARK, Replies((question,), {}, {question.id}), OPTIONS).scores
+    assert score == Score(
+        question.id, question.task, 0.0, Outcome.OUTAGE, groups=question.groups, cluster=question.cluster
+    )
 
 
 def test_where_replies_are_lost_what_was_not_answered_failed(folder: RunFolder) -> None:
