@@ -113,6 +113,10 @@ def test_a_tool_that_answers_does_not_hide_the_next() -> None:
     crop: Tool = load("tools", "crop")
     found = permissions.closed([crop, tool("DIW")], {"crop": "classical:1", **LEARNED}, {}, SOURCES)
     assert [finding.tool for finding in found] == ["depth"]
+    one = tool("DIW")
+    other = replace(one, card=replace(one.card, name="other"))
+    found = permissions.closed([one, other], {**LEARNED, "other": LEARNED["depth"]}, {}, SOURCES)
+    assert [finding.tool for finding in found] == ["depth", "other"]
 
 
 def test_the_checkpoint_decides_not_the_backend() -> None:

@@ -81,6 +81,9 @@ async def test_only_unparsed_replies_are_judged_and_scored_when_asked_for(tmp_pa
     assert numbers(both)["judged.accuracy_micro"] == pytest.approx(4 / 6)
     assert numbers(both)["judged.accuracy_macro"] == pytest.approx((2 / 4 + 2 / 2) / 2)
     assert both.labels == ("judged: 2 of 4 unparsed replies read by queue:model",)
+    (tmp_path / "empty.jsonl").touch()
+    (unread,) = score_run(folder, OPTIONS, ("mllm",), tmp_path / "empty.jsonl")
+    assert unread.labels == ("judged: 0 of 4 unparsed replies read by no model",)
     rules = {
         score.id: (score.rule, score.answer, score.outcome)
         for score in both.judged["wrong"].scores

@@ -59,6 +59,19 @@ def test_predictions_without_a_run_have_neither_facts_nor_settings() -> None:
     assert Data.of_predictions("blink", "val") == Data("blink", "val", {}, {})
 
 
+def test_a_manifest_may_say_nothing_of_its_data() -> None:
+    identity = {"benchmark": "blink", "split": "val"}
+    assert Data.of_run(identity) == Data("blink", "val", {}, {})
+    more = {"data": {"kind": "sample", "seed": 0}, "settings": {"context": "on"}}
+    assert Data.of_run({**identity, **more}) == Data("blink", "val", more["data"], {"context": "on"})
+
+
+def test_data_is_told_by_its_facts_and_a_short_fingerprint() -> None:
+    facts = {"kind": "hub", "id": "an-owner/of-a-long-name", "sha256": "0123456789abcdef"}
+    assert str(Data("blink", "val", facts, {})) == "blink val, hub, id an-owner/of-a-long-name, sha256 0123456789ab"
+    assert str(Data.of_predictions("blink", "val")) == "blink val, predictions without their questions"
+
+
 def named(*solvers: tuple[str, tuple[str, ...]], origins: tuple[str, ...] = ()) -> list[str]:
     found = [
         Scored("blink", name, {}, "chance", {}, Data("blink", "val", {}, {}), labels=tags) for name, tags in solvers

@@ -1,5 +1,6 @@
 """Scores on disk: read while they hold, made anew and written again where anything they were made from is another."""
 
+import hashlib
 import json
 import re
 from dataclasses import asdict, replace
@@ -20,7 +21,7 @@ from hybrid.scoring import tally as module
 from hybrid.scoring.calibrate import cases
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
-from hybrid.scoring.tally import Tally, refuse_our_line, scorer_of, tally, where_raised
+from hybrid.scoring.tally import Replies, Tally, refuse_our_line, scorer_of, tally, tally_replies, where_raised
 from hybrid.serving.sources import Sources
 from hybrid.types import Attempt, Exchange, Kind, Outcome, Prompt, Question, Reply, Score, Usage
 
@@ -95,6 +96,20 @@ def test_what_is_read_is_what_was_made(folder: RunFolder, calls: Calls) -> None:
     assert calls.number == 4
     assert tallied(folder) == made
     assert calls.number == 4
+
+
+def test_what_scores_were_made_from_is_named_next_to_them(folder: RunFolder) -> None:
+    tallied(folder)
+    basis = json.loads(scores_of(folder).with_name("scores.json").read_text())["basis"]
+    identity = json.dumps(folder.manifest["identity"], sort_keys=True).encode()
+    files = {name: (folder.path / name).read_bytes() for name in ("questions.jsonl", attempts_of("mllm"))}
+    assert basis["inputs"] == {
+        "identity": hashlib.sha256(identity).hexdigest(),
+        "questions.jsonl": hashlib.sha256(files["questions.jsonl"]).hexdigest(),
+        "attempts.jsonl": hashlib.sha256(files[attempts_of("mllm")]).hexdigest(),
+        "attempts.jsonl as the manifest has it": "",
+    }
+    assert (basis["protocol"], basis["abstain"]) == (OPTIONS.parse, OPTIONS.abstain)
 
 
 def test_nothing_but_the_scores_is_read_while_they_hold(
@@ -264,6 +279,14 @@ def test_answers_to_other_questions_are_refused(folder: RunFolder, fakes: Any) -
         tallied(folder)
 
 
+def test_a_question_that_failed_keeps_its_groups_and_its_cluster(fakes: Any) -> None:
+    question = fakes.question("val_Jigsaw_1", groups={"images": "3"}, cluster="one scene")
+    (score,) = tally_replies(BENCHMARK, Replies((question,), {}, {question.id}), OPTIONS).scores
+    assert score == Score(
+        question.id, question.task, 0.0, Outcome.OUTAGE, groups=question.groups, cluster=question.cluster
+    )
+
+
 def test_where_replies_are_lost_what_was_not_answered_failed(folder: RunFolder) -> None:
     path = folder.path / "mllm" / "attempts.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
@@ -352,6 +375,9 @@ def test_a_solver_has_what_the_manifest_says_of_it(folder: RunFolder) -> None:
     folder.write_manifest(manifest)
     (plain,) = score_run(folder, OPTIONS, ("mllm",))
     assert (plain.model, plain.tool_output, plain.labels) == (None, "real", ())
+    folder.write_manifest({**manifest, "identity": {**manifest["identity"], "imported": {"field": "text"}}})
+    (imported,) = score_run(folder, OPTIONS, ("mllm",))
+    assert (imported.model, imported.usage, imported.wall_s) == ("", None, None)
 
 
 def test_rotations_of_a_question_have_metrics_of_their_own(tmp_path: Path, fakes: Any) -> None:

@@ -73,6 +73,7 @@ def test_an_unknown_name_shares_with_itself_only(name: str) -> None:
     assert not is_known(name)
     assert all(not shared(name, known) for known in DRAWN_FROM)
     assert shared(name, name)
+    assert not shared(name, "of somebody else")
 
 
 def test_no_two_names_are_one_spelling() -> None:

@@ -191,6 +191,7 @@ def test_the_questions_own_sentence(text: str, sentence: str) -> None:
 
 def test_each_thing_is_looked_for_once_and_in_the_singular() -> None:
     assert looked_for("How many red cars are in the picture?") == ["red car"]
+    assert looked_for("How many dogs altogether?") == ["dog"]
     assert looked_for("Where are the cups and the dog?") == ["cup", "dog"]
     assert looked_for("Is the dog near the dog?") == ["dog"]
     assert looked_for("Why?") == []

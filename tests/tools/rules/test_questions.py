@@ -260,6 +260,12 @@ async def test_an_answer_rests_on_the_last_finding_and_says_how_sure_it_is(
             "not read",
             "not one choice alone stands in the text that ocr reads",
         ),
+        (
+            prompt("What does the sign say?", "None", "Pull"),
+            [finding({})],
+            "not read",
+            "not one choice alone stands in the text that ocr reads",
+        ),
         (prompt("Is there a unicycle?"), [seen(names=["cup"])], "unknown", "detection does not know unicycle"),
         (prompt("Is there a cup?"), [ToolError("no such class", Fault.BAD_ARGUMENTS)], "unknown", "no such class"),
         (prompt("What color is the dog?", "red", "blue"), [seen(names=["dog"])], "not found", "detection finds no dog"),

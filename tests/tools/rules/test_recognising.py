@@ -148,6 +148,12 @@ NO_TWO = "are not two things that can be looked for by name or mark alone"
             "it asks where in the picture a thing is, and the choices are not different parts of it",
         ),
         (
+            "Where is the cup in the image?",
+            ("left", "right"),
+            Kind.TEXT,
+            "it asks where in the picture a thing is, and the choices are not different parts of it",
+        ),
+        (
             "Is the cup on the left side of the image?",
             ("red", "blue"),
             None,
@@ -188,6 +194,12 @@ NO_TWO = "are not two things that can be looked for by name or mark alone"
         (
             "Is there a cup? Is there a dog?",
             (),
+            None,
+            "the text holds more than one sentence, which may change what is asked",
+        ),
+        (
+            "Count the dogs. Count the cats.",
+            ("1", "2"),
             None,
             "the text holds more than one sentence, which may change what is asked",
         ),
