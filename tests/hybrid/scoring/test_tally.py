@@ -279,11 +279,12 @@ def test_answers_to_other_questions_are_refused(folder: RunFolder, fakes: Any) -
         tallied(folder)
 
 
-def test_a_question_that_failed_keeps_its_groups_and_its_cluster(fakes: Any) -> None:
-    question = fakes.question("val_Jigsaw_1", groups={"images": "3"}, cluster="one scene")
-    (score,) = tally_replies(BENCHMARK, Replies((question,), {}, {question.id}), OPTIONS).scores
-    assert score == Score(
-        question.id, question.task, 0.0, Outcome.OUTAGE, groups=question.groups, cluster=question.cluster
+def test_questions_that_failed_keep_their_groups_and_clusters(fakes: Any) -> None:
+    facts = (("val_Jigsaw_1", {"images": "3"}, "one scene"), ("val_Jigsaw_2", {"images": "2"}, "another"))
+    questions = [fakes.question(name, groups=groups, cluster=cluster) for name, groups, cluster in facts]
+    made = tally_replies(BENCHMARK, Replies(questions, {}, {one.id for one in questions}), OPTIONS)
+    assert made.scores == tuple(
+        Score(one.id, one.task, 0.0, Outcome.OUTAGE, groups=one.groups, cluster=one.cluster) for one in questions
     )
 
 
