@@ -386,11 +386,12 @@ def test_rotations_of_a_question_have_metrics_of_their_own(tmp_path: Path, fakes
     turned = rotated(plain, 1, in_text=False)
     assert turned is not None
     made = RunFolder(tmp_path / "run")
-    solvers: dict[str, Any] = {"letters": {}, "options": {}}
+    solvers: dict[str, Any] = {"letters": {}, "options": {}, "silent": {}}
     made.write_manifest({"identity": {"benchmark": "blink", "split": "val"}, "solvers": solvers})
     made.write_questions([plain, turned])
     # The same letter is another option where the options are turned.
-    for solver, second in (("letters", "Answer: (A)"), ("options", "Answer: (B)")):
+    replies = {"letters": "Answer: (A)", "options": "Answer: (B)", "silent": "I cannot tell."}
+    for solver, second in replies.items():
         journal = made.journal(solver)
         journal.append(attempt_line(attempt(plain, "Answer: (A)")), attempt_line(attempt(turned, second)))
         journal.close()
@@ -398,8 +399,10 @@ def test_rotations_of_a_question_have_metrics_of_their_own(tmp_path: Path, fakes
         one.solver: {metric.name: metric.value for metric in one.metrics if metric.name.startswith("rotation.")}
         for one in score_run(made, OPTIONS)
     }
-    assert {name: each["rotation.consistency"] for name, each in values.items()} == {"letters": 0.0, "options": 1.0}
-    assert {name: each["rotation.accuracy"] for name, each in values.items()} == {"letters": 0.5, "options": 1.0}
+    consistent = {name: each["rotation.consistency"] for name, each in values.items()}
+    assert consistent == {"letters": 0.0, "options": 1.0, "silent": 0.0}
+    right = {name: each["rotation.accuracy"] for name, each in values.items()}
+    assert right == {"letters": 0.5, "options": 1.0, "silent": 0.75}
 
 
 def test_a_run_without_attempts_has_no_solver(tmp_path: Path) -> None:
