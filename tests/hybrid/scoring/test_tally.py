@@ -279,11 +279,12 @@ def test_answers_to_other_questions_are_refused(folder: RunFolder, fakes: Any) -
         tallied(folder)
 
 
-def test_a_question_that_failed_keeps_its_groups_and_its_cluster(fakes: Any) -> None:
-    question = fakes.question("val_Jigsaw_1", groups={"images": "3"}, cluster="one scene")
-    (score,) = tally_replies(BENCHMARK, Replies((question,), {}, {question.id}), OPTIONS).scores
-    assert score == Score(
-        question.id, question.task, 0.0, Outcome.OUTAGE, groups=question.groups, cluster=question.cluster
+def test_questions_that_failed_keep_their_groups_and_clusters(fakes: Any) -> None:
+    facts = (("val_Jigsaw_1", {"images": "3"}, "one scene"), ("val_Jigsaw_2", {"images": "2"}, "another"))
+    questions = [fakes.question(name, groups=groups, cluster=cluster) for name, groups, cluster in facts]
+    made = tally_replies(BENCHMARK, Replies(questions, {}, {one.id for one in questions}), OPTIONS)
+    assert made.scores == tuple(
+        Score(one.id, one.task, 0.0, Outcome.OUTAGE, groups=one.groups, cluster=one.cluster) for one in questions
     )
 
 
@@ -385,11 +386,12 @@ def test_rotations_of_a_question_have_metrics_of_their_own(tmp_path: Path, fakes
     turned = rotated(plain, 1, in_text=False)
     assert turned is not None
     made = RunFolder(tmp_path / "run")
-    solvers: dict[str, Any] = {"letters": {}, "options": {}}
+    solvers: dict[str, Any] = {"letters": {}, "options": {}, "silent": {}}
     made.write_manifest({"identity": {"benchmark": "blink", "split": "val"}, "solvers": solvers})
     made.write_questions([plain, turned])
     # The same letter is another option where the options are turned.
-    for solver, second in (("letters", "Answer: (A)"), ("options", "Answer: (B)")):
+    replies = {"letters": "Answer: (A)", "options": "Answer: (B)", "silent": "I cannot tell."}
+    for solver, second in replies.items():
         journal = made.journal(solver)
         journal.append(attempt_line(attempt(plain, "Answer: (A)")), attempt_line(attempt(turned, second)))
         journal.close()
@@ -397,8 +399,10 @@ def test_rotations_of_a_question_have_metrics_of_their_own(tmp_path: Path, fakes
         one.solver: {metric.name: metric.value for metric in one.metrics if metric.name.startswith("rotation.")}
         for one in score_run(made, OPTIONS)
     }
-    assert {name: each["rotation.consistency"] for name, each in values.items()} == {"letters": 0.0, "options": 1.0}
-    assert {name: each["rotation.accuracy"] for name, each in values.items()} == {"letters": 0.5, "options": 1.0}
+    consistent = {name: each["rotation.consistency"] for name, each in values.items()}
+    assert consistent == {"letters": 0.0, "options": 1.0, "silent": 0.0}
+    right = {name: each["rotation.accuracy"] for name, each in values.items()}
+    assert right == {"letters": 0.5, "options": 1.0, "silent": 0.75}
 
 
 def test_a_run_without_attempts_has_no_solver(tmp_path: Path) -> None:
