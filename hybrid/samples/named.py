@@ -8,8 +8,10 @@ different pictures. Of "existence" it is the other way about: one picture, and `
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -164,13 +166,21 @@ def attribute(words: np.random.Generator, rng: np.random.Generator, answer: int)
 
 def existence(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Drawn:
     """Whether there is a thing of a colour and shape: yes (0) or no (1). One picture for all rows of a unit."""
-    names = random_names(words, 3)
-    camera = high_camera(words, WIDTH, HEIGHT)
-    pixels = _picture(words, camera, _arranged(words, camera, names, lambda _: True))
+    names, pixels = _shared(json.dumps(words.bit_generator.state))
     absent = [Name(colour, shape) for colour in NAMED_COLOURS for shape in SHAPES if Name(colour, shape) not in names]
     asked = (names if answer == 0 else absent)[pick(rng, 3 if answer == 0 else len(absent))]
     article = "an" if asked.colour[0] in "aeiou" else "a"
     return Drawn(f"Is there {article} {asked} in the image?", (pixels,), ("yes", "no"), answer)
+
+
+@lru_cache(maxsize=1)
+def _shared(state: str) -> tuple[tuple[Name, ...], Pixels]:
+    """Three names and their picture, as a generator in this state draws them: not anew for each row."""
+    words = np.random.default_rng()
+    words.bit_generator.state = json.loads(state)
+    names = random_names(words, 3)
+    camera = high_camera(words, WIDTH, HEIGHT)
+    return names, _picture(words, camera, _arranged(words, camera, names, lambda _: True))
 
 
 def camera_moved(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Drawn:

@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from hybrid.samples.textures import FloatMap, Texture, sample
+from hybrid.samples.textures import FloatMap, Texture, sample, thrice
 from hybrid.tool import Pixels
 
 Vector = tuple[float, float, float]
@@ -210,7 +210,7 @@ class _Buffers:
         self.depth[window] = np.where(nearest, hit.depth[inner], self.depth[window])
         self.ids[window] = np.where(nearest, number, self.ids[window])
         self.normal[:, window[0], window[1]] = np.where(nearest, normal, self.normal[:, window[0], window[1]])
-        self.albedo[window] = np.where(nearest[..., None], albedo, self.albedo[window])
+        np.copyto(self.albedo[window], albedo, where=cv2.merge([nearest.view(np.uint8)] * 3).view(np.bool_))
         return covered
 
 
@@ -369,13 +369,13 @@ def _develop(scene: Scene, buffers: _Buffers, light: FloatMap, rng: np.random.Ge
     """Radiance to an 8-bit photograph: haze, exposure, vignette, lens blur, sRGB-like curve, sensor noise."""
     height, width = buffers.depth.shape
     clear = np.exp(-np.minimum(buffers.depth, 1e6) / scene.haze_m, dtype=np.float32)
-    radiance = buffers.albedo * (light * clear)[..., None]
+    radiance = buffers.albedo * thrice(light * clear)
     radiance[buffers.ids == SKY] = 0
     exposure = 0.7 / max(float(np.percentile(radiance[::4, ::4].max(axis=2), 94)), 0.05)
-    radiance += _sky(scene, buffers) * (1 - clear)[..., None]
+    radiance += _sky(scene, buffers) * thrice(1 - clear)
     down, across = (np.linspace(-1, 1, size, dtype=np.float32) for size in (height, width))
     vignette = np.float32(exposure) * (1 - 0.06 * (down[:, None] ** 2 + across[None, :] ** 2))
-    soft = cv2.GaussianBlur(np.asarray(radiance * vignette[..., None], np.float32), (0, 0), 0.6)
+    soft = cv2.GaussianBlur(np.asarray(radiance * thrice(vignette), np.float32), (0, 0), 0.6)
     curve = np.power(np.clip(soft, 0, 1), 1 / 2.2, dtype=np.float32) * 255
     curve += rng.standard_normal((height, width, 3), dtype=np.float32) * np.float32(noise)
     return np.asarray(np.clip(np.rint(curve), 0, 255), dtype=np.uint8)
@@ -386,9 +386,9 @@ def _sky(scene: Scene, buffers: _Buffers) -> FloatMap:
     height, width = buffers.depth.shape
     rows = np.linspace(0, 1, height, dtype=np.float32)[:, None, None]
     zenith, horizon = np.array([0.42, 0.62, 0.95], np.float32), np.array([0.85, 0.88, 0.92], np.float32)
-    gradient = zenith * (1 - rows) + horizon * rows
+    gradient = np.tile(zenith * (1 - rows) + horizon * rows, (1, width, 1))
     if not (buffers.ids == SKY).any():
-        return np.asarray(np.broadcast_to(gradient, (height, width, 3)), dtype=np.float32)
+        return np.asarray(gradient, dtype=np.float32)
     across, up = buffers.rays[0] / buffers.ray_length, 2 * buffers.rays[2] / buffers.ray_length
     cover = sample(scene.clouds, across, np.asarray(up, np.float32), np.full(up.shape, 0.003, np.float32))
     return np.asarray(gradient * (0.75 + 0.5 * cover), dtype=np.float32)

@@ -5,9 +5,9 @@ Albedo is linear reflectance per RGB channel, 0..1. Run: `texture(np.random.defa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Literal
 
 import cv2
@@ -39,15 +39,25 @@ MIN_ALBEDO, MAX_ALBEDO = 0.02, 0.95
 
 @dataclass(frozen=True, eq=False)
 class Texture:
-    """A tileable albedo map.
+    """A tileable albedo map, drawn already and worked out where it is read: in most pictures most surfaces are not.
 
     `levels` are (side, side, 3) arrays, each half the side of the one before; `drift`, (side, side), is a slow
     relative change of brightness read at another scale, so that the repeats of the tile differ; None: no change.
     """
 
-    levels: tuple[FloatMap, ...]
+    albedo: Callable[[], FloatMap]
     texels_per_m: float
-    drift: FloatMap | None = None
+    slow: Callable[[], FloatMap] | None = None
+
+    @cached_property
+    def levels(self) -> tuple[FloatMap, ...]:
+        """The albedo, and its halves down to one texel."""
+        return _pyramid(self.albedo())
+
+    @cached_property
+    def drift(self) -> FloatMap | None:
+        """The slow change."""
+        return self.slow() if self.slow is not None else None
 
 
 @lru_cache(maxsize=8)
@@ -62,32 +72,49 @@ def _amplitudes(side: int, slope: float) -> FloatMap:
 
 def fractal_noise(rng: np.random.Generator, side: int, slope: float = 1.0) -> FloatMap:
     """Tileable multi-octave noise (side, side), mean 0, standard deviation 1; amplitude falls as 1/f^slope."""
-    white = rng.standard_normal((side, side), dtype=np.float32)
-    field = np.fft.irfft2(np.fft.rfft2(white) * _amplitudes(side, slope), s=(side, side))
+    return _noise(rng, side, slope)()
+
+
+def _noise(rng: np.random.Generator, side: int, slope: float) -> Callable[[], FloatMap]:
+    """Draws `fractal_noise`, and gives what works it out."""
+    return partial(_shaped, rng.standard_normal((side, side), dtype=np.float32), slope)
+
+
+def _shaped(white: FloatMap, slope: float) -> FloatMap:
+    field = np.fft.irfft2(np.fft.rfft2(white) * _amplitudes(white.shape[0], slope), s=white.shape)
     return np.asarray(field / field.std(), dtype=np.float32)
 
 
-def _pattern(rng: np.random.Generator, pattern: Pattern, side: int) -> FloatMap:
-    """Mixing weights (side, side), 0..1, between a texture's two colours; tileable."""
-    rows, columns = np.mgrid[0:side, 0:side].astype(np.float32) / side
+def _pattern(rng: np.random.Generator, pattern: Pattern, side: int) -> Callable[[], npt.ArrayLike]:
+    """Draws mixing weights (side, side), 0..1, between a texture's two colours, tileable; gives what works them out."""
     cells = 2 * int(rng.integers(2, 5))
     if pattern == "noise":
-        mix = 1.0 / (1.0 + np.exp(-2.0 * fractal_noise(rng, side, 1.2)))
-    elif pattern == "speckle":
-        mix = (fractal_noise(rng, side, 0.55) > rng.uniform(0.4, 1.1)).astype(np.float32)
-    elif pattern == "checker":
-        mix = (np.floor(rows * cells) + np.floor(columns * cells)) % 2
-    elif pattern == "stripes":
-        across = columns if rng.random() < 0.5 else rows
-        mix = 0.5 + 0.5 * np.tanh(4 * np.sin(2 * np.pi * cells * across + fractal_noise(rng, side, 1.6)))
-    elif pattern == "bricks":
-        call_path = np.floor(rows * 2 * cells)
-        mix = np.maximum((rows * 2 * cells) % 1 < 0.12, (columns * cells + 0.5 * (call_path % 2)) % 1 < 0.06)
-    elif pattern == "tiles":
-        mix = np.maximum((rows * cells) % 1 < 0.05, (columns * cells) % 1 < 0.05)
-    else:
-        mix = np.zeros((side, side))
-    return np.asarray(mix, dtype=np.float32)
+        noise = _noise(rng, side, 1.2)
+        return lambda: 1.0 / (1.0 + np.exp(-2.0 * noise()))
+    if pattern == "speckle":
+        noise, least = _noise(rng, side, 0.55), rng.uniform(0.4, 1.1)
+        return lambda: noise() > least
+    if pattern == "stripes":
+        axis = int(rng.random() < 0.5)
+        noise = _noise(rng, side, 1.6)
+        return lambda: 0.5 + 0.5 * np.tanh(4 * np.sin(2 * np.pi * cells * _grid(side)[axis] + noise()))
+    if pattern == "checker":
+        return lambda: np.floor(_grid(side) * cells).sum(axis=0) % 2
+    if pattern == "bricks":
+        return lambda: _bricks(*_grid(side), cells)
+    if pattern == "tiles":
+        return lambda: ((_grid(side) * cells) % 1 < 0.05).any(axis=0)
+    return lambda: np.zeros((side, side))
+
+
+def _grid(side: int) -> FloatMap:
+    """How far down and how far across, (2, side, side), in sides."""
+    return np.asarray(np.mgrid[0:side, 0:side].astype(np.float32) / side)
+
+
+def _bricks(rows: FloatMap, columns: FloatMap, cells: int) -> npt.NDArray[np.bool_]:
+    course = np.floor(rows * 2 * cells)
+    return ((rows * 2 * cells) % 1 < 0.12) | ((columns * cells + 0.5 * (course % 2)) % 1 < 0.06)
 
 
 def _pyramid(albedo: FloatMap) -> tuple[FloatMap, ...]:
@@ -119,14 +146,20 @@ def texture(
         drift: Relative standard deviation of the slow change between repeats; 0 gives none.
         side: Texels along a side of the tile, a power of two.
     """
-    mix = _pattern(rng, pattern, side)[..., None]
-    first, second = (np.asarray(colour, dtype=np.float32) for colour in colours)
-    albedo = first * (1 - mix) + second * mix
-    if grain > 0:
-        albedo = albedo * np.exp(grain * fractal_noise(rng, side, 0.9))[..., None]
-    slow = np.asarray(drift * fractal_noise(rng, 64, 1.5), np.float32) if drift > 0 else None
-    clipped = np.clip(albedo, MIN_ALBEDO, MAX_ALBEDO).astype(np.float32)
-    return Texture(_pyramid(clipped), texels_per_m, slow)
+    mix = _pattern(rng, pattern, side)
+    grains = _noise(rng, side, 0.9) if grain > 0 else None
+    waves = _noise(rng, 64, 1.5) if drift > 0 else None
+
+    def albedo() -> FloatMap:
+        share = np.asarray(mix(), dtype=np.float32)
+        pairs = zip(*colours, strict=True)
+        channels = [np.float32(first) * (1 - share) + np.float32(second) * share for first, second in pairs]
+        if grains is not None:
+            grained = np.exp(grain * grains())
+            channels = [channel * grained for channel in channels]
+        return np.clip(cv2.merge(channels), MIN_ALBEDO, MAX_ALBEDO).astype(np.float32)
+
+    return Texture(albedo, texels_per_m, None if waves is None else lambda: np.asarray(drift * waves(), np.float32))
 
 
 def plain(rng: np.random.Generator, colour: Colour, *, grain: float = 0.05) -> Texture:
@@ -166,11 +199,16 @@ def sample(surface: Texture, u: FloatMap, v: FloatMap, footprint_m: FloatMap) ->
         band = slice(int(rows[0]), int(rows[-1]) + 1)
         scale = surface.texels_per_m / 2**number
         weight = np.maximum(1 - np.abs(lod[band] - number), 0).astype(np.float32)
-        albedo[band] += weight[..., None] * _read(level, u[band] * scale, v[band] * scale)
+        albedo[band] += thrice(weight) * _read(level, u[band] * scale, v[band] * scale)
     if surface.drift is not None:
         slow = _read(surface.drift, u * surface.texels_per_m * 0.071, v * surface.texels_per_m * 0.071)
-        albedo *= np.exp(slow)[..., None]
+        albedo *= thrice(np.exp(slow))
     return np.asarray(np.clip(albedo, MIN_ALBEDO, MAX_ALBEDO, out=albedo), dtype=np.float32)
+
+
+def thrice(values: FloatMap) -> FloatMap:
+    """Each value of (H, W) in three channels, (H, W, 3): numpy goes over a last axis of three one pixel at a time."""
+    return np.asarray(cv2.merge((values, values, values)))
 
 
 def _read(level: FloatMap, columns: FloatMap, rows: FloatMap) -> FloatMap:

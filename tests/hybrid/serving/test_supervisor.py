@@ -1,6 +1,7 @@
 """Tools in a worker process: whatever one of them does, it costs its own request and nothing else.
 
-The tools are files that the tests write next to those of `tools/`; every fault is a real one.
+The tools are files that the tests write next to those of `tools/`; every fault is a real one. Where the start of a
+process is looked at it is the program's own (`started_workers`).
 """
 
 import asyncio
@@ -208,6 +209,7 @@ def texts(found: Sequence[Finding | BaseException]) -> list[str]:
 
 
 @pytest.mark.system
+@pytest.mark.usefixtures("started_workers")
 async def test_findings_are_those_of_a_service_in_this_process(
     make: Make, ask: Any, fakes: Any, store: ImageStore
 ) -> None:
@@ -229,6 +231,7 @@ async def test_findings_are_those_of_a_service_in_this_process(
 
 
 @pytest.mark.system
+@pytest.mark.usefixtures("started_workers")
 async def test_what_the_cache_has_needs_no_worker(
     make: Make, fakes: Any, store: ImageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,6 +254,7 @@ async def test_what_the_cache_has_needs_no_worker(
 
 
 @pytest.mark.system
+@pytest.mark.usefixtures("started_workers")
 async def test_a_worker_that_was_started_before_the_first_call_answers_it(
     make: Make, ask: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -266,6 +270,7 @@ async def test_a_worker_that_was_started_before_the_first_call_answers_it(
 
 
 @pytest.mark.system
+@pytest.mark.usefixtures("started_workers")
 async def test_errors_arrive_as_what_they_are_and_prints_do_not_reach_stdout(
     make: Make, ask: Any, capfd: pytest.CaptureFixture[str], store: ImageStore
 ) -> None:
@@ -292,6 +297,7 @@ async def test_errors_arrive_as_what_they_are_and_prints_do_not_reach_stdout(
 
 
 @pytest.mark.system
+@pytest.mark.usefixtures("started_workers")
 async def test_a_tool_does_not_see_the_keys_of_models_and_draws_no_bars_of_libraries(
     make: Make, ask: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -333,6 +339,7 @@ async def test_one_that_holds_the_interpreter_is_killed(make: Make, ask: Any) ->
 
 
 @pytest.mark.system
+@pytest.mark.usefixtures("started_workers")
 async def test_of_those_that_ran_when_the_process_died_the_guilty_ones_are_found(make: Make, ask: Any) -> None:
     runner = make()
     found = await ask(runner, [{"fault": "os_exit"}, {"fault": "segfault"}, *numbers(1, 2, 3, 4)])
@@ -385,6 +392,7 @@ async def test_a_tool_that_ends_its_process_when_it_is_loaded_is_refused(make: M
 
 
 @pytest.mark.system
+@pytest.mark.usefixtures("started_workers")
 async def test_weights_that_never_load_cost_their_tool_alone_and_only_once(
     make: Make, ask: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -441,6 +449,7 @@ async def test_waiting_is_not_charged(make: Make, fakes: Any, store: ImageStore)
 
 
 @pytest.mark.system
+@pytest.mark.usefixtures("started_workers")
 async def test_a_closed_runner_answers_nobody_and_leaves_no_process(make: Make, ask: Any, tmp_path: Path) -> None:
     runner = make()
     marks = tmp_path / "marks"
@@ -459,6 +468,7 @@ async def test_a_closed_runner_answers_nobody_and_leaves_no_process(make: Make, 
 
 
 @pytest.mark.system
+@pytest.mark.usefixtures("started_workers")
 async def test_a_worker_that_does_not_start_is_an_outage(make: Make, ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     runner = make()
     monkeypatch.setattr(sys, "executable", shutil.which("false"))

@@ -1,25 +1,16 @@
-"""A scorer's knowledge never reaches a solver, and a rule's knowledge never reaches a model."""
+"""A scorer's knowledge never reaches a solver."""
 
-import json
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.blink import BENCHMARK
-from hybrid.config import ServiceOptions
 from hybrid.images import ImageStore
 from hybrid.log.codec import codec
-from hybrid.registry import load, load_solver
-from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ToolService
-from hybrid.solving.controls import Control
-from hybrid.solving.session import Session
-from hybrid.types import Outcome, Prompt, Question, Reply
+from hybrid.types import Prompt, Question, Reply
 
 JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=8), st.lists, max_leaves=4)
 
@@ -49,51 +40,3 @@ async def test_what_the_scorer_knows_leaves_every_prompt_as_it_is(
     told = replace(question, target=target, task=task, groups=groups, cluster=cluster)
     assert await prompts_of(told) == await prompts_of(question)
     assert (told.asked().target, told.asked().task, told.asked().groups) == (None, "", {})
-
-
-SENTINEL = "SENTINEL-7c1e"
-
-
-@pytest.mark.parametrize("route", [SENTINEL, "Jigsaw"])
-@pytest.mark.parametrize("solver", ["mllm", "arbiter", "verify", "controller"])
-async def test_no_model_is_told_the_route_or_who_asks(tmp_path: Path, fakes: Any, solver: str, route: str) -> None:
-    store = ImageStore(tmp_path / "images")
-    service = ToolService(store, FindingCache(None, store), ServiceOptions("classical", threads=1))
-    images = tuple(store.put_pixels(piece) for piece in fakes.puzzle(3))
-    question = fakes.question(
-        "IDENTITY-99",
-        text="Which one?",
-        task=SENTINEL,
-        route=route,
-        images=images,
-        groups={"g": SENTINEL},
-        cluster=SENTINEL,
-        protocol={"secret": SENTINEL},
-        target=SENTINEL,
-        choices=("the second image", "the third image"),
-    )
-    model = fakes.QueueModel(["(B)", "(B)", "(B)"])
-    tools_offered = (load("tools", "markers"),)
-    resources = fakes.resources(model, Control(service), tools_offered)
-    try:
-        session = Session(question, load_solver(solver), resources)
-        exchanges = await BENCHMARK.dialogue(question.asked(), session.ask)
-    finally:
-        service.close()
-    assert exchanges[0].reply.outcome is Outcome.ANSWERED
-    assert model.calls
-    sent = requests(model.calls)
-    assert question.text in sent
-    for secret in (SENTINEL, "IDENTITY", *([route] if solver in ("mllm", "arbiter") else [])):
-        assert secret not in sent
-
-
-def requests(calls: Sequence[Any]) -> str:
-    """All that a model was given, the schemas of the offered tools included."""
-    told = [asdict(message) for messages, _, _ in calls for message in messages]
-    offered = [
-        (tool.card.name, tool.card.summary, tool.card.limits, tool.args.model_json_schema())
-        for _, tools, _ in calls
-        for tool in tools
-    ]
-    return json.dumps([told, offered], default=str)

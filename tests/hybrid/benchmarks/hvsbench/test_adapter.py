@@ -19,7 +19,7 @@ from hybrid.log.codec import codec
 from hybrid.running.data import mount, questions
 from hybrid.types import Exchange, Json, Kind, Outcome, Prompt, Question, Reply, Score
 
-PER_TASK = 3
+PER_TASK = 2
 HUMAN = "X = [0.5, 0.2, 0.8] Y = [0.5, 0.3, 0.6] T = [100, 200, 300]"
 CHANCE = ScoreOptions(abstain="chance")
 WRONG = ScoreOptions(abstain="wrong")
@@ -203,7 +203,7 @@ def test_a_human_path_is_like_the_humans_and_a_corner_is_not(asked: Mapping[str,
     }
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(text=st.text(max_size=120), task=st.sampled_from(tuple(TASKS)))
 def test_any_reply_is_scored(text: str, task: str) -> None:
     question = QUESTIONS[task]

@@ -85,7 +85,14 @@ def test_a_cell_is_the_papers_or_the_named_one(shared_data: Path, table: str, wh
     assert {name: value for name, (value, _) in found.items()} == pytest.approx(wanted, abs=ROUNDING)
 
 
-@pytest.mark.parametrize(("who", "right"), [("LLaVA-1.5 (7B)", 13), ("InstructBLIP (7B)", 13), ("GPT-4o", 8)])
+@pytest.mark.parametrize(
+    ("who", "right"),
+    [
+        pytest.param("LLaVA-1.5 (7B)", 13, marks=pytest.mark.system),
+        pytest.param("InstructBLIP (7B)", 13, marks=pytest.mark.system),
+        ("GPT-4o", 8),
+    ],
+)
 def test_table_5(shared_data: Path, who: str, right: int) -> None:
     table = [cell for cell in cells("Table 5") if cell.who == who]
     assert len(table) == 13
@@ -154,6 +161,7 @@ def test_rows_that_stand_twice_count_once(shared_data: Path) -> None:
     assert len(pairs) == len({question.id for question, _ in pairs}) == 1872
 
 
+@pytest.mark.system
 def test_both_files_of_a_model_together(shared_data: Path, tmp_path: Path) -> None:
     folder = shared_data / "mvp_bench"
     for name in ("llava_v1.5_7b", "mcq_llava_v1.5_7b"):
@@ -165,6 +173,7 @@ def test_both_files_of_a_model_together(shared_data: Path, tmp_path: Path) -> No
     assert (found["vanilla.single"], found["first_rotation.single"]) == (71.29, 71.53)
 
 
+@pytest.mark.system
 def test_our_parser_decides_what_the_rule_leaves_open(shared_data: Path) -> None:
     folder = shared_data / "mvp_bench"
     path = folder / "model_prediction" / "GPT4o.jsonl"

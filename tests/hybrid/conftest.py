@@ -1,0 +1,24 @@
+"""Workers of tools are forked: each would else load the same libraries anew."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from hybrid.serving import worker_process
+from tests import workers
+
+STARTED = worker_process._started
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forked_workers() -> Iterator[None]:
+    """Whoever starts a worker of tools gets one that was forked."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worker_process, "_started", lambda sock: workers.start(sock, worker_process._environment()))
+        yield
+
+
+@pytest.fixture
+def started_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers are processes of their own, as the program starts them."""
+    monkeypatch.setattr(worker_process, "_started", STARTED)

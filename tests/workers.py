@@ -1,0 +1,132 @@
+"""Worker processes of tools for tests: forked by a process that has loaded what each of them loads, which takes longer.
+
+    python -P tests/workers.py FD               # the server, which ends with the other side of the socket FD
+    process = start(sock, environment)  # for `hybrid/serving/worker_process.py`, in the process of the tests
+
+A worker gets the environment, the working directory and stderr of who asks, and has loaded no tool before.
+"""
+
+import atexit
+import functools
+import gc
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import threading
+import traceback
+
+
+class ForkedWorker:
+    """What a `WorkerProcess` needs of a `subprocess.Popen`."""
+
+    def __init__(self, ends: int) -> None:
+        self._ends, self._lock = ends, threading.Lock()
+        self.pid = int(os.read(ends, 16))
+        self.returncode: int | None = None
+
+    def __del__(self) -> None:
+        os.close(self._ends)
+
+    def poll(self) -> int | None:
+        """The exit code, negative for a signal; None while it runs."""
+        try:
+            return self.wait(0)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end, in any thread; raises `TimeoutExpired`."""
+        if not select.select([self._ends], [], [], timeout)[0]:
+            raise subprocess.TimeoutExpired("worker", timeout or 0)
+        with self._lock:
+            if self.returncode is None:
+                self.returncode = int(os.read(self._ends, 16))
+            return self.returncode
+
+
+@functools.cache
+def server() -> socket.socket:
+    """The socket of the server of this process."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    words = [sys.executable, "-P", __file__, str(theirs.fileno())]
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(words, pass_fds=(theirs.fileno(),), **quiet)  # type: ignore[call-overload]
+    theirs.close()
+    atexit.register(process.wait)
+    atexit.register(ours.close)
+    return ours
+
+
+def start(sock: socket.socket, environment: dict[str, str]) -> ForkedWorker:
+    """A worker at one end of a socket pair."""
+    asked = server()
+    sys.audit("os.fork")
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        about = json.dumps([os.getcwd(), environment]).encode()
+        socket.send_fds(asked, [about], [sock.fileno(), theirs.fileno(), 2])
+    return ForkedWorker(ours.detach())
+
+
+def serve(asked: socket.socket) -> None:
+    """Fork for each request."""
+    from hybrid.serving import worker
+
+    worker._load_libraries()
+    gc.collect()
+    gc.freeze()
+    while True:
+        about, fds, _, _ = socket.recv_fds(asked, 1 << 20, 3)
+        if not about:
+            return
+        if os.fork() == 0:
+            asked.close()
+            _watch(about, *fds)
+        for fd in fds:
+            os.close(fd)
+        # The one that watched the worker before has ended with it.
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _watch(about: bytes, sock: int, ends: int, err: int) -> None:
+    """Fork the worker; say its number and, when it has ended, how."""
+    from hybrid.serving.worker_process import end_with_parent
+
+    end_with_parent()
+    pid = os.fork()
+    if pid == 0:
+        os.close(ends)
+        _work(about, sock, err)
+    os.close(sock)
+    os.close(err)
+    with socket.socket(fileno=ends) as told:
+        told.send(b"%d" % pid)
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        told.send(b"%d" % code)
+    os._exit(0)
+
+
+def _work(about: bytes, sock: int, err: int) -> None:
+    from hybrid.serving import worker
+
+    os.setpgid(0, 0)
+    os.dup2(err, 1)
+    os.dup2(err, 2)
+    folder, environment = json.loads(about)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv[1:] = [str(sock)]
+    try:
+        worker.main()
+    except BaseException:
+        traceback.print_exc()
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    serve(socket.socket(fileno=int(sys.argv[1])))
