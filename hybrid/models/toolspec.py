@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from hybrid.errors import DataError, ToolError
-from hybrid.tool import Tool
+from hybrid.tool import Args, Tool
 from hybrid.types import Json
 
 IMAGE = "image"
@@ -42,7 +43,7 @@ def spec(tool: Tool, *, whole: bool = False) -> dict[str, Any]:
     Raises:
         DataError: the tool's own arguments have a field called `image` or `images`.
     """
-    schema = tool.args.model_json_schema()
+    schema = _schema(tool.args)
     schema = schema if whole else _told(schema)
     for name in (IMAGE, IMAGES):
         if name in schema.get("properties", {}):
@@ -58,6 +59,12 @@ def spec(tool: Tool, *, whole: bool = False) -> dict[str, Any]:
         "type": "function",
         "function": {"name": tool.card.name, "description": description, "parameters": parameters},
     }
+
+
+@lru_cache(maxsize=128)
+def _schema(args: type[Args]) -> dict[str, Any]:
+    """The schema of the arguments, not to be changed: making it takes a hundred times as long as reading it."""
+    return args.model_json_schema()
 
 
 class ToolsOffered:

@@ -10,9 +10,9 @@ from tests import workers
 STARTED = worker_process._started
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def forked_workers() -> Iterator[None]:
-    """Whoever starts a worker of tools gets one that was forked."""
+    """Whoever starts a worker of tools gets one that was forked, here and not in the rooms beside."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(worker_process, "_started", lambda sock: workers.start(sock, worker_process._environment()))
         yield

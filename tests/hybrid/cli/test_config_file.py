@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.cli._configured import NOT_KEPT, NOT_VARIED, options_of, variants_of
@@ -228,7 +228,7 @@ def manifest(path: Path, options: Mapping[str, Any]) -> Path:
     return written(path, json.dumps({**content, "sha256": seal_of(content)}))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
+@settings(max_examples=50)
 @given(options=values())
 def test_the_manifest_of_a_run_derives_its_configuration_again(tmp_path: Path, options: dict[str, Any]) -> None:
     first = context("blink", *words_of(options), "--out", tmp_path)

@@ -15,8 +15,15 @@ from hybrid.registry import load
 Command = Callable[..., Any]
 
 
+def puzzles(fakes: Any) -> list[dict[str, Any]]:
+    """As many rows as the card of the task says, all of one puzzle."""
+    row = fakes.jigsaw_row(1)
+    return [{**row, "idx": f"val_Jigsaw_{number}"} for number in range(1, 151)]
+
+
 def test_a_folder_is_counted_against_the_card(command: Command, tmp_path: Path, fakes: Any) -> None:
-    data = fakes.blink_folder(tmp_path / "data", jigsaws=150, spatials=2)
+    data = fakes.blink_folder(tmp_path / "data", jigsaws=0, spatials=2)
+    fakes.write_task(data, "Jigsaw", puzzles(fakes))
     whole = command("data", "check", data, "--task", "Jigsaw")
     assert whole.code == 0
     assert whole.out.splitlines()[0] == "150 questions, 0 broken: complete"
@@ -30,7 +37,7 @@ def test_a_folder_is_counted_against_the_card(command: Command, tmp_path: Path, 
 
 
 def test_a_broken_row_is_named_and_counts_as_missing(command: Command, tmp_path: Path, fakes: Any) -> None:
-    rows = [fakes.jigsaw_row(n) for n in range(1, 151)]
+    rows = puzzles(fakes)
     fakes.write_task(tmp_path / "data", "Jigsaw", [{**rows[0], "image_1": b"broken"}, *rows[1:]])
     ended = command("data", "check", tmp_path / "data", "--task", "Jigsaw", "--json")
     assert ended.code == 3

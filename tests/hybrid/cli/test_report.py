@@ -21,6 +21,12 @@ def run(large_run: Callable[[int], Path]) -> Path:
     return large_run(COUNT)
 
 
+@pytest.fixture
+def kept(large_runs: Callable[[int], Path]) -> Path:
+    """The run, to be read only."""
+    return large_runs(COUNT) / "run"
+
+
 def test_a_report_is_written_and_may_replace_itself(command: Callable[..., Any], run: Path, tmp_path: Path) -> None:
     for errors in ("1", "2"):
         ended = command("report", run, "-o", tmp_path / "site", "--sample-errors", errors)
@@ -56,8 +62,8 @@ def test_the_numbers_alone_are_printed_as_json(command: Callable[..., Any], run:
         (("--json", "--tags", "nowhere.json"), "nowhere.json"),
     ],
 )
-def test_wrong_options_are_one_line(command: Callable[..., Any], run: Path, words: tuple[str, ...], told: str) -> None:
-    ended = command("report", run, *words)
+def test_wrong_options_are_one_line(command: Callable[..., Any], kept: Path, words: tuple[str, ...], told: str) -> None:
+    ended = command("report", kept, *words)
     assert ended.code == 2
     assert told in ended.err
 

@@ -189,7 +189,7 @@ def test_a_folder_that_names_code_is_not_taken(
         (("--weights", "relation=DIR"), "relation loads no weights of its own"),
         (("dpeth",), "did you mean 'depth'"),
         (("depth", "--weights", "depth"), "KEY=VALUE"),
-        (("depth", "--device", "cuda:999"), "torch sees"),
+        pytest.param(("depth", "--device", "cuda:999"), "torch sees", marks=pytest.mark.system),  # It loads torch.
     ],
 )
 def test_fetch_refuses_what_has_no_weights(command: Callable[..., Any], words: tuple[str, ...], said: str) -> None:

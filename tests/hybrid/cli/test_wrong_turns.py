@@ -168,7 +168,7 @@ def test_a_server_that_is_not_what_it_should_be(asking: Command, sayer: Sayer, c
             {"error": {"code": 404, "message": "models/gemini-none is not found for API version v1beta."}},
             marks=pytest.mark.system,
         ),
-        ("ollama:none", {"error": "model 'none' not found"}),
+        pytest.param("ollama:none", {"error": "model 'none' not found"}, marks=pytest.mark.system),
     ],
 )
 def test_a_wrong_name_of_a_model_elsewhere(asking: Command, sayer: Sayer, model: str, told: dict[str, Any]) -> None:

@@ -42,7 +42,7 @@ def made(
             folder = tmp_path_factory.mktemp(name)
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv("HYBRID_HOME", str(folder / "home"))
-                data = folders(name, 2 if name in (*HELD, "actiview") else 4)
+                data = folders(name, 2)
                 words = ["run", name, "--data", data, "--solver", CHANCE, "--out", folder / "run"]
                 cli.main(list(map(str, words)), standalone_mode=False)
             found[name] = (data, folder / "run")

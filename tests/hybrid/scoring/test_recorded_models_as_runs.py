@@ -5,6 +5,7 @@ Accuracies are those of the paper's Table 1 (val); shared mistakes of two pairs 
 
 import json
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,7 @@ def rows_of(report: ComparisonReport, section: str) -> tuple[Result, ...]:
     return made.rows
 
 
+@cache
 def recorded(shared_data: Path, name: str) -> dict[str, bool]:
     """Who was right by the recorded files alone, by id."""
     found = {}
