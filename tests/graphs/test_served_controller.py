@@ -6,6 +6,7 @@
 import asyncio
 import importlib.util
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,12 @@ import pytest
 
 import hybrid
 from hybrid.config import ModelSettings, RunConfig, ServiceOptions
+from hybrid.messages import user_message
+from hybrid.models import CallKey, ModelRefused, open_model
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from hybrid.types import Outcome, Reply
+from hybrid.serving.service import ToolService
+from hybrid.types import Outcome, Reply, Usage
 
 CHECKPOINT = Path(hybrid.__file__).parent / "models" / "embedded" / "checkpoint"
 
@@ -58,6 +62,10 @@ def told(reply: Reply) -> list[tuple[Any, ...]]:
     return [(step.kind, step.text, step.fault, step.data.get("tool_calls")) for step in reply.steps]
 
 
+def timeless(reply: Reply) -> Usage:
+    return replace(reply.usage, seconds=0.0, queued_seconds=0.0)
+
+
 @pytest.mark.system
 async def test_the_controller_works_alike_over_http_and_in_this_process(served: str, tmp_path: Path) -> None:
     settings = ModelSettings(base_url=served, seed=0, timeout_s=120, max_tokens=256)
@@ -65,8 +73,9 @@ async def test_the_controller_works_alike_over_http_and_in_this_process(served: 
     here = await asked(f"hf:{CHECKPOINT}", ModelSettings(seed=0, device="cpu", max_tokens=256), tmp_path / "here")
     assert told(over_http) == told(here)
     assert (over_http.text, over_http.outcome) == (here.text, here.outcome)
-    assert over_http.usage.input_tokens == here.usage.input_tokens
-    assert over_http.usage.output_tokens == here.usage.output_tokens
+    assert timeless(over_http) == timeless(here)
+    assert here.usage.input_tokens
+    assert here.usage.output_tokens
     assert here.outcome is Outcome.ANSWERED
     assert [(step.kind, step.fault) for step in here.steps] == [("model", None), ("tool", None), ("model", None)]
     assert here.steps[1].name == "jigsaw"
@@ -80,3 +89,15 @@ async def test_the_controller_works_alike_over_http_and_in_this_process(served: 
             "img:3",
             *(ref.name for ref in reply.steps[1].images),
         ]
+
+
+@pytest.mark.system
+async def test_a_model_that_is_not_served_is_refused_with_what_the_server_said(
+    served: str, service: ToolService
+) -> None:
+    model = open_model("openai:nobody/nothing", ModelSettings(base_url=served, retries=0), service.store)
+    try:
+        with pytest.raises(ModelRefused, match="nobody/nothing"):
+            await model.chat([user_message(["Which?"])], (), CallKey("q"))
+    finally:
+        await model.close()

@@ -19,7 +19,7 @@ TOOLS = ("saliency", "depth", "crop", "scanpath", "markers")
 
 
 async def test_ten_images_and_ten_calls_add_under_100_kb(service: ToolService, fakes: Any, tmp_path: Any) -> None:
-    images = tuple(fakes.stored(service.store, seed, (640, 480)) for seed in range(CALLS))
+    images = tuple(fakes.stored(service.store, seed, (320, 240)) for seed in range(CALLS))
     refs = tuple(ImageRef(f"img:{place}", image) for place, image in enumerate(images, 1))
     question = fakes.question("q1", images=images)
     prompt = Prompt((question.text, *refs), Kind.CHOICE, question.choices)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hybrid.cli import main
+from tests.hybrid.conftest import forked_workers  # noqa: F401 - for commands in this process
 
 # The modules next to the tests (`faulty_server`, `runs`) belong to no package.
 sys.path.insert(0, str(Path(__file__).resolve().parent))

@@ -191,14 +191,14 @@ def test_the_arbiter_rarely_turns_an_answer_of_the_specialist(
     command: Command, tmp_path: Path, shared_data: Path
 ) -> None:
     """Where the specialist abstains the arbiter repeats the model: that is no help and no harm."""
-    tasks = ("--task", "Relative_Depth", "--task", "Spatial_Relation", "--limit", 40)
+    tasks = ("--task", "Relative_Depth", "--task", "Spatial_Relation", "--limit", 12)
     model = f"replay:{shared_data / 'blink_outputs' / 'GPT4o'}"
     words = ("blink", "--data", shared_data / "blink", "--model", model, "--backend", "classical", *tasks)
     assert command("run", *words, "--out", tmp_path / "run", "--json").code == 0
     told = command("compare", tmp_path / "run", "--pairs", "specialist:arbiter", "--json").out
     counts = {name: differences(told, name)[0] for name in ("both answered", "none a", "none b", "helped", "harmed")}
-    assert [row["value"] for row in counts.values()] == [20, 20, 0, 0, 0]
-    assert {row["n"] for row in counts.values()} == {40}
+    assert [row["value"] for row in counts.values()] == [6, 6, 0, 0, 0]
+    assert {row["n"] for row in counts.values()} == {12}
 
 
 @pytest.mark.shared_data

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from bench._chat_server import chat_server
+
 Command = Callable[..., Any]
 
 
@@ -59,27 +61,31 @@ def test_a_folder_that_is_no_run_is_named(command: Command, tmp_path: Path) -> N
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("form", ["conversations", "sharegpt"])
 def test_training_data_are_counted_and_of_no_published_split(
-    command: Command, fakes: Any, tmp_path: Path, form: str
+    command: Command, fakes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ("--model", "embedded", "--solver", "controller", "--solver", "mllm", "--tools", "jigsaw")
-    words += ("--backend", "classical", "--limit", "2", "--task", "Jigsaw")
-    assert command("run", "blink", "--data", "sample", *words, "--out", "own").code == 0
-    ended = command("export", "own", "--to", form, "--only", "all", "-o", "data", "--json")
-    assert ended.code == 0
-    told = json.loads(ended.out)
-    rows = Path("data/conversations.jsonl").read_text().splitlines()
-    assert (told["rows"], told["left_out"], told["notes"]) == (len(rows), {}, [])
-    assert all(Path(file).is_file() for file in told["files"])
-    assert "2 conversations written, 0 left out" in ended.err
+    monkeypatch.setenv("OPENAI_API_KEY", "not-a-key")
     folder = fakes.blink_folder(tmp_path / "blink", 2, 0)
-    assert command("run", "blink", "--data", folder, *words, "--out", "published").code == 0
-    refused = command("export", "published", "--to", form, "--only", "all", "-o", "no")
-    assert (refused.code, refused.out, Path("no").exists()) == (2, "", False)
-    assert "asked the split val of blink" in refused.err
-    allowed = ("--only", "all", "--allow", "test-split", "-o", "meant")
-    assert command("export", "published", "--to", form, *allowed).out.startswith("meant/conversations.jsonl\n")
+    with chat_server(0.0) as server:
+        words = ("--model", "openai:mock", "--base-url", server.url, "--solver", "controller", "--solver", "mllm")
+        words += ("--tools", "crop", "--backend", "classical", "--limit", "2", "--task", "Jigsaw")
+        assert command("run", "blink", "--data", "sample", *words, "--out", "own").code == 0
+        assert command("run", "blink", "--data", folder, *words, "--out", "published").code == 0
+    for form in ("conversations", "sharegpt"):
+        ended = command("export", "own", "--to", form, "--only", "all", "-o", form, "--json")
+        assert ended.code == 0
+        told = json.loads(ended.out)
+        rows = Path(form, "conversations.jsonl").read_text().splitlines()
+        assert (told["rows"], told["left_out"], told["notes"]) == (len(rows), {}, [])
+        assert all(Path(file).is_file() for file in told["files"])
+        assert "2 conversations written, 0 left out" in ended.err
+        refused = command("export", "published", "--to", form, "--only", "all", "-o", "no")
+        assert (refused.code, refused.out, Path("no").exists()) == (2, "", False)
+        assert "asked the split val of blink" in refused.err
+        allowed = ("--only", "all", "--allow", "test-split", "-o", f"meant-{form}")
+        assert command("export", "published", "--to", form, *allowed).out.startswith(
+            f"meant-{form}/conversations.jsonl\n"
+        )
 
 
 @pytest.mark.parametrize(

@@ -108,16 +108,12 @@ def asking(server: str, benchmark: str, data: object) -> Words:
 def test_servers_are_asked_and_runs_are_read(server: str, blink: Path, tmp_path: Path) -> None:
     solvers = ("--solver", "mllm", "--solver", "controller", "--solver", "specialist")
     commands: list[Words] = [
-        ("--help",),
         (*asking(server, "blink", blink), *solvers, "--out", "run"),
         (*asking(server, "mm_sap", "sample"), "--solver", "mllm", "--limit", 1),
-        ("score", "run", "--json"),
-        ("compare", "run"),
-        ("report", "run", "-o", "pages"),
         ("export", "run", "--to", "parquet", "-o", "table"),
+        # All others are asked where still less is installed.
         ("tools", "list"),
         ("tools", "show", "depth"),
-        ("plan", "--difference", "0.1"),
     ]
     for words, (code, out, err) in zip(commands, light(tmp_path, *commands), strict=True):
         assert code == 0, (words, out, err)

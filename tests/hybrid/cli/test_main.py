@@ -85,7 +85,7 @@ def test_nobody_reads_is_quiet() -> None:
     read, write = os.pipe()
     os.close(read)
     try:
-        done = hybrid("tools", "list", stdout=write)
+        done = hybrid("solvers", "list", stdout=write)
     finally:
         os.close(write)
     assert (done.returncode, done.stderr) == (141, "")
@@ -104,7 +104,7 @@ def test_nobody_sees_the_progress_is_no_reason_to_stop() -> None:
 
 def test_results_that_cannot_be_written_are_an_error() -> None:
     with Path("/dev/full").open("w") as full:
-        done = hybrid("tools", "list", stdout=full)
+        done = hybrid("solvers", "list", stdout=full)
     assert done.returncode == 2
     assert done.stderr == "hybrid: [Errno 28] No space left on device\n"
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.system
 Command = Callable[..., Any]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     with chat_server(0.0) as running:
         yield running.url

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -191,13 +192,14 @@ RUN = """
 
 
 def test_the_command_line_reads_in_a_fork_and_writes_the_same_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fakes: Any
 ) -> None:
+    data = fakes.blink_folder(tmp_path / "blink")
     folders = {}
     for number, threads in enumerate(("threads", "none")):
         monkeypatch.setenv("HYBRID_HOME", str(tmp_path / f"home{number}"))
         folder = folders[threads] = tmp_path / threads
-        words = ("--data", "sample", "--task", "Jigsaw", "--limit", "5", "--solver", "chance", "--out", folder)
+        words = ("--data", data, "--task", "Jigsaw", "--solver", "chance", "--out", folder)
         with program(RUN, threads, *words) as process:
             _, told = process.communicate()
         assert process.returncode == 0, told
