@@ -179,6 +179,7 @@ def test_the_package_reads_lines_in_order_and_says_nothing_else(
     assert caplog.records == []
 
 
+@pytest.mark.system
 @package
 def test_files_of_the_package_that_are_absent_or_damaged_are_refused(tmp_path: Path):
     import rapidocr

@@ -324,6 +324,7 @@ class Heat:
         return np.log(likely / (1 - likely)).astype(np.float32)
 
 
+@pytest.mark.system
 def test_a_search_that_sees_colours_passes_and_one_with_channels_swapped_does_not() -> None:
     tool = drawn("scanpath")
     for channels, missed in (({"red": 0, "blue": 2}, 0), ({"red": 2, "blue": 0}, 2)):
