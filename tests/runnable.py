@@ -44,6 +44,7 @@ RUN = "bash"
 NOT_RUN = "sh"
 LANGUAGES = frozenset({RUN, NOT_RUN, SHOWN, "python", "csv", "toml", "json", "yaml", "mermaid", ""})
 COMMAND_S = 500
+END_S = 120
 OFFLINE = {"HF_HUB_OFFLINE": "1"}
 
 
@@ -249,7 +250,8 @@ def _server() -> Path:
         os.close(read)
         assert forks.stdout is not None
         assert [forks.stdout.readline() for _ in range(2)] == [b"ready\n"] * 2
-    atexit.register(forks.communicate)
+    # Whatever holds the pipe for ever does not hold the tests.
+    atexit.register(forks.communicate, timeout=END_S)
     atexit.register(os.close, ours)
     return folder
 

@@ -55,7 +55,7 @@ def server() -> socket.socket:
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     process = subprocess.Popen(words, pass_fds=(theirs.fileno(),), **quiet)  # type: ignore[call-overload]
     theirs.close()
-    atexit.register(process.wait)
+    atexit.register(process.wait, timeout=60)
     atexit.register(ours.close)
     return ours
 
