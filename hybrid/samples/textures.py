@@ -115,7 +115,7 @@ def _grid(side: int) -> FloatMap:
 def _bricks(grid: FloatMap, cells: int) -> npt.NDArray[np.bool_]:
     rows, columns = grid
     course = np.floor(rows * 2 * cells)
-    return np.asarray(((rows * 2 * cells) % 1 < 0.12) | ((columns * cells + 0.5 * (course % 2)) % 1 < 0.06), np.bool_)
+    return np.asarray(((rows * 2 * cells) % 1 < 0.12) | ((columns * cells + 0.5 * (course % 2)) % 1 < 0.06))
 
 
 def _pyramid(albedo: FloatMap) -> tuple[FloatMap, ...]:
