@@ -1,19 +1,21 @@
-"""Python for tests that run many commands: each in a process of its own that has torch, transformers and LangGraph.
+"""Python for tests that run many commands: each in a process of its own that has loaded what takes long.
 
-    python tests/forked.py FOLDER/SOCKET                      # serves until its input ends, then removes FOLDER
-    python tests/forked.py FOLDER/SOCKET -m hybrid tools list # does what `python -m hybrid tools list` does, from here
-    python tests/forked.py FOLDER/SOCKET FILE WORD            # does what `python FILE WORD` does
+    python tests/forked.py FOLDER                                # serves until its input ends, then removes FOLDER
+    python tests/forked.py FOLDER/project -m hybrid tools list   # what `python -m hybrid tools list` does, from here
+    python tests/forked.py FOLDER/libraries FILE WORD            # what `python FILE WORD` does
 
-Loading these libraries takes longer than most commands. The server loads them once and forks for every command, which
-gets the words, the working directory, the environment and the streams of who asks. Nothing of the project is loaded
-before the fork: its code comes from where `PYTHONPATH` says, and is read anew.
+Loading takes longer than most commands. The server loads once and forks for every command, which gets the words, the
+working directory, the environment and the streams of who asks. One of `libraries` has torch, transformers and
+LangGraph, and nothing of the project: its code comes from where `PYTHONPATH` says, and is read anew. One of `project`
+has the modules of this checkout, too, which neither read the environment nor start threads when they are loaded.
 """
 
-import array
 import atexit
 import gc
+import importlib
 import json
 import os
+import pkgutil
 import runpy
 import select
 import shutil
@@ -21,61 +23,92 @@ import signal
 import socket
 import sys
 import threading
+from contextlib import suppress
 
 STREAMS = (0, 1, 2)
+MODEL = (
+    "AutoModelForImageTextToText AutoProcessor CLIPVisionModel LlamaModel LlavaForConditionalGeneration LlavaProcessor"
+)
+"""Of transformers, for the demonstration model: to take one is to import its module."""
+ROOMS = "baselines graphs tools hybrid.benchmarks hybrid.cli hybrid.exporting hybrid.scoring.sections"
+MODELS = "hybrid.models.chat_completions hybrid.models.embedded hybrid.models.providers"
 
 
 def ask(path: str, words: list[str]) -> int:
-    """Run a command in a process of the server; its exit code."""
+    """Run a command in a process of the server, which is killed when this one ends before it; its exit code."""
     with socket.socket(socket.AF_UNIX) as server:
         server.connect(path)
-        server.sendmsg([b"!"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", STREAMS))])
-        server.sendall(json.dumps([words, os.getcwd(), dict(os.environ)]).encode())
-        server.shutdown(socket.SHUT_WR)
+        socket.send_fds(server, [b"!"], STREAMS)
+        server.sendall(json.dumps([words, os.getcwd(), dict(os.environ)]).encode() + b"\n")
         return int(server.recv(16) or b"1")
 
 
-def serve(path: str) -> None:
-    """Fork for each command; returns in the process of a command alone, ready to run it."""
+def load_libraries() -> None:
+    """Import what takes seconds."""
     import langgraph.graph
+    import pytest
     import torch
     import torchvision
-    from transformers import AutoModelForImageTextToText, AutoProcessor, LlavaForConditionalGeneration, LlavaProcessor
+    import transformers
     from transformers.conversion_mapping import get_checkpoint_conversion_mapping
 
+    for name in MODEL.split():
+        getattr(transformers, name)
     get_checkpoint_conversion_mapping("llava")  # The first call compiles a thousand expressions.
-    del langgraph, torch, torchvision
-    del AutoModelForImageTextToText, AutoProcessor, LlavaForConditionalGeneration, LlavaProcessor
+    del langgraph, pytest, torch, torchvision
+
+
+def load_project() -> None:
+    """Import the modules of the project that commands look for by name, and what these import."""
+    sys.path[0] = os.path.dirname(sys.path[0])
+    for room in map(importlib.import_module, f"{ROOMS} {MODELS}".split()):
+        for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
+            importlib.import_module(module.name)
+
+
+def serve(folder: str) -> None:
+    """Load, and fork for each command; returns in the process of a command alone, ready to run it."""
+    load_libraries()
+    name = "libraries"
+    if os.fork() == 0:
+        load_project()
+        name = "project"
     gc.collect()
     gc.freeze()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    running: dict[int, tuple[int, socket.socket]] = {}
+    waiting: dict[socket.socket, int] = {}
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(path)
+        listener.bind(os.path.join(folder, name))
         listener.listen()
         os.write(1, b"ready\n")
-        while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
-            asked, _ = listener.accept()
-            if os.fork() == 0:
-                listener.close()
-                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                break
-            asked.close()
-        else:
-            shutil.rmtree(os.path.dirname(path))
-            os._exit(0)
-    command = os.fork()
-    if command:
-        asked.sendall(b"%d" % os.waitstatus_to_exitcode(os.waitpid(command, 0)[1]))
-        os._exit(0)
-    become(asked)
+        while sys.stdin not in (ready := select.select([listener, sys.stdin, *running, *waiting], [], [])[0]):
+            for one in ready:
+                if one is listener:
+                    asked, _ = listener.accept()
+                    _, streams, _, _ = socket.recv_fds(asked, 1, len(STREAMS))
+                    request = asked.makefile("rb").readline()
+                    command = os.fork()
+                    if command == 0:
+                        return become(streams, *json.loads(request))
+                    for stream in streams:
+                        os.close(stream)
+                    ended = os.pidfd_open(command)
+                    running[ended], waiting[asked] = (command, asked), ended
+                elif one in running:
+                    command, asked = running.pop(one)
+                    os.close(one)
+                    code = os.waitstatus_to_exitcode(os.waitpid(command, 0)[1])
+                    waiting.pop(asked, None)
+                    with asked, suppress(ConnectionError):
+                        asked.sendall(b"%d" % code)
+                elif one in waiting:
+                    signal.pidfd_send_signal(waiting.pop(one), signal.SIGKILL)
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(0)
 
 
-def become(asked: socket.socket) -> None:
+def become(streams: list[int], words: list[str], folder: str, environment: dict[str, str]) -> None:
     """Take over the streams, words, folder and environment of who asks."""
-    with asked:
-        _, given, _, _ = asked.recvmsg(1, socket.CMSG_SPACE(len(STREAMS) * array.array("i").itemsize))
-        streams = array.array("i", given[0][2])
-        words, folder, environment = json.loads(b"".join(iter(lambda: asked.recv(1 << 16), b"")))
     for stream, own in zip(streams, STREAMS, strict=True):
         os.dup2(stream, own)
         os.close(stream)

@@ -18,9 +18,11 @@ the first lines of the table NAME there. `<!-- exit code 2 -->` above a block sa
 from __future__ import annotations
 
 import atexit
+import fcntl
 import importlib.util
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -222,29 +224,46 @@ def _blocks(text: str) -> Iterator[Block]:
         )
 
 
+def forked(loaded: str = "project") -> list[str]:
+    """How a Python of `tests/forked.py` is started, instead of an own one."""
+    return [sys.executable, "-I", "-S", str(ROOT / "tests" / "forked.py"), str(_server() / loaded)]
+
+
 @cache
-def server() -> str:
-    """The socket of `tests/forked.py`, which ends with its standard input, and so with this process."""
-    path = f"{tempfile.mkdtemp()}/hybrid"
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | OFFLINE
-    words = [sys.executable, str(ROOT / "tests" / "forked.py"), path]
-    forks = subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert forks.stdout is not None
-    assert forks.stdout.readline() == b"ready\n"
+def _server() -> Path:
+    """Where `tests/forked.py` listens: one for all processes of the tests, which ends with the last of them."""
+    folder = Path(tempfile.gettempdir(), f"hybrid-{os.environ.get('PYTEST_XDIST_TESTRUNUID', os.getpid())}")
+    folder.mkdir(exist_ok=True)
+    held = folder / "held"
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if held.exists():
+            os.open(held, os.O_WRONLY)
+            return folder
+        os.mkfifo(held)
+        read = os.open(held, os.O_RDONLY | os.O_NONBLOCK)
+        ours = os.open(held, os.O_WRONLY)
+        environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | OFFLINE
+        words = [sys.executable, str(ROOT / "tests" / "forked.py"), str(folder)]
+        forks = subprocess.Popen(words, env=environment, stdin=read, stdout=subprocess.PIPE)
+        os.close(read)
+        assert forks.stdout is not None
+        assert [forks.stdout.readline() for _ in range(2)] == [b"ready\n"] * 2
     atexit.register(forks.communicate)
-    return path
+    atexit.register(os.close, ours)
+    return folder
 
 
 def _environment(folder: Path, setting: Setting) -> dict[str, str]:
     """Of the commands: the program first on the path, a home of its own, no settings of the machine."""
     programs = folder / ".programs"
     programs.mkdir(exist_ok=True)
-    forked = f'"{sys.executable}" -I -S "{ROOT}/tests/forked.py" "{server()}"'
+    start = shlex.join(forked("libraries" if setting.checkout else "project"))
     # What is loaded before pytest is a warning, and in a checkout warnings are errors.
-    tests = f'"{sys.executable}"' if setting.checkout else forked
-    for name, start in (("hybrid", f"{forked} -m hybrid"), ("pytest", f"{tests} -m pytest"), ("python", forked)):
+    tests = shlex.quote(sys.executable) if setting.checkout else start
+    for name, words in (("hybrid", f"{start} -m hybrid"), ("pytest", f"{tests} -m pytest"), ("python", start)):
         program = programs / name
-        program.write_text(f'#!/bin/sh\nexec {start} "$@"\n')
+        program.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
         program.chmod(0o755)
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("HYBRID_", "OPENAI_", "PYTEST_"))}
     ours = {

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.runnable import forked
+
 START_S = 90
 STOP_S = 10
 
@@ -55,8 +57,8 @@ def serving(checkpoint: Path | str, folder: Path) -> Iterator[str]:
     """Address of `transformers serve` with a checkpoint, offline, with `folder` for its own."""
     (folder / "hub").mkdir()
     port = free_port()
-    command = [str(Path(sys.executable).with_name("transformers")), "serve", str(checkpoint), "--host", "127.0.0.1"]
-    command += ["--port", str(port), "--device", "cpu", "--default-seed", "0"]
+    command = [*forked("libraries"), str(Path(sys.executable).with_name("transformers")), "serve", str(checkpoint)]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--device", "cpu", "--default-seed", "0"]
     offline = {"HF_HOME": str(folder), "HF_HUB_OFFLINE": "1"}
     with running(command, f"http://127.0.0.1:{port}/health", folder, offline):
         yield f"http://127.0.0.1:{port}/v1"

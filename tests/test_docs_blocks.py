@@ -25,6 +25,7 @@ from PIL import Image
 
 from hybrid.benchmarks.blink import BENCHMARK as BLINK
 from hybrid.registry import names
+from hybrid.running import generated
 from tests.runnable import (
     LANGUAGES,
     NOT_RUN,
@@ -81,8 +82,9 @@ def nothing(place: Place) -> Setting:
 
 
 def official_layout(place: Place) -> None:
-    """Eight generated questions of BLINK as its data set lies on disk."""
-    BLINK.generate(place.folder / "BLINK", ("Jigsaw", "Relative_Depth"), 4, 0)
+    """Eight generated questions of BLINK as its data set lies on disk, drawn once for all tests (tests/conftest.py)."""
+    drawn = generated.generate(BLINK, place.folder, ("Jigsaw", "Relative_Depth"), 4, 0)
+    drawn.rename(place.folder / "BLINK")
 
 
 def recorded_models(place: Place) -> Setting:
