@@ -101,7 +101,7 @@ def _pattern(rng: np.random.Generator, pattern: Pattern, side: int) -> Callable[
     if pattern == "checker":
         return lambda: np.floor(_grid(side) * cells).sum(axis=0) % 2
     if pattern == "bricks":
-        return lambda: _bricks(*_grid(side), cells)
+        return lambda: _bricks(_grid(side), cells)
     if pattern == "tiles":
         return lambda: ((_grid(side) * cells) % 1 < 0.05).any(axis=0)
     return lambda: np.zeros((side, side))
@@ -112,9 +112,10 @@ def _grid(side: int) -> FloatMap:
     return np.asarray(np.mgrid[0:side, 0:side].astype(np.float32) / side)
 
 
-def _bricks(rows: FloatMap, columns: FloatMap, cells: int) -> npt.NDArray[np.bool_]:
+def _bricks(grid: FloatMap, cells: int) -> npt.NDArray[np.bool_]:
+    rows, columns = grid
     course = np.floor(rows * 2 * cells)
-    return ((rows * 2 * cells) % 1 < 0.12) | ((columns * cells + 0.5 * (course % 2)) % 1 < 0.06)
+    return np.asarray(((rows * 2 * cells) % 1 < 0.12) | ((columns * cells + 0.5 * (course % 2)) % 1 < 0.06))
 
 
 def _pyramid(albedo: FloatMap) -> tuple[FloatMap, ...]:
