@@ -21,6 +21,7 @@ from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.images import ImageStore
 from hybrid.running.data import mount, questions
 from hybrid.types import BrokenQuestion, Kind
+from tests.runnable import forked
 
 ROOT = Path(__file__).parents[2]
 installed = all(importlib.util.find_spec(name) is not None for name in ("langgraph_api", "langgraph_cli"))
@@ -66,7 +67,13 @@ def studio(servers: Any, puzzle: Puzzle, tmp_path_factory: pytest.TempPathFactor
     (work / "outside.jpg").write_bytes(puzzle.images[0])
     (work / "langgraph.json").write_text(json.dumps(config))
     port = servers.free_port()
-    command = [str(Path(sys.executable).with_name("langgraph")), "dev", "--no-browser", "--no-reload"]
+    command = [
+        *forked("libraries"),
+        str(Path(sys.executable).with_name("langgraph")),
+        "dev",
+        "--no-browser",
+        "--no-reload",
+    ]
     command += ["--host", "127.0.0.1", "--port", str(port), "--config", str(work / "langgraph.json")]
     environment = {
         "HYBRID_HOME": str(work / "home"),

@@ -23,6 +23,7 @@ from hybrid.running.resolve import prepare
 from hybrid.solving.agent import Agent
 from hybrid.solving.solver import Solver, SolverContext
 from hybrid.types import Prompt, Reply
+from tests.runnable import forked
 
 SAMPLE: dict[str, Any] = {"data": "sample", "task": "Jigsaw", "limit": 2}
 
@@ -169,7 +170,7 @@ def test_a_solver_of_other_code_does_not_continue_a_run(
     (here / "run.py").write_text((here / "run.py").read_text() + CALL)
 
     def ended(limit: int) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, "run.py", str(limit)], capture_output=True, text=True, check=False)
+        return subprocess.run([*forked(), "run.py", str(limit)], capture_output=True, text=True, check=False)
 
     assert ended(2).returncode == 0
     assert len(json.loads(Path("run/manifest.json").read_text())["solvers"]["mine"]["code"]) == 12

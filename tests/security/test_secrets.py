@@ -9,7 +9,6 @@ import base64
 import json
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +18,8 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+
+from tests.runnable import forked
 
 pytestmark = pytest.mark.system
 
@@ -118,7 +119,7 @@ def place(tmp_path: Path, hybrid_home: Path, echo: Echo, fakes: Any) -> Place:
 
 def hybrid(place: Place, *words: object) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-m", "hybrid", *map(str, words)],
+        [*forked(), "-m", "hybrid", *map(str, words)],
         cwd=place.data.parent,
         env=dict(place.environment),
         check=False,

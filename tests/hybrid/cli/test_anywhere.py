@@ -58,8 +58,8 @@ def test_the_files_of_a_run_are_readable_by_a_group(tmp_path: Path) -> None:
     program = (
         "import os, runpy, sys; os.umask(0o027); sys.argv[0] = 'hybrid'; runpy.run_module('hybrid', None, '__main__')"
     )
-    words = ("run", "mm_sap", "--data", "sample", "--solver", "chance", "--limit", "2", "--out", str(tmp_path / "run"))
-    started(tmp_path, "-c", program, *words)
+    asked = ("run", "mm_sap", "--data", "sample", "--task", "BasicVisQA", "--limit", "1", "--solver", "chance")
+    started(tmp_path, "-c", program, *asked, "--out", str(tmp_path / "run"))
     files = [path for path in (tmp_path / "run").rglob("*") if path.is_file() and path.name != ".lock"]
     assert {"manifest.json", "questions.jsonl", "attempts.jsonl"} <= {path.name for path in files}
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o640}

@@ -19,7 +19,9 @@ from hybrid.errors import UsageError
 from hybrid.plugins import KINDS
 from hybrid.registry import described_by, load, look_also_in, names, solver_names
 from hybrid.running.resolve import prepare
+from hybrid.serving import supervisor
 from hybrid.serving.described import Describer
+from hybrid.serving.jobs import Worker, WorkerEnd, judge
 from hybrid.serving.sources import code_outside
 from tools.rules import tools_asked
 
@@ -221,9 +223,24 @@ def test_a_run_names_what_lies_outside_with_its_hash_and_is_compared_without_it(
     assert [row["value"] for row in said["results"] if row["section"] == "own_sections"] == [0.0]
 
 
+def describer() -> Describer:
+    return Describer(ServiceOptions(import_s=60.0, silence_s=60.0))
+
+
+def late(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """The import of this one has taken too long as soon as it has begun."""
+
+    def judged(worker: Worker, options: ServiceOptions, passed_s: float, now: float) -> WorkerEnd | None:
+        begun = {job.start.tool for job in worker.jobs.values()}
+        return judge(worker, options, passed_s, now + 60.0 * (name in begun))
+
+    monkeypatch.setattr(supervisor, "judge", judged)
+    monkeypatch.setattr(supervisor, "TICK_S", 0.02)
+
+
 BAD = {
     "raises": ("1 / 0\n", r":1: cannot be imported: ZeroDivisionError"),
-    "hangs": ("import time\ntime.sleep(10000)\n", "did not finish its import within 3 s"),
+    "hangs": ("import time\ntime.sleep(10000)\n", "did not finish its import within 60 s"),
     "ends": ("import os\nos._exit(4)\n", "cost its worker process: exit code 4"),
     "leaves": ("raise SystemExit(0)\n", "cannot be imported: SystemExit: 0"),
     "empty": ("", "must define SOLVER"),
@@ -243,9 +260,8 @@ def test_a_bad_one_is_named_in_a_line_and_costs_no_other(
 ) -> None:
     for name, (text, _) in BAD.items():
         write(own, "baselines", name if name in ("chance", "Capital") else f"own_{name}", text)
-    monkeypatch.setattr(
-        "hybrid.cli.describer", lambda: Describer(ServiceOptions(import_s=3.0, silence_s=3.0)), raising=True
-    )
+    late(monkeypatch, "own_hangs")
+    monkeypatch.setattr("hybrid.cli.describer", describer)
     listed = command("solvers", "list", "--json", "--path", own)
     assert listed.code == 0
     there = {one["name"] for one in json.loads(listed.out)["solvers"]}
@@ -262,13 +278,11 @@ def test_a_bad_one_is_named_in_a_line_and_costs_no_other(
 
 @pytest.mark.system
 @pytest.mark.parametrize("name", ["hangs", "wrong", "faulty"])
-def test_asking_for_a_bad_one_is_an_error_that_says_why(own: Path, name: str) -> None:
+def test_asking_for_a_bad_one_is_an_error_that_says_why(own: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    late(monkeypatch, "own_hangs")
     write(own, "baselines", f"own_{name}", BAD[name][0])
     look_also_in([own], "--path")
-    with (
-        described_by(lambda: Describer(ServiceOptions(import_s=3.0, silence_s=3.0))),
-        pytest.raises(UsageError, match=BAD[name][1]),
-    ):
+    with described_by(describer), pytest.raises(UsageError, match=BAD[name][1]):
         load("baselines", f"own_{name}")
 
 
@@ -311,7 +325,8 @@ def test_from_python_a_statistic_whose_import_ends_or_hangs_is_named_and_left_ou
     left_out = f"note: left out: {bad}: cannot be imported: {BAD['ends'][1]}\n"
     assert capsys.readouterr().err == left_out * 2, "once a comparison"
     bad.write_text(BAD["hangs"][0])
-    with described_by(lambda: Describer(ServiceOptions(import_s=3.0, silence_s=3.0))):
+    late(monkeypatch, "own_bad")
+    with described_by(describer):
         report = hybrid.compare(chance_run)
         assert "own_sections" in {row.section for row in report.results}
     (line,) = (line for line in capsys.readouterr().err.splitlines() if "left out" in line)

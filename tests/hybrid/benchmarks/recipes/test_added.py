@@ -3,7 +3,6 @@
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from hybrid.benchmarks.base import Source
 from hybrid.benchmarks.questions.recipe import benchmark_of
 from hybrid.samples.named import SCENES
+from tests.runnable import forked
 
 ROOT = Path(__file__).parents[4]
 RECIPES = sorted(path.stem for path in (ROOT / "hybrid/benchmarks/recipes").glob("*.yaml"))
@@ -42,9 +42,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def hybrid(*words: object) -> tuple[int, str]:
-    ended = subprocess.run(
-        [sys.executable, "-m", "hybrid", *map(str, words)], capture_output=True, text=True, check=False
-    )
+    command = [*forked(), "-m", "hybrid", *map(str, words)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
     return ended.returncode, ended.stdout + ended.stderr
 
 
