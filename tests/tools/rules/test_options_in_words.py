@@ -236,7 +236,8 @@ def test_a_statement_and_its_denial(question: str, statement: str, denial: str) 
 @pytest.mark.parametrize(
     "question",
     ["What is it?", "Is the man?", "Is the man who runs happy?", "Is the man in black holding a gun?",
-     "Is the dining room clean?", "Is the top of the table red?", "Is the dog's tail long?", "Is he happy?"],
+     "Is the dining room clean?", "Is the top of the table red?", "Is the dog's tail long?", "Is he happy?",
+     "Is the cup of tea hot?", "Is the car parking area full?"],
 )  # fmt: skip
 def test_what_is_no_statement_about_one_subject(question: str) -> None:
     assert statement_of(question) is None
