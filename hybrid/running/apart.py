@@ -15,8 +15,10 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import closing, suppress
+from functools import partial
+from types import FrameType
 from typing import Any, NoReturn
 
 from hybrid.errors import HybridError
@@ -120,17 +122,26 @@ def _serve(steps: Generator[Any, None, None], sock: socket.socket) -> None:
     sys.unraisablehook = _end_with_interruption
     # Ignored by what a script has put into the background, and by its fork.
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if callable(handler):
+        handler = partial(_interrupted, handler)
     with suppress(KeyboardInterrupt, ConnectionError), closing(steps):
         while sock.recv(len(HEAD)):
             signal.signal(signal.SIGINT, handler)
             # What came before it could be interrupted has left a closed socket.
-            if not _open(sock):
-                break
-            data, files = _made(steps)
+            made = _made(steps) if _open(sock) else None
             signal.signal(signal.SIGINT, signal.SIG_IGN)
+            if made is None:
+                break
+            data, files = made
             _flush()
             socket.send_fds(sock, [HEAD], [file.number for file in files])
             sock.sendall(data)
+
+
+def _interrupted(handler: Callable[[int, FrameType | None], Any], number: int, frame: FrameType | None) -> None:
+    """Interrupt once: a terminal interrupts both processes, and the first one then this one again, which cleans up."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    handler(number, frame)
 
 
 def _open(sock: socket.socket) -> bool:

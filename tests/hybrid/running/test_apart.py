@@ -121,6 +121,36 @@ def test_it_is_one_step_ahead_and_ends_wherever_it_is_when_it_is_closed() -> Non
     assert said(body) == "the end " * 41
 
 
+@pytest.mark.parametrize(
+    "looks", ["", "module._open = lambda sock: next(first, None) or bool(sock.recv(1, socket.MSG_PEEK))"]
+)
+def test_an_interruption_does_not_fall_into_what_cleans_up(looks: str) -> None:
+    """Neither a second one in a step, nor the first one where the socket is seen to be closed before it comes."""
+    body = f"""
+    import socket
+    import hybrid.running.apart as module
+
+    ahead, said = os.pipe()
+    first = iter([True])
+
+    def steps():
+        try:
+            yield 1
+            os.write(said, b".")
+            signal.pause()
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+            os.write(1, b"the end")
+
+    {looks}
+    with closing(apart(steps())) as made:
+        next(made)
+        if not {looks!r}:
+            os.read(ahead, 1)
+    """
+    assert said(body) == "the end"
+
+
 def test_a_process_that_is_killed_is_an_error_that_says_how() -> None:
     body = """
     def steps():
