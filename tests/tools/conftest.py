@@ -13,7 +13,7 @@ NETWORKS = frozenset({"depth_checkpoint", "things_checkpoint"})
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what asks for one of them `system`, but for the contract, which loads networks for each change."""
+    """Mark what asks for one of them `system`, but for the contract, which asks for it by backend."""
     for item in items:
         if item.path.name != "test_contract.py" and not NETWORKS.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker("system")

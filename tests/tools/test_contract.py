@@ -5,7 +5,7 @@ What that is stands in `hybrid/serving/contract.py`, which `hybrid tools check N
 
 import json
 import math
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -66,17 +66,13 @@ TINY: Mapping[str, str] = {
     "similarity": "dinov2",
 }
 BACKENDS = [(name, backend.name) for name in names("tools") for backend in load("tools", name).card.backends]
-QUICK = {("crop", "classical"), ("similarity", "learned")}
-"""One backend of each kind for each change; all of them are asked in `-m system`."""
-LOADED = QUICK | {("depth", "learned"), ("detection", "learned"), ("motion", "learned")}
-"""A network of each kind answers for each change: features, a map, boxes, matches."""
+QUICK = {("crop", "classical"), ("depth", "classical")}
+"""Two backends for each change, one that needs another tool; all of them, with their networks, in `-m system`."""
 Answers = Callable[[str, str, Mapping[str, Json]], Awaitable[Finding | ToolError]]
-
-
-def every_backend(quick: Set[tuple[str, str]] = QUICK) -> pytest.MarkDecorator:
-    """Each backend of each tool; all but the quick ones in the group `system`."""
-    asked = [pytest.param(*one, marks=() if one in quick else pytest.mark.system) for one in BACKENDS]
-    return pytest.mark.parametrize(("name", "kind"), asked)
+every_backend = pytest.mark.parametrize(
+    ("name", "kind"),
+    [pytest.param(*one, marks=() if one in QUICK else pytest.mark.system) for one in BACKENDS],
+)
 
 
 @pytest.fixture(scope="module")
@@ -221,7 +217,7 @@ def test_the_contract_sees_what_breaks_it() -> None:
         assert said.startswith(start)
 
 
-@every_backend(LOADED)
+@every_backend
 async def test_the_same_question_has_the_same_finding_to_the_byte(
     name: str, kind: str, services: Callable[[str, str], ToolService], stored: ImageStore, answers: Answers
 ) -> None:
@@ -235,7 +231,7 @@ async def test_the_same_question_has_the_same_finding_to_the_byte(
     assert service.computed >= 2
 
 
-@every_backend()
+@every_backend
 async def test_findings_and_refusals_are_words_for_a_model(
     name: str, kind: str, answers: Answers, model_words: Any
 ) -> None:
@@ -252,7 +248,7 @@ async def test_findings_and_refusals_are_words_for_a_model(
     assert [found for text in said for found in model_words.unfit(text, finding=True)] == []
 
 
-@every_backend()
+@every_backend
 async def test_odd_images_give_a_finding_or_a_clear_refusal(
     name: str, kind: str, services: Callable[[str, str], ToolService], odd_images: Mapping[str, StoredImage]
 ) -> None:
@@ -285,7 +281,7 @@ async def test_places_outside_of_the_image_are_refused(name: str, kind: str, ans
     assert "outside" in str(refused), refused
 
 
-@every_backend()
+@every_backend
 async def test_empty_and_duplicate_arguments_give_a_finding_or_a_clear_refusal(
     name: str, kind: str, answers: Answers
 ) -> None:

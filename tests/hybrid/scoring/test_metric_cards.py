@@ -120,6 +120,7 @@ def test_every_metric_has_a_card_and_every_card_a_metric(
     assert unused(cards, seen) == []
 
 
+@pytest.mark.system
 @pytest.mark.shared_data
 @pytest.mark.parametrize(
     ("name", "model"),

@@ -51,7 +51,7 @@ crowded = st.lists(st.tuples(few_places, few_places, st.just(1.0)), min_size=3, 
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(found=st.lists(crowded, min_size=2, max_size=4))
 def test_equals_the_package_where_nearly_every_alignment_passes_ties(found: list[Floats]) -> None:
     # Fixations on the same few places: saccades of no length, equal saccades, identical paths.
@@ -111,7 +111,7 @@ def test_lies_between_0_and_1_on_the_screen_and_a_path_is_like_itself(first: Flo
     assert np.array_equal(second, before[1])
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(found=st.lists(paths, min_size=1, max_size=4))
 def test_many_pairs_at_once_are_each_pair_alone(found: list[Floats]) -> None:
     pairs = [(a, b) for a in range(len(found)) for b in range(len(found))]

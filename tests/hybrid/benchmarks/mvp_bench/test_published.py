@@ -76,7 +76,7 @@ def key(cell: Published) -> tuple[str, str, str]:
 @pytest.mark.parametrize(
     "who", [pytest.param(who, marks=() if who == "GPT-4o" else pytest.mark.system) for who in FILES]
 )
-@pytest.mark.parametrize("table", ["Table 2", "Table 3", "Table 5"])
+@pytest.mark.parametrize("table", [pytest.param("Table 2", marks=pytest.mark.system), "Table 3", "Table 5"])
 def test_a_cell_is_the_papers_or_the_named_one(shared_data: Path, table: str, who: str) -> None:
     printed = [cell for cell in cells(table) if cell.who == who]
     found = {cell.metric: ours(shared_data / "mvp_bench", cell) for cell in printed}
@@ -189,6 +189,7 @@ def test_without_the_data_there_is_nothing_to_score_by(shared_data: Path) -> Non
         score_predictions(path, BENCHMARK, "stored", ScoreOptions())
 
 
+@pytest.mark.system
 def test_the_command(shared_data: Path) -> None:
     folder = shared_data / "mvp_bench"
     path = folder / "model_prediction" / "mcq_GPT4o.jsonl"

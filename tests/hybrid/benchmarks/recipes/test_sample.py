@@ -22,6 +22,10 @@ from hybrid.types import Kind, Question
 FOLDER = Path(__file__).parents[4] / "hybrid/benchmarks/recipes"
 RECIPES = ("cvbench", "hrbench", "mmvp", "pope", "realworldqa", "sat", "vstar")
 PER_TASK = 2
+every_recipe = pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in ("cvbench", "mmvp", "pope") else pytest.mark.system) for name in RECIPES],
+)
 SCENES = {"mmvp": 4, "realworldqa": 4}
 """More rows of a task, so that each of its scenes is among them."""
 
@@ -48,7 +52,7 @@ def _read(data: Path, store: Path, name: str) -> tuple[Question, ...]:
     return tuple(question for question in found if isinstance(question, Question))
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@every_recipe
 def test_generated_rows_are_read_whole(generated: Generated, name: str) -> None:
     questions = generated(name)
     assert len({question.id for question in questions}) == len(questions)
@@ -60,7 +64,7 @@ def test_generated_rows_are_read_whole(generated: Generated, name: str) -> None:
             assert all(choice in question.text for choice in question.choices)
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@every_recipe
 def test_the_right_letter_is_not_always_the_same(generated: Generated, name: str) -> None:
     by_task = defaultdict(set)
     for question in generated(name):

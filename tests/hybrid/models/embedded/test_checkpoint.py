@@ -69,6 +69,7 @@ def test_its_frame_is_declared() -> None:
     assert own_frame("openai:gpt-4o") == own_frame(None) == "pixels"
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("protocol", ["auto", "text"])
 async def test_it_calls_the_tool_and_answers_what_the_finding_says(
     opened: Callable[..., ChatModel], picture: ImageRef, protocol: str
@@ -90,6 +91,7 @@ async def test_it_calls_the_tool_and_answers_what_the_finding_says(
         assert (said.text, said.calls) == (f"Answer: ({letter})", ())
 
 
+@pytest.mark.system
 async def test_the_same_call_gives_the_same_message(opened: Callable[..., ChatModel], picture: ImageRef) -> None:
     opening = user_message([DEPTH, picture, LINE])
     first, second = [await opened().chat([opening], (), CallKey("q")) for _ in range(2)]
@@ -99,6 +101,7 @@ async def test_the_same_call_gives_the_same_message(opened: Callable[..., ChatMo
     assert first.usage.output_tokens > 0
 
 
+@pytest.mark.system
 async def test_pictures_reach_the_network(opened: Callable[..., ChatModel], store: ImageStore) -> None:
     model = opened()
     assert isinstance(model, Likelihoods)

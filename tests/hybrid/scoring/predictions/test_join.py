@@ -250,6 +250,7 @@ def test_blinks_own_layout_lists_what_is_missing_and_extra(tmp_path: Path, fakes
     assert (scored.origin.missing, scored.origin.extra) == (("val_Spatial_Relation_2",), ("val_Spatial_Relation_9",))
 
 
+@pytest.mark.system
 @pytest.mark.shared_data
 def test_the_order_of_whole_tasks_finds_the_published_questions(shared_data: Path, tmp_path: Path) -> None:
     """A sheet of all 150 puzzles, whose questions read alike, against the half of them that is here."""
