@@ -21,7 +21,6 @@ from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.contract import ODD, WRAPPED, card_complaints, complaints, empty_or_repeated, has_places, moved
 from hybrid.serving.service import ToolService
-from hybrid.timing import CallTime
 from hybrid.tool import Args, Pixels, Tool
 from hybrid.types import Finding, ImageRef, Json, StoredImage
 
@@ -109,20 +108,13 @@ class OneLook(ToolService):
     found: ClassVar[dict[tuple[str, str], Finding]] = {}
 
     async def call(
-        self,
-        tool: Tool,
-        args: Args,
-        images: Sequence[ImageRef],
-        seed: int = 0,
-        spent: CallTime | None = None,
-        *,
-        overlays: bool = True,
+        self, tool: Tool, args: Args, images: Sequence[ImageRef], *more: Any, overlays: bool = True
     ) -> Finding:
         if overlays or tool.card.name != "markers":
-            return await super().call(tool, args, images, seed, spent, overlays=overlays)
+            return await super().call(tool, args, images, *more, overlays=overlays)
         key = args.model_dump_json(), images[0].image.sha256
         if key not in self.found:
-            self.found[key] = await super().call(tool, args, images, seed, spent, overlays=False)
+            self.found[key] = await super().call(tool, args, images, *more, overlays=False)
         return self.found[key]
 
 
