@@ -250,7 +250,7 @@ def _server() -> Path:
         os.close(read)
         assert forks.stdout is not None
         assert [forks.stdout.readline() for _ in range(2)] == [b"ready\n"] * 2
-    # Whatever holds the pipe for ever does not hold the tests.
+    # A process that holds the pipe for ever does not hold the tests.
     atexit.register(forks.communicate, timeout=END_S)
     atexit.register(os.close, ours)
     return folder

@@ -75,7 +75,7 @@ def parsed(path: Path) -> ast.Module:
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:
-    """What stands in it at any depth, without the expressions, which are most of a file."""
+    """The statements in it at any depth: expressions, which are most of a file, are passed over."""
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, ast.expr):
             yield child

@@ -20,7 +20,7 @@ import traceback
 
 
 class ForkedWorker:
-    """What a `WorkerProcess` needs of a `subprocess.Popen`."""
+    """The part of a `subprocess.Popen` that a `WorkerProcess` uses."""
 
     def __init__(self, ends: int) -> None:
         self._ends, self._lock = ends, threading.Lock()

@@ -12,7 +12,7 @@ STARTED = worker_process._started
 
 @pytest.fixture(scope="module", autouse=True)
 def forked_workers() -> Iterator[None]:
-    """Whoever starts a worker of tools gets one that was forked, here and not in the rooms beside."""
+    """A worker of tools that starts is a forked one, here and not in the rooms beside."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(worker_process, "_started", lambda sock: workers.start(sock, worker_process._environment()))
         yield
