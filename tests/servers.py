@@ -1,4 +1,8 @@
-"""Servers that tests start as a user does: waited for, and ended with what they started. See the fixture `servers`."""
+"""Servers of tests: on a thread, with answers of their own, or as a user starts one, ended with what it started.
+
+with listening(JsonServer(Handler)) as server:      # a subclass of `JsonHandler`
+    url = server.url
+"""
 
 import json
 import os
@@ -10,10 +14,11 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 
@@ -21,6 +26,72 @@ from tests.runnable import forked
 
 START_S = 90
 STOP_S = 10
+POLL_S = 0.01
+"""How soon a server on a thread sees that it is to end."""
+
+
+class JsonHandler(BaseHTTPRequestHandler):
+    """Reads and answers requests in JSON, keeps connections open, and prints nothing."""
+
+    protocol_version = "HTTP/1.1"
+    # The head and the body go out in two writes: the second would wait 40 ms for the client's word on the first.
+    disable_nagle_algorithm = True
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+    def do_POST(self) -> None:
+        self.posted(self.rfile.read(int(self.headers["Content-Length"])))
+
+    def posted(self, body: bytes) -> None:
+        """Answer a request that sent this."""
+        raise NotImplementedError
+
+    def answer(self, said: object, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
+        """Say bytes as they are, or anything else as JSON; its length is said unless `headers` do."""
+        data = said if isinstance(said, bytes) else json.dumps(said).encode()
+        self.send_response(status)
+        told = {"content-type": "application/json", "content-length": str(len(data)), **(headers or {})}
+        for name, value in told.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+
+class JsonServer(ThreadingHTTPServer):
+    """A server on a free port of 127.0.0.1."""
+
+    daemon_threads = True
+    request_queue_size = 128
+    """A connection that finds the queue full is tried again a second later."""
+
+    def __init__(self, handler: Callable[..., BaseHTTPRequestHandler]) -> None:
+        super().__init__(("127.0.0.1", 0), handler)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that gave up before the answer came is what some tests are about."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
+Listener = TypeVar("Listener", bound=ThreadingHTTPServer)
+
+
+@contextmanager
+def listening(server: Listener) -> Iterator[Listener]:
+    """The server while it answers, on a thread."""
+    with server:
+        thread = threading.Thread(target=server.serve_forever, args=(POLL_S,), daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def free_port() -> int:
@@ -70,45 +141,26 @@ def provider(key: str, model: str) -> Iterator[str]:
     message = {"role": "assistant", "content": "Answer: (A)"}
     reply = {"model": model, "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
 
-    class Door(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def log_message(self, *_: object) -> None:
-            """Nothing."""
-
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    class Door(JsonHandler):
+        def posted(self, body: bytes) -> None:
+            asked = json.loads(body)
             given = self.headers.get("Authorization", "").removeprefix("Bearer ")
             if given != key:
                 where = "You can find your API key at https://platform.openai.com/account/api-keys."
                 self.refuse(401, f"Incorrect API key provided: {given}. {where}", "invalid_api_key")
-            elif body["model"] != model:
-                said = f"The model `{body['model']}` does not exist or you do not have access to it."
+            elif asked["model"] != model:
+                said = f"The model `{asked['model']}` does not exist or you do not have access to it."
                 self.refuse(404, said, "model_not_found")
             else:
-                tokens = 100 + 100 * str(body["messages"]).count("data:image")  # Of one that sees.
-                self.answer(200, {**reply, "usage": {"prompt_tokens": tokens, "completion_tokens": 4}})
+                tokens = 100 + 100 * str(asked["messages"]).count("data:image")  # Of one that sees.
+                self.answer({**reply, "usage": {"prompt_tokens": tokens, "completion_tokens": 4}})
 
         def refuse(self, status: int, said: str, code: str) -> None:
             error = {"message": said, "type": "invalid_request_error", "param": None, "code": code}
-            self.answer(status, {"error": error})
+            self.answer({"error": error}, status)
 
-        def answer(self, status: int, said: Mapping[str, object]) -> None:
-            body = json.dumps(said).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Door) as door:
-        thread = threading.Thread(target=door.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{door.server_address[1]}/v1"
-        finally:
-            door.shutdown()
-            thread.join()
+    with listening(JsonServer(Door)) as door:
+        yield f"{door.url}/v1"
 
 
 def _wait(url: str, server: "subprocess.Popen[bytes]", log: Path) -> None:

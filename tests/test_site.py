@@ -11,7 +11,6 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -28,6 +27,7 @@ from hybrid.config.environment import VARIABLES
 from hybrid.exporting.parquet import COLUMNS
 from hybrid.models.toolspec import spec
 from hybrid.registry import load, names, solver_names
+from tests.servers import JsonServer, listening
 
 ROOT = Path(__file__).resolve().parents[1]
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
@@ -272,13 +272,8 @@ def address(built: Path) -> Iterator[str]:
         def log_message(self, *args: Any) -> None:
             """Say nothing."""
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(built)))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with listening(JsonServer(functools.partial(Quiet, directory=str(built)))) as server:
+        yield f"{server.url}/"
 
 
 @pytest.fixture(scope="module")

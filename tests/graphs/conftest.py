@@ -2,12 +2,10 @@
 
 import asyncio
 import json
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +24,7 @@ from hybrid.solving.controls import Control
 from hybrid.solving.session import Session
 from hybrid.types import Exchange, Fault, ImageRef, Prompt, Question, Reply, Score
 from tests.fakes import resources
+from tests.servers import JsonHandler, JsonServer, listening
 
 HANGS_S = 60
 """No ask of these tests may take longer, whatever the server does."""
@@ -77,16 +76,6 @@ def says(
     return Raw(json.dumps(body).encode(), held=held)
 
 
-class Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that gave up before the answer came is what some tests are about."""
-        if not isinstance(sys.exc_info()[1], ConnectionError):
-            super().handle_error(request, client_address)
-
-
 class Adversary:
     """A server on 127.0.0.1 that says what is queued, the last of it for ever, and keeps every request."""
 
@@ -96,27 +85,18 @@ class Adversary:
         self.over = threading.Event()
         adversary = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                adversary.requests.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+        class Handler(JsonHandler):
+            def posted(self, body: bytes) -> None:
+                adversary.requests.append(json.loads(body))
                 reply = adversary.queue.pop(0) if len(adversary.queue) > 1 else adversary.queue[0]
                 if reply.held:
                     adversary.over.wait(HANGS_S)
-                self.send_response(reply.status)
-                self.send_header("content-type", "application/json")
-                self.send_header("content-length", str(len(reply.body) + (100 if reply.cut else 0)))
-                self.end_headers()
-                self.wfile.write(reply.body)
+                length = len(reply.body) + (100 if reply.cut else 0)
+                self.answer(reply.body, reply.status, {"content-length": str(length)})
                 self.close_connection = reply.cut
 
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-                """Keep the test output quiet."""
-
-        self.server = Server(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02})
+        self.server = JsonServer(Handler)
+        self.url = f"{self.server.url}/v1"
 
     def tool_texts(self, request: int = -1) -> list[str]:
         """The texts of the tool messages of a request, in order."""
@@ -127,12 +107,9 @@ class Adversary:
 def adversary() -> Iterator[Adversary]:
     """The server, running."""
     one = Adversary()
-    one.thread.start()
-    yield one
-    one.over.set()
-    one.server.shutdown()
-    one.server.server_close()
-    one.thread.join()
+    with listening(one.server):
+        yield one
+        one.over.set()
 
 
 @dataclass

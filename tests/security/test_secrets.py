@@ -9,10 +9,8 @@ import base64
 import json
 import os
 import subprocess
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -20,6 +18,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.runnable import forked
+from tests.servers import JsonHandler, JsonServer, listening
 
 pytestmark = pytest.mark.system
 
@@ -47,36 +46,18 @@ class Echo:
     def __post_init__(self) -> None:
         echo = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["content-length"])).decode()
+        class Handler(JsonHandler):
+            def posted(self, body: bytes) -> None:
+                text = body.decode()
                 login = self.headers.get("proxy-authorization", "").removeprefix("Basic ")
-                sent = f"{self.path}\n{self.headers}\n{base64.b64decode(login).decode()}\n{body[:200]}...{body[-2000:]}"
+                sent = f"{self.path}\n{self.headers}\n{base64.b64decode(login).decode()}\n{text[:200]}...{text[-2000:]}"
                 echo.asked.append(sent)
                 status = echo.statuses.pop(0) if len(echo.statuses) > 1 else echo.statuses[0]
-                data = json.dumps(_said(status, sent)).encode()
-                self.send_response(status)
-                self.send_header("content-type", "application/json")
-                self.send_header("content-length", str(len(data)))
-                self.send_header("x-request-id", self.headers.get("authorization", ""))
-                self.send_header("x-sent", quote(sent))
-                self.end_headers()
-                self.wfile.write(data)
+                headers = {"x-request-id": self.headers.get("authorization", ""), "x-sent": quote(sent)}
+                self.answer(_said(status, sent), status, headers)
 
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-                """Keep the test output quiet."""
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = JsonServer(Handler)
         self.address = f"127.0.0.1:{self.server.server_port}"
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02})
-        self.thread.start()
-
-    def close(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
 
 
 def _said(status: int, sent: str) -> dict[str, Any]:
@@ -90,8 +71,8 @@ def _said(status: int, sent: str) -> dict[str, Any]:
 @pytest.fixture
 def echo() -> Iterator[Echo]:
     one = Echo([200])
-    yield one
-    one.close()
+    with listening(one.server):
+        yield one
 
 
 @dataclass(frozen=True)

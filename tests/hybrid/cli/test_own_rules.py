@@ -3,9 +3,7 @@
 import importlib
 import json
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from hybrid.config import ServiceOptions
 from hybrid.config.plugin_path import PATH
 from hybrid.scoring.sections.evidence import CLASSES
 from hybrid.serving.described import Describer
+from tests.servers import JsonHandler, JsonServer, listening
 
 RULED = '''"""Says that the third image fits."""
 
@@ -79,14 +78,11 @@ def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     importlib.invalidate_caches()
 
 
-class Caller(BaseHTTPRequestHandler):
+class Caller(JsonHandler):
     """A model that calls `ruled` where it is offered and then answers (B), and (A) without it."""
 
-    def log_message(self, *_: object) -> None:
-        """Nothing on stderr."""
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    def posted(self, body: bytes) -> None:
+        asked = json.loads(body)
         offered = any(one["function"]["name"] == "ruled" for one in asked.get("tools", ()))
         told = any(message["role"] == "tool" for message in asked["messages"])
         calls = offered and not told
@@ -95,12 +91,7 @@ class Caller(BaseHTTPRequestHandler):
             call = {"name": "ruled", "arguments": json.dumps({"images": ["img:1", "img:2", "img:3"]})}
             message = {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": call}]}
         choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}
-        body = json.dumps({"id": "1", "object": "chat.completion", "model": "m", "choices": [choice]}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        self.answer({"id": "1", "object": "chat.completion", "model": "m", "choices": [choice]})
 
 
 @pytest.fixture
@@ -116,14 +107,9 @@ def asked(tmp_path: Path, own: Path, fakes: Any) -> Iterator[tuple[object, ...]]
     """The words after `hybrid run` for four puzzles: (A) is right for two, and (B), as the tool says, for two."""
     rows = [fakes.jigsaw_row(number, answer) for number, answer in enumerate(("(A)", "(A)", "(B)", "(B)"), 1)]
     fakes.write_task(tmp_path / "blink", "Jigsaw", rows)
-    with ThreadingHTTPServer(("127.0.0.1", 0), Caller) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-        model = ("--model", "openai:m", "--base-url", url, "--backend", "classical", "--path", own)
+    with listening(JsonServer(Caller)) as server:
+        model = ("--model", "openai:m", "--base-url", f"{server.url}/v1", "--backend", "classical", "--path", own)
         yield ("blink", "--data", tmp_path / "blink", "--task", "Jigsaw", *model)
-        server.shutdown()
-        thread.join()
 
 
 def attempts(run: Path, solver: str) -> list[dict[str, Any]]:

@@ -11,7 +11,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import pytest
 from hybrid.benchmarks.blink import Blink
 from hybrid.log.folder import RunFolder
 from hybrid.running.sight import PROBE_NUMBER, PROBE_TEXT
+from tests.servers import JsonHandler, JsonServer, listening
 
 Command = Callable[..., Any]
 HYBRID = (sys.executable, "-m", "hybrid")
@@ -209,42 +209,30 @@ def test_a_run_that_is_being_written_can_be_scored_and_not_written(
     assert json.loads(scored.out) == json.loads(first.out)["solvers"]["mllm"]
 
 
-class WaitingServer(ThreadingHTTPServer):
+class WaitingServer(JsonServer):
     """A model's server that answers so many requests, and lets all further ones wait."""
 
-    daemon_threads = True
-
     def __init__(self, answers: int) -> None:
-        super().__init__(("127.0.0.1", 0), Waiting)
+        super().__init__(Waiting)
         self.left = answers
         self.lock = threading.Lock()
         self.waits = threading.Event()
         self.go_on = threading.Event()
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/v1"
 
-
-class Waiting(BaseHTTPRequestHandler):
+class Waiting(JsonHandler):
     """Answers "(A)" in the form of an OpenAI-compatible server."""
 
     server: WaitingServer
-    protocol_version = "HTTP/1.1"
 
-    def do_POST(self) -> None:
-        probe = PROBE_TEXT.encode() in self.rfile.read(int(self.headers["Content-Length"]))
+    def posted(self, body: bytes) -> None:
+        probe = PROBE_TEXT.encode() in body
         if not probe:
             self._wait()
         message = {"role": "assistant", "content": PROBE_NUMBER if probe else "Answer: (A)"}
         usage = {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12}
-        body = {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "usage": usage}
-        data = json.dumps({**body, "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        reply = {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "usage": usage}
+        self.answer({**reply, "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
 
     def _wait(self) -> None:
         with self.server.lock:
@@ -254,21 +242,13 @@ class Waiting(BaseHTTPRequestHandler):
             self.server.waits.set()
             self.server.go_on.wait(60)
 
-    def log_request(self, code: object = "-", size: object = "-") -> None:
-        """Nothing is printed."""
-
 
 @pytest.fixture
 def waiting() -> Iterator[WaitingServer]:
     """A server that answers three requests at once."""
-    server = WaitingServer(3)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server
-    server.go_on.set()
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with listening(WaitingServer(3)) as server:
+        yield server
+        server.go_on.set()
 
 
 @pytest.mark.system
@@ -277,7 +257,7 @@ def test_a_signal_ends_the_run_in_order(
     waiting: WaitingServer, tmp_path: Path, fakes: Any, number: signal.Signals
 ) -> None:
     data = fakes.blink_folder(tmp_path / "blink")
-    words = ["run", "blink", "--data", str(data), "--model", "openai:m", "--base-url", waiting.url]
+    words = ["run", "blink", "--data", str(data), "--model", "openai:m", "--base-url", f"{waiting.url}/v1"]
     words += ["--backend", "classical", "--solver", "mllm", "--concurrency", "1", "--out", str(tmp_path / "run")]
     environment = {**os.environ, "OPENAI_API_KEY": KEY}
     with subprocess.Popen([*HYBRID, *words], stderr=subprocess.PIPE, text=True, env=environment) as process:

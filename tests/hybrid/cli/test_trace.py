@@ -7,7 +7,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from hybrid.cli._config_file import OPTIONS
 from hybrid.log.folder import LOG
 from hybrid.secrets import redact
+from tests.servers import JsonHandler, JsonServer, listening
 
 Command = Callable[..., Any]
 LOST = "--trace otlp: spans are lost, and the run goes on: "
@@ -37,29 +37,14 @@ class Collector:
         collector = self
         self.free.set()
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["content-length"]))
+        class Handler(JsonHandler):
+            def posted(self, body: bytes) -> None:
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 collector.requests.append((self.path, headers, body))
                 collector.free.wait()
-                self.send_response(collector.status)
-                self.send_header("content-length", "0")
-                self.end_headers()
+                self.answer(b"", collector.status)
 
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        self._thread = threading.Thread(target=self._server.serve_forever)
-        self._thread.start()
-
-    def close(self) -> None:
-        self.free.set()
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        self.server = JsonServer(Handler)
 
     def spans(self) -> list[Any]:
         found = []
@@ -72,9 +57,10 @@ class Collector:
 @pytest.fixture
 def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
     one = Collector()
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", one.url)
-    yield one
-    one.close()
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", one.server.url)
+    with listening(one.server):
+        yield one
+        one.free.set()
 
 
 @pytest.fixture

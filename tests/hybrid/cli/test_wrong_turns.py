@@ -3,9 +3,7 @@
 import json
 import os
 import re
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import pytest
 
 from hybrid.config.environment import VARIABLES
 from hybrid.registry import load
+from tests.servers import JsonHandler, JsonServer, listening
 
 Command = Callable[..., Any]
 ROOT = Path(__file__).parents[3]
@@ -81,43 +80,27 @@ SAID: dict[str, tuple[int, str, str, str]] = {
 }
 
 
-class Sayer(ThreadingHTTPServer):
+class Sayer(JsonServer):
     """Says `status` and `body` to whatever is asked, and counts how often."""
 
     status = 200
     body = ""
     asked = 0
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
 
-
-class _Says(BaseHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        """Nothing on stderr."""
-
-    def do_POST(self) -> None:
+class _Says(JsonHandler):
+    def posted(self, body: bytes) -> None:
         server = self.server
         assert isinstance(server, Sayer)
         server.asked += 1
-        self.rfile.read(int(self.headers["Content-Length"]))
-        body = server.body.encode()
-        self.send_response(server.status)
-        self.send_header("Content-Type", "text/html" if server.body.startswith("<") else "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        kind = {"content-type": "text/html"} if server.body.startswith("<") else None
+        self.answer(server.body.encode(), server.status, kind)
 
 
 @pytest.fixture(scope="module")
 def sayer() -> Iterator[Sayer]:
-    with Sayer(("127.0.0.1", 0), _Says) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
+    with listening(Sayer(_Says)) as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture

@@ -4,9 +4,7 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ import pytest
 pytest.importorskip("ray", reason="the extra `ray` is not installed")
 
 from tests.hybrid.cli.test_plugins import TEXTS, write
+from tests.servers import JsonHandler, JsonServer, listening
 
 pytestmark = pytest.mark.slow
 
@@ -50,36 +49,24 @@ TOOL = Tool(
 WORDS = 'WORDS = "The red channel is at {:.2f}."\n'
 
 
-class Caller(BaseHTTPRequestHandler):
+class Caller(JsonHandler):
     """A model that calls redness and then answers."""
 
-    def log_message(self, *_: object) -> None:
-        """Nothing on stderr."""
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    def posted(self, body: bytes) -> None:
+        asked = json.loads(body)
         called = any(message["role"] == "tool" for message in asked["messages"])
         call = {"name": "redness", "arguments": json.dumps({"images": ["img:1"]})}
         message: dict[str, Any] = {"role": "assistant", "content": "Answer: (A)"}
         if not called:
             message = {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": call}]}
         choice = {"index": 0, "message": message, "finish_reason": "stop" if called else "tool_calls"}
-        body = json.dumps({"id": "1", "object": "chat.completion", "model": "m", "choices": [choice]}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        self.answer({"id": "1", "object": "chat.completion", "model": "m", "choices": [choice]})
 
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Caller) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-        server.shutdown()
-        thread.join()
+    with listening(JsonServer(Caller)) as server:
+        yield f"{server.url}/v1"
 
 
 def in_a_folder(tmp_path: Path) -> tuple[tuple[str, ...], dict[str, str]]:

@@ -1,9 +1,7 @@
 """`docs/agents.md` does what it says, with a local graph and a local server."""
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ import hybrid
 from hybrid.log.folder import RunFolder
 from hybrid.scoring.traces import calls_of
 from tests.runnable import Page
+from tests.servers import JsonHandler, JsonServer, listening
 
 PAGE = Page.read("docs/agents.md")
 WRITTEN_AT = "http://127.0.0.1:8000/v1"
@@ -49,11 +48,11 @@ def nearest(data: Any) -> str:
     return str(max(data["points"], key=lambda point: point["depth_0_1"])["label"])
 
 
-class Serves(BaseHTTPRequestHandler):
+class Serves(JsonHandler):
     """Answers a chat completion after a call of a tool of its own, whose messages it sends along."""
 
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    def posted(self, body: bytes) -> None:
+        asked = json.loads(body)
         (message,) = asked["messages"]
         assert self.path == "/v1/chat/completions"
         assert any(part.get("image_url", {}).get("url", "").startswith("data:image/") for part in message["content"])
@@ -68,26 +67,13 @@ class Serves(BaseHTTPRequestHandler):
             {"role": "tool", "tool_call_id": "1", "content": "closer"},
             said,
         ]
-        body = json.dumps({"choices": [{"index": 0, "message": said}], "messages": messages}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args: Any) -> None:
-        """Say nothing."""
+        self.answer({"choices": [{"index": 0, "message": said}], "messages": messages})
 
 
 @pytest.fixture
 def address() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Serves)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/v1"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with listening(JsonServer(Serves)) as server:
+        yield f"{server.url}/v1"
 
 
 @pytest.mark.system

@@ -4,11 +4,9 @@ import hashlib
 import importlib.util
 import json
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,6 +18,7 @@ from pydantic import Field
 from hybrid.images import ImageStore
 from hybrid.tool import Args, Card, Tool
 from hybrid.types import ImageRef, StoredImage
+from tests.servers import JsonHandler, JsonServer, listening
 
 
 class CropArgs(Args):
@@ -63,21 +62,6 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
     pause: threading.Event | None = None
 
-    @property
-    def data(self) -> bytes:
-        return self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
-
-
-class Server(ThreadingHTTPServer):
-    request_queue_size = 64
-    """A connection that finds the queue full is tried again a second later."""
-    daemon_threads = True
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that gave up before the answer came is what some tests are about."""
-        if not isinstance(sys.exc_info()[1], ConnectionError):
-            super().handle_error(request, client_address)
-
 
 class Recorder:
     """A server on 127.0.0.1 that answers from a queue (the last answer for ever) and keeps every request."""
@@ -88,29 +72,17 @@ class Recorder:
         self.headers: list[dict[str, str]] = []
         recorder = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                data = self.rfile.read(int(self.headers["content-length"]))
-                recorder.requests.append((self.path, json.loads(data)))
+        class Handler(JsonHandler):
+            def posted(self, body: bytes) -> None:
+                recorder.requests.append((self.path, json.loads(body)))
                 recorder.headers.append({key.lower(): value for key, value in self.headers.items()})
                 answer = recorder.answers.pop(0) if len(recorder.answers) > 1 else recorder.answers[0]
                 if answer.pause is not None:
                     answer.pause.wait(30)
-                self.send_response(answer.status)
-                for key, value in {"content-type": "application/json", **answer.headers}.items():
-                    self.send_header(key, value)
-                self.send_header("content-length", str(len(answer.data)))
-                self.end_headers()
-                self.wfile.write(answer.data)
+                self.answer(answer.body, answer.status, answer.headers)
 
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-                """Keep the test output quiet."""
-
-        self.server = Server(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02})
+        self.server = JsonServer(Handler)
+        self.url = self.server.url
 
     def says(self, *answers: Any) -> None:
         """Queue answers: `Answer` objects or plain bodies."""
@@ -128,12 +100,9 @@ def other_recorder() -> Iterator[Recorder]:
 
 
 def running() -> Iterator[Recorder]:
-    server = Recorder()
-    server.thread.start()
-    yield server
-    server.server.shutdown()
-    server.server.server_close()
-    server.thread.join()
+    one = Recorder()
+    with listening(one.server):
+        yield one
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import http.client
 import json
 import shutil
 import socket
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from bench._large_run import write_run
 from hybrid.errors import UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.report.live import KEPT, LiveSite, PageServer
+from tests.servers import listening
 
 COUNT = 14
 
@@ -92,13 +92,9 @@ def viewed(run: Path) -> Iterator[View]:
     clock, said = Clock(), list[str]()
     with (
         LiveSite(folder, pause_s=3, clock=clock, tell=said.append) as site,
-        PageServer(site) as server,
+        listening(PageServer(site)) as server,
     ):
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
         yield View(folder, left, clock, site, server, said)
-        server.shutdown()
-        thread.join()
 
 
 def test_the_pages_are_served_with_a_policy(seen: View) -> None:

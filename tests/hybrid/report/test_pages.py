@@ -1,11 +1,11 @@
 """The pages below the first in a real browser: the list, questions, the error sheet, harm, a run that goes on."""
 
+import contextlib
 import json
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -15,6 +15,7 @@ import pytest
 from hybrid.report.site import write_site
 from tests.hybrid.report import made_up_pages as made_up
 from tests.hybrid.report.made_up_pages import DESK, PHONE, QuestionRow, RowVerdict, rows_of, says, unfold
+from tests.servers import JsonServer, listening
 
 pytest.importorskip("playwright", reason="playwright is of the group dev")
 pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is of the group dev")
@@ -425,15 +426,15 @@ def test_new_answers_are_shown_without_losing_ones_place(opened: Any, tmp_path: 
         write_site(replace(pages, benchmarks=[first, *pages.benchmarks[1:]]), site)
 
     write(waiting)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site)))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
     one, another = opened(alone=True), opened(alone=True)
-    try:
-        page = one.open(f"http://127.0.0.1:{server.server_port}/#/blink/list?verdict=controller%2Fopen")
+    with listening(JsonServer(partial(Quiet, directory=str(site)))) as server, contextlib.ExitStack() as left:
+        # Or they would go on asking a server that is gone.
+        for watched in (one, another):
+            left.callback(watched.page.context.close)
+        page = one.open(f"{server.url}/#/blink/list?verdict=controller%2Fopen")
         expect(page.locator(".count")).to_have_attribute("data-count", "7")
         page.evaluate("window.kept = true")
-        other = another.open(f"http://127.0.0.1:{server.server_port}/#/blink/q/{waiting[0].id}")
+        other = another.open(f"{server.url}/#/blink/q/{waiting[0].id}")
         expect(other.locator(".column").first).to_contain_text("not asked yet")
         write(rows)
         expect(page.locator("#live-news")).to_have_text("7 new answers")
@@ -444,10 +445,3 @@ def test_new_answers_are_shown_without_losing_ones_place(opened: Any, tmp_path: 
         expect(other.locator(".column").first).to_contain_text("not asked yet")
         other.get_by_role("button", name="Show").click()
         expect(other.locator(".column").first).not_to_contain_text("not asked yet")
-    finally:
-        # Or they would go on asking a server that is gone.
-        for watched in (one, another):
-            watched.page.context.close()
-        server.shutdown()
-        server.server_close()
-        thread.join()
