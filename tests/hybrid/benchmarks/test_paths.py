@@ -94,7 +94,7 @@ SAMPLES = (
     Sample("mvp_bench", "all_questions.json", "Images/*/*"),
     Sample("actiview", "asset/data.json", "images_split/*"),
 )
-TASKS = {"blink": ("Counting", "Spatial_Relation"), "hvsbench": ("Q2", "Q5")}
+TASKS = {"blink": ("Counting", "Spatial_Relation"), "hvsbench": ("Q2", "Q5"), "actiview": ("counting",)}
 OUTWARD = ("link", "pipe", "nothing")
 
 
