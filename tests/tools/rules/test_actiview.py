@@ -43,7 +43,7 @@ def boxes(key: str, *middles: tuple[float, float], name: str = "cup", saliency: 
 
 async def said(fakes: Any, asked: Prompt, *findings: Finding | Exception) -> Any:
     ctx = fakes.context_of(asked, findings=list(findings))
-    return await ask_rules(asked, ctx), [name for name, _, _ in ctx.tool.calls]
+    return await ask_rules(asked, ctx), ctx.tool.calls
 
 
 def test_the_grids_are_the_benchmarks() -> None:
@@ -53,22 +53,26 @@ def test_the_grids_are_the_benchmarks() -> None:
 async def test_parts_with_the_named_thing(fakes: Any) -> None:
     found = boxes("boxes", (10, 190), (390, 10))
     specialist_answer, calls = await said(fakes, whole("What colour is the cup?"), found)
-    assert calls == ["detection"]
+    assert calls == [("detection", ("img:1",), {"names": ["cup"]})]
     assert parse(specialist_answer.answer, Kind.VIEWS, FOUR).value == frozenset({2, 3})
     assert specialist_answer.confidence == 0.7
 
 
 async def test_parts_with_text_where_text_is_asked_for(fakes: Any) -> None:
     specialist_answer, calls = await said(fakes, whole("What is the price on a sign?"), boxes("lines", (390, 190)))
-    assert calls == ["ocr"]
+    assert calls == [("ocr", ("img:1",), {})]
     assert specialist_answer.answer == "Answer: 4"
 
 
 async def test_without_weights_what_stands_out_is_a_guess(fakes: Any) -> None:
-    specialist_answer, calls = await said(
-        fakes, whole("What does the cup say?"), ABSENT, ABSENT, boxes("objects", (10, 10))
-    )
-    assert calls == ["ocr", "detection", "saliency"]
+    seen = boxes("objects", (10, 10))
+    specialist_answer, calls = await said(fakes, whole("What does the cup say?"), ABSENT, ABSENT, seen)
+    assert [(name, args) for name, _, args in calls] == [
+        ("ocr", {}),
+        ("detection", {"names": ["cup"]}),
+        ("saliency", {"columns": 2, "rows": 2}),
+    ]
+    assert (specialist_answer.tool, specialist_answer.finding) == ("saliency", seen)
     assert (specialist_answer.answer, specialist_answer.confidence) == ("Answer: 1", 0.2)
 
 
