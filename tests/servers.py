@@ -164,14 +164,14 @@ def provider(key: str, model: str) -> Iterator[str]:
 
 
 def _wait(url: str, server: "subprocess.Popen[bytes]", log: Path) -> None:
-    for _ in range(START_S * 4):
+    for _ in range(START_S * 20):
         if server.poll() is not None:
             break
         try:
             with urllib.request.urlopen(url, timeout=2):  # noqa: S310
                 return
         except (urllib.error.URLError, ConnectionError, TimeoutError):
-            time.sleep(0.25)
+            time.sleep(0.05)
     pytest.fail(f"the server did not come up:\n{log.read_text()[-2000:]}")
 
 

@@ -37,6 +37,8 @@ def shape_of(wanted: Literal["wide", "narrow", "auto"]) -> Shape:
 def one_line(text: str) -> str:
     """The text on one line, without characters that steer a terminal or reorder what is read."""
     joined = " ".join(text.split())
+    if joined.isprintable():
+        return joined
     return "".join("\ufffd" if unicodedata.category(char).startswith("C") else char for char in joined)
 
 
@@ -59,7 +61,7 @@ def opening(text: str, width: int) -> str:
 
 def display_width(text: str) -> int:
     """Terminal columns that the text takes."""
-    return sum(map(_char_width, text))
+    return len(text) if text.isascii() else sum(map(_char_width, text))
 
 
 def _char_width(char: str) -> int:

@@ -10,7 +10,7 @@ section by name.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from hybrid.benchmarks.base import Abstain
@@ -67,7 +67,8 @@ class Result:
         always = ("section", "quantity", "unit", "value")
         return {
             name: list(value) if isinstance(value, tuple) else value
-            for name, value in asdict(self).items()
+            # Not `asdict`, which copies every value deeply: a comparison has thousands of rows.
+            for name, value in ((name, getattr(self, name)) for name in self.__dataclass_fields__)
             # A 0 is a value: an interval may begin there, and a p value may be one.
             if name in always or not (value is None or value is False or value in ("", ()))
         }

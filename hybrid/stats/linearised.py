@@ -60,15 +60,17 @@ def rows_of(cells: Iterable[Cell], how: Combine) -> Rows:
     cells = tuple(cells)
     values = np.array([(cell.numerator, cell.denominator) for cell in cells], dtype=np.float64).reshape(-1, 2)
     _refuse_unusable(cells, values, how)
-    clusters, strata = (tuple(sorted({pick(c) for c in cells})) for pick in (_cluster_of, _stratum_of))
+    clusters, strata = tuple(sorted({c.cluster for c in cells})), tuple(sorted({c.stratum for c in cells}))
     places = [{name: place for place, name in enumerate(names)} for names in (clusters, strata)]
     key = np.array([places[0][c.cluster] * len(strata) + places[1][c.stratum] for c in cells], dtype=np.intp)
     # Sums of the same numbers in another order differ in the last bit.
     order = np.lexsort((values[:, 1], values[:, 0], key))
-    kinds, inverse = np.unique(key[order], return_inverse=True)
-    numerator, denominator = (_summed(inverse, values[order, column], len(kinds)) for column in (0, 1))
-    alone = len(clusters) == len(cells)
-    single = alone and bool(((values[:, 1] == 1) & np.isin(values[:, 0], (0, 1))).all())
+    ordered = key[order]
+    first = np.ones(len(cells), dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    kinds, row = ordered[first], np.cumsum(first) - 1
+    numerator, denominator = (_summed(row, values[order, column], len(kinds)) for column in (0, 1))
+    single = len(clusters) == len(cells) and _zeros_and_ones(values)
     cluster, stratum = np.divmod(kinds, max(1, len(strata)))
     return Rows(clusters, strata, cluster, stratum, numerator, denominator, single)
 
@@ -90,16 +92,16 @@ def _summed(places: Indices, values: Floats, count: int) -> Floats:
     return np.bincount(places, values, count).astype(np.float64)
 
 
-def _cluster_of(cell: Cell) -> str:
-    return cell.cluster
-
-
-def _stratum_of(cell: Cell) -> str:
-    return cell.stratum
+def _zeros_and_ones(values: Floats) -> bool:
+    """Every numerator is 0 or 1 and every denominator 1."""
+    numerator = values[:, 0]
+    return bool(((values[:, 1] == 1) & ((numerator == 0) | (numerator == 1))).all())
 
 
 def _refuse_unusable(cells: Sequence[Cell], values: Floats, how: Combine) -> None:
     checked = values if how == "root_of_ratio" else values[:, 1:]
+    if np.isfinite(values).all() and (checked >= 0).all():
+        return
     negative = checked.min(axis=1, initial=0.0) < 0
     for place in np.flatnonzero(negative | ~np.isfinite(values).all(axis=1))[:1]:
         cell = cells[place]
