@@ -99,7 +99,7 @@ OUTWARD = ("link", "pipe", "nothing")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def made(tmp_path_factory: pytest.TempPathFactory, shrunk: Callable[[Path], Path]) -> Callable[[str], Path]:
     """A folder of generated questions, made once for each benchmark."""
     known: dict[str, Path] = {}
 
@@ -108,6 +108,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
             known[name] = tmp_path_factory.mktemp(name)
             benchmark = load("hybrid.benchmarks", name)
             benchmark.generate(known[name], TASKS.get(name, benchmark.card.sample_tasks[:2]), 2, 1)
+            shrunk(known[name])
         return known[name]
 
     return make

@@ -31,10 +31,10 @@ PER_TASK = 3
 
 
 @pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sample(tmp_path_factory: pytest.TempPathFactory, shrunk: Callable[[Path], Path]) -> Path:
     folder = tmp_path_factory.mktemp("actiview")
     write(folder, MADE, PER_TASK, 3)
-    return folder
+    return shrunk(folder)
 
 
 @pytest.fixture
@@ -112,11 +112,12 @@ def test_more_parts_are_cut_from_the_original(sample: Path, tmp_path: Path, spli
     question = sound(sample, tmp_path, splits=str(splits))[0]
     columns, rows = GRIDS[splits]
     assert len(question.images) == 2 + splits
-    assert {(image.width, image.height) for image in question.images} == {(960 // columns, 720 // rows)}
     row = json.loads((sample / "asset" / "data.json").read_text())["data"][PER_TASK]
     original = decode((sample / row["images"][0]).read_bytes(), "original")
+    height, width = original.shape[0] // rows, original.shape[1] // columns
+    assert {(image.width, image.height) for image in question.images} == {(width, height)}
     second = ImageStore(tmp_path / "store").pixels(question.images[3])
-    assert np.array_equal(second, original[720 // rows : 2 * (720 // rows), : 960 // columns])
+    assert np.array_equal(second, original[height : 2 * height, :width])
     assert question.target == {"answer": "ABCDEFG"[row["answer"]], "views": None}
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -29,10 +29,10 @@ from hybrid.types import Exchange, Fault, Kind, Outcome, Prompt, Question, Reply
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory, shrunk: Callable[[Path], Path]) -> Path:
     made = tmp_path_factory.mktemp("actiview")
     write(made, ("object_attr",), 1, 5)
-    return made
+    return shrunk(made)
 
 
 @pytest.fixture(scope="module")
