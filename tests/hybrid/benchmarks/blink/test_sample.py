@@ -2,6 +2,7 @@
 
 import io
 import json
+from functools import cache
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -26,14 +27,18 @@ CHOICES = {
 }
 
 
+once = cache(row)
+"""A row that several tests look at."""
+
+
 def content(made: SampleRow) -> tuple[object, ...]:
     return made.idx, made.question, made.images, made.choices, made.answer, made.prompt
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_a_row_has_the_official_form(task: str) -> None:
-    made = row(task, 2, 5)
-    assert made.idx == f"val_{task}_3"
+    made = once(task, 0, 0)
+    assert made.idx == f"val_{task}_1"
     assert made.sub_task == task
     assert len(made.images) == IMAGES.get(task, 1)
     assert made.choices == CHOICES.get(task, made.choices)
@@ -54,7 +59,7 @@ def test_a_row_depends_on_seed_task_and_index_alone() -> None:
 
 
 def test_images_are_the_items_own() -> None:
-    made, official = item("Relative_Depth", 0, 4), row("Relative_Depth", 0, 4)
+    made, official = item("Relative_Depth", 0, 0), once("Relative_Depth", 0, 0)
     restored = decode(official.images[0], "image_1").astype(int)
     assert restored.shape == made.images[0].shape
     assert abs(restored - made.images[0]).mean() < 12
@@ -83,12 +88,12 @@ def test_rows_have_the_letter_that_was_dealt() -> None:
 
 def test_files_are_equal_byte_for_byte_and_longer_files_begin_alike(tmp_path: Path) -> None:
     tasks = ("Spatial_Relation", "Relative_Reflectance")
-    first, second = (write(tmp_path / name, tasks, 2, 7) for name in ("a", "b"))
+    first, second = (write(tmp_path / name, tasks, 1, 7) for name in ("a", "b"))
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
     assert first[0] == tmp_path / "a" / "Spatial_Relation" / FILE_NAME
-    (longer,) = write(tmp_path / "c", tasks[:1], 3, 7)
-    assert pq.read_table(longer).to_pylist()[:2] == pq.read_table(first[0]).to_pylist()
-    (other,) = write(tmp_path / "d", tasks[:1], 2, 8)
+    (longer,) = write(tmp_path / "c", tasks[:1], 2, 7)
+    assert pq.read_table(longer).to_pylist()[:1] == pq.read_table(first[0]).to_pylist()
+    (other,) = write(tmp_path / "d", tasks[:1], 1, 8)
     assert other.read_bytes() != first[0].read_bytes()
 
 
@@ -120,7 +125,7 @@ def test_columns_are_those_of_the_published_files(shared_data: Path, tmp_path: P
 def test_pictures_are_compressed_as_the_published_ones(shared_data: Path) -> None:
     table = pq.read_table(shared_data / "blink" / "Relative_Depth" / FILE_NAME)
     published = Image.open(io.BytesIO(table["image_1"][0].as_py()["bytes"]))
-    ours = Image.open(io.BytesIO(row("Relative_Depth", 0, 0).images[0]))
+    ours = Image.open(io.BytesIO(once("Relative_Depth", 0, 0).images[0]))
     assert isinstance(published, JpegImagePlugin.JpegImageFile)
     assert isinstance(ours, JpegImagePlugin.JpegImageFile)
     assert ours.quantization == published.quantization

@@ -37,7 +37,7 @@ def random_paths(seed: int, number: int, decimals: int | None) -> list[Floats]:
     return found
 
 
-@pytest.mark.parametrize(("decimals", "number"), [(None, 300), (2, 500), (1, 500)])
+@pytest.mark.parametrize(("decimals", "number"), [(None, 150), (2, 250), (1, 250)])
 def test_equals_the_package(decimals: int | None, number: int) -> None:
     first, second = random_paths(1, number, decimals), random_paths(2, number, decimals)
     expected = np.array([package(a, b) for a, b in zip(first, second, strict=True)])

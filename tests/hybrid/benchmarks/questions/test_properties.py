@@ -22,7 +22,7 @@ COLUMNS = ("id", "image", "question", "choices", "answer", "kind", "task", "tole
 ROW = st.fixed_dictionaries({}, optional=dict.fromkeys(COLUMNS, CELL))
 
 
-@settings(max_examples=75)
+@settings(max_examples=50)
 @given(rows=st.lists(ROW, min_size=1, max_size=4))
 def test_any_json_is_read(made: Any, rows: list[dict[str, object]]) -> None:
     path = made.table([made.row(), *rows])
