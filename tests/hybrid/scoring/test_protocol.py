@@ -10,6 +10,7 @@ import pytest
 
 from hybrid.answers import parse
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
+from hybrid.benchmarks.questions.recipe import RecipeBenchmark
 from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.errors import UsageError
 from hybrid.messages import AssistantMessage, Message
@@ -83,9 +84,14 @@ async def ran(config: RunConfig) -> ResolvedRun:
 
 
 GENERATED = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.sample_tasks]
+RECIPES = [name for name in GENERATED if isinstance(load("hybrid.benchmarks", name), RecipeBenchmark)]
+"""Benchmarks of one class: the first of them is looked at in every run of the tests."""
 
 
-@pytest.mark.parametrize("name", GENERATED)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.system if name in RECIPES[1:] else ()) for name in GENERATED],
+)
 def test_what_the_card_says_of_our_line_is_what_the_official_parse_does(name: str, sample: Sample) -> None:
     benchmark: Benchmark = load("hybrid.benchmarks", name)
     plan = prepare(sample(name))
