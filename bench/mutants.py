@@ -180,7 +180,7 @@ def mutate(name: str, subject: Subject, children: int, sample: int | None, seed:
 
 
 def _states(folder: Path) -> dict[str, str]:
-    """What became of each mutant, by name."""
+    """The fate of each mutant, by name."""
     rows = (line.strip().split(": ") for line in _mutmut(folder, "results", "--all", "true").splitlines())
     return {row[0]: row[1] for row in rows if len(row) == 2}
 

@@ -35,12 +35,12 @@ def code(text: str) -> Iterator[str]:
 
 
 def commands(text: str) -> list[str]:
-    """What follows `hybrid` in every line of code that calls it, up to a comment, a pipe or the next command."""
+    """The words behind `hybrid` in every line of code that calls it, up to a comment, a pipe or the next command."""
     return [END.split(line[start.end() :])[0].strip() for line in code(text) for start in START.finditer(line)]
 
 
 def benches(text: str) -> list[str]:
-    """What follows `bench.` likewise."""
+    """The words behind `bench.` likewise."""
     return [END.split(line[start.end() :])[0].strip() for line in code(text) for start in BENCH.finditer(line)]
 
 

@@ -29,7 +29,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 MEMORY = Path("/dev/shm")  # noqa: S108 - pytest makes a folder of its own there
 """Where Linux keeps files in memory: to make a small one takes a fortieth of the time of a disk."""
 ROOM_BYTES = 4 * 2**30
-"""Free room that the folders of the tests need there; they take a tenth of it."""
+"""Free room that the folders of the tests need there; those of the default group take a tenth of a GB, all 0.6 GB."""
 
 
 def _folders_in_memory() -> None:
@@ -61,7 +61,7 @@ pytest.register_assert_rewrite("tests.recomputed")
 STARTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"})
 """Events of Python's audit that start a process."""
 ASKED_ONCE = frozenset({"git", "uname"})
-"""What the program and its libraries ask once a process: the first test of a process would pay for all."""
+"""Programs that the package and its libraries ask once a process: the first test of a process would pay for all."""
 COSTLY = frozenset({"browser", "built", "tiny_vlm", "web"})
 """Fixtures that train a model, build the site, or start a browser or a server."""
 UNMARKED: list[str] = []

@@ -375,7 +375,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 def resources(
     model: Any, control: Control, tools_offered: tuple[Tool, ...] = (), *, price: Price | None = None, **changes: Any
 ) -> Resources:
-    """What the asks of a run share; `changes` are fields of it or of its configuration."""
+    """The resources of a run's asks; `changes` are fields of them or of the configuration."""
     own = {name: changes.pop(name) for name in [*changes] if name in Resources.__dataclass_fields__}
     captioner_settings = ModelSettings(price=changes.pop("caption_price", None))
     settings = ModelSettings(temperature=None, price=price)

@@ -22,7 +22,7 @@ from aiohttp import web
 PAGE = 3
 """Files in one answer of a list; the hub's own are longer, and followed in the same way."""
 LARGE = (".parquet", ".jpg", ".png", ".safetensors")
-"""What the hub keeps as LFS files."""
+"""Endings of files that the hub keeps as LFS files."""
 
 
 @dataclass(frozen=True)

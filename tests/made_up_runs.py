@@ -41,7 +41,7 @@ from hybrid.types import (
 )
 
 Solver = Callable[[Question], Reply | None]
-"""What answers a question; None where it is not finished."""
+"""Answers a question; None where it is not finished."""
 
 MODEL = "made:up"
 ABSTAINS, UNREADABLE, REFUSED = 0.15, 0.04, 0.1

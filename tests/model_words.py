@@ -1,4 +1,4 @@
-"""What no text that a model reads may hold: a benchmark, its data, what was counted on it, or how this project is made.
+"""Words that no text for a model may hold: a benchmark, its data, counts on it, or how this project is made.
 
 Tests get it as the fixture `model_words`.
 """

@@ -64,7 +64,7 @@ class Block:
     needs: str | None = None
     """The module without which it is not run."""
     shown: str | None = None
-    """What its commands print, as the page shows it."""
+    """The output of its commands, as the page shows it."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a page finds when it is followed, besides the program and an empty folder."""
+    """The surroundings of a page when it is followed, besides the program and an empty folder."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
     replace: Mapping[str, str] = field(default_factory=dict)

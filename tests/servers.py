@@ -1,6 +1,6 @@
 """Servers of tests: on a thread, with answers of their own, or as a user starts one, ended with what it started.
 
-with listening(JsonServer(Handler)) as server:      # a subclass of `JsonHandler`
+with listening(LocalServer(Handler)) as server:      # a subclass of `JsonHandler`
     url = server.url
 """
 
@@ -58,7 +58,7 @@ class JsonHandler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
 
-class JsonServer(ThreadingHTTPServer):
+class LocalServer(ThreadingHTTPServer):
     """A server on a free port of 127.0.0.1."""
 
     daemon_threads = True
@@ -159,7 +159,7 @@ def provider(key: str, model: str) -> Iterator[str]:
             error = {"message": said, "type": "invalid_request_error", "param": None, "code": code}
             self.answer({"error": error}, status)
 
-    with listening(JsonServer(Door)) as door:
+    with listening(LocalServer(Door)) as door:
         yield f"{door.url}/v1"
 
 

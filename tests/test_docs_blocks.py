@@ -129,7 +129,7 @@ def a_checkout(*before: str) -> Callable[[Place], Setting]:
 
 @dataclass(frozen=True)
 class Given:
-    """What a page is given, and what its commands must print."""
+    """The setting of a page, and the texts that its commands must print."""
 
     place: Callable[[Place], Setting] = nothing
     said: tuple[tuple[str, str], ...] = ()
@@ -137,11 +137,11 @@ class Given:
     needs: tuple[str, ...] = ()
     """Modules without which the page is not followed."""
     after: tuple[Callable[[Path], None], ...] = field(default=())
-    """What must hold of the folder in the end."""
+    """A check of the folder in the end."""
 
 
 def formatted(folder: Path) -> None:
-    """What the page writes is formatted and linted like the rest."""
+    """Files that the page writes are formatted and linted like the rest."""
     page = Page.read(next(name for name in NAMES if (folder / ".page").read_text() == name))
     written = [block.file for block in page.blocks if block.file and block.file.endswith(".py")]
     assert written
@@ -151,7 +151,7 @@ def formatted(folder: Path) -> None:
 
 
 def said_in(copy: Path, *command: str) -> str:
-    """What a command prints in a copy of the checkout."""
+    """The output of a command in a copy of the checkout."""
     environment = {**os.environ, "PYTHONPATH": str(copy), "HYBRID_HOME": str(copy / "home")}
     done = subprocess.run(
         [sys.executable, "-m", *command], cwd=copy, env=environment, capture_output=True, text=True, check=False
@@ -307,7 +307,7 @@ ELSEWHERE = {
 
 
 def given(name: str) -> Given:
-    """What a page is given; an empty folder if nothing is said."""
+    """The setting of a page; an empty folder if nothing is said."""
     return GIVEN.get(name, Given())
 
 

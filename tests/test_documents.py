@@ -1,4 +1,4 @@
-"""What every page of the documentation names is there: commands, options, measurements, files, anchors."""
+"""Commands, options, measurements, files and anchors that the documentation names are there."""
 
 import importlib.util
 import re

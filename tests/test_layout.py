@@ -55,11 +55,11 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     # How the model that ships was made: runs of the project are what it learnt from.
     "training": frozenset({"models", "benchmarks", "running", "serving", "solving", "samples"}),
 }
-"""What each room may import besides itself and what is shared."""
+"""The packages that each room may import besides itself and the shared ones."""
 SHARED = frozenset({"hybrid", "config", "display", "log", "tool"})
 """The files of hybrid that lie in no room, options, files of a run, tables and texts for people, the seam of a tool."""
 SURFACES = ("hybrid", "hybrid.__main__")
-"""What people start with: `import hybrid` and `python -m hybrid`; they call what does the work."""
+"""The entry points, `import hybrid` and `python -m hybrid`: they call the packages that do the work."""
 BY_STRING = ("hybrid/registry.py", "hybrid/plugins.py")
 """Files that import a module by a name that is made at run time."""
 MOST_LINES, MOST_FUNCTION_LINES = 400, 50
@@ -377,7 +377,7 @@ def test_no_init_hides_a_module_under_a_name_it_exports() -> None:
 
 
 def modules_loaded_by(*command: str) -> set[str]:
-    """What a command imports, from Python's own record."""
+    """The imports of a command, from Python's own record."""
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", *command], capture_output=True, text=True, check=True, timeout=60
     )

@@ -27,7 +27,7 @@ from hybrid.config.environment import VARIABLES
 from hybrid.exporting.parquet import COLUMNS
 from hybrid.models.toolspec import spec
 from hybrid.registry import load, names, solver_names
-from tests.servers import JsonServer, listening
+from tests.servers import LocalServer, listening
 
 ROOT = Path(__file__).resolve().parents[1]
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
@@ -272,7 +272,7 @@ def address(built: Path) -> Iterator[str]:
         def log_message(self, *args: Any) -> None:
             """Say nothing."""
 
-    with listening(JsonServer(functools.partial(Quiet, directory=str(built)))) as server:
+    with listening(LocalServer(functools.partial(Quiet, directory=str(built)))) as server:
         yield f"{server.url}/"
 
 

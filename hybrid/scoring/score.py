@@ -92,7 +92,7 @@ class Scored:
 
     @cached_property
     def manifest(self) -> Mapping[str, Any]:
-        """What its run (`folder`) says of itself, read once: a comparison asks for it with every row."""
+        """The manifest of its run (`folder`), read once: a comparison asks for it with every row."""
         assert self.folder is not None  # noqa: S101 - predictions on disk have no manifest
         return self.folder.manifest
 

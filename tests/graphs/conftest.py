@@ -24,7 +24,7 @@ from hybrid.solving.controls import Control
 from hybrid.solving.session import Session
 from hybrid.types import Exchange, Fault, ImageRef, Prompt, Question, Reply, Score
 from tests.fakes import resources
-from tests.servers import JsonHandler, JsonServer, listening
+from tests.servers import JsonHandler, LocalServer, listening
 
 HANGS_S = 60
 """No ask of these tests may take longer, whatever the server does."""
@@ -95,7 +95,7 @@ class Adversary:
                 self.answer(reply.body, reply.status, {"content-length": str(length)})
                 self.close_connection = reply.cut
 
-        self.server = JsonServer(Handler)
+        self.server = LocalServer(Handler)
         self.url = f"{self.server.url}/v1"
 
     def tool_texts(self, request: int = -1) -> list[str]:

@@ -1,4 +1,4 @@
-"""What an agent uses goes to the costs and the budgets of a run, as what the run's own model uses does."""
+"""An agent's tokens and calls count towards the costs and budgets of a run, as those of the run's own model do."""
 
 from pathlib import Path
 from typing import Any

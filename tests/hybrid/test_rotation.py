@@ -75,7 +75,7 @@ def test_a_target_that_is_no_letter_names_its_option_by_itself() -> None:
 
 
 def scores(question: Question, answers: list[str | None]) -> tuple[dict[str, Question], list[Score]]:
-    """What a solver that gives these letters gets, for the question and its rotations in order."""
+    """The scores of a solver that gives these letters, for the question and its rotations in order."""
     variants = [one for one in with_rotations([question], ["Counting"]) if isinstance(one, Question)]
     found = []
     for variant, answer in zip(variants, answers, strict=True):

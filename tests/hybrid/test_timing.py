@@ -1,4 +1,4 @@
-"""What counts as a question's time: running, and not waiting; nothing here looks at the wall clock."""
+"""A question's time: running counts, and waiting does not; nothing here looks at the wall clock."""
 
 import asyncio
 import threading

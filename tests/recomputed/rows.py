@@ -9,7 +9,7 @@ from tests.recomputed.runs import Cell, JsonObject, Runs, failed
 from tests.recomputed.sums import contrast, holm, interval, value
 
 RULE = "chance"
-"""What no answer counts where nothing else was said: a guess."""
+"""The default worth of no answer: a guess."""
 UNTESTED = {
     "failed": "not tested: more than 1 % of the questions failed (--allow-failed tests all the same)",
     "unanswered": "not tested: one of the solvers answered nothing",

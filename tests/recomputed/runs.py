@@ -22,7 +22,7 @@ SUFFIXES = ("", " [blank]", " [shuffled]")
 
 
 class Cell(NamedTuple):
-    """What a question, or a unit of several, adds: to which stratum, in which cluster, so much of so much."""
+    """The cell of a question, or of a unit of several: stratum, cluster, numerator, denominator."""
 
     stratum: str
     cluster: str
@@ -94,7 +94,7 @@ def failed(row: JsonObject) -> bool:
 
 
 def credit(row: JsonObject, rule: str) -> float:
-    """What the answer is worth; no answer is worth a guess, as the run was scored, or nothing."""
+    """The worth of an answer; no answer is worth a guess, as the run was scored, or nothing."""
     return float(row["correct"]) if row["answer"] is not None or rule == "chance" else 0.0
 
 

@@ -211,7 +211,7 @@ def _saved(of: JsonObject, name: str, more: Mapping[str, float], skip: set[str])
 
 
 def knowledge(runs: Runs) -> Iterator[JsonObject]:
-    """What the specialist alone has right and the hybrid too; what the MLLM alone has right and the hybrid has not."""
+    """How much of what only the specialist knows the hybrid takes over, and of what only the MLLM knows it loses."""
     whole = aligned(runs, (HYBRID, ALONE, SPECIALIST))
     lost = sum(failed(row[0]) for row in whole)
     for task, rows in itertools.chain([("", whole)], by_task(whole).items()):

@@ -33,7 +33,7 @@ def calls(runs: Runs, solver: str) -> dict[str, list[JsonObject]]:
 
 
 def found_answer(question: JsonObject, made: Sequence[JsonObject]) -> str | None:
-    """What the last finding of the right tool comes to."""
+    """The answer that the last finding of the right tool gives; None without one."""
     useful = [call for call in made if call["name"] == ASKED[question["task"]] and call["fault"] is None]
     if not useful:
         return None

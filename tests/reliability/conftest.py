@@ -1,4 +1,4 @@
-"""What these tests share: questions on disk, and `hybrid` in this process and as a process of its own."""
+"""Fixtures of the reliability tests: questions on disk, `hybrid` in this process and as a process of its own."""
 
 import os
 import sys

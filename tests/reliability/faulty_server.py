@@ -45,7 +45,7 @@ CROP = json.dumps({"images": ["img:1"], "box": {"x0": 2, "y0": 2, "x1": 12, "y1"
 
 
 class Fault(StrEnum):
-    """What can become of a request."""
+    """The fates of a request."""
 
     HTTP_500 = "500"
     OVERLOADED = "503"
@@ -271,7 +271,7 @@ class FaultyServer:
 
 
 def answer_to(question: int) -> str:
-    """What the server says in the end; right for two questions of three (`fakes.spatial_row` with answer "(A)")."""
+    """The server's answer in the end; right for two questions of three (`fakes.spatial_row` with answer "(A)")."""
     return "Answer: (B)" if question % 3 == 0 else "Answer: (A)"
 
 

@@ -29,7 +29,7 @@ class Ended:
 
     @property
     def report(self) -> dict[str, Any]:
-        """What `--json` printed for its only solver."""
+        """The object that `--json` printed for its only solver."""
         (solver,) = json.loads(self.out)["solvers"].values()
         return dict(solver)
 
@@ -115,5 +115,5 @@ class Process:
 
     @property
     def said(self) -> str:
-        """What it has printed so far."""
+        """Its output so far."""
         return self.log.read_text(errors="replace")

@@ -201,7 +201,7 @@ def test_a_full_disk_is_one_line_and_what_was_there_stays(
 
 
 def _questions_bytes(hybrid: Callable[..., Ended], tmp_path: Path, told: list[str]) -> int:
-    """What the questions of the run take in its folder."""
+    """The size of the run's questions in its folder, in bytes."""
     place = told.index("--out") + 1
     assert hybrid(*told[:place], tmp_path / "whole", *told[place + 1 :]).code == 0
     return (tmp_path / "whole" / "questions.jsonl").stat().st_size

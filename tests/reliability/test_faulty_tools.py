@@ -81,7 +81,7 @@ NONSENSE = ("memory", "defect", "nan", "number", "nothing", "too many", "line", 
 
 WELL = ("well",) * 6
 ONE_BY_ONE = (*WELL, *ENDING, *NONSENSE, "nan data", "surrogate", *WELL, "hang", *WELL)
-"""What the tool does for the questions, in their order."""
+"""The tool's behaviour for the questions, in their order."""
 
 
 @pytest.mark.system

@@ -1,4 +1,4 @@
-"""What fuzzing has found, each with the input that it found it with or a smaller one."""
+"""Defects that fuzzing has found, each with the input that it found it with or a smaller one."""
 
 from pathlib import Path
 

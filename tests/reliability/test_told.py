@@ -1,4 +1,4 @@
-"""What a person who watches is told of a tool that breaks and of a server that fails once: on stderr and in log.txt."""
+"""Messages about a tool that breaks and a server that fails once: on stderr and in log.txt."""
 
 from collections.abc import Callable
 from pathlib import Path

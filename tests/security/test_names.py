@@ -60,7 +60,7 @@ sys.addaudithook(_audit)
 
 @contextmanager
 def touched() -> Iterator[list[str]]:
-    """What was opened under the planted name, connected to or started."""
+    """Files opened under the planted name, and connections and processes started."""
     _touched.clear()
     _watching[0] = True
     try:
@@ -177,7 +177,7 @@ def test_what_a_tool_reads_in_a_picture_is_text(store: ImageStore, fakes: Any, t
 
 
 def test_a_reference_holds_no_path() -> None:
-    """What is behind a name is a hash, and a hash is no path (`tests/hybrid/serving/test_cache.py` has more)."""
+    """A name stands for a hash, and a hash is no path (`tests/hybrid/serving/test_cache.py` has more)."""
     for text in HOSTILE:
         with pytest.raises(ValueError, match="is no sha256"):
             ImageRef("img:1", StoredImage(text, 1, 1, "image/png"))

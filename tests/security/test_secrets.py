@@ -18,7 +18,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.runnable import forked
-from tests.servers import JsonHandler, JsonServer, listening
+from tests.servers import JsonHandler, LocalServer, listening
 
 pytestmark = pytest.mark.system
 
@@ -56,7 +56,7 @@ class Echo:
                 headers = {"x-request-id": self.headers.get("authorization", ""), "x-sent": quote(sent)}
                 self.answer(_said(status, sent), status, headers)
 
-        self.server = JsonServer(Handler)
+        self.server = LocalServer(Handler)
         self.address = f"127.0.0.1:{self.server.server_port}"
 
 
@@ -127,7 +127,7 @@ def run(place: Place, *words: object, login: bool = False) -> "subprocess.Comple
 
 
 def forms(secret: str) -> list[str]:
-    """What a person who looks for a secret would look for, written by other means than those that redact."""
+    """Forms of a secret that a person would look for, written by other means than those that redact."""
     basic = [base64.b64encode(f"{user}:{secret}".encode()).decode()[8:-4] for user in ("m", "me", "you", secret)]
     return [
         secret,

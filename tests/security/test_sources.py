@@ -17,7 +17,7 @@ SHELLS = ("os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatus
 
 
 def suspicious(source: str) -> list[str]:
-    """What in a source could run data, as `line: what`."""
+    """Places in a source that could run data, as `line: what`."""
     found: list[tuple[int, str]] = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import | ast.ImportFrom):

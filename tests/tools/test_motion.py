@@ -167,7 +167,7 @@ def cloud(depth_px: float, seed: int = 2, count: int = 200) -> np.ndarray:
 
 
 def told(first: np.ndarray, second: np.ndarray, noise: float = 0.4) -> Evidence:
-    """What is said of matches between two grey pictures."""
+    """The finding on matches between two grey pictures."""
     still = np.full((*SIZE, 3), 90, np.uint8)
     request = Request((still, still), MotionArgs())
     off = np.random.default_rng(9).normal(0, noise, (2, *first.shape))

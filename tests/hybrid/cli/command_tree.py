@@ -33,7 +33,7 @@ def commands(group: click.Group = cli, *words: str) -> dict[Words, click.Command
 
 @dataclass(frozen=True)
 class Given:
-    """What commands are called on: a finished run, its data and model, an image, a folder of images, free names."""
+    """The objects of commands: a finished run, its data and model, an image, a folder of images, free names."""
 
     run: Path
     data: Path

@@ -1,4 +1,4 @@
-"""What is shown beside a progress bar while a run goes on."""
+"""The texts beside a progress bar while a run goes on."""
 
 from collections.abc import Callable
 from pathlib import Path

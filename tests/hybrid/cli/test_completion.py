@@ -1,4 +1,4 @@
-"""What a shell completes, asked as a shell asks: by click's protocol of environment variables."""
+"""Completions in a shell, asked for as a shell does: by click's protocol of environment variables."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ HEAVY = ("torch", "numpy", "PIL", "langchain_core", "pydantic", "pyarrow", "yaml
 
 
 def offered(*words: str) -> list[str]:
-    """What is offered for the last word."""
+    """The completions of the last word."""
     found = ShellComplete(cli, {}, "hybrid", COMPLETE)
     return [item.value for item in found.get_completions(list(words[:-1]), words[-1])]
 

@@ -1,4 +1,4 @@
-"""What holds for every command, those that are added later too: a line for what the system refuses, and how it ends."""
+"""Rules for every command, those added later too: one line for a refusal of the system, and the exit code."""
 
 import asyncio
 import itertools

@@ -56,7 +56,7 @@ INSTALL = "which the extra `local` brings: uv pip install -e '.[local]'"
 ABSENT = sorted({*LOCAL, "diffusers"})
 """The extra `diffusers` brings `local`."""
 BARE = sorted({*ABSENT, *EXTRA_OF, "opencv-python-headless"})
-"""What is left is what `pip install -e .` installs."""
+"""The rest is what `pip install -e .` installs."""
 ROOT = Path(__file__).resolve().parents[3]
 
 Words = Sequence[object]

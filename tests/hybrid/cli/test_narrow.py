@@ -17,7 +17,7 @@ NUMBER = re.compile(r"[-+<]?[0-9][0-9,.]*(?:/[0-9.]+)?")
 
 
 def both(command: Command, *words: object) -> tuple[str, str]:
-    """What a command prints wide and narrow."""
+    """The output of a command, wide and narrow."""
     wide, narrow = (command(*words, "--tables", shape) for shape in ("wide", "narrow"))
     assert wide.code == narrow.code, narrow.err
     for line in narrow.out.splitlines():

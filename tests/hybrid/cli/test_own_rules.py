@@ -14,7 +14,7 @@ from hybrid.config import ServiceOptions
 from hybrid.config.plugin_path import PATH
 from hybrid.scoring.sections.evidence import CLASSES
 from hybrid.serving.described import Describer
-from tests.servers import JsonHandler, JsonServer, listening
+from tests.servers import JsonHandler, LocalServer, listening
 
 RULED = '''"""Says that the third image fits."""
 
@@ -107,7 +107,7 @@ def asked(tmp_path: Path, own: Path, fakes: Any) -> Iterator[tuple[object, ...]]
     """The words after `hybrid run` for four puzzles: (A) is right for two, and (B), as the tool says, for two."""
     rows = [fakes.jigsaw_row(number, answer) for number, answer in enumerate(("(A)", "(A)", "(B)", "(B)"), 1)]
     fakes.write_task(tmp_path / "blink", "Jigsaw", rows)
-    with listening(JsonServer(Caller)) as server:
+    with listening(LocalServer(Caller)) as server:
         model = ("--model", "openai:m", "--base-url", f"{server.url}/v1", "--backend", "classical", "--path", own)
         yield ("blink", "--data", tmp_path / "blink", "--task", "Jigsaw", *model)
 
@@ -117,7 +117,7 @@ def attempts(run: Path, solver: str) -> list[dict[str, Any]]:
 
 
 def words_of_faults(made: list[dict[str, Any]]) -> list[str]:
-    """What the steps of some attempts say of rules that went wrong."""
+    """The texts of the steps of some attempts about rules that went wrong."""
     said = [step["text"] for one in made for ask in one["steps"] for step in ask if step["kind"] == "rule"]
     return [text for text in said if "its rule for" in text]
 

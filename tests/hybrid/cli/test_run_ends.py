@@ -19,7 +19,7 @@ import pytest
 from hybrid.benchmarks.blink import Blink
 from hybrid.log.folder import RunFolder
 from hybrid.running.sight import PROBE_NUMBER, PROBE_TEXT
-from tests.servers import JsonHandler, JsonServer, listening
+from tests.servers import JsonHandler, LocalServer, listening
 
 Command = Callable[..., Any]
 HYBRID = (sys.executable, "-m", "hybrid")
@@ -145,7 +145,7 @@ def read_only(blink: tuple[str, ...], command: Command, tmp_path: Path) -> Itera
 
 
 def as_others() -> list[str]:
-    """What makes permissions hold: for root, a program that takes the right to overrule them away."""
+    """A prefix that makes permissions hold: for root, a program that takes away the right to overrule them."""
     if os.geteuid() != 0:
         return []
     if shutil.which("setpriv") is None:
@@ -209,7 +209,7 @@ def test_a_run_that_is_being_written_can_be_scored_and_not_written(
     assert json.loads(scored.out) == json.loads(first.out)["solvers"]["mllm"]
 
 
-class WaitingServer(JsonServer):
+class WaitingServer(LocalServer):
     """A model's server that answers so many requests, and lets all further ones wait."""
 
     def __init__(self, answers: int) -> None:

@@ -1,4 +1,4 @@
-"""What a run says of weights: refused, labelled everywhere, or nothing, by what their card knows of them."""
+"""Weights in a run: refused, labelled everywhere, or used without a word, by what their card knows of them."""
 
 import json
 from collections.abc import Callable

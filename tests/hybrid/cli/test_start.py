@@ -1,4 +1,4 @@
-"""What a command has imported when the first answer is kept, and at its end: what it needs, and no library besides."""
+"""Imports of a command until the first answer is kept, and until its end: what it needs, and no library besides."""
 
 import json
 import os
@@ -33,7 +33,7 @@ finally:
     print(json.dumps([sorted(at_first[0]), sorted(last)]), file=sys.stderr)
 """
 LEARNED = {"torch", "torchvision", "transformers", "timm", "kornia"}
-"""What only a learned tool needs."""
+"""Libraries that only a learned tool needs."""
 GRAPHS = {"langchain_core", "langchain", "langgraph"}
 ARRAYS = {"numpy", "cv2", "pyarrow", "scipy"}
 

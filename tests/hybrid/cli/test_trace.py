@@ -18,7 +18,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from hybrid.cli._config_file import OPTIONS
 from hybrid.log.folder import LOG
 from hybrid.secrets import redact
-from tests.servers import JsonHandler, JsonServer, listening
+from tests.servers import JsonHandler, LocalServer, listening
 
 Command = Callable[..., Any]
 LOST = "--trace otlp: spans are lost, and the run goes on: "
@@ -44,7 +44,7 @@ class Collector:
                 collector.free.wait()
                 self.answer(b"", collector.status)
 
-        self.server = JsonServer(Handler)
+        self.server = LocalServer(Handler)
 
     def spans(self) -> list[Any]:
         found = []

@@ -1,4 +1,4 @@
-"""What a newcomer gets wrong ends early, with one message that says what to do."""
+"""A newcomer's mistakes end early, with one message that says what to do."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import pytest
 
 from hybrid.config.environment import VARIABLES
 from hybrid.registry import load
-from tests.servers import JsonHandler, JsonServer, listening
+from tests.servers import JsonHandler, LocalServer, listening
 
 Command = Callable[..., Any]
 ROOT = Path(__file__).parents[3]
@@ -80,7 +80,7 @@ SAID: dict[str, tuple[int, str, str, str]] = {
 }
 
 
-class Sayer(JsonServer):
+class Sayer(LocalServer):
     """Says `status` and `body` to whatever is asked, and counts how often."""
 
     status = 200

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("ray", reason="the extra `ray` is not installed")
 
 from tests.hybrid.cli.test_plugins import TEXTS, write
-from tests.servers import JsonHandler, JsonServer, listening
+from tests.servers import JsonHandler, LocalServer, listening
 
 pytestmark = pytest.mark.slow
 
@@ -65,7 +65,7 @@ class Caller(JsonHandler):
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    with listening(JsonServer(Caller)) as server:
+    with listening(LocalServer(Caller)) as server:
         yield f"{server.url}/v1"
 
 

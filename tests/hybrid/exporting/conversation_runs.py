@@ -39,7 +39,7 @@ TURNS = 4
 PUZZLE = {"images": ["img:1", "img:2", "img:3"]}
 BOX = {"x0": 2.0, "y0": 3.0, "x1": 30.0, "y1": 33.0}
 RIGHT, WRONG = "{right}", "{wrong}"
-"""What stands for the answer in a reply."""
+"""The placeholder of the answer in a reply."""
 
 
 def call(tool: str, **args: Json) -> tuple[str, Mapping[str, Json]]:
@@ -198,7 +198,7 @@ def write(
 
 
 def check_trl(row: Mapping[str, Any]) -> None:
-    """What TRL documents: docs/source/dataset_formats.md ("Tool Calling"), `prepare_multimodal_messages`."""
+    """The form that TRL documents: docs/source/dataset_formats.md ("Tool Calling"), `prepare_multimodal_messages`."""
     places = 0
     for message in row["messages"]:
         assert message["role"] in {"system", "user", "assistant", "tool"}

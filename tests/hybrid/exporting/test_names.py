@@ -1,4 +1,4 @@
-"""What a solver is called in other tools: nothing that no MLLM answered goes under an MLLM's name."""
+"""Names of solvers in other tools: answers of no MLLM go under no MLLM's name."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What lmms_eval and vlmevalkit hold is read back by `hybrid score` with the same numbers, or the export is refused."""
+"""`hybrid score` reads exports to lmms_eval and vlmevalkit back with the same numbers, or the export is refused."""
 
 import json
 from collections.abc import Callable

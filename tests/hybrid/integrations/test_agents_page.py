@@ -14,7 +14,7 @@ import hybrid
 from hybrid.log.folder import RunFolder
 from hybrid.scoring.traces import calls_of
 from tests.runnable import Page
-from tests.servers import JsonHandler, JsonServer, listening
+from tests.servers import JsonHandler, LocalServer, listening
 
 PAGE = Page.read("docs/agents.md")
 WRITTEN_AT = "http://127.0.0.1:8000/v1"
@@ -72,7 +72,7 @@ class Serves(JsonHandler):
 
 @pytest.fixture
 def address() -> Iterator[str]:
-    with listening(JsonServer(Serves)) as server:
+    with listening(LocalServer(Serves)) as server:
         yield f"{server.url}/v1"
 
 

@@ -72,7 +72,7 @@ def web(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[Serv
 
 
 async def check_session(session: ClientSession, folder: Path) -> None:
-    """What any client sees of a server with the tools crop and depth and this folder."""
+    """A server with the tools crop and depth and this folder, as any client sees it."""
     listed = {tool.name: tool for tool in (await session.list_tools()).tools}
     assert set(listed) == {"crop", "depth"}
     card = hybrid.tool("depth").tool.card

@@ -18,7 +18,7 @@ from pydantic import Field
 from hybrid.images import ImageStore
 from hybrid.tool import Args, Card, Tool
 from hybrid.types import ImageRef, StoredImage
-from tests.servers import JsonHandler, JsonServer, listening
+from tests.servers import JsonHandler, LocalServer, listening
 
 
 class CropArgs(Args):
@@ -55,7 +55,7 @@ def image(store: ImageStore) -> Callable[..., ImageRef]:
 
 @dataclass
 class Answer:
-    """What the server says next: a JSON value or raw bytes, a status, headers, and a pause before it."""
+    """The server's next answer: a JSON value or raw bytes, a status, headers, and a pause before it."""
 
     body: Any
     status: int = 200
@@ -81,7 +81,7 @@ class Recorder:
                     answer.pause.wait(30)
                 self.answer(answer.body, answer.status, answer.headers)
 
-        self.server = JsonServer(Handler)
+        self.server = LocalServer(Handler)
         self.url = self.server.url
 
     def says(self, *answers: Any) -> None:

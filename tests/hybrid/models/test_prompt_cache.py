@@ -1,4 +1,4 @@
-"""What providers are told so that they read the part that requests share once, as it goes over the wire."""
+"""The marks that make providers read the part that requests share once, as they go over the wire."""
 
 import json
 from collections.abc import Callable

@@ -19,7 +19,7 @@ class Mode(StrEnum):
 
 
 class Spot(BaseModel):
-    """What a place is called here."""
+    """A place in an image."""
 
     x: float = Field(ge=0)
     y: float

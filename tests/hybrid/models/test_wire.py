@@ -1,4 +1,4 @@
-"""What goes over the wire, recorded by a real server and compared with golden files, one for each provider.
+"""Requests as a real server records them, compared with golden files, one for each provider.
 
 After a wanted change run once with HYBRID_WRITE_GOLDEN=1, read the difference, and run again.
 """

@@ -136,7 +136,7 @@ def stored_pictures(root: Path) -> Shown:
 
 
 def says(verdict: RowVerdict) -> str:
-    """What the list says of an answer."""
+    """An answer as the list shows it."""
     if verdict.outcome != "answered":
         return "failed" if verdict.outcome == "outage" else "none"
     return {0.0: "wrong", 1.0: "right"}.get(verdict.correct or 0.0, "partly")

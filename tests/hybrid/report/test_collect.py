@@ -46,7 +46,7 @@ def run(large_run: Callable[[int], Path]) -> Path:
 
 @pytest.fixture(scope="module")
 def pages(written: Path) -> BenchmarkPages:
-    """What is made of the run as it was written."""
+    """The pages of the run as it was written."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(written / "home"))
         return only(collect_paths([written / "run"]))

@@ -5,9 +5,10 @@ import json
 import shutil
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -109,6 +110,23 @@ def test_the_pages_are_served_with_a_policy(seen: View) -> None:
     status, headers, body = seen.get("/", "HEAD")
     assert (status, body) == (200, b"")
     assert int(headers["Content-Length"]) > 0
+
+
+def test_the_body_of_an_answer_does_not_wait_for_its_head(seen: View, monkeypatch: pytest.MonkeyPatch) -> None:
+    accepted = []
+    accept = seen.server.get_request
+
+    def accept_and_tell() -> tuple[socket.socket, Any]:
+        accepted.append(accept())
+        return accepted[-1]
+
+    monkeypatch.setattr(seen.server, "get_request", accept_and_tell)
+    with closing(http.client.HTTPConnection("127.0.0.1", seen.server.port)) as connection:
+        connection.request("GET", "/")
+        assert connection.getresponse().read()
+        ((server_side, _),) = accepted
+        # Nagle's rule would keep it back until the client has acknowledged the head.
+        assert server_side.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_images_are_served(seen: View) -> None:

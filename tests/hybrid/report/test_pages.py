@@ -15,7 +15,7 @@ import pytest
 from hybrid.report.site import write_site
 from tests.hybrid.report import made_up_pages as made_up
 from tests.hybrid.report.made_up_pages import DESK, PHONE, QuestionRow, RowVerdict, rows_of, says, unfold
-from tests.servers import JsonServer, listening
+from tests.servers import LocalServer, listening
 
 pytest.importorskip("playwright", reason="playwright is of the group dev")
 pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is of the group dev")
@@ -401,7 +401,7 @@ def test_the_policy_lets_no_script_and_no_markup_in(browser: Browser, five: str)
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """Serves a folder, tells nobody, and lets nothing be kept."""
+    """Serves a folder without a log, and lets browsers keep nothing."""
 
     def log_message(self, *_: Any) -> None:
         """Say nothing."""
@@ -427,7 +427,7 @@ def test_new_answers_are_shown_without_losing_ones_place(opened: Any, tmp_path: 
 
     write(waiting)
     one, another = opened(alone=True), opened(alone=True)
-    with listening(JsonServer(partial(Quiet, directory=str(site)))) as server, contextlib.ExitStack() as left:
+    with listening(LocalServer(partial(Quiet, directory=str(site)))) as server, contextlib.ExitStack() as left:
         # Or they would go on asking a server that is gone.
         for watched in (one, another):
             left.callback(watched.page.context.close)

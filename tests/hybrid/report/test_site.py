@@ -26,7 +26,7 @@ ASSETS = Path(str(files("hybrid.report"))) / "assets"
 
 
 def read(path: Path) -> Any:
-    """What the pages are given of a data file: its one call, taken apart without running it."""
+    """The argument of a data file's one call, taken apart without running it."""
     line = path.read_bytes().decode("ascii")
     found = re.fullmatch(r'report\.take\(("(?:[^"\\]|\\.)*"), ("[0-9a-f]+"), ("(?:[^"\\]|\\.)*")\);\n', line)
     assert found, line[:200]
@@ -266,7 +266,7 @@ def test_a_report_of_nothing_is_a_report(tmp_path: Path) -> None:
 
 
 def test_no_text_is_ever_parsed_as_markup() -> None:
-    """What could make an element or code of a text stands in no file of ours."""
+    """No file of ours holds a call that could make an element or code of a text."""
     sinks = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|DOMParser|srcdoc|\.html\("
     for path in ASSETS.glob("*.js"):
         assert re.findall(sinks, path.read_text()) == [], path.name

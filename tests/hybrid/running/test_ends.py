@@ -121,7 +121,7 @@ async def test_an_error_says_no_secret(config: RunConfig, fakes: Any) -> None:
 
 
 COUNTED = TokenUsage(7, 2)
-"""What every reply of a `Listening` model has cost."""
+"""The usage of every reply of a `Listening` model."""
 
 
 @dataclass

@@ -68,7 +68,7 @@ async def asked(config: RunConfig, solver: Solver | None = None) -> SolverEstima
 
 
 async def spent(config: RunConfig, call_path: CallPath) -> Spent:
-    """What the estimate makes of one course."""
+    """The estimate of one course."""
     found = await asked(config, Talker(certain(call_path)))
     assert found.low == found.expected == found.high
     return found.expected
@@ -104,7 +104,7 @@ async def test_captions_are_counted_once_and_on_their_own(config: RunConfig, tmp
     assert found is not None
     assert (found.questions, found.low, found.expected, found.high) == (1, *[Spent(1, 52 + PICTURE, 125)] * 3)
     assert (await estimate(prepare(config))).captions is None
-    # Whoever shows it, an image is described once, and not again by a run that goes on.
+    # Whichever solver shows it, an image is described once, and not again by a run that goes on.
     sampled = replace(SERVER, temperature=1.0)
     run = prepare(replace(captioned, solvers=("mllm", "caption"), model_settings=sampled, samples=3))
     report = await estimate(run)
@@ -306,7 +306,7 @@ TOOLS: Mapping[str, str] = {
     "Q9": "scanpath",
     "Q12": "scanpath",
 }
-"""What the model of the next test calls, by task; of BLINK's generated tasks those with such a tool."""
+"""The tools that the model of the next test calls, by task; of BLINK's generated tasks those with such a tool."""
 REPLY = f"{'Let me look at it once more. ' * 16}\nAnswer: (A)"
 """As long as what GPT-4o is known to write."""
 

@@ -1,4 +1,4 @@
-"""What a manifest says of the commands by which a run was made."""
+"""The commands by which a run was made, as its manifest keeps them."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What a model said to a question that is not finished is there in the next run, byte for byte."""
+"""A model's replies to a question that is not finished are there in the next run, byte for byte."""
 
 import json
 import os

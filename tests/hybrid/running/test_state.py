@@ -157,7 +157,7 @@ async def test_numbers_of_a_model_for_demonstrations_are_labelled_on_any_data(
 async def test_a_line_that_changes_while_a_command_runs_is_told_of_by_the_next(
     config: RunConfig, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What the manifest keeps is what was written, not what lies there at the end."""
+    """The manifest measures the bytes that were written, not the file as it is at the end."""
     run = prepare(config)
     path = run.folder.path / "chance" / "attempts.jsonl"
 

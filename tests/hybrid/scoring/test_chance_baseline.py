@@ -1,4 +1,4 @@
-"""What a guess comes to: as the solver `chance` does in long seeded runs, and as hand and formula have it."""
+"""The accuracy of guessing: that of the solver `chance` in long seeded runs, and that of hand and formula."""
 
 import math
 import random
@@ -39,7 +39,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Quest
 
 
 def simulated(bench: Benchmark, asked: Sequence[Question], fakes: Any, run: int) -> list[Score]:
-    """What `baselines/chance.py` scores when it is asked everything once; each run has seeds of its own."""
+    """The scores of `baselines/chance.py` when it is asked everything once; each run has seeds of its own."""
 
     def once(question: Question) -> Score:
         rng = random.Random(f"{run}/{question.id}")

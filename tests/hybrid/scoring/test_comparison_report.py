@@ -1,4 +1,4 @@
-"""What `hybrid compare` prints and when: sections in order, chosen ones, one that cannot be made, one of a user's."""
+"""The sections that `hybrid compare` prints: in order, chosen ones, one that cannot be made, one of a user's."""
 
 import csv
 import io

@@ -27,7 +27,7 @@ MOST = "r" * 36 + "w" * 4
 
 @dataclass(frozen=True)
 class Said:
-    """What solvers answered in a real run and with blank tools, and the cases that follow, by a part of their words."""
+    """Answers of solvers in a real run and with blank tools, and the cases that follow, by a part of their words."""
 
     cases: Mapping[str, str]
     real: Mapping[str, str]

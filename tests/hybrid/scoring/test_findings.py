@@ -1,4 +1,4 @@
-"""What findings say: which recorded calls answer a rule, several asks, odd steps, and a specialist's own runs."""
+"""Answers by findings: which recorded calls answer a rule, several asks, odd steps, and a specialist's own runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

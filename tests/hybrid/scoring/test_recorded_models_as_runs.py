@@ -43,7 +43,7 @@ def rows_of(report: ComparisonReport, section: str) -> tuple[Result, ...]:
 
 @cache
 def recorded(shared_data: Path, name: str) -> dict[str, bool]:
-    """Who was right by the recorded files alone, by id."""
+    """Whether a model was right by the recorded files alone, by id."""
     found = {}
     for file in (shared_data / "blink_outputs" / name).glob("*.json"):
         for row in json.loads(file.read_text())["val"]:

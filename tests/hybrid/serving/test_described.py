@@ -125,7 +125,7 @@ def test_an_import_that_goes_wrong_is_named_and_the_others_are_described(
     outside: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def judged(worker: Worker, options: ServiceOptions, passed_s: float, now: float) -> WorkerEnd | None:
-        """What hangs is late, and what holds the interpreter silent, as soon as it has begun."""
+        """A process that hangs is late, and one that holds the interpreter silent, as soon as it has begun."""
         begun = {job.start.tool for job in worker.jobs.values()}
         return judge(worker, options, passed_s + 60.0 * ("holds" in begun), now + 60.0 * ("hangs" in begun))
 

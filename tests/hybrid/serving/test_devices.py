@@ -23,7 +23,7 @@ PATIENCE_S = 60.0
 
 
 class OutOfMemoryError(RuntimeError):
-    """What torch raises when a GPU is full; known by this name."""
+    """The error of torch when a GPU is full; known by this name."""
 
 
 class Number(Args):

@@ -112,7 +112,7 @@ class Raises:
 
 
 class OutOfMemoryError(RuntimeError):
-    """What torch raises when a GPU is full; known by this name."""
+    """The error of torch when a GPU is full; known by this name."""
 
 
 def test_what_a_network_makes_of_an_easy_image_is_the_result() -> None:

@@ -25,7 +25,7 @@ from hybrid.types import ImageRef
 
 
 class OutOfMemoryError(RuntimeError):
-    """What torch raises when a GPU is full; known by this name."""
+    """The error of torch when a GPU is full; known by this name."""
 
 
 def weights(folder: Path, size: int) -> str:

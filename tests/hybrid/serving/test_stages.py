@@ -36,11 +36,11 @@ class NumberArgs(Args):
 
 
 class OutOfMemoryError(RuntimeError):
-    """What torch raises when a GPU is full; known by this name."""
+    """The error of torch when a GPU is full; known by this name."""
 
 
 class Activation:
-    """What a batch has on the device."""
+    """The tensors of a batch on the device."""
 
 
 class Staged(Stages[NumberArgs, int, int]):

@@ -72,7 +72,7 @@ def test_without_a_case_nothing_is_corrected() -> None:
 
 
 def height(at: Recalibration, cases: list[tuple[float, float]]) -> float:
-    """What `fit` maximises, written as its docstring has it."""
+    """The penalised likelihood that `fit` maximises, written as its docstring has it."""
     told = -(at.intercept**2 + (at.slope - 1) ** 2) / (2 * SPREAD**2)
     for x, score in cases:
         p = 1 / (1 + math.exp(-at(x)))

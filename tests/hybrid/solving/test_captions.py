@@ -67,7 +67,7 @@ async def test_where_one_fails_the_next_one_asks() -> None:
     await book.give_up(image(1))
     assert await third is None
     await book.give_up(image(1))
-    # Nobody makes it now: the next one does.
+    # No caption is in the making now: the next ask makes it.
     assert await book.take(image(1)) is None
 
 

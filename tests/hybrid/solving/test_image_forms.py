@@ -1,4 +1,4 @@
-"""What the model is shown of a prompt's images: as they are, on one sheet, described, or not at all."""
+"""A prompt's images as the model is shown them: as they are, on one sheet, described, or not at all."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -119,7 +119,7 @@ async def test_a_prompt_without_images_has_one_form(form: Any, store: ImageStore
 
 
 def released(pictures: list[Any], margin: int = 10) -> Any:
-    """What BLINK's released code does (`eval/test_benchmark.py`), written anew: black, pasted at the middle."""
+    """The sheet of BLINK's released code (`eval/test_benchmark.py`), written anew: black, pasted at the middle."""
     sheet = Image.new(
         "RGB", (sum(p.shape[1] for p in pictures) + margin * (len(pictures) - 1), max(map(len, pictures)))
     )

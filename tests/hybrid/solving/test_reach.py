@@ -1,4 +1,4 @@
-"""What a solver can reach from what it is given: no target, no id, no other question, whatever tools return."""
+"""A solver reaches no target, no id and no other question from what it is given, whatever tools return."""
 
 import gc
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What the words of questions and choices name: numbers, sides, parts of the picture, values and things."""
+"""Numbers, sides, parts of the picture, values and things that the words of questions and choices name."""
 
 import pytest
 

@@ -508,10 +508,10 @@ def test_predictions_pair_by_what_both_sides_know() -> None:
     both = [replace(solver("one", FIRST), questions=parts), replace(bare, questions=kept)]
     assert shared(compare(both))["shared"] == 10
     assert shared(compare(both[::-1]))["shared"] == 10
-    # Nobody knows where two sets of predictions are from: the questions decide there too.
+    # It is not known where two sets of predictions are from: the questions decide there too.
     with pytest.raises(UsageError, match="differs in target"):
         compare([bare, replace(bare, solver="another", questions=other)])
-    # A target agrees by chance: generated questions are nobody's predictions unless the images prove it.
+    # A target agrees by chance: generated questions match no predictions unless the images prove it.
     with pytest.raises(UsageError, match="images, which one side does not tell"):
         compare([solver("one", FIRST, GENERATED), bare])
 

@@ -1,4 +1,4 @@
-"""What each section concludes in words, of solvers by their letters: A right, B wrong, - abstained, x failed."""
+"""The conclusions of sections in words, of solvers by their letters: A right, B wrong, - abstained, x failed."""
 
 from collections.abc import Mapping
 from dataclasses import replace

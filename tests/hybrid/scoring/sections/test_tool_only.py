@@ -1,4 +1,4 @@
-"""What is solved only with tools: counted against the union of the settings without, and against luck."""
+"""Questions solved only with tools: counted against the union of the settings without, and against luck."""
 
 from collections.abc import Mapping
 from pathlib import Path

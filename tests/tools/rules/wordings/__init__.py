@@ -57,7 +57,7 @@ def wordings(name: str) -> Iterator[Wording]:
 
 
 def recognised(prompt: Prompt) -> str:
-    """What is recognised in a prompt, in the words of these files."""
+    """The rule's reading of a prompt, in the words of these files."""
     found = asked(prompt)
     return "-" if isinstance(found, Unclear) else _told(found)
 
