@@ -4,9 +4,9 @@
     uv run --with mutmut python -m bench.mutants --sample 200      # of each subject 200 mutants at random
     uv run --with mutmut python -m bench.mutants --list
 
-Works on a copy of the checkout in a temporary folder. Each subject is mutated by mutmut and only its own tests of the
-default group are run. Survivors are printed as a diff with `--show`: some mutants change nothing that can be observed
-(a cache, a bound that is never reached).
+Works on a copy of the checkout in a temporary folder. Each subject is mutated by mutmut and only its own tests are run,
+those of the default group, and those that load a network where the subject needs one. Survivors are printed as a diff
+with `--show`: some mutants change nothing that can be observed (a cache, a bound that is never reached).
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ class Subject:
 
     sources: tuple[str, ...]
     tests: tuple[str, ...]
+    system: bool = False
+    """Whether the tests marked `system` are run too: those of a network load one."""
 
 
 SUBJECTS = {
@@ -74,10 +76,12 @@ SUBJECTS = {
     "networks": Subject(
         ("hybrid/tool/networks.py",),
         ("tests/hybrid/serving/test_seen_pictures.py",),
+        system=True,
     ),
     "pictures": Subject(
         ("tools/_shared/whole_picture.py", "tools/_shared/dense_features.py"),
         ("tests/tools/_shared/test_whole_picture.py", "tests/tools/test_semantic_correspondence.py"),
+        system=True,
     ),
     "arbiter": Subject(("graphs/arbiter.py",), ("tests/graphs/test_arbiter.py",)),
     "tables": Subject(
@@ -91,7 +95,7 @@ CONFIGURATION = """
 source_paths = {sources}
 also_copy = {rooms}
 pytest_add_cli_args = [
-    "-n", "0", "-p", "no:cacheprovider", "-m", "not shared_data and not slow and not system",
+    "-n", "0", "-p", "no:cacheprovider", "-m", "not shared_data and not slow{unmarked}",
     "--hypothesis-profile", "unshrunk",
 ]
 pytest_add_cli_args_test_selection = {tests}
@@ -99,6 +103,16 @@ timeout_multiplier = 4
 timeout_constant = 5
 """
 """Without slow tests, simplest examples and mutmut's patience of fifteen times what the tests took."""
+
+
+def configuration(subject: Subject) -> str:
+    """The lines of pyproject.toml that mutmut reads."""
+    return CONFIGURATION.format(
+        sources=json.dumps(subject.sources),
+        rooms=json.dumps([*ROOMS, "pyproject.toml"]),
+        tests=json.dumps(subject.tests),
+        unmarked="" if subject.system else " and not system",
+    )
 
 
 @dataclass(frozen=True)
@@ -154,13 +168,7 @@ def mutate(name: str, subject: Subject, children: int, sample: int | None, seed:
         folder = Path(place)
         copy_of_checkout(folder)
         with (folder / "pyproject.toml").open("a") as file:
-            file.write(
-                CONFIGURATION.format(
-                    sources=json.dumps(subject.sources),
-                    rooms=json.dumps([*ROOMS, "pyproject.toml"]),
-                    tests=json.dumps(subject.tests),
-                )
-            )
+            file.write(configuration(subject))
         chosen: list[str] = []
         if sample is not None:
             # The names are there once mutmut has tried: it has no command that makes mutants without running them.

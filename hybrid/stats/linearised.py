@@ -102,11 +102,11 @@ def _refuse_unusable(cells: Sequence[Cell], values: Floats, how: Combine) -> Non
     checked = values if how == "root_of_ratio" else values[:, 1:]
     if np.isfinite(values).all() and (checked >= 0).all():
         return
-    negative = checked.min(axis=1, initial=0.0) < 0
-    for place in np.flatnonzero(negative | ~np.isfinite(values).all(axis=1))[:1]:
-        cell = cells[place]
-        wrong = f"negative under {how}" if negative[place] else "not finite"
-        raise DataError(f"cell of {cell.cluster!r} in {cell.stratum!r}: {cell.numerator}/{cell.denominator} is {wrong}")
+    negative = checked.min(axis=1) < 0
+    place = np.flatnonzero(negative | ~np.isfinite(values).all(axis=1))[0]
+    cell = cells[place]
+    wrong = f"negative under {how}" if negative[place] else "not finite"
+    raise DataError(f"cell of {cell.cluster!r} in {cell.stratum!r}: {cell.numerator}/{cell.denominator} is {wrong}")
 
 
 def value_of(rows: Rows, how: Combine) -> float | None:

@@ -31,9 +31,21 @@ def test_of_a_sample_the_share_has_an_interval() -> None:
     assert mutants.table([outcome]).rows == (("x", "1000", "10", "1", "0", "0.100", "0.018 to 0.404"),)
 
 
+def arguments(name: str) -> list[str]:
+    """How mutmut calls pytest for a subject."""
+    found: list[str] = tomllib.loads(mutants.configuration(mutants.SUBJECTS[name]))["tool"]["mutmut"][
+        "pytest_add_cli_args"
+    ]
+    return found
+
+
+def test_a_network_is_held_against_the_tests_that_load_it() -> None:
+    assert "not shared_data and not slow and not system" in arguments("stats")
+    assert "not shared_data and not slow" in arguments("networks")
+
+
 def test_the_tests_of_mutants_look_for_no_simplest_example() -> None:
-    profile = tomllib.loads(mutants.CONFIGURATION.format(sources=[], rooms=[], tests=[]))["tool"]["mutmut"]
-    words = profile["pytest_add_cli_args"]
+    words = arguments("stats")
     chosen = settings.get_profile(words[words.index("--hypothesis-profile") + 1])
     assert Phase.shrink not in chosen.phases
     assert (chosen.derandomize, chosen.deadline) == (True, None), "as in every other run"
