@@ -75,12 +75,16 @@ SUBJECTS = {
     "rules": Subject(("tools/rules",), ("tests/tools/rules",)),
     "networks": Subject(
         ("hybrid/tool/networks.py",),
-        ("tests/hybrid/serving/test_seen_pictures.py",),
+        ("tests/hybrid/serving/test_seen_pictures.py", "tests/hybrid/serving/test_precision.py"),
         system=True,
     ),
     "pictures": Subject(
         ("tools/_shared/whole_picture.py", "tools/_shared/dense_features.py"),
-        ("tests/tools/_shared/test_whole_picture.py", "tests/tools/test_semantic_correspondence.py"),
+        (
+            "tests/tools/_shared/test_whole_picture.py",
+            "tests/tools/_shared/test_dense_features.py",
+            "tests/tools/test_semantic_correspondence.py",
+        ),
         system=True,
     ),
     "arbiter": Subject(("graphs/arbiter.py",), ("tests/graphs/test_arbiter.py",)),

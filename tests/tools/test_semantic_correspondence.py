@@ -15,7 +15,6 @@ from hybrid.registry import load
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Finding
 from tools._shared.args import Spot
-from tools._shared.dense_features import FeatureMap
 from tools.semantic_correspondence import SOFTNESS, TOOL, DenseMatch, SemanticArgs, decide, read_spots
 
 REF, SPOTS = Spot("REF", 5, 5), [Spot("A", 1, 1), Spot("B", 2, 2), Spot("C", 3, 3)]
@@ -57,25 +56,6 @@ def test_a_lead_and_certain_places_make_it_sure():
     doubtful = [*SPOTS[:2], Spot("C", 3, 3, 0.3)]
     assert decide([0.9, 0.5, 0.4], REF, doubtful).confidence < 0.6
     assert decide([0.5, 0.5, 0.1], REF, SPOTS).best is None
-
-
-def test_features_are_read_between_patches():
-    vectors = np.zeros((1, 2, 2), np.float32)
-    vectors[0, 0], vectors[0, 1] = (1, 0), (0, 1)
-    features = FeatureMap(vectors, (10, 20))
-    assert features.at(4.5, 5).tolist() == [1, 0]
-    assert features.at(0, 0).tolist() == [1, 0]
-    assert features.at(19, 9).tolist() == [0, 1]
-    assert features.at(9.5, 5) == pytest.approx([0.5**0.5] * 2)
-
-
-def test_features_are_interpolated_before_they_are_normalised():
-    """As the authors of DIFT do: a feature three times as long weighs three times as much half-way."""
-    vectors = np.zeros((1, 2, 2), np.float32)
-    vectors[0, 0], vectors[0, 1] = (3, 0), (0, 1)
-    features = FeatureMap(vectors, (10, 20))
-    assert features.at(9.5, 5) == pytest.approx([3 / 10**0.5, 1 / 10**0.5])
-    assert features.similarity(np.array([0, 1], np.float32)).tolist() == [[0, 1]]
 
 
 @pytest.mark.parametrize("family", ["dinov2", "dinov3"])
