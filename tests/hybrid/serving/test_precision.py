@@ -22,7 +22,7 @@ from hybrid.serving.precision import computing, precision_of
 from hybrid.serving.service import ToolService
 from hybrid.serving.stages import AtOnce
 from hybrid.tool import BackendCard, Card, CheckCase, Evidence, KnownAnswer, ReducedPrecision, Request, Stages, Tool
-from hybrid.tool.networks import Network, in_float32
+from hybrid.tool.networks import Network, in_float32, normalised
 
 if TYPE_CHECKING:
     import torch
@@ -233,6 +233,41 @@ def test_a_part_in_float32_is_given_float32_and_gives_it() -> None:
         assert part(rounded).dtype == torch.float32
         assert torch.is_autocast_enabled("cpu")
     assert part(torch.ones(1, 3)).dtype == torch.float32
+
+
+def test_only_tensors_of_fewer_bits_are_turned_whatever_holds_them() -> None:
+    import torch
+
+    class Telling(torch.nn.Linear):
+        def forward(self, *args: Any, **named: Any) -> Any:
+            return args, named
+
+    part = Telling(1, 1)
+    in_float32(part)
+    half, places = torch.ones(2, dtype=torch.bfloat16), torch.tensor([3, 4])
+    given = (half, [half, places], {"inner": (half,)}, "word", None)
+    exact = (torch.float32, [torch.float32, torch.int64], {"inner": (torch.float32,)}, "word", None)
+    with torch.autocast("cpu", torch.bfloat16):
+        args, named = part(*given, first=half, second={"inner": [places]})
+    assert kinds(args) == exact
+    assert kinds(named) == {"first": torch.float32, "second": {"inner": [torch.int64]}}
+    args, named = part(half, first=half)
+    assert (kinds(args), kinds(named)) == ((torch.bfloat16,), {"first": torch.bfloat16})
+
+
+def kinds(value: Any) -> Any:
+    """The value with the type of its numbers in the place of each tensor."""
+    if isinstance(value, list | tuple):
+        return type(value)(kinds(one) for one in value)
+    if isinstance(value, dict):
+        return {name: kinds(one) for name, one in value.items()}
+    return getattr(value, "dtype", value)
+
+
+def test_each_channel_has_a_mean_and_a_deviation() -> None:
+    for mean, deviation in (((0.5, 0.5), (0.5, 0.5)), ((0.5, 0.5), (0.5,) * 3), ((0.5,) * 3, (0.5,) * 4)):
+        with pytest.raises(ValueError, match="zip"):
+            normalised(mean, deviation)
 
 
 def test_a_described_card_keeps_what_was_measured(fakes: Any) -> None:
