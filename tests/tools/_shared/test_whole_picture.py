@@ -10,7 +10,7 @@ from PIL import Image
 
 from hybrid.serving.seen_pictures import chart
 from hybrid.tool import Pixels, Request
-from tools._shared.dense_features import PATCHES, DenseFeatures
+from tools._shared.dense_features import PATCHES, DenseFeatures, FeatureInput
 from tools._shared.whole_picture import square_side
 from tools.attributes.models import TextScorer
 from tools.saliency import models as saliency
@@ -46,7 +46,7 @@ def far_from(values: Any, wanted: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("family", ["dinov2", "dinov3"])
-@pytest.mark.parametrize("size", [(600, 900), (90, 70)])
+@pytest.mark.parametrize("size", [(600, 900), (90, 70), (3, 20)])
 def test_dense_features_and_attention_get_the_whole_picture_normalised(
     things_checkpoint: Callable[[str], Path], family: str, size: tuple[int, int]
 ) -> None:
@@ -54,7 +54,9 @@ def test_dense_features_and_attention_get_the_whole_picture_normalised(
     patch = 14 if family == "dinov2" else 16
     for model, patches in ((DenseFeatures(folder, "cpu"), PATCHES), (saliency.Attention(folder, "cpu"), 32)):
         rows, columns = (round(side * patches / max(size)) for side in size)
-        values = model.prepare(pixels).values
+        prepared = model.prepare(pixels)
+        values = prepared.values
+        assert not isinstance(prepared, FeatureInput) or prepared.size == size
         # Three steps: torchvision and Pillow round differently between two passes of one axis each.
         assert far_from(values, reference(pixels, family, rows * patch, columns * patch)) <= 3
 
@@ -116,3 +118,6 @@ def test_the_square_of_a_processor_is_what_it_cuts_or_scales_to() -> None:
     assert square_side(transformers.SiglipImageProcessor(size={"height": 384, "width": 384})) == 384
     cut.do_center_crop = False
     assert square_side(cut) == 256
+    cut.size = {}
+    with pytest.raises(ValueError, match="the image processor names no size"):
+        square_side(cut)
