@@ -21,7 +21,7 @@ from tests.recomputed.runs import (
     right,
     unit,
 )
-from tests.recomputed.sums import contrast, linear, loss_of, skewed, value
+from tests.recomputed.sums import contrast, linear, loss_of, skewed, t_beyond, t_quantile, value
 
 HYBRID, ALONE, SPECIALIST = "controller", "mllm", "specialist"
 BLANK, SHUFFLED = "controller [blank]", "controller [shuffled]"
@@ -228,14 +228,13 @@ def _agreement(runs: Runs, pair: tuple[str, str]) -> Iterator[JsonObject]:
 
 def _exact(strata: Sequence[tuple[int, int, int]], both: int) -> float:
     """The chance of all sums of shared mistakes that are no likelier than the one found, margins as they are."""
-    from scipy.stats import hypergeom
-
     chances = {0: 1.0}
     for a, b, n in strata:
         added: dict[int, float] = defaultdict(float)
         for total, chance in chances.items():
             for shared in range(max(0, a + b - n), min(a, b) + 1):
-                added[total + shared] += chance * float(hypergeom.pmf(shared, n, a, b))
+                ways = math.comb(a, shared) * math.comb(n - a, b - shared)
+                added[total + shared] += chance * (ways / math.comb(n, b))
         chances = added
     return min(1.0, sum(chance for chance in chances.values() if chance <= chances[both] * (1 + 1e-7)))
 
@@ -247,21 +246,17 @@ def _by_clusters(
     clusters: Sequence[str],
     excess: float,
 ) -> float:
-    from scipy.stats import t as student
-
     sums: dict[str, float] = defaultdict(float)
     for (a, b), stratum, cluster in zip(pairs, strata, clusters, strict=True):
         of_a, of_b, n = sizes[stratum]
         sums[cluster] += ((not a) - of_a / n) * ((not b) - of_b / n) * math.sqrt(n / (n - 1))
     m = len(sums)
     error = math.sqrt(sum(s**2 for s in sums.values()) * m / (m - 1))
-    return 2 * float(student.sf(abs(excess) / error, m - 1))
+    return 2 * t_beyond(abs(excess) / error, m - 1)
 
 
 def _kappa(pairs: Sequence[tuple[bool, bool]], clusters: Sequence[str]) -> tuple[float, list[float]]:
     """Cohen's kappa, and its interval: half a question more in each cell, and how kappa moves with the cells."""
-    from scipy.stats import t as student
-
     every = Counter(pairs)
     cells = [(a, b) for a in (True, False) for b in (True, False)]
 
@@ -292,5 +287,5 @@ def _kappa(pairs: Sequence[tuple[bool, bool]], clusters: Sequence[str]) -> tuple
         effect = (trusted * ratio + 0.25 * alike) / (trusted + 0.25)
     more = {cell: count / effect + 0.5 for cell, count in seen.items()}
     error = math.sqrt(sum(more[cell] * move**2 for cell, move in slopes(more).items()) * m / (m - 1))
-    half, centre = float(student.ppf(0.975, m - 1)) * error, of(more)
+    half, centre = t_quantile(m - 1) * error, of(more)
     return point, [max(-1.0, min(point, centre - half)), min(1.0, max(point, centre + half))]

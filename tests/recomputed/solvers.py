@@ -22,7 +22,7 @@ from tests.recomputed.runs import (
     tasks_of,
     with_failed,
 )
-from tests.recomputed.sums import value
+from tests.recomputed.sums import t_quantile, value
 
 BINS = {
     (0.0, 0.5): "above 0% to 50%",
@@ -170,8 +170,6 @@ def guess(runs: Runs, ids: Iterable[str]) -> float:
 
 def spread(runs: Runs) -> Iterator[JsonObject]:
     """Mean, standard deviation and Student's interval of the MLLM's repetitions, and whose verdict changed."""
-    from scipy.stats import t as student
-
     names = [name for name in runs.scores if name.startswith("mllm")]
     assert names == ["mllm", "mllm@2", "mllm@3"]
     whole = aligned(runs, names)
@@ -184,7 +182,7 @@ def spread(runs: Runs) -> Iterator[JsonObject]:
         ]
         values = [value(*side) for side in sides]
         mean, sd = statistics.mean(values), statistics.stdev(values)
-        half = float(student.ppf(0.975, len(values) - 1)) * sd / math.sqrt(len(values))
+        half = t_quantile(len(values) - 1) * sd / math.sqrt(len(values))
         of = {"metric": "accuracy" if task else HEADLINE[runs.benchmark], "group": task, "n": len(sides[0][1])}
         for name, one in zip(names, values, strict=True):
             yield result("spread", "value", "fraction", one, **of, a=name)

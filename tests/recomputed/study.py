@@ -1,6 +1,7 @@
 """The sections of a study once more: the decomposition by events of each question, sets of questions by plain sets."""
 
 import itertools
+import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -128,8 +129,6 @@ def _behind(questions: Sequence[Asked], part: str) -> list[str]:
 
 def tool_only(runs: Runs) -> Iterator[JsonObject]:
     """Sets of right answers, with tools and without in any repetition of the MLLM alone."""
-    from scipy.stats import norm
-
     without = [ALONE, *sorted(name for name in runs.scores if name.startswith(f"{ALONE}@"))]
     whole = aligned(runs, (HYBRID, *without))
     lost = sum(failed(row[0]) for row in whole)
@@ -152,7 +151,7 @@ def tool_only(runs: Runs) -> Iterator[JsonObject]:
         ]
         yield result("tool_only", "luck", "questions", sum(map(len, new)) / len(new), **of, n=len(kept))
         if solved[0]:
-            n, k, z = len(solved[0]), len(solved[0] & union), float(norm.ppf(0.975))
+            n, k, z = len(solved[0]), len(solved[0] & union), statistics.NormalDist().inv_cdf(0.975)
             centre, half = k + z * z / 2, z * (k * (n - k) / n + z * z / 4) ** 0.5
             ends = {"low": (centre - half) / (n + z * z) if k else 0.0, "high": (centre + half) / (n + z * z)}
             ends["high"] = 1.0 if k == n else ends["high"]

@@ -56,6 +56,20 @@ def linear(how: str, cells: Sequence[Cell]) -> Linear:
     return Linear(shares, sum(parts), max(1.0, min(satterthwaite, counted - 1)), told)
 
 
+def t_quantile(freedom: float) -> float:
+    """The quantile of Student's t that 97.5 % lie below."""
+    from scipy.special import stdtrit  # scipy.stats takes three times as long to import
+
+    return float(stdtrit(freedom, 0.975))
+
+
+def t_beyond(t: float, freedom: float) -> float:
+    """How likely Student's t is above `t`."""
+    from scipy.special import stdtr
+
+    return float(stdtr(freedom, -t))
+
+
 class Skewed(NamedTuple):
     """How a value scatters by its clusters' shares, two differing clusters added."""
 
@@ -64,18 +78,14 @@ class Skewed(NamedTuple):
     freedom: float
 
     def ends(self, found: float) -> list[float]:
-        from scipy.stats import t as student
-
-        q = float(student.ppf(0.975, self.freedom))
+        q = t_quantile(self.freedom)
         down, up = max(0.0, -self.skew) * q * q / 2, max(0.0, self.skew) * q * q / 2
         reach = [math.sqrt(shift**2 + q * q * self.kept) + shift for shift in (down, up)]
         return [found - reach[0], found + reach[1]]
 
     def beyond(self, distance: float) -> float:
         """How likely a value so far from the truth, or farther on that side, is."""
-        from scipy.stats import t as student
-
-        return float(student.sf(abs(distance) / math.sqrt(self.kept + max(0.0, -self.skew * distance)), self.freedom))
+        return t_beyond(abs(distance) / math.sqrt(self.kept + max(0.0, -self.skew * distance)), self.freedom)
 
 
 def skewed(shares: Iterable[float], whole: float, share: float, freedom: float) -> Skewed:
@@ -114,8 +124,6 @@ def loss_of(margin: float, how: str, a: Sequence[Cell], b: Sequence[Cell]) -> fl
 
 def interval(how: str, cells: Sequence[Cell]) -> list[float]:
     """Wilson's for single rows of 0 and 1, else the score interval of the weighted mean of the strata's shares."""
-    from scipy.stats import t as student
-
     alone = len({c.cluster for c in cells}) == len(cells)
     if alone and len(_strata(cells)) == 1 and all(c.above in (0, 1) and c.below == 1 for c in cells):
         n, p, z = len(cells), value(how, cells), 1.959963984540054
@@ -127,7 +135,7 @@ def interval(how: str, cells: Sequence[Cell]) -> list[float]:
     informative = sum(squares) ** 2 / sum(s**2 for s in squares) if any(squares) else 0.0
     effect = sum(squares) / binomial if binomial else 1.0
     effect = (informative * effect + 0.25) / (informative + 0.25)
-    q = float(student.ppf(0.975, found.freedom))
+    q = t_quantile(found.freedom)
     strata = [(r, w, size / effect) for r, w, size in found.strata]
     return [_lower(strata, q), 1 - _lower([(1 - r, w, size) for r, w, size in strata], q)]
 
