@@ -1,7 +1,9 @@
 """Servers of tests: on a thread, with answers of their own, or as a user starts one, ended with what it started.
 
-with listening(LocalServer(Handler)) as server:      # a subclass of `JsonHandler`
-    url = server.url
+    with listening(LocalServer(Handler)) as server:      # a subclass of `JsonHandler`
+        url = server.url
+
+Those that are processes of their own are `running` and `serving`.
 """
 
 import json
@@ -14,6 +16,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -43,9 +46,9 @@ class JsonHandler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.posted(self.rfile.read(int(self.headers["Content-Length"])))
 
+    @abstractmethod
     def posted(self, body: bytes) -> None:
         """Answer a request that sent this."""
-        raise NotImplementedError
 
     def answer(self, said: object, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
         """Say bytes as they are, or anything else as JSON; its length is said unless `headers` do."""
