@@ -20,7 +20,7 @@ from hybrid.scoring.result import FRACTION, Result, Section, adjusted, paired_co
 from hybrid.scoring.score import Scored
 
 NAME = "gain"
-GAIN, PRESENCE, CONTENT, SHUFFLED = "gain", "presence", "content", "shuffled"
+GAIN, PRESENCE, CONTENT, SHUFFLED = "gain", "presence", "content", "other questions' findings"
 
 
 def rows(found: Comparison) -> list[Result]:
@@ -142,7 +142,7 @@ SECTION = Section(
     about=(
         "gain: the hybrid solver minus its MLLM alone. presence: with blank tools minus alone (prompts, texts of "
         "tools, more turns). content: with tools minus with blank tools (what they say). gain = presence + content. "
-        "shuffled: with findings about other questions minus with blank tools. p is of the difference in the row, "
+        "other questions' findings: these minus blank tools. p is of the difference in the row, "
         "adjusted (Holm) over all parts of its table."
     ),
     chart="intervals",

@@ -20,8 +20,8 @@ from hybrid.scoring.overlap import Overlap, SharedQuestion
 from hybrid.scoring.result import FRACTION, Result, Section, with_interval
 
 NAME: Final = "knowledge"
-REACHED: Final = "specialist's knowledge reached"
-LOST: Final = "MLLM's knowledge lost"
+REACHED: Final = "right by the specialist only: share kept"
+LOST: Final = "right by the model only: share lost"
 HYBRID, ALONE, SPECIALIST = range(3)
 
 

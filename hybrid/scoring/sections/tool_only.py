@@ -25,7 +25,8 @@ NAME: Final = "tool_only"
 SOLVED: Final = "tool-only solved"
 LOST: Final = "tool-only lost"
 WITHOUT_TOO: Final = "solved without tools too"
-LUCK: Final = "luck"
+LUCK: Final = "by luck"
+MOST: Final = "by luck at most"
 
 
 def rows(found: Comparison) -> Iterator[Result]:
@@ -59,7 +60,7 @@ def _of_questions(row: Result, shared: Overlap, without: Sequence[Scored]) -> It
     yield replace(counted, quantity=LOST, value=float(len(lost)), ids=lost)
     luck = _luck(kept, without)
     if luck is not None:
-        yield replace(counted, quantity=LUCK, value=luck)
+        yield replace(counted, quantity=LUCK if len(_repetitions(without)) > 1 else MOST, value=luck)
     if solved:
         k, n = len(solved) - len(only), len(solved)
         ends = wilson(k, n)
@@ -108,7 +109,7 @@ def _draws(scored: Scored) -> bool:
 def _luck_note(without: Sequence[Scored]) -> str:
     if len(_repetitions(without)) > 1 or not _draws(without[0]):
         return ""
-    return "luck: asked once and drawn, so this is an upper bound; --setting repeats=3 measures it"
+    return "by luck at most: asked once and drawn; --setting repeats=3 measures it"
 
 
 def lead(found: Comparison, made: Sequence[Result]) -> str:
@@ -117,8 +118,8 @@ def lead(found: Comparison, made: Sequence[Result]) -> str:
     for group in found.groups:
         own = {row.quantity: row for row in made if row.b == group.hybrid.solver and not row.group}
         if too := own.get(WITHOUT_TOO):
-            only, luck = own[SOLVED], own.get(LUCK)
-            chance = f"; one more run without tools would solve up to {luck.value:.1f} new ones" if luck else ""
+            only, luck = own[SOLVED], own.get(LUCK) or own.get(MOST)
+            chance = f", {luck.quantity} {luck.value:.1f}" if luck else ""
             share = f"{100 * (too.value or 0):.0f} % of the {too.n} questions solved with tools are solved without too"
             said.append(f"{group.hybrid.solver}: {share}, {only.value:.0f} only with tools{chance}.")
     return " ".join(said)
@@ -139,12 +140,13 @@ SECTION = Section(
         ),
         MetricCard(
             LUCK,
-            "what one more run without tools would solve anew: counted over repetitions, or at most n a(1 - a)",
+            "what one more run without tools would solve anew, counted over repetitions",
             COUNTS,
             "ours; docs/study.md",
             "Compare with tool-only solved: as many may be luck.",
             "0 to n, in questions",
         ),
+        MetricCard(MOST, "n a(1 - a), of accuracy a", COUNTS, "ours; docs/study.md", values="0 to n, in questions"),
         MetricCard(
             WITHOUT_TOO,
             "questions solved with tools and in a setting without / questions solved with tools",
@@ -157,7 +159,7 @@ SECTION = Section(
     lead,
     about=(
         "The settings without tools are all forms of the same MLLM alone in this comparison: with images, captions or "
-        "text only, and repetitions. A model that draws its answers solves others each time: luck says how many."
+        "text only, and repetitions. A model that draws its answers solves others each time: by luck says how many."
     ),
     headings={"a": "without tools", "b": "with tools"},
     chart="counts",
