@@ -34,6 +34,7 @@ from hybrid.scoring.conclusion_rows import (
 from hybrid.scoring.groups import ComparisonGroup, is_imported, word
 from hybrid.scoring.result import FRACTION, Result, adjusted
 from hybrid.scoring.score import Scored
+from hybrid.scoring.tally import OTHER
 from hybrid.stats import detectable_difference
 from hybrid.types import Outcome
 
@@ -224,11 +225,28 @@ class _Conclusion:
             yield _said("limits.open", open=waiting)
         if none:
             yield _said("limits.none", none=none, n=total, counts=COUNTS[solvers[0].abstain])
+        yield from self._otherwise()
         if any(one.data.generated for one in solvers):
             yield _said("limits.generated")
         if any(is_imported(one) or (one.model or "").startswith("replay:") for one in solvers):
             yield _said("limits.recorded")
         yield from self._detectable(solvers)
+
+    def _otherwise(self) -> Iterator[Sentence]:
+        """The differences on which the other rule of what no answer counts has another verdict."""
+        rule, allow = OTHER[self._found.rule], self._found.options.allow_failed
+        said = {1: "ahead of", -1: "behind", 0: "not shown to differ from"}
+        parts = []
+        for group in self._groups:
+            for other in filter(None, (group.alone, group.specialist, group.blank)):
+                shared = self._found.overlap(other, group.hybrid)
+                if all(score.answer is not None for row in shared.shared for score in row.scores):
+                    continue
+                own, changed = (shared.shown(each, allow_failed=allow) for each in (self._found.rule, rule))
+                if changed is not None and own != changed:
+                    parts.append(f"{short_name(group.hybrid)} is {said[changed]} {short_name(other)}")
+        if parts:
+            yield _said("limits.rule", counts=COUNTS[rule], parts=_listed(parts))
 
     def _concerned(self) -> tuple[Scored, ...]:
         """The solvers that the first sentences are about; the specialists' abstentions are in their own sentence."""

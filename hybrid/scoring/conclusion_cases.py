@@ -1,8 +1,8 @@
 """The cases of a conclusion: when each sentence is said, and its words; the site prints this table.
 
 `gain`, `specialists` and `content` read one paired difference each, b minus a. It is said to be one only where its 95 %
-interval excludes 0 under both rules of what a question without a readable answer counts; the interval printed is the
-one of the two that is nearest to 0.
+interval excludes 0, by the rule of the output of what a question without a readable answer counts; where the other rule
+has another verdict, the last sentence says so.
 """
 
 from __future__ import annotations
@@ -186,6 +186,11 @@ CASES: tuple[Case, ...] = (
     Case("limits.failed", "questions failed", "{failed} of {n} answers failed and are left out"),
     Case("limits.open", "questions are not asked yet", "{open} are not asked yet"),
     Case("limits.none", "answers without a reading", "{none} of {n} answers are unreadable or none (counted {counts})"),
+    Case(
+        "limits.rule",
+        "the other rule of what no answer counts has another verdict",
+        "with no answer counted {counts}, {parts}",
+    ),
     Case("limits.generated", "generated questions", "generated questions say nothing of real pictures"),
     Case("limits.recorded", "recorded model", "the model's answers are recordings"),
     Case(

@@ -143,7 +143,8 @@ class ConclusionRows:
         values = {row.quantity: row.value for row in differences}
         judged = [turned(row, names) for row in self.of("helped") if {row.a, row.b} == set(names)]
         right = None
-        if judged:
+        # Repetitions count with their mean, which has no number of right answers.
+        if judged and all(len(self.found.repetitions(one)) == 1 for one in (a, b)):
             verdicts = [(row.quantity.split(" -> "), round(row.value or 0)) for row in judged]
             right = tuple(sum(k for both, k in verdicts if both[place] == "right") for place in (0, 1))
         return HeadlinePair(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast, get_args
 
 from hybrid.errors import UsageError
@@ -37,6 +38,18 @@ def word(scored: Scored) -> str:
 def repetition(scored: Scored) -> int:
     """The number of a solver's repetition, from 1."""
     return number_of(scored.recorded)
+
+
+def repeated_as(scored: Scored) -> tuple[Path | None, str, str]:
+    """A key that all repetitions of a solver share, and its readings by a judge do not."""
+    return (scored.folder and scored.folder.path, word(scored), scored.solver.removeprefix(scored.recorded))
+
+
+def repetitions(solvers: Sequence[Scored], of: Scored) -> tuple[Scored, ...]:
+    """A solver's first repetition with all others in their order; a later one, or one asked once, is alone."""
+    own = [one for one in solvers if repeated_as(one) == repeated_as(of)]
+    ordered = tuple(sorted(own, key=repetition))
+    return ordered if repetition(of) == 1 and len({repetition(one) for one in own}) == len(own) else (of,)
 
 
 def role(scored: Scored) -> Role:

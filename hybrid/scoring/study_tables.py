@@ -72,8 +72,8 @@ def _by_solver(rows: Iterable[Result]) -> list[list[Result]]:
 
 
 def _effects(rows: Sequence[Result]) -> Iterator[Table]:
-    """A line an effect, under the rule that a question without an answer counts as a guess."""
-    kept = [row for row in rows if row.quantity in EFFECTS and row.none in ("", "chance")]
+    """A line an effect."""
+    kept = [row for row in rows if row.quantity in EFFECTS]
     kept.sort(key=lambda row: EFFECTS.index(row.quantity))
     if kept:
         columns = (Column("effect", "left"), *map(Column, ("n", "difference", "95 %", "p", "p (Holm)")))

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.groups import ComparisonGroup
-from hybrid.scoring.overlap import RULES
 from hybrid.scoring.result import FRACTION, Result, Section, adjusted, paired_contrast, with_contrast
 from hybrid.scoring.score import Scored
 
@@ -22,9 +21,9 @@ GAIN, PRESENCE, CONTENT, SHUFFLED = "gain", "presence", "content", "shuffled"
 
 
 def rows(found: Comparison) -> list[Result]:
-    """Each part of each hybrid solver that has a blank control, over all and by task, under both rules."""
+    """Each part of each hybrid solver that has a blank control, over all and by task."""
     made = [row for group in found.groups if group.blank is not None for row in _of_group(found, group)]
-    return adjusted(made, lambda row: (bool(row.group), row.none))
+    return adjusted(made, lambda row: bool(row.group))
 
 
 def _of_group(found: Comparison, group: ComparisonGroup) -> Iterator[Result]:
@@ -43,30 +42,29 @@ def _parts(found: Comparison, solvers: Sequence[Scored], places: Mapping[str, tu
     whole = found.overlap(*solvers)
     left_out = f"left out: {whole.left_out}" if whole.left_out else ""
     for group, shared in {"": whole, **whole.by_group(found.options.by)}.items():
-        for rule in RULES:
-            metrics = shared.accuracy(rule) if group else shared.headline(rule)
-            if metrics is None:
-                continue
-            untested = shared.untested(metrics, allow_failed=found.options.allow_failed, whole=whole)
-            for name, (a, b) in places.items():
-                row = Result(
-                    NAME,
-                    name,
-                    FRACTION,
-                    None,
-                    solvers[a].solver,
-                    solvers[b].solver,
-                    metrics[a].name,
-                    group,
-                    metrics[a].n,
-                    none=rule,
-                    note="" if group else left_out,
-                )
-                yield with_contrast(row, paired_contrast(metrics[a], metrics[b], untested), untested)
+        metrics = shared.accuracy(found.rule) if group else shared.headline(found.rule)
+        if metrics is None:
+            continue
+        untested = shared.untested(metrics, allow_failed=found.options.allow_failed, whole=whole)
+        for name, (a, b) in places.items():
+            row = Result(
+                NAME,
+                name,
+                FRACTION,
+                None,
+                solvers[a].solver,
+                solvers[b].solver,
+                metrics[a].name,
+                group,
+                metrics[a].n,
+                none=found.rule,
+                note="" if group else left_out,
+            )
+            yield with_contrast(row, paired_contrast(metrics[a], metrics[b], untested), untested)
 
 
 def lead(found: Comparison, made: Sequence[Result]) -> str:
-    """A sentence for each hybrid solver, where a gain or a loss holds under both rules of what no answer counts."""
+    """A sentence for each hybrid solver."""
     said = []
     for group in found.groups:
         if group.blank is not None:
@@ -89,12 +87,9 @@ def _reading(name: str, gain: int | None, content: int | None) -> str:
 
 
 def _direction(rows_: Sequence[Result], quantity: str) -> int | None:
-    """1 for a gain and -1 for a loss under both rules, 0 where one of them shows neither; None without a test."""
-    parts = [row for row in rows_ if row.quantity == quantity]
-    if not parts or any(row.low is None for row in parts):
-        return None
-    signs = {int((row.low or 0.0) > 0) - int((row.high or 0.0) < 0) for row in parts}
-    return signs.pop() if len(signs) == 1 else 0
+    """1 for a gain, -1 for a loss, 0 where neither is shown; None without a test."""
+    row = next((row for row in rows_ if row.quantity == quantity and row.low is not None), None)
+    return None if row is None else int((row.low or 0.0) > 0) - int((row.high or 0.0) < 0)
 
 
 BOTH = "questions that all of these have and none failed"

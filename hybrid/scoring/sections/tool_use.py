@@ -12,11 +12,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from hybrid.benchmarks.base import Abstain
 from hybrid.benchmarks.card import MetricCard
 from hybrid.registry import names
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.findings import Called, Heard, heard
 from hybrid.scoring.groups import role
+from hybrid.scoring.overlap import rightness
 from hybrid.scoring.result import FRACTION, QUESTIONS, Result, Section
 from hybrid.scoring.score import Scored, group_of
 from hybrid.types import Fault, Score
@@ -55,7 +57,8 @@ def rows(comparison: Comparison) -> list[Result]:
     for solver in comparison.solvers:
         if solver.folder is not None and role(solver) in ("hybrid", "specialist"):
             findings = heard(solver)
-            made += _of_solver(solver.solver, answered(solver, findings, comparison.options.by))
+            questions = answered(solver, findings, comparison.options.by)
+            made += _of_solver(solver.solver, questions, solver.abstain)
             if lost := tuple(name for name, one in findings.items() if one.no_trace):
                 count = float(len(lost))
                 made.append(Result(NAME, "without a readable trace", QUESTIONS, count, solver.solver, ids=lost))
@@ -77,7 +80,7 @@ def _named(call: Called, known: Collection[str]) -> Called:
     return replace(call, tool=NO_SUCH) if strange else call
 
 
-def _of_solver(solver: str, questions: Sequence[CallsOfQuestion]) -> Iterator[Result]:
+def _of_solver(solver: str, questions: Sequence[CallsOfQuestion], rule: Abstain) -> Iterator[Result]:
     """For any tool and for each tool that a solver called: over all questions, and in each group where it was."""
     tools = sorted({call.tool for question in questions for call in question.calls})
     groups = sorted({question.group for question in questions})
@@ -86,10 +89,10 @@ def _of_solver(solver: str, questions: Sequence[CallsOfQuestion]) -> Iterator[Re
         for group, inside in parts.items():
             if not tool or any(one.to(tool) for one in inside):
                 row = Result(NAME, "", QUESTIONS, None, solver, metric=tool, group=group)
-                yield from _used(row, tool, inside)
+                yield from _used(row, tool, inside, rule)
 
 
-def _used(row: Result, tool: str, questions: Sequence[CallsOfQuestion]) -> Iterator[Result]:
+def _used(row: Result, tool: str, questions: Sequence[CallsOfQuestion], rule: Abstain) -> Iterator[Result]:
     calls = [one.to(tool) for one in questions]
     times = [call.seconds for of_one in calls for call in of_one]
     faults = Counter(call.fault for of_one in calls for call in of_one if call.fault is not None)
@@ -111,14 +114,15 @@ def _used(row: Result, tool: str, questions: Sequence[CallsOfQuestion]) -> Itera
                 n=len(times),
             )
     verdicts = [
-        (bool(of_one), one.score.correct == 1.0)
+        (bool(of_one), rightness(one.score))
         for one, of_one in zip(questions, calls, strict=True)
         if one.score.correct is not None
     ]
     for quantity, wanted in (("right when called", True), ("right when not called", False)):
         judged = [right for called, right in verdicts if called is wanted]
         if judged:
-            yield replace(row, quantity=quantity, unit=FRACTION, value=sum(judged) / len(judged), n=len(judged))
+            share = replace(row, quantity=quantity, unit=FRACTION, value=sum(judged) / len(judged), n=len(judged))
+            yield replace(share, none=rule)
     if times:
         mean = math.fsum(times) / len(times)
         yield replace(row, quantity="seconds a call", unit="seconds", value=mean, n=len(times))
