@@ -31,7 +31,7 @@ from hybrid.scoring.conclusion_rows import (
     size_of,
     turned,
 )
-from hybrid.scoring.groups import ComparisonGroup, is_imported, word
+from hybrid.scoring.groups import AGAIN, ComparisonGroup, is_imported, own_command, word
 from hybrid.scoring.result import FRACTION, Result, adjusted
 from hybrid.scoring.score import Scored
 from hybrid.scoring.tally import OTHER
@@ -58,7 +58,8 @@ def conclusion(comparison: Comparison) -> tuple[Sentence, ...]:
 
 
 def _said(case: str, **fields: object) -> Sentence:
-    return Sentence(case, WORDS[case].format(**fields), str(fields.get("command", "")))
+    command = str(fields.get("command", ""))
+    return Sentence(case, WORDS[case].format(**fields), "" if command == AGAIN else command)
 
 
 class _Conclusion:
@@ -169,7 +170,10 @@ class _Conclusion:
             if (row.metric, row.none) == (self._found.headline, rule) and row.low is not None
         ]
         if not made:
-            yield _said("solvers.silent")
+            waiting = [one for one in self._found.solvers if one.open]
+            fields = {"metric": self._found.headline, "open": sum(one.open for one in waiting)}
+            case = "solvers.waiting" if waiting else "solvers.silent"
+            yield _said(case, **fields, command=own_command(waiting))
             return
         most = max(row.value or 0.0 for row in made)
         best = [row for row in made if row.value == most]

@@ -21,6 +21,7 @@ class Case:
     """A format string of the fields that `conclusion.py` fills in."""
 
 
+WAITING = "{metric} is a mean over tasks, and {open} questions are not asked yet: {command}"
 FAILED = "{failed} of {n} questions failed, more than 1 % (--allow-failed concludes all the same)"
 
 CASES: tuple[Case, ...] = (
@@ -40,6 +41,7 @@ CASES: tuple[Case, ...] = (
         "gain.silent", "one of the two answers nothing", "{answers}: nothing to compare, as {silent} answers nothing."
     ),
     Case("gain.failed", "more than 1 % failed", f"Whether tools bring a gain is not tested: {FAILED}."),
+    Case("gain.waiting", "a mean over tasks, of which questions are open", f"What tools bring is not told: {WAITING}"),
     Case(
         "gain.units",
         "the metric counts other units for each",
@@ -71,6 +73,11 @@ CASES: tuple[Case, ...] = (
     Case("specialists.few", "no interval, from so few questions", "{answers}: too few questions to tell a difference."),
     Case("specialists.silent", "they answer nothing", "The specialists alone give no answer to these questions."),
     Case("specialists.failed", "more than 1 % failed", f"The specialists alone are not compared: {FAILED}."),
+    Case(
+        "specialists.waiting",
+        "a mean over tasks, of which questions are open",
+        "The specialists alone are not compared: questions are not asked yet.",
+    ),
     Case(
         "specialists.units",
         "the metric counts other units for each",
@@ -121,6 +128,11 @@ CASES: tuple[Case, ...] = (
     ),
     Case("content.failed", "more than 1 % failed", f"What the tools' words bring is not tested: {FAILED}."),
     Case(
+        "content.waiting",
+        "a mean over tasks, of which questions are open",
+        "What the tools' words bring is not told: questions are not asked yet.",
+    ),
+    Case(
         "content.units",
         "the metric counts other units for each",
         "{answers}: not tested, as {metric} does not count the same units for both.",
@@ -169,6 +181,11 @@ CASES: tuple[Case, ...] = (
         "several share the highest value",
         "Of {count} solvers, none of them a model with tools, {best} share the highest {metric}, {value} over {n} "
         "questions ({interval}).",
+    ),
+    Case(
+        "solvers.waiting",
+        "a mean over tasks, of which questions are open",
+        f"How right each is, is not told: {WAITING}",
     ),
     Case("solvers.silent", "none has a readable answer", "No solver gives a readable answer."),
     Case(

@@ -15,7 +15,7 @@ from typing import Literal
 from hybrid.benchmarks.base import Abstain
 from hybrid.display.terminal import clipped
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.groups import ComparisonGroup
+from hybrid.scoring.groups import ComparisonGroup, own_command
 from hybrid.scoring.result import FRACTION, UNTESTED, Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
@@ -25,7 +25,7 @@ SECTIONS = ("metrics", "differences", "helped", "gain", "outcomes")
 NAME_WIDTH = 30
 COUNTS: Mapping[Abstain, str] = {"chance": "as a guess", "wrong": "as wrong"}
 
-State = Literal["more", "less", "open", "few", "silent", "failed", "units", "apart", "absent"]
+State = Literal["more", "less", "open", "few", "silent", "failed", "waiting", "units", "apart", "absent"]
 """The result of a paired difference, or why there is none; the second part of a case's id."""
 
 
@@ -60,7 +60,12 @@ class HeadlinePair:
         """The result that holds under both rules."""
         if not self.rows:
             return "apart"
-        states: tuple[tuple[str, State], ...] = (("failed", "failed"), ("unanswered", "silent"), ("units", "units"))
+        states: tuple[tuple[str, State], ...] = (
+            ("failed", "failed"),
+            ("waiting", "waiting"),
+            ("unanswered", "silent"),
+            ("units", "units"),
+        )
         for key, state in states:
             if UNTESTED[key] in self.weakest.note:
                 return state
@@ -79,7 +84,10 @@ class HeadlinePair:
             "hybrid": short_name(self.b),
             "other": short_name(self.a),
             "silent": short_name(silent),
+            "open": self.a.open + self.b.open,
         }
+        if self.state == "waiting":
+            fields["command"] = own_command([one for one in (self.a, self.b) if one.open])
         if row is None:
             return fields
         metric = "" if row.metric == "accuracy" or self.right is None else f" of {row.metric}"

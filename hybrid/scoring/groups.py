@@ -83,6 +83,17 @@ def origin_of(scored: Scored) -> dict[str, str | None]:
     return {"model": model_of(scored), "run": None if scored.folder is None else scored.folder.path.as_posix()}
 
 
+AGAIN = "ask again as before"
+"""Said where a run was made by no command: by a call from Python, or by a script."""
+
+
+def own_command(solvers: Sequence[Scored]) -> str:
+    """The command that goes on with the run of the first of these that has one, for a shell; else `AGAIN`."""
+    given = (one.manifest.get("commands", ()) for one in solvers if one.folder is not None)
+    last = (commands[-1]["command"] for commands in given if commands)
+    return next((command for command in last if command.startswith("hybrid ")), AGAIN)
+
+
 def control(scored: Scored) -> str | None:
     """The control by which a solver's tools answered (`blank`, `shuffled`, `oracle`); None for real tools."""
     return None if scored.tool_output == REAL else scored.tool_output

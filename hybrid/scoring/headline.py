@@ -32,6 +32,7 @@ from hybrid.log.folder import LOG
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion import Sentence
 from hybrid.scoring.conclusion_rows import turned
+from hybrid.scoring.groups import own_command
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import computed, results
@@ -73,10 +74,20 @@ def warnings(solvers: Sequence[Scored]) -> tuple[str, ...]:
                 f"{one.solver}: {one.failed} of {len(one.scores)} questions failed; they are missing, not wrong"
             )
         if one.open:
-            lines.append(f"{one.solver}: {one.open} questions are not asked yet and left out")
+            lines.append(f"{one.solver}: {one.open} questions are not asked yet and left out ({_open_tasks(one)})")
         if one.reasons:
             lines.append(f"{one.solver}: {len(one.reasons)} answers cannot be scored")
     return tuple(dict.fromkeys((*lines, *(line for one in solvers for line in one.damage))))
+
+
+def _open_tasks(scored: Scored) -> str:
+    """`Jigsaw 40 of 40, Counting 3 of 40`."""
+    asked = {score.id for score in scored.scores}
+    every = Counter(question.task for question in scored.questions.values())
+    waiting = Counter(question.task for name, question in scored.questions.items() if name not in asked)
+    named = [f"{task} {count} of {every[task]}" for task, count in waiting.most_common(SHOWN_WARNINGS)]
+    more = len(waiting) - len(named)
+    return ", ".join([*named, *([f"{more} more tasks"] if more > 0 else [])])
 
 
 def rule_line(solvers: Sequence[Scored]) -> str:
@@ -253,7 +264,5 @@ def nothing_answered_by(solvers: Sequence[Scored]) -> str | None:
     if not reasons:
         logs = [folder.path / LOG for folder in folders.values() if (folder.path / LOG).is_file()]
         lines += [f"{path} says what happened." for path in logs]
-    commands = [folder.manifest.get("commands", ()) for folder in folders.values()]
-    again = dict.fromkeys(given[-1]["command"] for given in commands if given)
-    lines.append(f"Mend that, then ask again: {'; '.join(again) or 'repeat its `hybrid run`'}")
+    lines.append(f"Mend that, then ask again: {own_command(solvers)}")
     return redact("\n".join(lines) + "\n")

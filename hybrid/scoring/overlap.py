@@ -29,8 +29,9 @@ RULES: tuple[Abstain, ...] = ("chance", "wrong")
 FAILED_SHARE = 0.01
 """Above this share of failed questions nothing is tested, unless `--allow-failed` is given."""
 
-Untested = Literal["failed", "unanswered", "units"]
-"""Why nothing is tested: too much failed, one solver answered nothing, or the metric is over other units for one."""
+Untested = Literal["failed", "waiting", "unanswered", "units"]
+"""Why nothing is tested: too much failed, questions of a mean over tasks are not asked yet, one solver answered
+nothing, or the metric is over other units for one."""
 
 
 @dataclass(frozen=True)
@@ -213,6 +214,8 @@ class Overlap:
         """
         if max(self.failed_share, whole.failed_share) > FAILED_SHARE and not allow_failed:
             return "failed"
+        if self.waits(metrics):
+            return "waiting"
         metrics = self.accuracy(self.rule) if metrics is None else metrics
         units = {cell.cluster for cell in metrics[0].cells}
         counted = [row for row in self.shared if row.first.unit in units and not row.first.outcome.failed]
@@ -231,6 +234,10 @@ class Overlap:
             return None
         ends = contrast(both[0], both[1]).interval
         return None if ends is None else int(ends.low > 0) - int(ends.high < 0)
+
+    def waits(self, metrics: Sequence[Metric] | None) -> bool:
+        """Whether these are means over tasks, and one of the tasks is open: the others are no sample of all."""
+        return bool(metrics) and metrics[0].combine == "mean_of_ratios" and any(one.open for one in self.solvers)
 
     def at(self, places: Sequence[int]) -> Overlap:
         """The questions at these places of `rows`."""

@@ -177,6 +177,7 @@ def paired_contrast(a: Metric, b: Metric, untested: str | None) -> Contrast:
 
 UNTESTED: Mapping[str, str] = {
     "failed": "not tested: more than 1 % of the questions failed (--allow-failed tests all the same)",
+    "waiting": "not tested: a mean over tasks, of which questions are not asked yet",
     "unanswered": "not tested: one of the solvers answered nothing",
     "units": "not tested: the metric does not count the same units for both",
 }

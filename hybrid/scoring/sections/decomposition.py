@@ -211,7 +211,7 @@ def _of_group(found: Comparison, group: ComparisonGroup) -> Iterator[Result]:
         notes.append(f"{lost} with calls that all ended in faults count as without a call")
     row = Result(NAME, GAIN, FRACTION, None, group.alone.solver, group.hybrid.solver, none=found.rule)
     made = [*rows_of(replace(row, note="; ".join(notes)), every, how), *_by_tools(row, every, how)]
-    yield from gated(made, whole.untested(allow_failed=allow, whole=whole))
+    yield from gated(made, whole.untested(headline, allow_failed=allow, whole=whole))
     for name, own in questions.items():
         if own:
             untested = parts[name].untested(allow_failed=allow, whole=whole)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hybrid.benchmarks.card import MetricCard
 from hybrid.display.tables import accuracy
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.result import Result, Section, unit_of, with_interval
+from hybrid.scoring.result import Result, Section, gated, unit_of, with_interval
 from hybrid.scoring.score import JUDGED, WITH_FAILED
 
 NAME = "metrics"
@@ -22,7 +22,8 @@ def rows(comparison: Comparison) -> Iterator[Result]:
         for metric in solver.metrics:
             row = Result(NAME, "value", unit_of((metric,)), None, solver.solver, metric=metric.name, none=rule)
             row = replace(with_interval(row, metric), detail=not _is_shown(metric.name, comparison))
-            yield replace(row, low=None, high=None) if solver.answered_nothing else row
+            waiting = "waiting" if solver.open and metric.combine == "mean_of_ratios" else None
+            yield replace(row, low=None, high=None) if solver.answered_nothing else next(gated([row], waiting))
 
 
 def _is_shown(name: str, comparison: Comparison) -> bool:

@@ -10,6 +10,5 @@ def by_quantity(rows: Sequence[Result], group: str = "", **fields: str) -> dict[
     return {
         row.quantity: row
         for row in rows
-        if row.group == group
-        and all(getattr(row, name) == value for name, value in fields.items())
+        if row.group == group and all(getattr(row, name) == value for name, value in fields.items())
     }
