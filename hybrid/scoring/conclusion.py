@@ -31,6 +31,7 @@ from hybrid.scoring.conclusion_rows import (
     size_of,
     turned,
 )
+from hybrid.scoring.faults import NOTED, tool_faults
 from hybrid.scoring.groups import AGAIN, ComparisonGroup, is_imported, own_command, word
 from hybrid.scoring.result import FRACTION, Result, adjusted
 from hybrid.scoring.score import Scored
@@ -229,12 +230,20 @@ class _Conclusion:
             yield _said("limits.open", open=waiting)
         if none:
             yield _said("limits.none", none=none, n=total, counts=COUNTS[solvers[0].abstain])
+        yield from self._faults(solvers)
         yield from self._otherwise()
         if any(one.data.generated for one in solvers):
             yield _said("limits.generated")
         if any(is_imported(one) or (one.model or "").startswith("replay:") for one in solvers):
             yield _said("limits.recorded")
         yield from self._detectable(solvers)
+
+    def _faults(self, solvers: Sequence[Scored]) -> Iterator[Sentence]:
+        """The tools whose calls ended in faults often enough to limit what is said of tools."""
+        for one in solvers:
+            faulty = [tool for tool in tool_faults(one) if tool.faults >= NOTED * tool.calls]
+            if faulty:
+                yield _said("limits.faults", solver=short_name(one), tools=_listed([*map(str, faulty)]))
 
     def _otherwise(self) -> Iterator[Sentence]:
         """The differences on which the other rule of what no answer counts has another verdict."""

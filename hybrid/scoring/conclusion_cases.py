@@ -203,6 +203,7 @@ CASES: tuple[Case, ...] = (
     Case("limits.failed", "questions failed", "{failed} of {n} answers failed and are left out"),
     Case("limits.open", "questions are not asked yet", "{open} are not asked yet"),
     Case("limits.none", "answers without a reading", "{none} of {n} answers are unreadable or none (counted {counts})"),
+    Case("limits.faults", "5 % of a tool's calls or more ended in faults", "{solver} called {tools}"),
     Case(
         "limits.rule",
         "the other rule of what no answer counts has another verdict",

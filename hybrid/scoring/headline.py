@@ -32,6 +32,7 @@ from hybrid.log.folder import LOG
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion import Sentence
 from hybrid.scoring.conclusion_rows import turned
+from hybrid.scoring.faults import broken_tools
 from hybrid.scoring.groups import own_command
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.score import Scored
@@ -75,6 +76,7 @@ def warnings(solvers: Sequence[Scored]) -> tuple[str, ...]:
             )
         if one.open:
             lines.append(f"{one.solver}: {one.open} questions are not asked yet and left out ({_open_tasks(one)})")
+        lines += broken_tools(one)
         if one.reasons:
             lines.append(f"{one.solver}: {len(one.reasons)} answers cannot be scored")
     return tuple(dict.fromkeys((*lines, *(line for one in solvers for line in one.damage))))

@@ -23,6 +23,7 @@ from hybrid.errors import UsageError, did_you_mean
 from hybrid.registry import described_by, load
 from hybrid.scoring.compare import Comparison, ComparisonOptions, chosen_pairs, compare, unique
 from hybrid.scoring.conclusion import Sentence, conclusion
+from hybrid.scoring.faults import broken_tools
 from hybrid.scoring.groups import origin_of
 from hybrid.scoring.headline import MORE, as_summary, headline_tables, nothing_answered_by, rule_head
 from hybrid.scoring.paths import (
@@ -315,8 +316,8 @@ PUBLISHED_TITLE = "What did papers print of the same metrics?"
 
 
 def _damage(solvers: Sequence[Scored]) -> tuple[str, ...]:
-    """A line for each damage of the solvers' runs."""
-    return tuple(dict.fromkeys(line for one in solvers for line in one.damage))
+    """A line for each damage of the solvers' runs, and for each tool that never ran."""
+    return tuple(dict.fromkeys(line for one in solvers for line in (*one.damage, *broken_tools(one))))
 
 
 @described_by(describer)
