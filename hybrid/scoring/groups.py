@@ -42,7 +42,7 @@ def repetition(scored: Scored) -> int:
 
 def repeated_as(scored: Scored) -> tuple[Path | None, str, str]:
     """A key that all repetitions of a solver share, and its readings by a judge do not."""
-    return (scored.folder and scored.folder.path, word(scored), scored.solver.removeprefix(scored.recorded))
+    return (scored.folder.path if scored.folder else None, word(scored), scored.solver.removeprefix(scored.recorded))
 
 
 def repetitions(solvers: Sequence[Scored], of: Scored) -> tuple[Scored, ...]:

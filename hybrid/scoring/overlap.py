@@ -237,7 +237,8 @@ class Overlap:
 
     def waits(self, metrics: Sequence[Metric] | None) -> bool:
         """Whether these are means over tasks, and one of the tasks is open: the others are no sample of all."""
-        return bool(metrics) and metrics[0].combine == "mean_of_ratios" and any(one.open for one in self.solvers)
+        by_task = any(metric.combine == "mean_of_ratios" for metric in metrics or ())
+        return by_task and any(one.open for one in self.solvers)
 
     def at(self, places: Sequence[int]) -> Overlap:
         """The questions at these places of `rows`."""

@@ -124,7 +124,10 @@ def noninferior(runs: Runs) -> Iterator[JsonObject]:
 def gain(runs: Runs) -> list[JsonObject]:
     """Parts on the questions of alone, blank and hybrid; the shuffled control on those of both controls."""
     parts = {"gain": (0, 2), "presence": (0, 1), "content": (1, 2)}
-    rows = [*_parts(runs, (ALONE, BLANK, HYBRID), parts), *_parts(runs, (BLANK, SHUFFLED), {"shuffled": (0, 1)})]
+    rows = [
+        *_parts(runs, (ALONE, BLANK, HYBRID), parts),
+        *_parts(runs, (BLANK, SHUFFLED), {"other questions' findings": (0, 1)}),
+    ]
     return with_holm(rows, lambda row: ("group" in row, row["none"]))
 
 

@@ -14,10 +14,10 @@ from tests.recomputed.traces import calls
 HYBRID, ALONE, SPECIALIST = "controller", "mllm", "specialist"
 WRONG, RIGHT = "wrong alone", "right alone"
 FACTORS = {
-    "call gain": (WRONG, True, "right"),
-    "schema gain": (WRONG, False, "right"),
-    "call harm": (RIGHT, True, "wrong"),
-    "schema harm": (RIGHT, False, "wrong"),
+    "gain with a call": (WRONG, True, "right"),
+    "gain without a call": (WRONG, False, "right"),
+    "harm with a call": (RIGHT, True, "wrong"),
+    "harm without a call": (RIGHT, False, "wrong"),
 }
 """By part which questions it is of, whether a tool was called, and what they became with tools."""
 
@@ -74,7 +74,7 @@ def share(row: JsonObject, questions: Sequence[Asked], above: str, below: str = 
 
 
 def decomposition(runs: Runs) -> Iterator[JsonObject]:
-    """Gain, parts and factors over all and by task; call gain and call harm by the tools called."""
+    """Gain, parts and factors over all and by task; gain with a call and harm with a call by the tools called."""
     every = asked(runs)
     lost = sum(failed(row[0]) for row in aligned(runs, (ALONE, HYBRID)))
     notes = [f"left out: {lost} that one of them failed"] * bool(lost)
@@ -84,7 +84,7 @@ def decomposition(runs: Runs) -> Iterator[JsonObject]:
     yield from _parts(whole, every, macro)
     for tools in sorted({one.tools for one in every if one.tools}):
         only = [one if one.tools == tools else one._replace(hybrid=one.alone) for one in every]
-        for part in ("call gain", "call harm"):
+        for part in ("gain with a call", "harm with a call"):
             row = {**of, "n": len(every), "metric": " + ".join(tools), "ids": _behind(only, part)}
             yield share(result("decomposition", part, "fraction", None, **row), only, part, macro=macro)
     for task in sorted({one.task for one in every}):
@@ -149,7 +149,7 @@ def tool_only(runs: Runs) -> Iterator[JsonObject]:
             solved[k] - set().union(*(solved[j] for j in range(1, len(solved)) if j != k))
             for k in range(1, len(solved))
         ]
-        yield result("tool_only", "luck", "questions", sum(map(len, new)) / len(new), **of, n=len(kept))
+        yield result("tool_only", "by luck", "questions", sum(map(len, new)) / len(new), **of, n=len(kept))
         if solved[0]:
             n, k, z = len(solved[0]), len(solved[0] & union), statistics.NormalDist().inv_cdf(0.975)
             centre, half = k + z * z / 2, z * (k * (n - k) / n + z * z / 4) ** 0.5
@@ -175,7 +175,7 @@ def unchanged(runs: Runs) -> Iterator[JsonObject]:
         same = [row[0]["id"] for row in called if row[0]["answer"] == row[1]["answer"]]
         cells = [Cell("", unit(row[0]), float(row[0]["id"] in same)) for row in called]
         note = f"left out: {lost} that one of them failed" if lost and not task else ""
-        row = result("unchanged", "answer unchanged", "fraction", None, **of, group=task, ids=same, note=note)
+        row = result("unchanged", "same answer as alone", "fraction", None, **of, group=task, ids=same, note=note)
         yield measured(row, ("ratio", cells))
     kept = [row[0]["id"] for row in whole if not failed(row[0])]
     skip = {identity for identity in kept if made[identity] and _same(runs, identity)}
@@ -185,7 +185,7 @@ def unchanged(runs: Runs) -> Iterator[JsonObject]:
         more = {identity: spent[HYBRID][identity, name] - spent[ALONE][identity, name] for identity in kept}
         yield from _saved(of, name, more, skip)
     note = f"USD of {ALONE} and {HYBRID} not recorded for {len(kept)} of {len(kept)} questions"
-    yield result("unchanged", "USD saved", "USD", None, **of, n=len(kept), note=note)
+    yield result("unchanged", "USD that could have been skipped", "USD", None, **of, n=len(kept), note=note)
     yield result("unchanged", "share of USD", "fraction", None, **of, n=len(kept), note=note)
 
 
@@ -204,7 +204,7 @@ def _spent(runs: Runs, solver: str) -> dict[tuple[str, str], float]:
 
 def _saved(of: JsonObject, name: str, more: Mapping[str, float], skip: set[str]) -> Iterator[JsonObject]:
     of, total, saved = {**of, "n": len(more)}, sum(more.values()), sum(more[identity] for identity in skip)
-    yield result("unchanged", f"{name} saved", name, saved, **of)
+    yield result("unchanged", f"{name} that could have been skipped", name, saved, **of)
     share = result("unchanged", f"share of {name}", "fraction", saved / total if total > 0 else None, **of)
     yield share if total > 0 else {**share, "note": f"no {name} more with tools than alone"}
 
@@ -218,8 +218,8 @@ def knowledge(runs: Runs) -> Iterator[JsonObject]:
         taught = [row[0] for row in here if right(row[2]) and not right(row[1])]
         against = [row[0] for row in here if right(row[1]) and row[2]["answer"] is not None and not right(row[2])]
         for quantity, over, wanted in (
-            ("specialist's knowledge reached", taught, True),
-            ("MLLM's knowledge lost", against, False),
+            ("right by the specialist only: share kept", taught, True),
+            ("right by the model only: share lost", against, False),
         ):
             ids = [row["id"] for row in over if right(row) is wanted]
             cells = [Cell("", unit(row), float(row["id"] in ids)) for row in over]

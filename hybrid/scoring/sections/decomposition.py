@@ -1,18 +1,22 @@
-"""Where the gain comes from: calls or the tools' mere presence, gains on failures or harm to what was right alone.
+"""Where the gain is made: on questions with a call or without, of what was wrong alone or of what was right.
 
     hybrid compare RUN --only decomposition
 
 With a and w in 0..1 for how right the MLLM is alone and with tools on a question, and c = 1 where it called a tool,
 
-    gain = mean(w - a) = call gain + schema gain - call harm - schema harm
+    gain = mean(w - a) = gain with a call + gain without a call - harm with a call - harm without a call
 
-exactly, over any questions and for every task: call gain = mean(c max(w - a, 0)), schema gain the same of the
-questions without a call, and the harms with max(a - w, 0). Each is mass x policy x quality: of call gain P(wrong
+exactly, over any questions and for every task: gain with a call = mean(c max(w - a, 0)), gain without one the same of
+the other questions, and the harms with max(a - w, 0). Each is a product of three shares: of gain with a call P(wrong
 alone), P(call | wrong alone) and P(right with tools | call, wrong alone). Ma et al., "What Does Vision Tool-Use
-Reinforcement Learning Really Learn?" (arXiv 2602.01334), section "Explain"; fractions are ours: of graded answers, of
-no answer that counts as a guess, and of repetitions. Then 1 - a is the room above a question and a what can be lost;
-quality is how much of the room with a call was gained, 0..1 as max(w - a, 0) <= 1 - a. Of a solver with tools that was
-asked again, each part is the mean over its repetitions, c and w of one repetition together.
+Reinforcement Learning Really Learn?" (arXiv 2602.01334), section "Explain", who say call gain, schema gain, call harm,
+schema harm, and mass x policy x quality. That a tool was called does not say that the call is the cause: tools that are
+only there may harm a question with a call.
+
+Fractions are ours: of graded answers, of no answer that counts as a guess, and of repetitions. Then 1 - a is the room
+above a question and a what can be lost, and the last share is how much of the room with a call was gained: 0..1, as
+max(w - a, 0) <= 1 - a. Of a solver with tools that was asked again, each part is the mean over its repetitions, c and w
+of one repetition together.
 """
 
 from __future__ import annotations
@@ -30,14 +34,16 @@ from hybrid.scoring.findings import Heard, heard
 from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, Result, Section, gated
+from hybrid.scoring.sections import results
 from hybrid.stats import Interval, combine, contrast, interval
 from hybrid.types import Cell, Combine, Metric
 
 NAME: Final = "decomposition"
 GAIN: Final = "gain"
-PARTS: Final = ("call gain", "schema gain", "call harm", "schema harm")
+PARTS: Final = ("gain with a call", "gain without a call", "harm with a call", "harm without a call")
 SIGNS: Final = (1, 1, -1, -1)
 """How each part enters the gain."""
+EQUATION: Final = "gain = gain with a call + gain without a call - harm with a call - harm without a call"
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,11 @@ class Term:
     """Whether the part is of the questions that are right alone, or of those that are wrong."""
     call: bool
     """Whether it is of the questions with a call, or of those without."""
+
+    @property
+    def factors(self) -> tuple[str, str, str]:
+        """The shares of questions, of these called, and of these changed."""
+        return self.mass, self.policy, self.quality
 
 
 WRONG_ALONE, RIGHT_ALONE = "P(wrong alone)", "P(right alone)"
@@ -243,14 +254,14 @@ def rows_of(row: Result, questions: Sequence[ToolQuestion], how: Combine) -> Ite
 
 
 def _by_tools(row: Result, questions: Sequence[ToolQuestion], how: Combine) -> Iterator[Result]:
-    """Call gain and call harm by the set of tools that were called: they add up to those over all."""
+    """Gain with a call and harm with a call by the set of tools that were called: they add up to those over all."""
     called = sorted({one.tools for question in questions for one in question.asked if one.tools})
     if len(called) < 2:
         return
     for tools in called:
         only = [one.only(tools) for one in questions]
         made = parts_of(only, how)
-        for part in ("call gain", "call harm"):
+        for part in ("gain with a call", "harm with a call"):
             of = replace(row, quantity=part, metric=" + ".join(tools), n=len(questions), ids=_behind(only, part))
             yield _filled(of, made[part])
 
@@ -266,7 +277,7 @@ def _filled(row: Result, made: Estimated) -> Result:
 
 
 def lead(found: Comparison, made: Sequence[Result]) -> str:
-    """The equation of each hybrid solver in numbers."""
+    """The equation of each hybrid solver in numbers, then what blank tools bring of it, where they were tried."""
     said = []
     for group in found.groups:
         own = {
@@ -276,12 +287,12 @@ def lead(found: Comparison, made: Sequence[Result]) -> str:
         }
         if GAIN in own:
             terms = " ".join(
-                f"{'+' if sign > 0 else '-'} {part} {own[part]:.3f}"
+                f"{'+' if sign > 0 else '-'} {own[part]:.3f} ({part})"
                 for part, sign in zip(PARTS, SIGNS, strict=True)
                 if part in own
             )
             said.append(f"{group.hybrid.solver}: gain {signed(own[GAIN])} = {terms.removeprefix('+ ')}.")
-    return " ".join(said)
+    return " ".join((*said, *(one.lead for one in results(found, ("gain",)) if said and one.lead)))
 
 
 COUNTS = "questions that both answered and none failed"
@@ -294,32 +305,33 @@ def _card(name: str, formula: str, about: str = "", values: str = "0 to 1") -> M
 
 SECTION = Section(
     NAME,
-    "Where does the gain come from: calls or presence, gains or harm?",
+    "Where is the gain made: with a call or without, gains or harm?",
     (
-        _card(GAIN, "with tools - alone = call gain + schema gain - call harm - schema harm", values="-1 to 1"),
+        _card(GAIN, f"with tools - alone; {EQUATION}", values="-1 to 1"),
         _card(
-            "<call|schema> <gain|harm>",
-            "mass x policy x quality; mean of max(with - alone, 0), or of max(alone - with, 0), over questions "
-            "with (call) or without (schema) a tool call",
-            "By set of tools called in the column tools; these add up to the part over all.",
+            "<gain|harm> <with|without> a call",
+            "mean over questions of max(with - alone, 0), or of max(alone - with, 0), on those with a call or without: "
+            "the product of the three shares below",
+            "Ma et al.: call gain, schema gain, call harm, schema harm; mass x policy x quality. By set of tools in "
+            "the column tools called; these add up to the part over all.",
         ),
-        _card("P(<wrong|right> alone)", "mass: the share that the MLLM gets wrong, or right, without tools"),
-        _card("P(<call|no call> | <wrong|right> alone)", "policy: the share of these with, or without, a tool call"),
+        _card("P(<wrong|right> alone)", "the share of questions that the MLLM gets wrong, or right, without tools"),
+        _card("P(<call|no call> | <wrong|right> alone)", "the share of these with, or without, a tool call"),
         _card(
             "P(right with tools | <call|no call>, wrong alone)",
-            "quality: the share of these that the MLLM gets right with tools",
+            "the share of these that the MLLM gets right with tools",
         ),
         _card(
             "P(wrong with tools | <call|no call>, right alone)",
-            "quality: the share of these that the MLLM gets wrong with tools",
+            "the share of these that the MLLM gets wrong with tools",
         ),
     ),
     rows,
     lead,
     about=(
-        "call gain: wrong alone, a tool was called, right with tools. schema gain: the same without a call, so that "
-        "only the tools' descriptions and the loop differ. call harm, schema harm: right alone and wrong with tools. "
-        "gain = call gain + schema gain - call harm - schema harm. A call that ended in a fault is no call. Without "
+        f"gain with a call: wrong alone, a tool was called, right with tools; harm: right alone, wrong with tools. "
+        f"{EQUATION}. A call that ended in a fault is no call. No part names a cause: blank tools tell what mere "
+        "presence does (section gain). Without "
         "repetitions chance is in all four: a model that draws its answers gains and loses by itself."
     ),
     headings={"metric": "tools called"},

@@ -19,7 +19,7 @@ from hybrid.scoring.result import FRACTION, Result, Section, adjusted, paired_co
 from hybrid.scoring.score import Scored
 
 NAME = "effects"
-RESULT, LOOP, ORACLE = "result effect", "loop effect", "oracle effect"
+RESULT, LOOP, ORACLE = "result effect", "loop effect", "oracle"
 TEXT, PICTURES = FORMS = "text alone", "pictures alone"
 
 Cells = tuple[str, Scored | None, Scored | None]

@@ -22,8 +22,8 @@ from hybrid.stats import combine
 from hybrid.types import Cell, Metric
 
 NAME: Final = "knowledge"
-REACHED: Final = "specialist's knowledge reached"
-LOST: Final = "MLLM's knowledge lost"
+REACHED: Final = "right by the specialist only: share kept"
+LOST: Final = "right by the model only: share lost"
 HYBRID, ALONE, SPECIALIST = range(3)
 
 

@@ -48,9 +48,9 @@ def _of_solver(solver: Scored) -> Iterator[Result]:
         ("cost", "USD", None if usage.uncounted_calls else usage.cost_usd),
     )
     for one in tool_faults(solver):
-        for kind, count in one.kinds.items():
-            line = replace(row, quantity=f"{FAULTS}: {kind.value.replace('_', ' ')}", unit="calls", metric=one.tool)
-            yield replace(line, value=float(count), n=one.calls, note=one.error if one.never_ran else "")
+        for fault, calls in one.kinds.items():
+            line = replace(row, quantity=f"{FAULTS}: {fault.value.replace('_', ' ')}", unit="calls", metric=one.tool)
+            yield replace(line, value=float(calls), n=one.calls, note=one.error if one.never_ran else "")
     for name, unit, value in spent:
         note = uncounted(usage) if name in ("tokens in", "tokens out", "cost") else ""
         yield replace(row, quantity=name, unit=unit, value=value, note=note)

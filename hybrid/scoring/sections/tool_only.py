@@ -27,8 +27,10 @@ NAME: Final = "tool_only"
 SOLVED: Final = "tool-only solved"
 LOST: Final = "tool-only lost"
 WITHOUT_TOO: Final = "solved without tools too"
-LUCK: Final = "luck"
-LUCK_LOST: Final = "luck of lost"
+LUCK: Final = "by luck"
+MOST: Final = "by luck at most"
+LUCK_LOST: Final = "lost by luck"
+MOST_LOST: Final = "lost by luck at most"
 
 
 def rows(found: Comparison) -> Iterator[Result]:
@@ -56,7 +58,11 @@ def settings_without_tools(solvers: Sequence[Scored], group: ComparisonGroup) ->
 def _of_questions(row: Result, kept: Sequence[SharedQuestion], without: Sequence[Scored]) -> Iterator[Result]:
     places = range(1, len(without) + 1)
     counted = replace(row, n=len(kept))
-    for quantity, luck, of in ((SOLVED, LUCK, _solved_by), (LOST, LUCK_LOST, _missed_by)):
+    quantities = (
+        (SOLVED, LUCK if len(_repetitions(without)) > 1 else MOST, _solved_by),
+        (LOST, LUCK_LOST if len(_repetitions(without)) > 1 else MOST_LOST, _missed_by),
+    )
+    for quantity, luck, of in quantities:
         each = [(one.first.id, of(one, 0, places)) for one in kept]
         ids = tuple(identity for identity, count in each if count)
         yield replace(counted, quantity=quantity, value=math.fsum(count for _, count in each), ids=ids)
@@ -127,7 +133,7 @@ def _draws(scored: Scored) -> bool:
 def _luck_note(without: Sequence[Scored]) -> str:
     if len(_repetitions(without)) > 1 or not _draws(without[0]):
         return ""
-    return "luck: asked once and drawn, so this is an upper bound; --setting repeats=3 measures it"
+    return "by luck at most: asked once and drawn; --setting repeats=3 measures it"
 
 
 def lead(found: Comparison, made: Sequence[Result]) -> str:
@@ -136,8 +142,8 @@ def lead(found: Comparison, made: Sequence[Result]) -> str:
     for group in found.groups:
         own = {row.quantity: row for row in made if row.b == group.hybrid.solver and not row.group}
         if too := own.get(WITHOUT_TOO):
-            only, luck = own[SOLVED], own.get(LUCK)
-            chance = f"; one more run without tools would solve up to {luck.value:.1f} new ones" if luck else ""
+            only, luck = own[SOLVED], own.get(LUCK) or own.get(MOST)
+            chance = f", {luck.quantity} {luck.value:.1f}" if luck else ""
             share = f"{100 * (too.value or 0):.0f} % of the {too.n} questions solved with tools are solved without too"
             said.append(f"{group.hybrid.solver}: {share}, {only.value:.0f} only with tools{chance}.")
     return " ".join(said)
@@ -158,20 +164,23 @@ SECTION = Section(
         ),
         MetricCard(
             LUCK,
-            "what one more run without tools would solve anew: counted over repetitions, or at most n a(1 - a)",
+            "what one more run without tools would solve anew, counted over repetitions",
             COUNTS,
             "ours; docs/study.md",
             "Compare with tool-only solved: as many may be luck.",
             "0 to n, in questions",
         ),
+        MetricCard(MOST, "n a(1 - a), of accuracy a", COUNTS, "ours; docs/study.md", values="0 to n, in questions"),
         MetricCard(
             LUCK_LOST,
-            "what one more run without tools would miss that the others solve: counted over repetitions, or at most "
-            "n a(1 - a)",
+            "what one more run without tools would miss that the others solve, counted over repetitions",
             COUNTS,
             "ours; docs/study.md",
             "Compare with tool-only lost: as many may be luck.",
             "0 to n, in questions",
+        ),
+        MetricCard(
+            MOST_LOST, "n a(1 - a), of accuracy a", COUNTS, "ours; docs/study.md", values="0 to n, in questions"
         ),
         MetricCard(
             WITHOUT_TOO,
@@ -185,7 +194,7 @@ SECTION = Section(
     lead,
     about=(
         "The settings without tools are all forms of the same MLLM alone in this comparison: with images, captions or "
-        "text only, and repetitions. A model that draws its answers solves others each time: luck says how many."
+        "text only, and repetitions. A model that draws its answers solves others each time: by luck says how many."
     ),
     headings={"a": "without tools", "b": "with tools"},
     chart="counts",

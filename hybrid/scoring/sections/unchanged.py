@@ -26,7 +26,7 @@ from hybrid.scoring.sections.cost import COSTS
 from hybrid.types import Attempt, Score
 
 NAME: Final = "unchanged"
-UNCHANGED: Final = "answer unchanged"
+UNCHANGED: Final = "same answer as alone"
 CALLS: Final = "calls"
 UNITS: Final = (CALLS, "seconds", "tokens", "USD")
 """In which the saving is told, in this order."""
@@ -130,7 +130,7 @@ def _savings(row: Result, questions: Sequence[ToolCost]) -> Iterator[Result]:
     """In each unit the saving and its share of what the tools cost over all questions; None where it is unknown."""
     counted = replace(row, n=len(questions))
     for unit in UNITS:
-        saved = replace(counted, quantity=f"{unit} saved", unit=unit)
+        saved = replace(counted, quantity=f"{unit} that could have been skipped", unit=unit)
         share = replace(counted, quantity=f"share of {unit}")
         added = [cost for one in questions if (cost := one.added(unit)) is not None]
         if len(added) < len(questions):
@@ -188,7 +188,7 @@ SECTION = Section(
             TOOLGATE,
         ),
         MetricCard(
-            "<calls|seconds|tokens|USD> saved",
+            "<calls|seconds|tokens|USD> that could have been skipped",
             "sum over questions with a call and an unchanged answer of: with tools - alone",
             BOTH,
             TOOLGATE,
@@ -197,7 +197,7 @@ SECTION = Section(
         ),
         MetricCard(
             "share of <calls|seconds|tokens|USD>",
-            "saved / sum over all questions of: with tools - alone",
+            "skipped / sum over all questions of: with tools - alone",
             BOTH,
             TOOLGATE,
             "None where the tools cost nothing more. Sums of this run, so without an interval.",
@@ -207,10 +207,10 @@ SECTION = Section(
     rows,
     lead,
     about=(
-        "answer unchanged: of the questions with a call, those with the answer that the MLLM gives alone. saved: what "
-        "asking the MLLM alone about exactly these would have cost less, were they known beforehand. A call that ended "
-        "in a fault is no call. A model that draws its answers changes some by itself; of repetitions the first is "
-        "read."
+        "same answer as alone: of the questions with a call, those with the answer that the MLLM gives alone. Their "
+        "calls could have been skipped: what asking the MLLM alone about exactly these would have cost less, were they "
+        "known beforehand. A call that ended in a fault is no call. A model that draws its answers changes some by "
+        "itself; of repetitions the first is read."
     ),
     headings={"a": "alone", "b": "with tools"},
     order=119,

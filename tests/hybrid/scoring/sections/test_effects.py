@@ -40,7 +40,7 @@ def test_each_effect_is_the_difference_of_its_cells(cells: Comparison) -> None:
     assert {name: round(36 * (row.value or 0)) for name, row in rows.items()} == {
         "result effect": 12,
         "loop effect": 6,
-        "oracle effect": 6,
+        "oracle": 6,
         "text alone": -6,
         "pictures alone": -18,
     }

@@ -1,5 +1,6 @@
 """The gain of tools in two parts: what adds up, what is concluded, and when nothing is."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from hybrid.scoring.sections.gain import SECTION
 from tests.hybrid.scoring.sections.rows import by_quantity
 
 Said = Mapping[str, str]
+OTHER = "other questions' findings"
 
 
 @pytest.fixture
@@ -90,9 +92,9 @@ def test_the_shuffled_control_is_on_questions_of_its_own(made: Any) -> None:
     """A question that only the shuffled control failed stays in the gain."""
     rows = made({"Jigsaw": "rrrr"}, {"Jigsaw": "wwrr"}, {"Jigsaw": "wrrw"}, {"Jigsaw": "frww"}, allow_failed=True).rows
     found = parts(rows)
-    assert (found["gain"].value, found["shuffled"].value) == (0.5, pytest.approx(-1 / 3))
-    assert {name: row.n for name, row in found.items()} == {"gain": 4, "presence": 4, "content": 4, "shuffled": 3}
-    assert found["shuffled"].note == f"left out: 1 that one of them failed; {EXACTLY}"
+    assert (found["gain"].value, found[OTHER].value) == (0.5, pytest.approx(-1 / 3))
+    assert {name: row.n for name, row in found.items()} == {"gain": 4, "presence": 4, "content": 4, OTHER: 3}
+    assert found[OTHER].note == f"left out: 1 that one of them failed; {EXACTLY}"
     assert found["gain"].note == EXACTLY
 
 
@@ -104,27 +106,42 @@ def test_without_a_blank_control_there_is_no_row(made: Any) -> None:
 def test_without_the_mllm_alone_there_is_the_content(made: Any) -> None:
     found = made({"Jigsaw": "r" * 30}, None, {"Jigsaw": "w" * 30})
     assert list(parts(found.rows)) == ["content"]
-    assert found.lead == "controller: what the tools say brings a gain."
+    assert found.lead == "controller: Next to blank tools what the tools say adds 100 points (95 % CI 91 to 100)."
 
 
 EQUAL, MANY, FEW = "rw" * 20, "r" * 38 + "ww", "r" * 2 + "w" * 38
-NO_GAIN, BY_CONTENT = "no gain over the MLLM alone is shown", "next to blank tools what the tools say brings a"
+SAME = "is not shown (+0 points, 95 % CI -7 to 7)"
+BY_NONE, BY_WORDS = (
+    f"That blank tools alone make a difference {SAME}",
+    f"that what the tools say makes a difference {SAME}",
+)
+SOURCE = "The gain comes from what the tools say (+90 points, 95 % CI X); that blank tools bring any"
 LEADS = [
-    (MANY, FEW, FEW, "the gain comes from what the tools say"),
-    (MANY, FEW, MANY, "it is not shown that the gain comes from what the tools say"),
-    (EQUAL, EQUAL, EQUAL, NO_GAIN),
-    (EQUAL, EQUAL, FEW, f"{NO_GAIN}; {BY_CONTENT} gain"),
-    (FEW, MANY, MANY, f"with tools it is behind the MLLM alone; {BY_CONTENT} loss"),
-    (MANY, "r" * 30 + "u" * 10, FEW, f"{NO_GAIN}; {BY_CONTENT} gain"),
-    ("r" * 30 + "u" * 10, MANY, FEW, f"{NO_GAIN}; {BY_CONTENT} gain"),
+    (MANY, FEW, FEW, f"{SOURCE} {SAME}."),
+    (MANY, FEW, MANY, f"Blank tools already bring 90 points (95 % CI X); {BY_WORDS}."),
+    (EQUAL, EQUAL, EQUAL, f"{BY_NONE}; {BY_WORDS}."),
+    (EQUAL, EQUAL, FEW, "Blank tools alone cost 45 points (95 % CI X); what the tools say adds 45 points (95 % CI X)."),
+    (FEW, MANY, MANY, f"{BY_NONE}; what the tools say costs 90 points (95 % CI X)."),
+    (
+        MANY,
+        FEW,
+        EQUAL,
+        "Of the 90 points, 45 (95 % CI X) come with blank tools already; what the tools say adds 45 (95 % CI X).",
+    ),
+    (
+        EQUAL,
+        FEW,
+        MANY,
+        "Blank tools already bring 90 points (95 % CI X); what the tools say costs 45 points (95 % CI X).",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("hybrid", "alone", "blank", "lead"), LEADS)
-def test_a_gain_is_concluded_where_it_holds_under_both_rules(
-    made: Any, hybrid: str, alone: str, blank: str, lead: str
-) -> None:
-    assert made({"Jigsaw": hybrid}, {"Jigsaw": alone}, {"Jigsaw": blank}).lead == f"controller: {lead}."
+def test_the_lead_says_both_parts_with_their_signs(made: Any, hybrid: str, alone: str, blank: str, lead: str) -> None:
+    said = made({"Jigsaw": hybrid}, {"Jigsaw": alone}, {"Jigsaw": blank}).lead
+    # Every interval here is above 0, or of equal answers.
+    assert re.sub(r"CI [1-9]\d* to \d+", "CI X", said) == f"controller: {lead}"
 
 
 def test_nothing_is_tested_where_much_failed(made: Any) -> None:

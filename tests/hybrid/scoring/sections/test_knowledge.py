@@ -12,7 +12,7 @@ from hybrid.scoring.result import Result
 from hybrid.scoring.sections.knowledge import SECTION
 from tests.hybrid.scoring.sections.rows import by_quantity
 
-REACHED, LOST = "specialist's knowledge reached", "MLLM's knowledge lost"
+REACHED, LOST = "right by the specialist only: share kept", "right by the model only: share lost"
 
 
 @pytest.fixture

@@ -96,7 +96,7 @@ LEADS: list[tuple[str, Mapping[str, str], str]] = [
     (
         "decomposition",
         {"controller": "AAAB", "mllm": "BABB"},
-        "controller: gain +0.500 = call gain 0.000 + schema gain 0.500 - call harm 0.000 - schema harm 0.000.",
+        "controller: gain +0.500 = 0.000 (gain with a call) + 0.500 (gain without a call) - 0.000 (harm with a call)",
     ),
 ]
 
