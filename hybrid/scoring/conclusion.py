@@ -35,10 +35,12 @@ from hybrid.scoring.conclusion_rows import (
     turned,
     unit_of,
 )
-from hybrid.scoring.groups import ComparisonGroup, is_imported, word
+from hybrid.scoring.faults import NOTED, tool_faults
+from hybrid.scoring.groups import AGAIN, ComparisonGroup, is_imported, own_command, word
 from hybrid.scoring.result import Result, adjusted
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE, said_of
+from hybrid.scoring.tally import OTHER
 from hybrid.stats import detectable
 from hybrid.types import Metric, Outcome
 
@@ -66,7 +68,8 @@ def conclusion(comparison: Comparison) -> tuple[Sentence, ...]:
 
 
 def _said(case: str, **fields: object) -> Sentence:
-    return Sentence(case, WORDS[case].format(**fields), str(fields.get("command", "")))
+    command = str(fields.get("command", ""))
+    return Sentence(case, WORDS[case].format(**fields), "" if command == AGAIN else command)
 
 
 class _Conclusion:
@@ -198,7 +201,10 @@ class _Conclusion:
             if (row.metric, row.none) == (self._found.headline, rule) and row.low is not None
         ]
         if not made:
-            yield _said("solvers.silent")
+            waiting = [one for one in self._found.solvers if one.open]
+            fields = {"metric": self._found.headline, "open": sum(one.open for one in waiting)}
+            case = "solvers.waiting" if waiting else "solvers.silent"
+            yield _said(case, **fields, command=own_command(waiting))
             return
         most = max(row.value or 0.0 for row in made)
         best = [row for row in made if row.value == most]
@@ -254,12 +260,37 @@ class _Conclusion:
             yield _said("limits.open", open=waiting)
         if none:
             yield _said("limits.none", none=none, n=total, counts=COUNTS[solvers[0].abstain])
+        yield from self._faults(solvers)
+        yield from self._otherwise()
         yield from _weights(solvers[0].metrics, self._found.headline)
         if any(one.data.generated for one in solvers):
             yield _said("limits.generated")
         if any(is_imported(one) or (one.model or "").startswith("replay:") for one in solvers):
             yield _said("limits.recorded")
         yield from self._power()
+
+    def _faults(self, solvers: Sequence[Scored]) -> Iterator[Sentence]:
+        """The tools whose calls ended in faults often enough to limit what is said of tools."""
+        for one in solvers:
+            faulty = [tool for tool in tool_faults(one) if tool.faults >= NOTED * tool.calls]
+            if faulty:
+                yield _said("limits.faults", solver=short_name(one), tools=_listed([*map(str, faulty)]))
+
+    def _otherwise(self) -> Iterator[Sentence]:
+        """The differences on which the other rule of what no answer counts has another verdict."""
+        rule, allow = OTHER[self._found.rule], self._found.options.allow_failed
+        said = {1: "ahead of", -1: "behind", 0: "not shown to differ from"}
+        parts = []
+        for group in self._groups:
+            for other in filter(None, (group.alone, group.specialist, group.blank)):
+                shared = self._found.overlap(other, group.hybrid)
+                if all(score.answer is not None for row in shared.shared for score in row.scores):
+                    continue
+                own, changed = (shared.shown(each, allow_failed=allow) for each in (self._found.rule, rule))
+                if changed is not None and own != changed:
+                    parts.append(f"{short_name(group.hybrid)} is {said[changed]} {short_name(other)}")
+        if parts:
+            yield _said("limits.rule", counts=COUNTS[rule], parts=_listed(parts))
 
     def _concerned(self) -> tuple[Scored, ...]:
         """The solvers that the first sentences are about; the specialists' abstentions are in their own sentence."""

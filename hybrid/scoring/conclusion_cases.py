@@ -1,8 +1,8 @@
 """The cases of a conclusion: when each sentence is said, and its words; the site prints this table.
 
 `gain`, `specialists` and `content` read one paired difference each, b minus a. It is said to be one only where its 95 %
-interval excludes 0 under both rules of what a question without a readable answer counts; the interval printed is the
-one of the two that is nearest to 0.
+interval excludes 0, by the rule of the output of what a question without a readable answer counts; where the other rule
+has another verdict, the last sentence says so.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ class Case:
     """A format string of the fields that `conclusion.py` fills in."""
 
 
+WAITING = "{metric} is a mean over tasks, and {open} questions are not asked yet: {command}"
 FAILED = "{failed} of {n} questions failed, more than 1 % (--allow-failed concludes all the same)"
 
 CASES: tuple[Case, ...] = (
@@ -44,6 +45,7 @@ CASES: tuple[Case, ...] = (
         "{answers}: nothing to compare, as {silent} answers nothing{called}.",
     ),
     Case("gain.failed", "more than 1 % failed", f"Whether tools bring a gain is not tested: {FAILED}{{called}}."),
+    Case("gain.waiting", "a mean over tasks, of which questions are open", f"What tools bring is not told: {WAITING}"),
     Case(
         "gain.units",
         "the metric counts other units for each",
@@ -80,6 +82,11 @@ CASES: tuple[Case, ...] = (
     Case("specialists.few", "no interval, from so few questions", "{answers}: too few questions to tell a difference."),
     Case("specialists.silent", "they answer nothing", "The specialists alone give no answer to these questions."),
     Case("specialists.failed", "more than 1 % failed", f"The specialists alone are not compared: {FAILED}."),
+    Case(
+        "specialists.waiting",
+        "a mean over tasks, of which questions are open",
+        "The specialists alone are not compared: questions are not asked yet.",
+    ),
     Case(
         "specialists.units",
         "the metric counts other units for each",
@@ -133,6 +140,11 @@ CASES: tuple[Case, ...] = (
     ),
     Case("content.failed", "more than 1 % failed", f"What the tools' words bring is not tested: {FAILED}."),
     Case(
+        "content.waiting",
+        "a mean over tasks, of which questions are open",
+        "What the tools' words bring is not told: questions are not asked yet.",
+    ),
+    Case(
         "content.units",
         "the metric counts other units for each",
         "What the tools' words bring is not tested, as {metric} does not count the same units for both.",
@@ -183,6 +195,11 @@ CASES: tuple[Case, ...] = (
         "Of {count} solvers, none of them a model with tools, {best} share the highest {metric}, {value} over {n} "
         "questions ({interval}).",
     ),
+    Case(
+        "solvers.waiting",
+        "a mean over tasks, of which questions are open",
+        f"How right each is, is not told: {WAITING}",
+    ),
     Case("solvers.silent", "none has a readable answer", "No solver gives a readable answer."),
     Case(
         "ahead.some",
@@ -199,6 +216,12 @@ CASES: tuple[Case, ...] = (
     Case("limits.failed", "questions failed", "{failed} of {n} answers failed and are left out"),
     Case("limits.open", "questions are not asked yet", "{open} are not asked yet"),
     Case("limits.none", "answers without a reading", "{none} of {n} answers are unreadable or none (counted {counts})"),
+    Case("limits.faults", "5 % of a tool's calls or more ended in faults", "{solver} called {tools}"),
+    Case(
+        "limits.rule",
+        "the other rule of what no answer counts has another verdict",
+        "with no answer counted {counts}, {parts}",
+    ),
     Case("limits.generated", "generated questions", "generated questions say nothing of real pictures"),
     Case("limits.recorded", "recorded model", "the model's answers are recordings"),
     Case(

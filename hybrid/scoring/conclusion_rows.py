@@ -15,6 +15,7 @@ from typing import Literal
 from hybrid.benchmarks.base import Abstain
 from hybrid.display.terminal import clipped
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.groups import own_command
 from hybrid.scoring.result import FRACTION, UNTESTED, Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
@@ -25,7 +26,7 @@ SECTIONS = ("metrics", "differences", "helped", "gain", "outcomes")
 NAME_WIDTH = 30
 COUNTS: Mapping[Abstain, str] = {"chance": "as a guess", "wrong": "as wrong"}
 
-State = Literal["more", "less", "open", "few", "silent", "failed", "units", "apart", "absent"]
+State = Literal["more", "less", "open", "few", "silent", "failed", "waiting", "units", "apart", "absent"]
 """The result of a paired difference, or why there is none; the second part of a case's id."""
 
 
@@ -33,9 +34,9 @@ State = Literal["more", "less", "open", "few", "silent", "failed", "units", "apa
 class HeadlinePair:
     """The difference b minus a of two solvers by the headline metric, as the result table has it.
 
-    `rows` are the difference under one or both rules of what no answer counts, `metrics` the metric of each over the
-    questions that both have; `right` and `none` count the right and the unreadable answers of a and b to `n` questions,
-    `right` None where these counts are not the metric: a mean over tasks of several sizes, credit for no answer.
+    `rows` is the difference where there is one, `metrics` the metric of each over the questions that both have; `right`
+    and `none` count the right and the unreadable answers of a and b to `n` questions, `right` None where these counts
+    are not the metric: a mean over tasks of several sizes, credit for no answer, repetitions.
     """
 
     a: Scored
@@ -55,10 +56,15 @@ class HeadlinePair:
 
     @property
     def state(self) -> State:
-        """The result that holds under both rules."""
+        """The result, or why there is none."""
         if not self.rows:
             return "apart"
-        states: tuple[tuple[str, State], ...] = (("failed", "failed"), ("unanswered", "silent"), ("units", "units"))
+        states: tuple[tuple[str, State], ...] = (
+            ("failed", "failed"),
+            ("waiting", "waiting"),
+            ("unanswered", "silent"),
+            ("units", "units"),
+        )
         for key, state in states:
             if UNTESTED[key] in self.weakest.note:
                 return state
@@ -74,15 +80,17 @@ class HeadlinePair:
             "hybrid": short_name(self.b),
             "other": short_name(self.a),
             "silent": short_name(silent),
+            "open": self.a.open + self.b.open,
         }
+        if self.state == "waiting":
+            fields["command"] = own_command([one for one in (self.a, self.b) if one.open])
         if row is None:
             return fields
-        rule = "" if row.none == self.rows[0].none or not row.none else f"; no answer counts {COUNTS[row.none]}"
         fields |= {"metric": row.metric, "size": "", "interval": "", "open": ""}
         if row.value is not None and row.low is not None:
             ends = ends_of(row)
-            fields |= {"size": signed(row), "interval": f"{CI} {ends}{rule}"}
-            fields["open"] = f"no difference shown: the {CI}, {ends}{unit_of(row)}, holds 0{rule}"
+            fields |= {"size": signed(row), "interval": f"{CI} {ends}"}
+            fields["open"] = f"no difference shown: the {CI}, {ends}{unit_of(row)}, holds 0"
         return fields
 
 
@@ -181,6 +189,8 @@ class ConclusionRows:
         counted = bool(judged) and all(
             value is not None and abs(value * n - k) < 1e-6 for value, k in zip(own, right, strict=True)
         )
+        # Repetitions count with their mean, which has no number of right answers.
+        counted = counted and all(len(self.found.repetitions(one)) == 1 for one in (a, b))
         return HeadlinePair(
             a,
             b,
@@ -197,7 +207,6 @@ class ConclusionRows:
         """A difference of the section `gain`, over the questions that all of a gain's solvers have."""
         pair, names = self.pair(a, b), (a.solver, b.solver)
         rows = [row for row in self.of("gain") if (row.a, row.b, row.quantity) == (*names, quantity) and not row.group]
-        rows.sort(key=lambda row: row.none != b.abstain)
         return replace(pair, rows=tuple(rows), n=pair.n or next((row.n or 0 for row in rows), 0))
 
     def called(self, solver: Scored) -> tuple[int, int]:

@@ -76,8 +76,8 @@ def _by_solver(rows: Iterable[Result]) -> list[list[Result]]:
 
 
 def _effects(rows: Sequence[Result]) -> Iterator[Table]:
-    """A line an effect, under the rule that a question without an answer counts as a guess."""
-    kept = [row for row in rows if row.quantity in EFFECTS and row.none in ("", "chance")]
+    """A line an effect."""
+    kept = [row for row in rows if row.quantity in EFFECTS]
     kept.sort(key=lambda row: EFFECTS.index(row.quantity))
     # The rows of two sections: the family is this table.
     kept = adjusted([replace(row, p_holm=None) for row in kept], lambda row: "table")

@@ -10,8 +10,13 @@ exactly, over any questions and for every task: gain with a call = mean(c max(w 
 the other questions, and the harms with max(a - w, 0). Each is a product of three shares: of gain with a call P(wrong
 alone), P(call | wrong alone) and P(right with tools | call, wrong alone). Ma et al., "What Does Vision Tool-Use
 Reinforcement Learning Really Learn?" (arXiv 2602.01334), section "Explain", who say call gain, schema gain, call harm,
-schema harm, and mass x policy x quality; graded answers are ours. That a tool was called does not say that the call is
-the cause: tools that are only there may harm a question with a call.
+schema harm, and mass x policy x quality. That a tool was called does not say that the call is the cause: tools that are
+only there may harm a question with a call.
+
+Fractions are ours: of graded answers, of no answer that counts as a guess, and of repetitions. Then 1 - a is the room
+above a question and a what can be lost, and the last share is how much of the room with a call was gained: 0..1, as
+max(w - a, 0) <= 1 - a. Of a solver with tools that was asked again, each part is the mean over its repetitions, c and w
+of one repetition together.
 """
 
 from __future__ import annotations
@@ -19,6 +24,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Final
 
 from hybrid.benchmarks.card import MetricCard
@@ -26,8 +32,8 @@ from hybrid.display.tables import signed
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.findings import Heard, heard
 from hybrid.scoring.groups import ComparisonGroup
-from hybrid.scoring.overlap import PLAIN, Overlap
-from hybrid.scoring.result import FRACTION, Result, Section
+from hybrid.scoring.overlap import Overlap
+from hybrid.scoring.result import FRACTION, Result, Section, gated
 from hybrid.scoring.sections import results
 from hybrid.stats import Interval, combine, contrast, interval
 from hybrid.types import Cell, Combine, Metric
@@ -78,12 +84,24 @@ class ToolQuestion:
     alone: float
     with_tools: float
     tools: tuple[str, ...]
+    later: tuple[ToolQuestion, ...] = ()
+    """The later repetitions with tools."""
+
+    @property
+    def asked(self) -> tuple[ToolQuestion, ...]:
+        """Every repetition with tools."""
+        return (self, *self.later)
 
     @property
     def parts(self) -> tuple[float, float, float, float]:
         """Its contribution to each of `PARTS`."""
-        gain, harm = max(self.with_tools - self.alone, 0.0), max(self.alone - self.with_tools, 0.0)
-        return (gain, 0.0, harm, 0.0) if self.tools else (0.0, gain, 0.0, harm)
+        first, second, third, fourth = (fmean(parts) for parts in zip(*map(_parts, self.asked), strict=True))
+        return (first, second, third, fourth)
+
+    def only(self, tools: tuple[str, ...]) -> ToolQuestion:
+        """The question as if tools changed its answer only where exactly these were called."""
+        later = tuple(one.only(tools) for one in self.later)
+        return replace(self, with_tools=self.with_tools if self.tools == tools else self.alone, later=later)
 
     def selected(self, term: Term) -> float:
         """How much of it the mass of a term counts."""
@@ -91,7 +109,12 @@ class ToolQuestion:
 
     def acted(self, term: Term) -> float:
         """How much of that has a call, or has none, as the term wants."""
-        return self.selected(term) if bool(self.tools) == term.call else 0.0
+        return self.selected(term) * fmean(bool(one.tools) == term.call for one in self.asked)
+
+
+def _parts(one: ToolQuestion) -> tuple[float, float, float, float]:
+    gain, harm = max(one.with_tools - one.alone, 0.0), max(one.alone - one.with_tools, 0.0)
+    return (gain, 0.0, harm, 0.0) if one.tools else (0.0, gain, 0.0, harm)
 
 
 @dataclass(frozen=True)
@@ -112,7 +135,10 @@ def decompose(questions: Sequence[ToolQuestion], how: Combine) -> dict[str, Esti
     every = _ones(questions)
     alone, with_tools = (
         _metric(GAIN, questions, values, every, how)
-        for values in ([one.alone for one in questions], [one.with_tools for one in questions])
+        for values in (
+            [one.alone for one in questions],
+            [fmean(asked.with_tools for asked in one.asked) for one in questions],
+        )
     )
     difference = contrast(alone, with_tools)
     found = {GAIN: Estimated(difference.difference, difference.interval), **parts_of(questions, how)}
@@ -180,35 +206,41 @@ def rows(found: Comparison) -> list[Result]:
 def _of_group(found: Comparison, group: ComparisonGroup) -> Iterator[Result]:
     if group.alone is None or group.hybrid.folder is None:
         return
-    whole = found.overlap(group.alone, group.hybrid)
-    said = heard(group.hybrid)
-    questions = {name: _questions(part, said) for name, part in whole.by_group(found.options.by).items()}
+    whole, allow = found.overlap(group.alone, group.hybrid), found.options.allow_failed
+    said = [heard(one) for one in found.repetitions(group.hybrid)]
+    parts = whole.by_group(found.options.by)
+    questions = {name: _questions(part, said) for name, part in parts.items()}
     every = [one for own in questions.values() for one in own]
     if not every:
         return
-    headline = whole.headline(PLAIN)
+    headline = whole.headline(found.rule)
     how: Combine = "mean_of_ratios" if headline and headline[0].combine == "mean_of_ratios" else "ratio"
     notes = [f"left out: {whole.left_out}"] if whole.left_out else []
     if unread := len(whole.kept) - len(every):
         notes.append(f"{unread} without a readable trace")
-    row = Result(NAME, GAIN, FRACTION, None, group.alone.solver, group.hybrid.solver, none=PLAIN)
-    yield from rows_of(replace(row, note="; ".join(notes)), every, how)
-    yield from _by_tools(row, every, how)
+    if lost := sum(any(i in of and of[i].only_faults for of in said) for i in (one.id for one in every)):
+        notes.append(f"{lost} with calls that all ended in faults count as without a call")
+    row = Result(NAME, GAIN, FRACTION, None, group.alone.solver, group.hybrid.solver, none=found.rule)
+    made = [*rows_of(replace(row, note="; ".join(notes)), every, how), *_by_tools(row, every, how)]
+    yield from gated(made, whole.untested(headline, allow_failed=allow, whole=whole))
     for name, own in questions.items():
         if own:
-            yield from rows_of(replace(row, group=name), own, "ratio")
+            untested = parts[name].untested(allow_failed=allow, whole=whole)
+            yield from gated(rows_of(replace(row, group=name), own, "ratio"), untested)
 
 
-def _questions(shared: Overlap, said: Mapping[str, Heard]) -> list[ToolQuestion]:
+def _questions(shared: Overlap, said: Sequence[Mapping[str, Heard]]) -> list[ToolQuestion]:
     """The questions that both answered, in the order of the overlap; those without a readable trace are left out."""
     kept = []
     for row in shared.kept:
-        alone, with_tools = row.scores
-        one = said.get(with_tools.id)
-        if one is not None and not one.no_trace:
-            tools = tuple(sorted({call.tool for call in one.calls}))
-            values = (float(alone.correct or 0.0), float(with_tools.correct or 0.0))
-            kept.append(ToolQuestion(alone.id, alone.task, alone.unit, *values, tools))
+        alone = row.scores[0]
+        asked = [
+            ToolQuestion(alone.id, alone.task, alone.unit, alone.correct or 0.0, score.correct or 0.0, one.tools)
+            for score, heard_of in zip(row.asked[1], said, strict=True)
+            if (one := heard_of.get(score.id)) is not None and not one.no_trace and not score.outcome.failed
+        ]
+        if asked:
+            kept.append(replace(asked[0], later=tuple(asked[1:])))
     return kept
 
 
@@ -223,11 +255,11 @@ def rows_of(row: Result, questions: Sequence[ToolQuestion], how: Combine) -> Ite
 
 def _by_tools(row: Result, questions: Sequence[ToolQuestion], how: Combine) -> Iterator[Result]:
     """Gain with a call and harm with a call by the set of tools that were called: they add up to those over all."""
-    called = sorted({one.tools for one in questions if one.tools})
+    called = sorted({one.tools for question in questions for one in question.asked if one.tools})
     if len(called) < 2:
         return
     for tools in called:
-        only = [one if one.tools == tools else replace(one, with_tools=one.alone) for one in questions]
+        only = [one.only(tools) for one in questions]
         made = parts_of(only, how)
         for part in ("gain with a call", "harm with a call"):
             of = replace(row, quantity=part, metric=" + ".join(tools), n=len(questions), ids=_behind(only, part))
@@ -298,7 +330,8 @@ SECTION = Section(
     lead,
     about=(
         f"gain with a call: wrong alone, a tool was called, right with tools; harm: right alone, wrong with tools. "
-        f"{EQUATION}. No part names a cause: blank tools tell what mere presence does (section gain). Without "
+        f"{EQUATION}. A call that ended in a fault is no call. No part names a cause: blank tools tell what mere "
+        "presence does (section gain). Without "
         "repetitions chance is in all four: a model that draws its answers gains and loses by itself."
     ),
     headings={"metric": "tools called"},

@@ -15,7 +15,6 @@ from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import WORDS
 from hybrid.scoring.conclusion_rows import CI, State, ends_of, number, shown, signed, size_of, weakest
 from hybrid.scoring.groups import ComparisonGroup
-from hybrid.scoring.overlap import RULES
 from hybrid.scoring.result import FRACTION, Result, Section, adjusted, paired_contrast, with_contrast
 from hybrid.scoring.score import Scored
 
@@ -24,9 +23,9 @@ GAIN, PRESENCE, CONTENT, SHUFFLED = "gain", "presence", "content", "other questi
 
 
 def rows(found: Comparison) -> list[Result]:
-    """Each part of each hybrid solver that has a blank control, over all and by task, under both rules."""
+    """Each part of each hybrid solver that has a blank control, over all and by task."""
     made = [row for group in found.groups if group.blank is not None for row in _of_group(found, group)]
-    return adjusted(made, lambda row: (bool(row.group), row.none))
+    return adjusted(made, lambda row: bool(row.group))
 
 
 def _of_group(found: Comparison, group: ComparisonGroup) -> Iterator[Result]:
@@ -45,26 +44,25 @@ def _parts(found: Comparison, solvers: Sequence[Scored], places: Mapping[str, tu
     whole = found.overlap(*solvers)
     left_out = f"left out: {whole.left_out}" if whole.left_out else ""
     for group, shared in {"": whole, **whole.by_group(found.options.by)}.items():
-        for rule in RULES:
-            metrics = shared.accuracy(rule) if group else shared.headline(rule)
-            if metrics is None:
-                continue
-            untested = shared.untested(metrics, allow_failed=found.options.allow_failed, whole=whole)
-            for name, (a, b) in places.items():
-                row = Result(
-                    NAME,
-                    name,
-                    FRACTION,
-                    None,
-                    solvers[a].solver,
-                    solvers[b].solver,
-                    metrics[a].name,
-                    group,
-                    metrics[a].n,
-                    none=rule,
-                    note="" if group else left_out,
-                )
-                yield with_contrast(row, paired_contrast(metrics[a], metrics[b], untested), untested)
+        metrics = shared.accuracy(found.rule) if group else shared.headline(found.rule)
+        if metrics is None:
+            continue
+        untested = shared.untested(metrics, allow_failed=found.options.allow_failed, whole=whole)
+        for name, (a, b) in places.items():
+            row = Result(
+                NAME,
+                name,
+                FRACTION,
+                None,
+                solvers[a].solver,
+                solvers[b].solver,
+                metrics[a].name,
+                group,
+                metrics[a].n,
+                none=found.rule,
+                note="" if group else left_out,
+            )
+            yield with_contrast(row, paired_contrast(metrics[a], metrics[b], untested), untested)
 
 
 def lead(found: Comparison, made: Sequence[Result]) -> str:

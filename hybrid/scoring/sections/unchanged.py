@@ -17,10 +17,10 @@ from typing import Final
 from hybrid.benchmarks.base import accuracy
 from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.findings import heard
+from hybrid.scoring.findings import Heard, heard
 from hybrid.scoring.groups import is_imported
 from hybrid.scoring.overlap import Overlap
-from hybrid.scoring.result import FRACTION, Result, Section, with_interval
+from hybrid.scoring.result import FRACTION, Result, Section, gated, with_interval
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.cost import COSTS
 from hybrid.types import Attempt, Score
@@ -68,32 +68,37 @@ def rows(found: Comparison) -> Iterator[Result]:
 
 
 def _of_pair(found: Comparison, alone: Scored, hybrid: Scored) -> Iterator[Result]:
-    whole = found.overlap(alone, hybrid)
-    questions = _questions(whole)
+    whole = found.overlap(alone, hybrid, repeated=False)
+    said = heard(hybrid)
+    questions = _questions(whole, said)
     if not any(one.calls for one in questions.values()):
         return
     notes = [f"left out: {whole.left_out}"] if whole.left_out else []
     if unread := len(whole.kept) - len(questions):
         notes.append(f"{unread} without a readable trace")
-    row = Result(NAME, UNCHANGED, FRACTION, None, alone.solver, hybrid.solver)
-    yield from _share(replace(row, note="; ".join(notes)), list(questions.values()))
-    yield from _savings(row, list(questions.values()))
+    if lost := sum(call.fault is not None for name in questions for call in said[name].calls):
+        notes.append(f"{lost} calls that ended in faults are left out")
+    row, allow = Result(NAME, UNCHANGED, FRACTION, None, alone.solver, hybrid.solver), found.options.allow_failed
+    own = list(questions.values())
+    yield from gated(_share(replace(row, note="; ".join(notes)), own), whole.untested(allow_failed=allow, whole=whole))
+    yield from _savings(row, own)
     for name, part in whole.by_group(found.options.by).items():
         own = [questions[one.first.id] for one in part.kept if one.first.id in questions]
-        yield from _share(replace(row, group=name), own)
+        yield from gated(_share(replace(row, group=name), own), part.untested(allow_failed=allow, whole=whole))
 
 
-def _questions(shared: Overlap) -> dict[str, ToolCost]:
+def _questions(shared: Overlap, said: Mapping[str, Heard]) -> dict[str, ToolCost]:
     """By id the questions that both answered; those without a readable trace are left out."""
     alone, hybrid = shared.solvers
-    said, before, after = heard(hybrid), _attempts(alone), _attempts(hybrid)
+    before, after = _attempts(alone), _attempts(hybrid)
     kept = {}
     for row in shared.kept:
         identity, (one, other) = row.first.id, row.scores
         if identity in said and not said[identity].no_trace:
             costs = (spent(before.get(identity)), spent(after.get(identity)))
             same = one.answer == other.answer
-            kept[identity] = ToolCost(other, same, len(said[identity].calls), *costs)
+            calls = sum(call.fault is None for call in said[identity].calls)
+            kept[identity] = ToolCost(other, same, calls, *costs)
     return kept
 
 
@@ -204,7 +209,8 @@ SECTION = Section(
     about=(
         "same answer as alone: of the questions with a call, those with the answer that the MLLM gives alone. Their "
         "calls could have been skipped: what asking the MLLM alone about exactly these would have cost less, were they "
-        "known beforehand. A model that draws its answers changes some by itself."
+        "known beforehand. A call that ended in a fault is no call. A model that draws its answers changes some by "
+        "itself; of repetitions the first is read."
     ),
     headings={"a": "alone", "b": "with tools"},
     order=119,
