@@ -31,7 +31,7 @@ from hybrid.scoring.conclusion_rows import (
     size_of,
     turned,
 )
-from hybrid.scoring.groups import ComparisonGroup, is_imported, word
+from hybrid.scoring.groups import ComparisonGroup, is_imported, offers_tools, role, word
 from hybrid.scoring.result import FRACTION, Result, adjusted
 from hybrid.scoring.score import Scored
 from hybrid.stats import detectable_difference
@@ -97,8 +97,7 @@ class _Conclusion:
         if group.specialist is None:
             yield _said("specialists.absent")
         else:
-            pair = self._rows.pair(group.specialist, group.hybrid)
-            yield _of_pair("specialists", pair, _alone("The specialists alone answer", "have", pair))
+            yield self._next_to_specialists(group.specialist, group.hybrid)
         if group.blank is None:
             yield _said("content.absent", command=_command(group))
         else:
@@ -106,8 +105,28 @@ class _Conclusion:
             case: str = pair.state
             if gain is not None and gain.state == "more" and case in ("more", "less", "open"):
                 case = "source" if case == "more" else "unshown"
-            yield _of_pair("content", pair, _alone("With blank tools it answers", "it has", pair), case)
+            yield _of_pair("content", pair, _blank(pair), case)
         yield from self._tasks(group)
+
+    def _next_to_specialists(self, specialist: Scored, hybrid: Scored) -> Sentence:
+        """The difference where they answer; what the hybrid solver gets right on the rest is no lead over them."""
+        pair, silent = self._rows.where_answered(specialist, hybrid)
+        whom, rest = _whom(hybrid), ""
+        if silent:
+            row = silent["right b" if pair.right else "value b"]
+            got = f"gets {count_of(row)} right" if pair.right else f"has {row.metric} {row.value:.3f}"
+            rest = f" To the other {row.n} they give no answer; {whom} {got}."
+        if pair.right is None:
+            answers = f"The specialists alone have {_value(pair, 0)}"
+        elif silent:
+            a, b = pair.right
+            asked = pair.n + (row.n or 0)
+            answers = (
+                f"The specialists alone answer {pair.n} of {asked} questions and get {a} of these right, {whom} {b}"
+            )
+        else:
+            answers = f"The specialists alone get {pair.right[0]} of {pair.n} right"
+        return _of_pair("specialists", pair, answers, whom=whom, rest=rest)
 
     def _tasks(self, group: ComparisonGroup) -> Iterator[Sentence]:
         tested = [] if group.alone is None else self._rows.tasks(group.alone, group.hybrid)
@@ -140,7 +159,9 @@ class _Conclusion:
         else:
             yield _said("gain.absent")
         specialists = [
-            self._rows.pair(one.specialist, one.hybrid) for one in self._groups if one.specialist is not None
+            self._rows.where_answered(one.specialist, one.hybrid)[0]
+            for one in self._groups
+            if one.specialist is not None
         ]
         if specialists:
             yield _said("specialists.several", parts=_several(specialists, ("ahead", "behind"))[0])
@@ -200,9 +221,17 @@ class _Conclusion:
                 "ahead.untested", why=next(iter(notes), "no pair of it was chosen, or they share too few questions")
             )
             return
+
+        def silence(row: Result) -> str:
+            other = self._found.named(row.a)
+            none = self._rows.pair(other, self._found.named(best)).none[0] if role(other) == "specialist" else 0
+            return f"; it gives no answer to {none} of {row.n}" if none else ""
+
         shown = [row for row in of_best if row.holds and (row.low or 0.0) > 0]
         shown.sort(key=lambda row: -(row.value or 0.0))
-        parts = _listed([f"{clipped(row.a, NAME_WIDTH)} by {size_of(row)} ({ends_of(row)})" for row in shown])
+        parts = _listed(
+            [f"{clipped(row.a, NAME_WIDTH)} by {size_of(row)} ({ends_of(row)}{silence(row)})" for row in shown]
+        )
         yield _said("ahead.some" if shown else "ahead.none", tests=_tests(len(tested)), parts=parts)
 
     # What limits the claim.
@@ -253,23 +282,26 @@ def _tests(count: int) -> str:
     return f"{count} test{'' if count == 1 else 's'}"
 
 
-def _of_pair(sentence: str, pair: HeadlinePair, answers: str, case: str | None = None) -> Sentence:
-    return _said(f"{sentence}.{case or pair.state}", answers=answers, **pair.fields())
+def _of_pair(sentence: str, pair: HeadlinePair, answers: str, case: str | None = None, **more: str) -> Sentence:
+    return _said(f"{sentence}.{case or pair.state}", answers=answers, **more, **pair.fields())
+
+
+def _whom(hybrid: Scored) -> str:
+    """The solver by its name, unless its model is known to be offered tools."""
+    return "with tools the model" if offers_tools(hybrid) else short_name(hybrid)
 
 
 def _with_tools(pair: HeadlinePair) -> str:
+    whom, alone = _whom(pair.b), "it alone" if offers_tools(pair.b) else "its model alone"
+    whom = whom[0].upper() + whom[1:] if offers_tools(pair.b) else whom
     if pair.right is not None:
         a, b = pair.right
-        return f"With tools the model answers {b} of {pair.n} right where it alone answers {a}"
-    return f"With tools the model has {_value(pair, 1)} where it alone has {_value(pair, 0)}, over {pair.n} questions"
+        return f"{whom} answers {b} of {pair.n} right where {alone} answers {a}"
+    return f"{whom} has {_value(pair, 1)} where {alone} has {_value(pair, 0)}, over {pair.n} questions"
 
 
-def _alone(counted: str, has: str, pair: HeadlinePair) -> str:
-    """`The specialists alone answer 85 and give no answer to 3`, or their value of the metric."""
-    if pair.right is None:
-        return f"{counted.rsplit(' ', 2 if 'it' in counted else 1)[0]} {has} {_value(pair, 0)}"
-    none = f" and give no answer to {pair.none[0]}" if pair.none[0] and "specialists" in counted else ""
-    return f"{counted} {pair.right[0]}{none}"
+def _blank(pair: HeadlinePair) -> str:
+    return f"With blank tools it {f'answers {pair.right[0]}' if pair.right else f'has {_value(pair, 0)}'}"
 
 
 def _value(pair: HeadlinePair, place: Literal[0, 1]) -> str:

@@ -61,14 +61,18 @@ CASES: tuple[Case, ...] = (
         "Next to its model alone, over {n} questions and adjusted (Holm) for {tests}: {parts}.",
     ),
     # The hybrid next to the specialists.
-    Case("specialists.more", "interval above 0", "{answers}: with tools the model is ahead by {size} ({interval})."),
-    Case("specialists.less", "interval below 0", "{answers}: with tools the model is behind by {size} ({interval})."),
+    Case("specialists.more", "interval above 0", "{answers}: {whom} is ahead by {size} ({interval}).{rest}"),
+    Case("specialists.less", "interval below 0", "{answers}: {whom} is behind by {size} ({interval}).{rest}"),
     Case(
         "specialists.open",
         "interval holds or touches 0",
-        "{answers}: no difference that {n} questions can show ({interval}{unit}).",
+        "{answers}: no difference that {n} questions can show ({interval}{unit}).{rest}",
     ),
-    Case("specialists.few", "no interval, from so few questions", "{answers}: too few questions to tell a difference."),
+    Case(
+        "specialists.few",
+        "no interval, from so few questions",
+        "{answers}: too few questions to tell a difference.{rest}",
+    ),
     Case("specialists.silent", "they answer nothing", "The specialists alone give no answer to these questions."),
     Case("specialists.failed", "more than 1 % failed", f"The specialists alone are not compared: {FAILED}."),
     Case(
@@ -85,7 +89,7 @@ CASES: tuple[Case, ...] = (
     Case(
         "specialists.several",
         "several solvers with tools, or several models",
-        "Next to the specialists alone: {parts}.",
+        "Next to the specialists alone, on the questions that they answer: {parts}.",
     ),
     # What of it the findings bring: the hybrid next to itself with blank tools.
     Case(

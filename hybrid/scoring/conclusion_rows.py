@@ -19,8 +19,9 @@ from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.result import FRACTION, UNTESTED, Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
+from hybrid.scoring.sections.answered import SPOKEN
 
-SECTIONS = ("metrics", "differences", "helped", "gain", "outcomes")
+SECTIONS = ("metrics", "differences", "helped", "gain", "outcomes", "answered")
 """The sections that a conclusion reads."""
 NAME_WIDTH = 30
 COUNTS: Mapping[Abstain, str] = {"chance": "as a guess", "wrong": "as wrong"}
@@ -156,6 +157,22 @@ class ConclusionRows:
             next((row.n for row in count.values() if row.n is not None), 0),
             count_of(count.get("failed")),
         )
+
+    def where_answered(self, specialist: Scored, other: Scored) -> tuple[HeadlinePair, dict[str, Result]]:
+        """The pair on the questions that the specialists answer, and by quantity the rows of those that they do not.
+
+        Where they answer all or none, the whole pair and no row.
+        """
+        pair = self.pair(specialist, other)
+        own = [row for row in self.of("answered") if (row.a, row.b) == (specialist.solver, other.solver)]
+        spoken, silent = ({row.quantity: row for row in own if (row.group == SPOKEN) == here} for here in (True, False))
+        if not (spoken and silent):
+            return pair, {}
+        values = [spoken[name].value for name in ("value a", "value b")]
+        right = (count_of(spoken["right a"]), count_of(spoken["right b"])) if "right a" in spoken else None
+        n = spoken.get("right a", spoken["difference"]).n or 0
+        part = replace(pair, rows=(spoken["difference"],), values=(values[0], values[1]), right=right, none=(0, 0), n=n)
+        return part, silent
 
     def content(self, group: ComparisonGroup) -> HeadlinePair:
         """The hybrid solver next to itself with blank tools; the difference is that of the section `gain`."""
