@@ -124,9 +124,10 @@ def value_of(rows: Rows, how: Combine) -> float | None:
 class Estimate:
     """A metric as the weighted mean of its strata's ratios, strata without a denominator left out.
 
-    `ratios`, `weights` (their sum is 1), `sizes` (Kish's effective number of clusters) and `squares` (so many clusters
-    the variance rests on: (sum of squares)^2 / sum of fourth powers) have one entry for each stratum; `shares` one for each cluster: what it adds to the distance between value and truth, corrected for its
-    leverage, so that the sum of squares is the variance.
+    `ratios`, `weights` (their sum is 1), `sizes` (Kish's effective number of clusters) and `squares` (the number that
+    the variance rests on, (sum of squares)^2 / sum of fourth powers) have one entry for each stratum; `shares` one for
+    each cluster: what it adds to the distance between value and truth, corrected for its leverage, so that the sum of
+    squares is the variance.
     """
 
     value: float
