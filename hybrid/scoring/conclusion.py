@@ -220,7 +220,7 @@ class _Conclusion:
         ]
         if not made:
             waiting = [one for one in self._found.solvers if one.open]
-            fields = {"metric": self._found.headline, "open": sum(one.open for one in waiting)}
+            fields = {"metric": self._found.headline, "left": sum(one.open for one in waiting)}
             case = "solvers.waiting" if waiting else "solvers.silent"
             yield _said(case, **fields, command=own_command(waiting))
             return

@@ -21,7 +21,7 @@ class Case:
     """A format string of the fields that `conclusion.py` fills in."""
 
 
-WAITING = "{metric} is a mean over tasks, and {open} questions are not asked yet: {command}"
+WAITING = "{metric} is a mean over tasks, and {left} questions are not asked yet: {command}"
 FAILED = "{failed} of {n} questions failed, more than 1 % (--allow-failed concludes all the same)"
 
 CASES: tuple[Case, ...] = (

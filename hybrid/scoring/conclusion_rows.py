@@ -81,7 +81,7 @@ class HeadlinePair:
             "hybrid": short_name(self.b),
             "other": short_name(self.a),
             "silent": short_name(silent),
-            "open": self.a.open + self.b.open,
+            "left": self.a.open + self.b.open,
         }
         if self.state == "waiting":
             fields["command"] = own_command([one for one in (self.a, self.b) if one.open])

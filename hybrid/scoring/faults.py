@@ -23,8 +23,10 @@ NO_SUCH: Final = "(no such tool)"
 """Stands for every name that no tool has: these are a model's words."""
 NOTED: Final = 0.05
 """From this share of a solver's calls on, those that ended in faults limit what is said of its tools."""
-FAILED: Final = frozenset({Fault.UNKNOWN_TOOL, Fault.TOOL_ERROR, Fault.TIMEOUT})
-"""Faults of a tool that does not work, or is not there; the others are wrong calls of a model, or missing weights."""
+FAILED: Final = frozenset({Fault.TOOL_ERROR, Fault.TIMEOUT})
+"""Faults of a tool that does not work."""
+NOT_THERE: Final = frozenset({Fault.UNKNOWN_TOOL, Fault.ABSENT})
+"""Faults of a tool that is not there, or has no weights here. Any others are wrong calls of a model's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class ToolFaults:
 
     @property
     def never_ran(self) -> bool:
-        """Whether every call ended in a fault, and not by wrong arguments and missing weights alone."""
+        """Whether every call ended in a fault, and one of them by a failure of the tool."""
         return self.faults == self.calls and not FAILED.isdisjoint(self.kinds)
 
     def __str__(self) -> str:
@@ -64,13 +66,13 @@ def tool_faults(scored: Scored) -> tuple[ToolFaults, ...]:
 
 
 def broken_tools(scored: Scored) -> tuple[str, ...]:
-    """A line for each tool of a solver that never ran; of missing weights, where no tool of a model ran at all."""
+    """A line for each tool of a solver that never ran; for one that is not there, where no tool of a model ran."""
     found = tool_faults(scored)
     nothing_ran = role(scored) == "hybrid" and all(one.faults == one.calls for one in found)
     return tuple(
         f"{scored.solver}: {one.tool} ran on none of its {one.calls} calls: {one.error}"
         for one in found
-        if one.never_ran or (nothing_ran and Fault.ABSENT in one.kinds)
+        if one.never_ran or (nothing_ran and not NOT_THERE.isdisjoint(one.kinds))
     )
 
 

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,11 @@ from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.conclusion import Sentence, conclusion
 from hybrid.scoring.conclusion_cases import CASES
 from hybrid.scoring.conclusion_rows import ConclusionRows
+from hybrid.scoring.headline import warnings
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.result import UNTESTED
 from hybrid.scoring.sections import computed, results
+from hybrid.types import Fault, Question, Reply, Step, Usage
 from tests.made_up_runs import answering
 
 R, W, A, F = ("r" * 40, "w" * 40, "a" * 40, "f" * 40)
@@ -270,6 +272,12 @@ BY_HAND = {
     "tasks.none",
     "tasks.rest",
     "limits.weight",
+    "gain.waiting",
+    "specialists.waiting",
+    "content.waiting",
+    "solvers.waiting",
+    "limits.rule",
+    "limits.faults",
     "limits.open",
     "limits.generated",
     "limits.recorded",
@@ -317,14 +325,105 @@ def test_an_interval_that_touches_0_shows_nothing(full: Comparison, low: float, 
     assert ("95 % CI 0.1 to 30" in first.text) == (case == "gain.more")
 
 
-def test_a_gain_under_one_rule_alone_is_none(made_up_runs: Any, tmp_path: Path) -> None:
-    """A model that abstains on half is worse where no answer is wrong, and as good where it counts as a guess."""
-    said = Said({}, hybrid("rw" * 60, "ar" * 12 + "aw" * 48))
-    found = written(made_up_runs, tmp_path, said)
-    pair = ConclusionRows(found).pair(found.named("mllm"), found.named("controller"))
-    assert len(pair.rows) == 2
-    weakest = min(pair.rows, key=lambda row: max(row.low or 0.0, -(row.high or 0.0)))
-    assert pair.weakest == weakest
+@pytest.mark.parametrize(
+    ("rule", "case", "otherwise"),
+    [
+        ("chance", "gain.open", "with no answer counted as wrong, controller is ahead of mllm"),
+        ("wrong", "gain.more", "with no answer counted as a guess, controller is not shown to differ from mllm"),
+    ],
+)
+def test_where_the_other_rule_has_another_verdict_a_limit_says_so(
+    rule: Any, case: str, otherwise: str, made_up_runs: Any, tmp_path: Path
+) -> None:
+    """A model that abstains on half is as good where that counts as a guess, and worse where it is wrong."""
+    found = written(made_up_runs, tmp_path, Said({}, hybrid("rw" * 60, "a" * 40 + "r" * 40 + "w" * 40)))
+    told = conclusion(compare([one.under(rule) for one in found.solvers]))
+    assert told[0].id == case
+    assert otherwise in told[-1].text
+    same = written(made_up_runs, tmp_path / "same", Said({}, hybrid("r" * 120, "a" * 20 + "w" * 100)))
+    assert "with no answer" not in conclusion(same)[-1].text
+
+
+FAULTY = {
+    "a tool that raises": (("depth", Fault.TOOL_ERROR, 20), ("crop", None, 20)),
+    "a name that no tool has": (("dpeth", Fault.UNKNOWN_TOOL, 20),),
+    "a name that no tool has, beside a tool that runs": (("dpeth", Fault.UNKNOWN_TOOL, 5), ("crop", None, 35)),
+    "arguments of the model's own": (("depth", Fault.BAD_ARGUMENTS, 20),),
+    "weights that are absent": (("relation", Fault.ABSENT, 20), ("depth", Fault.ABSENT, 3)),
+    "weights of one tool": (("relation", Fault.ABSENT, 20), ("crop", None, 20)),
+    "few faults": (("crop", Fault.TIMEOUT, 1), ("crop", None, 39)),
+}
+NEVER_RAN = {
+    "a tool that raises": "depth ran on none of its 20 calls: cannot (mytools/depth.py, line 7)",
+    "a name that no tool has": "(no such tool) ran on none of its 20 calls",
+    "weights that are absent": "relation ran on none of its 20 calls",
+}
+"""What makes the run one that failed; wrong arguments are the model's fault, and so is a name beside tools that run."""
+
+
+@pytest.mark.parametrize("name", FAULTY)
+def test_calls_that_ended_in_faults(name: str, made_up_runs: Any, tmp_path: Path) -> None:
+    made = FAULTY[name]
+    each = [(tool, fault) for tool, fault, count in made for _ in range(count)]
+
+    def costing(solver: str, question: Question, reply: Reply) -> Reply:
+        place = int(question.id.rsplit("_", 1)[1]) - 1
+        if solver != "controller" or place >= len(each):
+            return reply
+        tool, fault = each[place]
+        raised = {"raised_at": "mytools/depth.py, line 7"} if fault is Fault.TOOL_ERROR else {}
+        step = Step("tool", tool, "cannot", 0.1, fault, {"images": ["img:1"], "args": {}, **raised})
+        return replace(reply, steps=(step,), usage=Usage(tool_calls=1))
+
+    said = {solver: {"Jigsaw": own} for solver, own in hybrid(HALF, HALF).items()}
+    path = made_up_runs.from_letters(tmp_path / "run", said, costing=costing).path
+    report = compare_paths([path])
+    limits = conclusion(report.comparison)[-1].text
+    lost = {tool: count for tool, fault, count in made if fault is not None}
+    for tool, count in lost.items():
+        shown = "(no such tool)" if tool == "dpeth" else tool
+        calls = sum(number for other, _, number in made if other == tool)
+        assert (f"{shown}: {count} of {calls} calls ended in faults" in limits) == (name != "few faults")
+    counted = [row for row in results(report.comparison, ["outcomes"])[0].rows if row.quantity.startswith("calls that")]
+    assert sum(row.value or 0 for row in counted) == sum(lost.values())
+    wrong = NEVER_RAN.get(name)
+    assert any(wrong in line for line in report.failed) if wrong else report.failed == ()
+    assert any(wrong in line for line in warnings(report.solvers)) if wrong else warnings(report.solvers) == ()
+    # A call that ended in a fault is no call that could have helped, harmed or been skipped.
+    ran = sum(count for _, fault, count in made if fault is None)
+    values = {row.quantity: row.value for row in report.results if not row.group and not row.metric}
+    assert values.get("P(call | wrong alone)", 0.0) == pytest.approx(ran / 40, abs=0.05)
+    assert values.get("calls that could have been skipped", 0.0) == ran
+
+
+LATER = {"commands": [{"command": "hybrid study blink --data DIR", "at": "", "commit": None}]}
+
+
+def test_a_mean_over_tasks_is_told_when_all_is_asked(made_up_runs: Any, tmp_path: Path) -> None:
+    """The third task is open for both: nothing is concluded from the others, and the run's own command goes on."""
+    said = {
+        name: {"Jigsaw": own, "Counting": own, "Spatial_Relation": "r"} for name, own in hybrid(MOST, HALF, R).items()
+    }
+    folder = made_up_runs.from_letters(tmp_path / "run", said)
+    folder.write_manifest({**folder.manifest, **LATER})
+    made_up_runs.from_letters(tmp_path / "blank", {"controller": said["controller"]}, "blank")
+    for path in (tmp_path / "run").glob("*/attempts.jsonl"):
+        lines = [line for line in path.read_bytes().splitlines(keepends=True) if b"Spatial" not in line]
+        path.write_bytes(b"".join(lines))
+    files = {part: asdict(folder.measure(part).extent) for part in folder.manifest["files"]}
+    folder.write_manifest({**folder.manifest, "files": files})
+    found = compare_paths([folder.path, tmp_path / "blank"]).comparison
+    told = {one.id: one for one in conclusion(found)}
+    assert {"gain.waiting", "specialists.waiting", "content.waiting"} <= set(told)
+    assert told["gain.waiting"].command == "hybrid study blink --data DIR"
+    assert "2 questions are not asked yet" in told["gain.waiting"].text
+    tested = [row for row in results(found) for row in row.rows if not row.group and row.low is not None and row.b]
+    assert {row.metric for row in tested} & {"accuracy_macro"} == set()
+    assert any("(Spatial_Relation 1 of 1)" in line for line in warnings(found.solvers))
+    (alone,) = conclusion(compare_paths([folder.path / "mllm"]).comparison)[:1]
+    assert (alone.id, alone.command) == ("solvers.waiting", "hybrid study blink --data DIR")
+    # Every question of the blank run is asked, and accuracy within a task waits for no other.
+    assert any(row.low is not None for row in results(found, ["differences"])[0].rows if row.group == "Jigsaw")
 
 
 TASKS: Mapping[str, tuple[Mapping[str, str], Mapping[str, str], str]] = {
