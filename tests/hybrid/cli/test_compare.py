@@ -119,7 +119,7 @@ def test_the_rule_for_no_answer_is_the_same_for_everybody(command: Command, tmp_
         told = json.loads(command(*words, *options).out)
         assert (told["abstain"], told["tasks"]["Jigsaw"]["accuracy"]) == (rule, worth)
         for form in ((), ("--markdown",), ("--latex",)):
-            table = command(*words[:-1], *options, *form).out
+            table = command("compare" if form else "score", *words[1:-1], *options, *form).out
             assert table.removeprefix("% ").startswith("No answer counts as ")
             assert f"--abstain {other}" in table
             assert (f"{worth:.3f}" in table, f"{0.875 - worth:.3f}" in table) == (True, False)
