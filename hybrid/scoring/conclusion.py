@@ -303,20 +303,10 @@ class _Conclusion:
                 yield _said("limits.faults", solver=short_name(one), tools=_listed([*map(str, faulty)]))
 
     def _otherwise(self) -> Iterator[Sentence]:
-        """The differences on which the other rule of what no answer counts has another verdict."""
-        rule, allow = OTHER[self._found.rule], self._found.options.allow_failed
-        said = {1: "ahead of", -1: "behind", 0: "not shown to differ from"}
-        parts = []
-        for group in self._groups:
-            for other in filter(None, (group.alone, group.specialist, group.blank)):
-                shared = self._found.overlap(other, group.hybrid)
-                if all(score.answer is not None for row in shared.shared for score in row.scores):
-                    continue
-                own, changed = (shared.shown(each, allow_failed=allow) for each in (self._found.rule, rule))
-                if changed is not None and own != changed:
-                    parts.append(f"{short_name(group.hybrid)} is {said[changed]} {short_name(other)}")
+        pairs = [(one.hybrid, other) for one in self._groups for other in (one.alone, one.specialist, one.blank)]
+        parts = [said for hybrid, other in pairs if other is not None and (said := self._rows.otherwise(other, hybrid))]
         if parts:
-            yield _said("limits.rule", counts=COUNTS[rule], parts=_listed(parts))
+            yield _said("limits.rule", counts=COUNTS[OTHER[self._found.rule]], parts=_listed(parts))
 
     def _concerned(self) -> tuple[Scored, ...]:
         """The solvers that the first sentences are about; the specialists' abstentions are in their own sentence."""

@@ -20,6 +20,7 @@ from hybrid.scoring.result import FRACTION, UNTESTED, Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
 from hybrid.scoring.sections.answered import SPOKEN
+from hybrid.scoring.tally import OTHER
 from hybrid.types import Metric
 
 SECTIONS = ("metrics", "differences", "helped", "gain", "outcomes", "answered")
@@ -236,6 +237,15 @@ class ConclusionRows:
         answered = [attempts[one.id] for one in solver.scores if not one.outcome.failed and one.id in attempts]
         called = (any(each.reply.usage.tool_calls for each in one.exchanges) for one in answered)
         return sum(called), len(answered)
+
+    def otherwise(self, a: Scored, b: Scored) -> str | None:
+        """How b stands to a by the other rule of what no answer counts; None where the verdict is that of this one."""
+        shared, allow = self.found.overlap(a, b), self.found.options.allow_failed
+        if all(score.answer is not None for row in shared.shared for score in row.scores):
+            return None
+        own, other = (shared.shown(rule, allow_failed=allow) for rule in (shared.rule, OTHER[shared.rule]))
+        said = {1: "ahead of", -1: "behind", 0: "not shown to differ from"}
+        return None if other is None or own == other else f"{short_name(b)} is {said[other]} {short_name(a)}"
 
     def tasks(self, a: Scored, b: Scored) -> list[Result]:
         """The tested differences b minus a within each task, by the rule of the tables."""
