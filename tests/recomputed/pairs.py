@@ -92,9 +92,9 @@ def answered(runs: Runs) -> list[JsonObject]:
             said = part == "the specialists answer"
             here = [row for row in whole if failed(row[0]) or (row[0]["answer"] is not None) == said]
             kept = [row for row in here if not failed(row[0])]
-            sides = [metrics(runs.benchmark, column(here, place), RULE)[head] for place in (0, 1)]
+            sides = [metrics(runs.benchmark, column(here, place), runs.rule)[head] for place in (0, 1)]
             of = {"a": a, "b": b, "metric": head, "group": part}
-            bare = result("answered", "difference", "fraction", None, **of, none=RULE)
+            bare = result("answered", "difference", "fraction", None, **of, none=runs.rule)
             if said:
                 rows.append(compared(bare, sides[0], sides[1], withheld(whole, here)))
             for side, own in zip("ab", sides, strict=True):

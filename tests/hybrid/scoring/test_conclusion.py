@@ -148,8 +148,8 @@ TABLE: dict[str, Said] = {
     "a lead only where no specialist answers is none": Said(
         {
             "specialists.open": "The specialists alone answer 20 of 40 questions and get 20 of these right, with tools "
-            "20; no difference shown: the 95 % CI, -13 to 13 points, holds 0; to the other 20 they give no answer, with "
-            "tools 20 right.",
+            "20; no difference shown: the 95 % CI, -13 to 13 points, holds 0; to the other 20 they give no answer, "
+            "with tools 20 right.",
         },
         hybrid(R, HALF, "r" * 20 + "a" * 20),
     ),
