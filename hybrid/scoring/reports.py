@@ -111,7 +111,7 @@ class ScoreReport(Report):
     @property
     def damage(self) -> tuple[str, ...]:
         """A line for each thing that is wrong with a run."""
-        return _damage(self.solvers)
+        return damage_of(self.solvers)
 
     @property
     def failures(self) -> dict[str, str]:
@@ -227,7 +227,7 @@ class ComparisonReport(Report):
     def failed(self) -> tuple[str, ...]:
         """A line for each thing that is wrong with a run, and for each section asked for that could not be made."""
         made = computed(self.comparison).values() if self.solvers else ()
-        return (*_damage(self.solvers), *(f"{one.name}: {one.fault}" for one in made if one.fault))
+        return (*damage_of(self.solvers), *(f"{one.name}: {one.fault}" for one in made if one.fault))
 
     @described_by(describer)
     def blocks(self) -> tuple[Block, ...]:
@@ -315,7 +315,7 @@ class ComparisonReport(Report):
 PUBLISHED_TITLE = "What did papers print of the same metrics?"
 
 
-def _damage(solvers: Sequence[Scored]) -> tuple[str, ...]:
+def damage_of(solvers: Sequence[Scored]) -> tuple[str, ...]:
     """A line for each damage of the solvers' runs, and for each tool that never ran."""
     return tuple(dict.fromkeys(line for one in solvers for line in (*one.damage, *broken_tools(one))))
 
