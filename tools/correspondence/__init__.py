@@ -266,7 +266,7 @@ TOOL = Tool(
                 library="cv2",
                 summary="RootSIFT and ORB, MAGSAC++ homography, local affine map, point descriptors; no weights.",
                 reliability=(Bin(0.0, 10, 28), Bin(0.6, 6, 16), Bin(0.95, 135, 135)),
-                counted_on="choices between four points of 180 warped rendered scenes (bench.correspondence --backend classical)",
+                counted_on="choices of four points on 180 rendered pairs (bench.correspondence --backend classical)",
             ),
         ),
         images=(2, 2),
