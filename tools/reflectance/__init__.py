@@ -259,7 +259,7 @@ TOOL = Tool(
                 make=PaintCues,
                 library="cv2",
                 summary="Segments of one chromaticity as one paint, and two fitted regressions; no weights are loaded.",
-                reliability=(Bin(0.4, 3, 5), Bin(0.5, 9, 20), Bin(0.6, 15, 20), Bin(0.7, 48, 56), Bin(0.8, 188, 199)),
+                reliability=(Bin(0.4, 6, 12), Bin(0.5, 9, 15), Bin(0.6, 21, 29), Bin(0.7, 37, 43), Bin(0.8, 190, 201)),
                 counted_on="300 rendered pictures (bench.reflectance --items 300)",
             ),
         ),
