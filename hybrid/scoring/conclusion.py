@@ -149,9 +149,11 @@ class _Conclusion:
         if pair.state not in ("more", "less", "open"):
             return _of_pair("content", pair)
         if group.alone is None:
-            return Sentence(*said_of(pair.weakest))
-        whole = self._rows.part(group.alone, group.hybrid, GAIN)
-        return Sentence(*said_of(pair.weakest, whole.weakest, self._rows.part(group.alone, blank, PRESENCE).weakest))
+            return Sentence(*said_of(*pair.rows))
+        whole, presence = (
+            self._rows.part(group.alone, other, name) for other, name in ((group.hybrid, GAIN), (blank, PRESENCE))
+        )
+        return Sentence(*said_of(*pair.rows, *whole.rows, *presence.rows))
 
     def _tasks(self, group: ComparisonGroup) -> Iterator[Sentence]:
         tested = [] if group.alone is None else self._rows.tasks(group.alone, group.hybrid)
@@ -397,7 +399,7 @@ def _listed(names: Sequence[str], between: str = ", ") -> str:
 
 def _several(pairs: Sequence[HeadlinePair], words: tuple[str, str]) -> tuple[str, int]:
     """Which of several differences hold after adjustment over all of them, and how many were tested."""
-    rows = [replace(pair.weakest, b=pair.b.solver, p_holm=None) for pair in pairs if pair.rows]
+    rows = [replace(pair.rows[0], b=pair.b.solver, p_holm=None) for pair in pairs if pair.rows]
     ready = adjusted(rows, lambda row: row.section)
     kinds: dict[str, list[str]] = {words[0]: [], words[1]: [], "no difference shown for": [], "not tested": []}
     kinds["not tested"] += [short_name(pair.b) for pair in pairs if not pair.rows]

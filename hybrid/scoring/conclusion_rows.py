@@ -6,10 +6,8 @@ pair.state, pair.right, pair.fields()       # "more", (21, 48), {"size": "+54 po
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Literal
 
 from hybrid.benchmarks.base import Abstain
@@ -51,11 +49,6 @@ class HeadlinePair:
     failed: int = 0
     metrics: tuple[Metric, ...] = ()
 
-    @cached_property
-    def weakest(self) -> Result:
-        """The row that shows least."""
-        return weakest(self.rows)
-
     @property
     def state(self) -> State:
         """The result, or why there is none."""
@@ -68,13 +61,13 @@ class HeadlinePair:
             ("units", "units"),
         )
         for key, state in states:
-            if UNTESTED[key] in self.weakest.note:
+            if UNTESTED[key] in self.rows[0].note:
                 return state
-        return shown(self.weakest)
+        return shown(self.rows[0])
 
     def fields(self) -> dict[str, object]:
         """The fields of the words that are about a tested difference."""
-        row = self.weakest if self.rows else None
+        row = self.rows[0] if self.rows else None
         silent = self.b if self.n and self.none[1] == self.n else self.a
         fields: dict[str, object] = {
             "n": self.n + self.failed if self.state == "failed" else self.n,
@@ -97,15 +90,6 @@ class HeadlinePair:
 
 
 CI = "95 % CI"
-
-
-def weakest(rows: Sequence[Result]) -> Result:
-    """The row whose interval is nearest to 0, or holds it."""
-
-    def strength(row: Result) -> float:
-        return -math.inf if row.low is None or row.high is None else max(row.low, -row.high)
-
-    return min(rows, key=strength)
 
 
 def shown(row: Result) -> State:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import WORDS
-from hybrid.scoring.conclusion_rows import CI, State, ends_of, number, shown, signed, size_of, weakest
+from hybrid.scoring.conclusion_rows import CI, State, ends_of, number, shown, signed, size_of
 from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.result import FRACTION, Result, Section, adjusted, paired_contrast, with_contrast
 from hybrid.scoring.score import Scored
@@ -69,16 +69,14 @@ def lead(found: Comparison, made: Sequence[Result]) -> str:
     """What of each hybrid solver's difference blank tools bring and what the tools say."""
     said = []
     for group in found.groups:
-        parts = [
-            [row for row in made if (row.a, row.b, row.quantity) == (a.solver, b.solver, name) and not row.group]
-            for a, b, name in (
-                (group.blank, group.hybrid, CONTENT),
-                (group.alone, group.hybrid, GAIN),
-                (group.alone, group.blank, PRESENCE),
-            )
-            if a is not None and b is not None
-        ]
-        tested = [weakest(rows) for rows in parts if rows]
+        wanted = (
+            (group.blank, group.hybrid, CONTENT),
+            (group.alone, group.hybrid, GAIN),
+            (group.alone, group.blank, PRESENCE),
+        )
+        names = [(a.solver, b.solver, name) for a, b, name in wanted if a is not None and b is not None]
+        overall = {(row.a, row.b, row.quantity): row for row in made if not row.group}
+        tested = [overall[name] for name in names if name in overall]
         if tested and all(row.low is not None for row in tested):
             said.append(f"{group.hybrid.solver}: {said_of(*tested)[1]}")
     return " ".join(said)
