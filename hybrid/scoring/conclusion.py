@@ -36,7 +36,7 @@ from hybrid.scoring.conclusion_rows import (
     unit_of,
 )
 from hybrid.scoring.faults import NOTED, tool_faults
-from hybrid.scoring.groups import AGAIN, ComparisonGroup, is_imported, own_command, word
+from hybrid.scoring.groups import AGAIN, ComparisonGroup, is_imported, offers_tools, own_command, role, word
 from hybrid.scoring.result import Result, adjusted
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE, said_of
@@ -113,13 +113,29 @@ class _Conclusion:
         if group.specialist is None:
             yield _said("specialists.absent")
         else:
-            pair = self._rows.pair(group.specialist, group.hybrid)
-            yield _of_pair("specialists", pair, _specialists(pair))
+            yield self._next_to_specialists(group.specialist, group.hybrid)
         if group.blank is None:
             yield _said("content.absent", command=_command(group))
         else:
             yield self._parts(group, group.blank)
         yield from self._tasks(group)
+
+    def _next_to_specialists(self, specialist: Scored, hybrid: Scored) -> Sentence:
+        """The difference where they answer; what the hybrid solver gets right on the rest is no lead over them."""
+        pair, silent = self._rows.where_answered(specialist, hybrid)
+        whom, name, counts, rest = _whom(hybrid), pair.rows[0].metric if pair.rows else "", pair.right, ""
+        own = f"get {counts[0]} of {pair.n} right" if counts else f"have {name} {_value(pair.values[0])}"
+        answers = f"The specialists alone {own}"
+        if silent:
+            row = silent["right b" if counts else "value b"]
+            asked = f"The specialists alone answer {pair.n} of {pair.n + (row.n or 0)} questions and"
+            own = f"{count_of(row)} right" if counts else f"{name} {_value(row.value)}"
+            rest = f"; to the other {row.n} they give no answer, {whom} {own}"
+            if counts:
+                answers = f"{asked} get {counts[0]} of these right, {whom} {counts[1]}"
+            else:
+                answers = f"{asked} have {name} {_value(pair.values[0])} on these, {whom} {_value(pair.values[1])}"
+        return _of_pair("specialists", pair, answers, whom=whom, rest=rest)
 
     def _called(self, solvers: Sequence[Scored]) -> str:
         """On how many questions a model called a tool, of each that did so seldom."""
@@ -173,7 +189,9 @@ class _Conclusion:
         else:
             yield _said("gain.absent", called=called)
         specialists = [
-            self._rows.pair(one.specialist, one.hybrid) for one in self._groups if one.specialist is not None
+            self._rows.where_answered(one.specialist, one.hybrid)[0]
+            for one in self._groups
+            if one.specialist is not None
         ]
         if specialists:
             yield _said("specialists.several", parts=_several(specialists, ("ahead", "behind"))[0])
@@ -236,9 +254,17 @@ class _Conclusion:
                 "ahead.untested", why=next(iter(notes), "no pair of it was chosen, or they share too few questions")
             )
             return
+
+        def silence(row: Result) -> str:
+            other = self._found.named(row.a)
+            none = self._rows.pair(other, self._found.named(best)).none[0] if role(other) == "specialist" else 0
+            return f"; it gives no answer to {none} of {row.n}" if none else ""
+
         shown = [row for row in of_best if row.holds and (row.low or 0.0) > 0]
         shown.sort(key=lambda row: -(row.value or 0.0))
-        parts = _listed([f"{clipped(row.a, NAME_WIDTH)} by {size_of(row)} ({ends_of(row)})" for row in shown])
+        parts = _listed(
+            [f"{clipped(row.a, NAME_WIDTH)} by {size_of(row)} ({ends_of(row)}{silence(row)})" for row in shown]
+        )
         yield _said("ahead.some" if shown else "ahead.none", tests=_tests(len(tested)), parts=parts)
 
     # What limits the claim.
@@ -334,24 +360,20 @@ def _of_pair(sentence: str, pair: HeadlinePair, answers: str = "", **fields: obj
     return _said(f"{sentence}.{pair.state}", answers=answers, **pair.fields(), **fields)
 
 
+def _whom(hybrid: Scored) -> str:
+    """The solver by its name, unless its model is known to be offered tools."""
+    return "with tools" if offers_tools(hybrid) else short_name(hybrid)
+
+
 def _with_tools(pair: HeadlinePair) -> str:
     name = measure(pair.metrics) if pair.metrics else "the metric"
     a, b = pair.values
-    with_tools, alone = (f"({short_name(one)})" for one in (pair.b, pair.a))
-    return f"{name[0].upper()}{name[1:]} is {_value(b)} with tools {with_tools}, {_value(a)} alone {alone}"
+    own = f"{'with tools' if offers_tools(pair.b) else 'joined'} ({short_name(pair.b)})"
+    return f"{name[0].upper()}{name[1:]} is {_value(b)} {own}, {_value(a)} alone ({short_name(pair.a)})"
 
 
 def _counts(pair: HeadlinePair) -> str:
     return "" if pair.right is None else f"; {pair.right[1]} and {pair.right[0]} of {_questions(pair.n)} right"
-
-
-def _specialists(pair: HeadlinePair) -> str:
-    """`The specialists alone get 85 of 200 right`, or their value of the metric where counts are not the metric."""
-    none = f" and give no answer to {pair.none[0]}" if pair.none[0] else ""
-    if pair.right is not None:
-        return f"The specialists alone get {pair.right[0]} of {pair.n} right{none}"
-    name = pair.rows[0].metric if pair.rows else ""
-    return f"The specialists alone have {name} {_value(pair.values[0])}{none}"
 
 
 def _value(value: float | None) -> str:

@@ -76,14 +76,14 @@ CASES: tuple[Case, ...] = (
         "{name} called a tool on {count} of {n} questions",
     ),
     # The hybrid next to the specialists.
-    Case("specialists.more", "interval above 0", "{answers}: with tools {size} ({interval})."),
-    Case("specialists.less", "interval below 0", "{answers}: with tools {size} ({interval})."),
+    Case("specialists.more", "interval above 0", "{answers}: {whom} {size} ({interval}){rest}."),
+    Case("specialists.less", "interval below 0", "{answers}: {whom} {size} ({interval}){rest}."),
+    Case("specialists.open", "interval holds or touches 0", "{answers}; {open}{rest}."),
     Case(
-        "specialists.open",
-        "interval holds or touches 0",
-        "{answers}; {open}.",
+        "specialists.few",
+        "no interval, from so few questions",
+        "{answers}: too few questions to tell a difference{rest}.",
     ),
-    Case("specialists.few", "no interval, from so few questions", "{answers}: too few questions to tell a difference."),
     Case("specialists.silent", "they answer nothing", "The specialists alone give no answer to these questions."),
     Case("specialists.failed", "more than 1 % failed", f"The specialists alone are not compared: {FAILED}."),
     Case(
@@ -105,7 +105,7 @@ CASES: tuple[Case, ...] = (
     Case(
         "specialists.several",
         "several solvers with tools, or several models",
-        "Next to the specialists alone: {parts}.",
+        "Next to the specialists alone, on the questions that they answer: {parts}.",
     ),
     # What of it blank tools bring (presence) and what the tools say, each shown where it holds after adjustment (Holm).
     Case(

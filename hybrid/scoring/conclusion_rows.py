@@ -19,10 +19,11 @@ from hybrid.scoring.groups import own_command
 from hybrid.scoring.result import FRACTION, UNTESTED, Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
+from hybrid.scoring.sections.answered import SPOKEN
 from hybrid.scoring.tally import OTHER
 from hybrid.types import Metric
 
-SECTIONS = ("metrics", "differences", "helped", "gain", "outcomes")
+SECTIONS = ("metrics", "differences", "helped", "gain", "outcomes", "answered")
 """The sections that a conclusion reads."""
 NAME_WIDTH = 30
 COUNTS: Mapping[Abstain, str] = {"chance": "as a guess", "wrong": "as wrong"}
@@ -138,6 +139,11 @@ def number(value: float, unit: str) -> str:
     return f"{points:z.0f}" if abs(points) >= 0.5 or abs(points) < 1e-9 else f"{points:.1g}"
 
 
+def are_counts(values: Sequence[float | None], right: Sequence[int], n: int) -> bool:
+    """Whether these values of a metric are right answers / questions."""
+    return all(value is not None and abs(value * n - k) < 1e-6 for value, k in zip(values, right, strict=True))
+
+
 def unit_of(row: Result) -> str:
     """The word behind a number of a row."""
     return " points" if row.unit == FRACTION else ""
@@ -188,9 +194,7 @@ class ConclusionRows:
         verdicts = [(row.quantity.split(" -> "), round(row.value or 0)) for row in judged]
         right = tuple(sum(k for both, k in verdicts if both[place] == "right") for place in (0, 1))
         own = (values.get("value a"), values.get("value b"))
-        counted = bool(judged) and all(
-            value is not None and abs(value * n - k) < 1e-6 for value, k in zip(own, right, strict=True)
-        )
+        counted = bool(judged) and are_counts(own, right, n)
         # Repetitions count with their mean, which has no number of right answers.
         counted = counted and all(len(self.found.repetitions(one)) == 1 for one in (a, b))
         return HeadlinePair(
@@ -204,6 +208,23 @@ class ConclusionRows:
             count_of(count.get("failed")),
             metrics,
         )
+
+    def where_answered(self, specialist: Scored, other: Scored) -> tuple[HeadlinePair, dict[str, Result]]:
+        """The pair on the questions that the specialists answer, and by quantity the rows of those that they do not.
+
+        Where they answer all or none, the whole pair and no row.
+        """
+        pair = self.pair(specialist, other)
+        own = [row for row in self.of("answered") if (row.a, row.b) == (specialist.solver, other.solver)]
+        spoken, silent = ({row.quantity: row for row in own if (row.group == SPOKEN) == here} for here in (True, False))
+        if not (spoken and silent):
+            return pair, {}
+        values = (spoken["value a"].value, spoken["value b"].value)
+        n = spoken.get("right a", spoken["difference"]).n or 0
+        right = [count_of(spoken.get(name)) for name in ("right a", "right b")]
+        counted = (right[0], right[1]) if "right a" in spoken and are_counts(values, right, n) else None
+        part = replace(pair, rows=(spoken["difference"],), values=values, right=counted, none=(0, 0), n=n)
+        return part, silent
 
     def part(self, a: Scored, b: Scored, quantity: str) -> HeadlinePair:
         """A difference of the section `gain`, over the questions that all of a gain's solvers have."""

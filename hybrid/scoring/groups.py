@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import cast, get_args
 
 from hybrid.errors import UsageError
-from hybrid.registry import load, package_of_solver
+from hybrid.registry import load, load_solver, package_of_solver
 from hybrid.repeats import number_of, word_of
 from hybrid.scoring.score import Scored
 from hybrid.solving.solver import Role
@@ -66,6 +66,14 @@ def role(scored: Scored) -> Role:
         return "mllm"
     found: Role = load(package, name).role
     return found
+
+
+def offers_tools(scored: Scored) -> bool:
+    """Whether a solver is known to offer its MLLM tools; one that joins two answers by a rule offers none."""
+    try:
+        return not is_imported(scored) and load_solver(word(scored)).offers_tools
+    except UsageError:
+        return False
 
 
 def is_imported(scored: Scored) -> bool:

@@ -57,11 +57,14 @@ def tables_of(comparison: Comparison, made: SectionResult) -> tuple[Table, ...]:
     if made.fault is not None:
         columns = (Column("section", "left"), Column("why", "left"))
         return (Table("This section could not be made", columns, ((section.name, made.fault),)),)
-    parts: dict[tuple[str, ...], list[Result]] = {}
+    parts: dict[tuple[tuple[str, ...], bool], list[Result]] = {}
+    tested = any(row.p_holm is not None for row in made.rows)
     for row in made.rows:
         if not row.detail:
-            parts.setdefault(tuple(key for key in KEYS if getattr(row, key)), []).append(row)
-    tables = [_table(comparison, section, keys, rows) for keys, rows in parts.items()]
+            # What is adjusted together stands in one table: the headline metric is a family of its own.
+            head = tested and row.metric == comparison.headline
+            parts.setdefault((tuple(key for key in KEYS if getattr(row, key)), head), []).append(row)
+    tables = [_table(comparison, section, keys, rows) for (keys, _), rows in parts.items()]
     return tuple(
         Table(one.title, one.columns, one.rows, (*one.notes, *(section.about.splitlines() if place == 0 else ())))
         for place, one in enumerate(tables)

@@ -82,6 +82,29 @@ def _counts(pair: tuple[str, str], part: Rows, metric: str, task: str = "") -> I
 HELPED_HARMED = ((False, True), (True, False))
 
 
+def answered(runs: Runs) -> list[JsonObject]:
+    """Every solver next to the specialist, on what that answers and on the rest; the family are the differences."""
+    head, rows = HEADLINE[runs.benchmark], list[JsonObject]()
+    for pair in (pair for pair in runs.pairs if SPECIALIST in pair):
+        a, b = sorted(pair, key=lambda name: name != SPECIALIST)
+        whole = aligned(runs, (a, b))
+        for part in ("the specialists answer", "they give no answer"):
+            said = part == "the specialists answer"
+            here = [row for row in whole if failed(row[0]) or (row[0]["answer"] is not None) == said]
+            kept = [row for row in here if not failed(row[0])]
+            sides = [metrics(runs.benchmark, column(here, place), runs.rule)[head] for place in (0, 1)]
+            of = {"a": a, "b": b, "metric": head, "group": part}
+            bare = result("answered", "difference", "fraction", None, **of, none=runs.rule)
+            if said:
+                rows.append(compared(bare, sides[0], sides[1], withheld(whole, here)))
+            for side, own in zip("ab", sides, strict=True):
+                if said or side == "b":
+                    rows.append({**bare, "quantity": f"value {side}", "value": value(*own), "n": len(own[1])})
+                ids = [row["ab".index(side)]["id"] for row in kept if right(row["ab".index(side)])]
+                rows.append(result("answered", f"right {side}", "questions", len(ids), **of, n=len(kept), ids=ids))
+    return with_holm(rows, lambda row: row["quantity"])
+
+
 def helped(runs: Runs) -> Iterator[JsonObject]:
     """Every two verdicts that occur."""
     for a, b in runs.pairs:

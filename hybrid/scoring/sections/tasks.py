@@ -36,7 +36,9 @@ def _of_solver(solver: Scored, by: str | None) -> Iterator[Result]:
 def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     """On how many tasks each hybrid solver is above and below its parts."""
     by = comparison.grouping
-    value = {(row.a, row.group): row.value for row in made if row.quantity == "accuracy"}
+    # Without an interval nothing was answered: to be above that is to be above a guess.
+    answered = (row for row in made if row.quantity == "accuracy" and row.low is not None)
+    value = {(row.a, row.group): row.value for row in answered}
     parts = []
     for group in comparison.groups:
         for part in group.parts:

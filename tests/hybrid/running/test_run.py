@@ -331,6 +331,14 @@ async def test_answers_do_not_depend_on_concurrency(config: RunConfig, tmp_path:
         await ran(run)
     for solver in solvers:
         assert attempts(plans[0], solver) == attempts(plans[1], solver)
+    # What the arbiter believes of tools, and on what it was counted; the specialists believe no card.
+    told = {name: facts.get("reliability") for name, facts in plans[0].folder.manifest["solvers"].items()}
+    assert told["specialist"] is told["chance"] is None
+    (jigsaw,) = [one for one in load("tools", "jigsaw").card.backends if one.name == "classical"]
+    bins = [[one.confidence, one.right, one.n] for one in jigsaw.reliability]
+    assert told["arbiter"]["jigsaw"] == {"bins": bins, "counted_on": jigsaw.counted_on}
+    steps = [step for line in plans[0].folder.attempts("arbiter") for step in line.exchanges[-1].reply.steps]
+    assert {step.data["tool"]["counted_on"] for step in steps if "tool" in step.data} == {jigsaw.counted_on}
 
 
 def test_images_of_one_shape_come_together_within_a_window_and_all_questions_come(fakes: Any) -> None:

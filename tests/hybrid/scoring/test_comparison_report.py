@@ -83,7 +83,7 @@ def test_only_what_was_asked_for(paths: tuple[Path, ...]) -> None:
         ("gains", r"there is no such section \(did you mean 'gain'\?\)"),
         ("published", "there is no such section"),
     ):
-        with pytest.raises(UsageError, match=f"--only {name}: {why}; it has: metrics, differences, tasks,"):
+        with pytest.raises(UsageError, match=f"--only {name}: {why}; it has: metrics, differences, answered, tasks,"):
             compare(paths[0], only=[name]).render()
     with pytest.raises(UsageError, match="--only gain: this comparison has no such section"):
         compare(paths[0], only=["gain"]).render()

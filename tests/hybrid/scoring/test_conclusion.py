@@ -145,6 +145,29 @@ TABLE: dict[str, Said] = {
         A,
     ),
     "only the specialists abstain": Said({"specialists.silent": "give no answer"}, hybrid(MOST, HALF, A), HALF),
+    "a lead only where no specialist answers is none": Said(
+        {
+            "specialists.open": "The specialists alone answer 20 of 40 questions and get 20 of these right, with tools "
+            "20; no difference shown: the 95 % CI, -13 to 13 points, holds 0; to the other 20 they give no answer, "
+            "with tools 20 right.",
+        },
+        hybrid(R, HALF, "r" * 20 + "a" * 20),
+    ),
+    "behind where the specialists answer": Said(
+        {"specialists.less": "20 of these right, with tools 0: with tools -100 points (95 % CI -100 to -"},
+        hybrid("w" * 20 + "r" * 20, HALF, "r" * 20 + "a" * 20),
+    ),
+    "no comparison of one question": Said(
+        {"specialists.few": "The specialists alone answer 1 of 40 questions and get 1 of these right"},
+        hybrid(R, HALF, "r" + "a" * 39),
+    ),
+    "a model that is offered no tool": Said(
+        {
+            "gain.more": "Accuracy is 0.900 joined (arbiter), 0.500 alone (mllm): +40 points",
+            "specialists.more": "get 20 of 40 right: arbiter +40 points",
+        },
+        {"arbiter": MOST, "mllm": HALF, "specialist": HALF},
+    ),
     "an outage": Said({"nothing.answered": "nothing is concluded"}, hybrid(F, F, F)),
     "a part failed": Said(
         {
@@ -190,6 +213,10 @@ TABLE: dict[str, Said] = {
             "ahead.some": "It is ahead of specialist by 40 points (20 to 59), adjusted (Holm) for 1 test.",
         },
         {"mllm": MOST, "specialist": HALF},
+    ),
+    "several without tools, and specialists that abstain": Said(
+        {"ahead.some": "; it gives no answer to 20 of 40)"},
+        {"mllm": MOST, "specialist": "rw" * 10 + "a" * 20},
     ),
     "several that tie": Said(
         {"solvers.ties": "mllm, specialist share the highest", "ahead.none": "no difference to the others is shown"},
