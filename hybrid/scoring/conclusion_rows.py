@@ -53,7 +53,8 @@ class HeadlinePair:
     def state(self) -> State:
         """The result, or why there is none."""
         if not self.rows:
-            return "apart"
+            # They share no question, or --pairs leaves them out.
+            return "waiting" if not self.metrics and (self.a.open or self.b.open) else "apart"
         states: tuple[tuple[str, State], ...] = (
             ("failed", "failed"),
             ("waiting", "waiting"),
