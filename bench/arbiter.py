@@ -169,7 +169,9 @@ def simulated(
             others = [letter for letter in LETTERS[: len(question.choices)] if letter != gold]
             said[question.id] = f"Answer: ({gold if right else draw.choice(others)})"
             claimed = AnswerConfidence(specialist.benchmark.card.prior_accuracy.usual(item.prompt))
-            counted.append(CountedAnswer(question.unit, (*MODEL, question.route), None, float(right), claimed))
+            counted.append(
+                CountedAnswer(question.id, question.unit, (*MODEL, question.route), None, float(right), claimed)
+            )
         made.append(Model(f"simulated {accuracy:.2f}", said, tuple(counted)))
     return made
 
