@@ -97,7 +97,7 @@ ARMS: Final = (
 NULLS: Final = (
     Design("20 of one task", (20,)),
     Design("200 of one task", (200,)),
-    Design("600 of three tasks", (200, 200, 200)),
+    Design("1,200 of three tasks", (400, 400, 400)),
     Design("14 tasks x 30", (30,) * 14),
     Design("14 tasks x 6", (6,) * 14),
     Design("100 + 20 + 5", (100, 20, 5)),
