@@ -30,7 +30,7 @@ from typing import Any, Final, Literal
 import hybrid
 from hybrid.errors import HybridError
 from hybrid.log.attempts import read_attempts
-from hybrid.running.sight import PROBE_NUMBER, PROBE_TEXT
+from hybrid.running.probes import PROBE_NUMBER, PROBE_TEXT
 from hybrid.types import Step
 
 DATA: Final = Path(__file__).with_suffix(".toml")

@@ -13,9 +13,9 @@ from hybrid.errors import Outage, UsageError
 from hybrid.messages import AssistantMessage, ImagePart, TokenUsage, images_of
 from hybrid.models.base import ModelRefused
 from hybrid.running.estimate import estimate
+from hybrid.running.probes import PROBE_NUMBER, PROBE_TEXT
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, carry_out
-from hybrid.running.sight import PROBE_NUMBER, PROBE_TEXT
 from hybrid.solving.budgets import RunMeter
 from hybrid.types import Json
 
