@@ -128,7 +128,10 @@ class _Check:
             model = open_model(self.name, settings, self.store)
             if isinstance(model, Caller):
                 # What fails once has failed: nobody waits here until a server is back.
-                circuit = Circuit(self.name, CircuitLimits(failures=1000, refusals=1000, wrong_keys=1000, unmet_s=0.0))
+                circuit = Circuit(
+                    self.name,
+                    CircuitLimits(failures=1000, refusals=1000, wrong_keys=1000, away_s=0.0, unmet_s=0.0, busy_s=0.0),
+                )
                 model = Caller(model.client, settings, circuit)
             self.opened[key] = model
         return self.opened[key]
@@ -249,7 +252,11 @@ class _Check:
             said.append(await self.chat(messages, tools, call))
             return said[-1]
 
-        called = await call_tool(kept, self.store, [crop], images=2)
+        try:
+            called = await call_tool(kept, self.store, [crop], images=2)
+        except HybridError:
+            # The pictures may be too many.
+            called = await call_tool(kept, self.store, [crop], images=2, shown=False)
         if called.verdict == "calls":
             way = f"read from text ({called.read_from})" if called.read_from else "by the provider's interface"
             both = "side by side" if called.calls > 1 else "one a message"
@@ -257,11 +264,19 @@ class _Check:
             return [found, *await _tried("a picture in a result", lambda: self.result([*asked, said[-1]], crop))]
         why = f"called none: {_quoted(called.said)}" if called.verdict == "none" else f"{called.verdict}: {called.said}"
         text = self.model(tool_calling="text")
-        in_text = await call_tool(partial(self.chat, model=text), self.store, [crop], images=2)
+        in_text = await call_tool(partial(self.chat, model=text), self.store, [crop])
         if in_text.verdict == "calls":
             return [Found("calls tools", why, "in text alone", ("--tool-calling", "text"), refused=True)]
         refused = called.verdict != "none"
-        return [Found("calls tools", why, uncalled(self.name, called) if refused else "it may call none", (), refused)]
+        return [
+            Found(
+                "calls tools",
+                why,
+                uncalled(self.name, called.verdict, called.said) if refused else "it may call none",
+                (),
+                refused,
+            )
+        ]
 
     async def result(self, conversation: Sequence[Message], tool: Tool) -> list[Found]:
         """Whether a conversation goes on after a call, with the thoughts before it and a picture in its result."""
