@@ -118,10 +118,10 @@ def _named(said: str, sent: Collection[str]) -> list[str]:
     if (found := about.search(said)) is None:
         return []
     place = 1 if found[1] else 2
-    names, end = [found[place]], found.end(place)
+    names, end = [found[place].lower()], found.end(place)
     following = re.compile(rf"{_AND}{name}", re.IGNORECASE)
     while more := following.match(said, end):
-        names.append(more[1])
+        names.append(more[1].lower())
         end = more.end(1)
     listed = re.findall(rf"extra_forbidden\W+loc\W+(?:body\W+)?{name}", said)
     return list(dict.fromkeys([*names, *listed]))
