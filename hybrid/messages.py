@@ -143,10 +143,17 @@ class AssistantMessage:
     """How many requests were made for it, 0 for a reply that was kept; None for a model without a server."""
     likelihood: Mapping[str, float] | None = None
     """Probability of each option, 0..1, of a choice that was scored and not asked for."""
+    reasoning: str = ""
+    """Thoughts that came apart from the text, in words; never read for an answer or a call."""
     native: Json = None
     """The reply in the form in which its provider's client takes it back; no other code reads it."""
+<<<<<<< HEAD
     unreadable: UnreadableCall | None = None
     """A call in the text, which still holds it."""
+=======
+    said_by: str = ""
+    """The name of the model whose `native` it is: it goes back to no other."""
+>>>>>>> w-wire
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,11 +211,11 @@ def readable(message: AssistantMessage) -> AssistantMessage:
             calls.append(replace(call, name=name, args=whole_value(call.args)))
         else:
             invalid.append(InvalidCall(call.id, name, "", wrong))
-    text, native = whole_text(message.text), whole_value(message.native)
-    changed = (text, native, tuple(calls), tuple(invalid))
-    if changed == (message.text, message.native, message.calls, message.invalid):
+    text, reasoning, native = whole_text(message.text), whole_text(message.reasoning), whole_value(message.native)
+    changed = (text, reasoning, native, tuple(calls), tuple(invalid))
+    if changed == (message.text, message.reasoning, message.native, message.calls, message.invalid):
         return message
-    return replace(message, text=text, native=native, calls=changed[2], invalid=changed[3])
+    return replace(message, text=text, reasoning=reasoning, native=native, calls=tuple(calls), invalid=tuple(invalid))
 
 
 def whole_text(text: str) -> str:

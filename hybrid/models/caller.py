@@ -25,6 +25,7 @@ from hybrid.models.circuit import Circuit, Sleep
 from hybrid.models.failures import Backoff, Failure, UnreadableReplyError, read_failure
 from hybrid.models.images import ImageEncoder, arrange
 from hybrid.models.text_protocol import as_text, with_calls
+from hybrid.models.thoughts import for_model
 from hybrid.timing import waiting
 from hybrid.tool import Tool
 from hybrid.types import Json
@@ -147,10 +148,11 @@ class Caller(Generic[Body]):
         reply, attempts = self._kept(request), 0
         if reply is None:
             reply, attempts = await self._sent(request)
-        return replace(reply, images_sent=request.images, attempts=attempts)
+        return replace(reply, images_sent=request.images, attempts=attempts, said_by=self.name)
 
     async def _request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[Body]:
-        arranged = arrange(messages, self._settings.keep_images)
+        own = for_model(messages, self.name, self._settings.thoughts)
+        arranged = arrange(own, self._settings.keep_images)
         if all(self.client.images.at_once(ref.image) for ref in images_of(arranged)):
             return self.client.request(arranged, tools, call)
         # Off the loop: a conversion or a large file would hold up every other call in flight.

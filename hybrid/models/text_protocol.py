@@ -103,7 +103,10 @@ def as_text(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]
         if results:
             out.append(UserMessage(tuple(results)))
             results = []
-        out.append(AssistantMessage(_spoken(message)) if isinstance(message, AssistantMessage) else message)
+        if isinstance(message, AssistantMessage):
+            out.append(replace(message, text=_spoken(message), calls=(), invalid=()))
+        else:
+            out.append(message)
     return [*out, UserMessage(tuple(results))] if results else out
 
 

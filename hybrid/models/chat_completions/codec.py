@@ -11,13 +11,15 @@ which a controller answers like any other wrong call.
 from __future__ import annotations
 
 import json
+import math
 import re
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hybrid.messages import (
+    MAX_DEPTH,
     AssistantMessage,
     InvalidCall,
     Message,
@@ -44,6 +46,13 @@ PLACE = f"<{secrets.token_hex(16)}>"
 """Stands for the base64 of an image while a request is written, so that JSON need not look for escapes in there. It is
 random, so that no text holds it."""
 _REASONING_MODEL = re.compile(r"o\d")
+_READ = frozenset({"role", "content", "tool_calls", "refusal", "annotations", "audio", "function_call", "parsed"})
+_READ_OF_CALLS = frozenset({"id", "type", "index", "function"})
+_READ_OF_FUNCTIONS = frozenset({"name", "arguments", "parsed_arguments"})
+"""Fields of a reply that do not go back as they came: we write them, or they are a server's word to its client."""
+_THOUGHTS = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks", "thoughts")
+"""Names under which servers say what a model thought; several of one reply say the same."""
+_IN_A_THOUGHT = ("text", "thinking", "reasoning", "summary", "content")
 
 
 def request_body(
@@ -102,11 +111,31 @@ def _wire_message(message: Message, image: ImageBlock, model: str) -> dict[str, 
         return {"content": message.text, "role": "developer" if _REASONING_MODEL.match(model) else "system"}
     calls = [*map(_wire_call, message.calls), *map(_wire_invalid, message.invalid)]
     wire: dict[str, Any] = {"content": message.text, "role": "assistant"}
-    return {**wire, "content": message.text or None, "tool_calls": calls} if calls else wire
+    wire = {**wire, "content": message.text or None, "tool_calls": calls} if calls else wire
+    return wire if message.native is None else _as_it_came(wire, message.native)
+
+
+def _as_it_came(wire: dict[str, Any], native: Any) -> dict[str, Any]:
+    """A reply with all that its server said in it beside the text and the calls, which are those of `wire`."""
+    whole = {**wire, **native["message"]}
+    if parts := native["content"]:
+        text = wire["content"] or ""
+        others = [part for part in parts if not _is_text(part)]
+        whole["content"] = parts if _text(parts) == text else [*others, *([_wire_text(text)] if text else [])]
+    beside = list(native["calls"])
+    for call in wire.get("tool_calls", ()):
+        if (its := next((one for one in beside if one["id"] == call["id"]), None)) is not None:
+            beside.remove(its)
+            call.update({**its["call"], "function": {**call["function"], **its["function"]}})
+    return whole
 
 
 def _wire_part(part: Part, image: ImageBlock) -> dict[str, Any]:
-    return {"type": "text", "text": part} if isinstance(part, str) else image(part.ref)
+    return _wire_text(part) if isinstance(part, str) else image(part.ref)
+
+
+def _wire_text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
 
 
 def _wire_call(call: ToolCall) -> dict[str, Any]:
@@ -184,28 +213,86 @@ def message(choice: CompletionChoice, call: CallKey) -> AssistantMessage:
         _usage(choice.whole.get("usage")),
         choice.finish_reason,
         refusal or refusal_of(choice.finish_reason),
+        reasoning=_reasoning(said),
+        native=_native(said, call),
     )
+
+
+def _is_text(part: Any) -> bool:
+    """Whether a part of a message is a piece of its answer."""
+    return isinstance(part, str) or (isinstance(part, dict) and part.get("type", "text") in ("text", "output_text"))
 
 
 def _text(content: Any) -> str:
     if isinstance(content, str):
         return content
-    texts = (part.get("text") if isinstance(part, dict) else part for part in content or ())
+    texts = (part.get("text") if isinstance(part, dict) else part for part in content or () if _is_text(part))
     return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _reasoning(said: Mapping[str, Any]) -> str:
+    """The thoughts in a message, in words, under the first of the names that holds some."""
+    content = said.get("content")
+    parts = [part for part in content if not _is_text(part)] if isinstance(content, list) else None
+    return next((words for value in (*map(said.get, _THOUGHTS), parts) if (words := _words(value))), "")
+
+
+def _words(value: Any, depth: int = 4) -> str:
+    """The text in a thought, whatever its form: text, parts, or objects that hold one of these."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict) and depth:
+        return next((words for name in _IN_A_THOUGHT if (words := _words(value.get(name), depth - 1))), "")
+    return (
+        "\n".join(filter(None, (_words(one, depth - 1) for one in value))) if isinstance(value, list) and depth else ""
+    )
+
+
+def _native(said: Mapping[str, Any], call: CallKey) -> Json:
+    """What a message says beside its text and the names and arguments of its calls; None where that is nothing."""
+    content = said.get("content")
+    message = _beside(said, _READ)
+    parts = content if isinstance(content, list) and not all(map(_is_text, content)) else []
+    parts = parts if _can_be_written(parts) else []
+    calls: list[Json] = []
+    for identity, one in _identified(said.get("tool_calls"), call):
+        if isinstance(one, dict) and isinstance(function := one.get("function"), dict):
+            its = {"call": _beside(one, _READ_OF_CALLS), "function": _beside(function, _READ_OF_FUNCTIONS)}
+            calls += [{"id": identity, **its}] if any(its.values()) else []
+    return {"message": message, "content": parts, "calls": calls} if message or parts or calls else None
+
+
+def _beside(said: Mapping[str, Any], read: frozenset[str]) -> dict[str, Json]:
+    # Many servers name every field that they know, with nothing in it.
+    held = {name: value for name, value in said.items() if name not in read and value is not None and value != []}
+    return {name: value for name, value in held.items() if _can_be_written(value)}
+
+
+def _can_be_written(value: Any) -> bool:
+    """Whether a value that was read from JSON can be sent as JSON: it is not nested too deep, and knows no NaN."""
+    open_values = [(value, 1)]
+    while open_values:
+        one, depth = open_values.pop()
+        if depth > MAX_DEPTH or (isinstance(one, float) and not math.isfinite(one)):
+            return False
+        inner = one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+        open_values += [(item, depth + 1) for item in inner]
+    return True
+
+
+def _identified(said: Any, call: CallKey) -> Iterator[tuple[str, Any]]:
+    """The calls of a message as they are written, each with its id, or with one of ours where it has none."""
+    for place, one in enumerate(said if isinstance(said, list) else [said] if said else ()):
+        identity = one.get("id") if isinstance(one, dict) else None
+        yield identity if isinstance(identity, str) and identity else f"call_{call.ask}_{call.call}_{place}", one
 
 
 def _calls(said: Any, call: CallKey) -> tuple[list[ToolCall], list[InvalidCall]]:
     """Calls of a message: those that can be made, and those whose arguments cannot be read."""
     calls: list[ToolCall] = []
     invalid: list[InvalidCall] = []
-    if not said:
-        return calls, invalid
-    for place, one in enumerate(said if isinstance(said, list) else [said]):
-        given = one if isinstance(one, dict) else {}
-        identity = given.get("id")
-        if not isinstance(identity, str) or not identity:
-            identity = f"call_{call.ask}_{call.call}_{place}"
-        function = given.get("function")
+    for identity, one in _identified(said, call):
+        function = one.get("function") if isinstance(one, dict) else None
         if not isinstance(function, dict):
             invalid.append(_invalid(None, one, identity, "no function is named"))
             continue
