@@ -34,6 +34,7 @@ from hybrid.messages import (
     UnreadableCall,
     UserMessage,
     finding_parts,
+    shortened,
     user_message,
 )
 from hybrid.models.text_protocol import with_calls
@@ -109,7 +110,9 @@ async def model(state: State, runtime: Runtime[ControllerInput]) -> State:
     if last:
         # With the tools withdrawn some write one more call, as text.
         reply = with_calls(reply, ctx.tools_offered, state["messages"])
-    update: State = {"messages": [*asked, reply], "turns": turn + 1}
+    # A reply that no reader gets through may be of any length, and goes back to the model.
+    kept = replace(reply, text=shortened(reply.text)) if reply.unreadable else reply
+    update: State = {"messages": [*asked, kept], "turns": turn + 1}
     if reply.refusal is not None:
         ctx.rule("refusal", "the provider refused to answer", fault=Fault.REFUSAL)
         return {**update, "answer": "", "outcome": Outcome.UNPARSED.value}

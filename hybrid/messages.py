@@ -147,13 +147,10 @@ class AssistantMessage:
     """Thoughts that came apart from the text, in words; never read for an answer or a call."""
     native: Json = None
     """The reply in the form in which its provider's client takes it back; no other code reads it."""
-<<<<<<< HEAD
     unreadable: UnreadableCall | None = None
     """A call in the text, which still holds it."""
-=======
     said_by: str = ""
     """The name of the model whose `native` it is: it goes back to no other."""
->>>>>>> w-wire
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from hybrid.messages import Message, ToolCall, ToolMessage, UnreadableCall, UserMessage
+from hybrid.messages import Message, ToolCall, ToolMessage, UnreadableCall, UserMessage, whole_text
 from hybrid.models.call_forms import FORMS, MOST_CALLS, Typed, Written, meant
 from hybrid.models.literals import read_object, read_value
 from hybrid.models.toolspec import spec, tool_named
@@ -196,7 +196,7 @@ class _Reading:
             shown = self._text[start : start + SHOWN]
             inside = place >= 0 and start < spans[place][1]
             if not inside and not self._is_hidden(start) and _IGNORED.sub("", shown[:60]) not in self._given:
-                return UnreadableCall(row.name, shown, CUT if self._cut else error)
+                return UnreadableCall(row.name, whole_text(shown), CUT if self._cut else error)
         return None
 
 
