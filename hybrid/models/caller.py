@@ -136,10 +136,11 @@ class Caller(Generic[Body]):
             ModelRefused: key, model name, quota or option is rejected.
             DataError: an image is not in the store.
         """
-        if not self._as_text:
-            return await self._reply(messages, tools, call)
-        reply = await self._reply(as_text(messages, tools), (), call)
-        return with_calls(reply, call) if tools else reply
+        if self._as_text:
+            reply = await self._reply(as_text(messages, tools), (), call)
+        else:
+            reply = await self._reply(messages, tools, call)
+        return with_calls(reply, tools, messages, call.call)
 
     async def _reply(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         with waiting():

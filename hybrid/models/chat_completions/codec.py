@@ -34,6 +34,7 @@ from hybrid.messages import (
 from hybrid.models.base import CallKey
 from hybrid.models.chat_completions.terms import OLDER, PLAIN, THOUGHTS, Terms
 from hybrid.models.failures import UnreadableReplyError, summary
+from hybrid.models.literals import read_object
 from hybrid.models.replies import refusal_of
 from hybrid.types import ImageRef, Json
 
@@ -311,11 +312,11 @@ def _calls(said: Any, call: CallKey) -> tuple[list[ToolCall], list[InvalidCall]]
             continue
         name, written = function.get("name"), function.get("arguments")
         name = name if isinstance(name, str) else ""
-        args, error = read_arguments(written)
+        args, error, repairs = read_object(written)
         if args is None:
             invalid.append(_invalid(name, written, identity, error))
         else:
-            calls.append(ToolCall(identity, name, args))
+            calls.append(ToolCall(identity, name, args, repairs=repairs))
     return calls, invalid
 
 
@@ -326,24 +327,6 @@ def _invalid(name: str | None, written: Any, identity: str, error: str) -> Inval
 def as_written(arguments: Any) -> str:
     """Arguments as text; a server may give the value itself."""
     return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-
-
-def read_arguments(written: Any) -> tuple[dict[str, Any] | None, str]:
-    """Arguments as an object, or None and what is wrong with them; nothing written is an empty object."""
-    value = written
-    if isinstance(written, str):
-        try:
-            value = json.loads(written, strict=False, parse_constant=_refuse) if written.strip() else None
-        except (ValueError, RecursionError) as error:
-            return None, f"not JSON: {str(error)[:200]}"
-        value = whole_value(value) if "\\u" in written else value
-    if value is None:
-        return {}, ""
-    return (value, "") if isinstance(value, dict) else (None, "the arguments must be a JSON object")
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no number of JSON")
 
 
 def _usage(counts: Any) -> TokenUsage | None:
