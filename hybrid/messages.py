@@ -69,6 +69,19 @@ class ToolCall:
     id: str
     name: str
     args: Mapping[str, Json]
+    read_from: str = ""
+    """The dialect of the text that it was read from; empty for a call that came as one."""
+    repairs: tuple[str, ...] = ()
+    """The kinds of repairs that reading it took."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableCall:
+    """The beginning of what looks like a call in the text of a reply and is none: its dialect, and what is wrong."""
+
+    dialect: str
+    written: str
+    error: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +147,8 @@ class AssistantMessage:
     """Thoughts that came apart from the text, in words; never read for an answer or a call."""
     native: Json = None
     """The reply in the form in which its provider's client takes it back; no other code reads it."""
+    unreadable: UnreadableCall | None = None
+    """A call in the text, which still holds it."""
     said_by: str = ""
     """The name of the model whose `native` it is: it goes back to no other."""
 
@@ -190,7 +205,7 @@ def readable(message: AssistantMessage) -> AssistantMessage:
         name = whole_text(call.name)[:MAX_NAME]
         wrong = _unusable(call.args)
         if wrong is None:
-            calls.append(ToolCall(call.id, name, whole_value(call.args)))
+            calls.append(replace(call, name=name, args=whole_value(call.args)))
         else:
             invalid.append(InvalidCall(call.id, name, "", wrong))
     text, reasoning, native = whole_text(message.text), whole_text(message.reasoning), whole_value(message.native)

@@ -20,7 +20,7 @@ from typing import Generic, Protocol, TypeVar
 from hybrid.config import ModelSettings
 from hybrid.errors import Outage
 from hybrid.messages import AssistantMessage, Message, SentImage, images_of
-from hybrid.models.base import CallKey, ReplyLog
+from hybrid.models.base import CallKey, ModelRefused, ReplyLog
 from hybrid.models.circuit import Circuit, Sleep
 from hybrid.models.failures import Backoff, Failure, UnreadableReplyError, read_failure
 from hybrid.models.images import ImageEncoder, arrange
@@ -136,10 +136,11 @@ class Caller(Generic[Body]):
             ModelRefused: key, model name, quota or option is rejected.
             DataError: an image is not in the store.
         """
-        if not self._as_text:
-            return await self._reply(messages, tools, call)
-        reply = await self._reply(as_text(messages, tools), (), call)
-        return with_calls(reply, call) if tools else reply
+        if self._as_text:
+            reply = await self._reply(as_text(messages, tools), (), call)
+        else:
+            reply = await self._reply(messages, tools, call)
+        return with_calls(reply, tools, messages, call.call)
 
     async def _reply(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         with waiting():
@@ -185,6 +186,8 @@ class Caller(Generic[Body]):
             sent += 1
             try:
                 reply = await self.client.send(request, keep)
+            except ModelRefused:
+                raise
             # Every client has exceptions of its own; one that is not about the provider is raised again.
             except Exception as error:
                 failed = read_failure(error)

@@ -84,6 +84,13 @@ class CoordinateSystem:
         x, y = (second, first) if self.name.endswith("_yx") else (first, second)
         return self._named(x, y, size)
 
+    def under_names(self, numbers: Sequence[float]) -> dict[str, float]:
+        """A point of two numbers, or a box of four, that stand without names, in the order of this frame."""
+        names = ("x", "y") if len(numbers) == 2 else ("x0", "y0", "x1", "y1")
+        if self.name.endswith("_yx"):
+            names = tuple(name.translate(str.maketrans("xy", "yx")) for name in names)
+        return dict(zip(names, numbers, strict=True))
+
     def _named(self, x: float, y: float, size: tuple[int, int]) -> tuple[float, float]:
         width, height = size
         if self.name.startswith("fractions"):

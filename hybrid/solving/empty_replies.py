@@ -15,6 +15,7 @@ from hybrid.messages import AssistantMessage, Message, user_message
 from hybrid.solving.solver import AskModel, Log
 from hybrid.types import Fault, Step
 
+_AT_LIMIT = frozenset({"length", "max_tokens", "MAX_TOKENS", "model_length", "max_output_tokens"})
 EMPTY = "Your reply was empty. Answer the question."
 
 
@@ -40,5 +41,18 @@ def is_empty(reply: AssistantMessage, log: Log) -> bool:
         return False
     if reply.text.strip():
         return False
-    log.note(Step("rule", "empty reply", "the model said nothing", fault=Fault.EMPTY_REPLY))
+    why, remedy = _why(reply)
+    log.note(Step("rule", "empty reply", why, fault=Fault.EMPTY_REPLY, data={"remedy": remedy} if remedy else {}))
     return True
+
+
+def _why(reply: AssistantMessage) -> tuple[str, str]:
+    """Why a reply is empty, and what a user can do about it."""
+    thought = bool(reply.reasoning) or (reply.usage is not None and reply.usage.reasoning_tokens > 0)
+    if reply.finish_reason in _AT_LIMIT:
+        what = "is all reasoning: it ended by" if thought else "says nothing: it ended by"
+        return f"the reply {what} the limit of tokens", "raise --max-tokens, or ask for less with --reasoning-effort"
+    if reply.reasoning:
+        why = "the reply is all reasoning: the server's reasoning parser never saw the end of the thoughts"
+        return why, "start the server with the reasoning parser of this model, or with none"
+    return "the model said nothing", ""

@@ -44,7 +44,7 @@ class ToldInText:
 
     async def chat(self, messages: Any, tools: Any, call: Any) -> Any:
         reply = await self._inner.chat(as_text(messages, tools), (), call)
-        return with_calls(reply, call) if tools else reply
+        return with_calls(reply, tools, messages, call.call)
 
 
 BOX = {"x0": 0, "y0": 0, "x1": 10, "y1": 10}

@@ -56,7 +56,7 @@ async def test_a_call_as_it_is_told_reaches_the_tool(name: str, style: str, tmp_
     said = AssistantMessage("", (ToolCall("c1", name, {**images, **WRITTEN[name]}),))
     if style == "text":
         (block,) = as_text([said], ())
-        said = with_calls(AssistantMessage(block.text), CallKey("q"))
+        said = with_calls(AssistantMessage(block.text), (tool,), ())
     ctx = replace(
         fakes.context_of(prompt, [said, "Answer: (A)"], [Finding("found", {}, 0.9, "classical", "1")]),
         tools_offered=(tool,),

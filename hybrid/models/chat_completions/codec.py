@@ -32,8 +32,9 @@ from hybrid.messages import (
     whole_value,
 )
 from hybrid.models.base import CallKey
-from hybrid.models.chat_completions.terms import OLDER, PLAIN, Terms
+from hybrid.models.chat_completions.terms import OLDER, PLAIN, THOUGHTS, Terms
 from hybrid.models.failures import UnreadableReplyError, summary
+from hybrid.models.literals import read_object
 from hybrid.models.replies import refusal_of
 from hybrid.types import ImageRef, Json
 
@@ -49,8 +50,6 @@ _READ = frozenset({"role", "content", "tool_calls", "refusal", "annotations", "a
 _READ_OF_CALLS = frozenset({"id", "type", "index", "function"})
 _READ_OF_FUNCTIONS = frozenset({"name", "arguments", "parsed_arguments"})
 """Fields of a reply that do not go back as they came: we write them, or they are a server's word to its client."""
-_THOUGHTS = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks", "thoughts")
-"""Names under which servers say what a model thought; several of one reply say the same."""
 _IN_A_THOUGHT = ("text", "thinking", "reasoning", "summary", "content")
 
 
@@ -223,7 +222,7 @@ def message(choice: CompletionChoice, call: CallKey) -> AssistantMessage:
         _usage(choice.whole.get("usage")),
         choice.finish_reason,
         refusal or refusal_of(choice.finish_reason),
-        reasoning=_reasoning(said),
+        reasoning=thoughts_in(said),
         native=_native(said, call),
     )
 
@@ -240,11 +239,16 @@ def _text(content: Any) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def _reasoning(said: Mapping[str, Any]) -> str:
+def thoughts_in(said: Mapping[str, Any]) -> str:
     """The thoughts in a message, in words, under the first of the names that holds some."""
     content = said.get("content")
-    parts = [part for part in content if not _is_text(part)] if isinstance(content, list) else None
-    return next((words for value in (*map(said.get, _THOUGHTS), parts) if (words := _words(value))), "")
+    parts = [part for part in content if _is_thought(part)] if isinstance(content, list) else None
+    return next((words for value in (*map(said.get, THOUGHTS), parts) if (words := _words(value))), "")
+
+
+def _is_thought(part: Any) -> bool:
+    kind = part.get("type") if isinstance(part, dict) else None
+    return isinstance(kind, str) and ("think" in kind or "reason" in kind)
 
 
 def _words(value: Any, depth: int = 4) -> str:
@@ -308,11 +312,11 @@ def _calls(said: Any, call: CallKey) -> tuple[list[ToolCall], list[InvalidCall]]
             continue
         name, written = function.get("name"), function.get("arguments")
         name = name if isinstance(name, str) else ""
-        args, error = read_arguments(written)
+        args, error, repairs = read_object(written)
         if args is None:
             invalid.append(_invalid(name, written, identity, error))
         else:
-            calls.append(ToolCall(identity, name, args))
+            calls.append(ToolCall(identity, name, args, repairs=repairs))
     return calls, invalid
 
 
@@ -323,24 +327,6 @@ def _invalid(name: str | None, written: Any, identity: str, error: str) -> Inval
 def as_written(arguments: Any) -> str:
     """Arguments as text; a server may give the value itself."""
     return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-
-
-def read_arguments(written: Any) -> tuple[dict[str, Any] | None, str]:
-    """Arguments as an object, or None and what is wrong with them; nothing written is an empty object."""
-    value = written
-    if isinstance(written, str):
-        try:
-            value = json.loads(written, strict=False, parse_constant=_refuse) if written.strip() else None
-        except (ValueError, RecursionError) as error:
-            return None, f"not JSON: {str(error)[:200]}"
-        value = whole_value(value) if "\\u" in written else value
-    if value is None:
-        return {}, ""
-    return (value, "") if isinstance(value, dict) else (None, "the arguments must be a JSON object")
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no number of JSON")
 
 
 def _usage(counts: Any) -> TokenUsage | None:

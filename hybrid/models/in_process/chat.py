@@ -128,7 +128,7 @@ class HuggingFaceChat:
         shown = as_text(messages, tools) if as_blocks else list(messages)
         conversation, sent = await self._conversation(shown, () if as_blocks else tools)
         reply = self._message(await self._submit(conversation, call), sent, call.call)
-        return with_calls(reply, call) if as_blocks and tools else reply
+        return with_calls(reply, tools, messages, call.call)
 
     async def likelihood(
         self, messages: Sequence[Message], options: Sequence[str], prefix: str = "Answer: ("
@@ -278,6 +278,7 @@ def _extra(settings: ModelSettings) -> tuple[str, int]:
         "--base-url": settings.base_url,
         "--image-detail": settings.image_detail,
         "--reasoning-effort": settings.reasoning_effort,
+        "--stream": "on" if settings.stream == "on" else None,
     }
     for option, value in options.items():
         if value is not None:
