@@ -28,7 +28,7 @@ def command() -> None:
 @tables_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 @click.pass_context
-def check(context: click.Context, model: str, tables: Shape, as_json: bool, **options: Any) -> int:
+def check(context: click.Context, /, model: str, tables: Shape, as_json: bool, **options: Any) -> int:
     """Ask MODEL about 15 small questions: what it sees, how it calls tools, what its server takes.
 
     The last line is a command to run with. Ends with 3 where a run without its options would be refused.

@@ -17,7 +17,7 @@ from hybrid.config import ModelSettings
 from hybrid.config.run_config import own_frame
 from hybrid.errors import HybridError, UsageError
 from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, ImagePart, Message, ToolMessage, user_message
+from hybrid.messages import AssistantMessage, ImagePart, InvalidCall, Message, ToolCall, ToolMessage, user_message
 from hybrid.models import open_model
 from hybrid.models.base import CallKey, ChatModel
 from hybrid.models.caller import Caller
@@ -44,6 +44,10 @@ TIMEOUT_S: Final = 25.0
 MOST_S: Final = 55.0
 """Of all of them together."""
 AT_ONCE: Final = 4
+UNFORGIVING: Final = CircuitLimits(
+    failures=1000, refusals=1000, wrong_keys=1000, pause_s=0.05, probes=1, away_s=0.0, unmet_s=0.0, busy_s=0.0
+)
+"""What fails once has failed: a check does not wait until a server is back."""
 MOST_PICTURES: Final = 8
 COUNTS: Final = (MOST_PICTURES, 4, 2, 1)
 """Pictures in one message."""
@@ -127,11 +131,7 @@ class _Check:
             settings = replace(self.settings, **{"temperature": None, **changes})
             model = open_model(self.name, settings, self.store)
             if isinstance(model, Caller):
-                # What fails once has failed: nobody waits here until a server is back.
-                circuit = Circuit(
-                    self.name,
-                    CircuitLimits(failures=1000, refusals=1000, wrong_keys=1000, away_s=0.0, unmet_s=0.0, busy_s=0.0),
-                )
+                circuit = Circuit(self.name, UNFORGIVING)
                 model = Caller(model.client, settings, circuit)
             self.opened[key] = model
         return self.opened[key]
@@ -284,7 +284,8 @@ class _Check:
         reply = conversation[-1]
         assert isinstance(reply, AssistantMessage)  # noqa: S101 - the model has called
         text = "This picture shows a number. Write its digits and nothing else."
-        results = [ToolMessage(call.id, call.name, (text, picture)) for call in (*reply.calls, *reply.invalid)]
+        calls: list[ToolCall | InvalidCall] = [*reply.calls, *reply.invalid]
+        results = [ToolMessage(call.id, call.name, (text, picture)) for call in calls]
         try:
             after = await self.chat([*conversation, *results], [tool], CallKey(CALL_PROBE, call=2))
         except HybridError as error:

@@ -72,7 +72,7 @@ class Calling:
     said: str
     calls: int = 0
     read_from: str = ""
-    """The dialect of the text that the calls stood in; empty where they came as calls."""
+    """The dialect of the text that they stood in; empty where they came as calls."""
 
 
 async def look(chat: Chat, store: ImageStore) -> Sight:
@@ -137,7 +137,9 @@ def called_tool(tools: Sequence[Tool]) -> str:
 def calling(reply: AssistantMessage) -> Calling:
     """What a reply to `call_message` shows."""
     count, said = len(reply.calls) + len(reply.invalid), reply.text.strip()[:80]
-    return Calling("calls" if count else "none", said, count)
+    if not count and reply.unreadable is not None:
+        return Calling("unreadable", said or reply.unreadable.written[:80], read_from=reply.unreadable.dialect)
+    return Calling("calls" if count else "none", said, count, next((call.read_from for call in reply.calls), ""))
 
 
 async def frame_of(chat: Chat, store: ImageStore, sent_pixels: int | None = None) -> CoordinateSystem:

@@ -106,6 +106,8 @@ def learnt(terms: Terms, error: StatusError, sent: Collection[str], settings: Mo
 
 def _named(said: str, sent: Collection[str]) -> list[str]:
     """Which of the options sent a refusal calls unknown: the first that it names, and those in one list with it."""
+    if not sent:
+        return []
     name = rf"(?<![\w/-])({'|'.join(map(re.escape, sorted(sent, key=len, reverse=True)))})(?![\w/-]|\.\d)"
     about = re.compile(rf"{_UNKNOWN}.{{0,80}}?{name}|{name}.{{0,80}}?{_UNKNOWN}", re.IGNORECASE | re.DOTALL)
     if (found := about.search(said)) is None:
