@@ -215,7 +215,7 @@ def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
     from hybrid.cli._many import stopped
     from hybrid.cli.score import name_failed, show
     from hybrid.scoring.compare import ComparisonOptions
-        from hybrid.scoring.reports import ScoreReport
+    from hybrid.scoring.reports import ScoreReport
     from hybrid.scoring.traces import unread_calls
 
     left = sum(len(run.open_questions(name)) for name in run.solvers) - len(end.failures)

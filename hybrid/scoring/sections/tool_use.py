@@ -175,7 +175,7 @@ SECTION = Section(
         ),
         MetricCard(
             "<read from text (DIALECT)|repaired: KIND>",
-            "calls that stood in the text of a reply, in that form; calls whose arguments were read after such a repair",
+            "calls that stood in the text of a reply, in that form; calls that took such a repair to be read",
             "calls of the tool",
             PAGE,
             values="0 to n, in calls",
