@@ -97,6 +97,8 @@ def read(
     """The calls in a reply to which tools were offered.
 
     Args:
+        text: the reply.
+        tools: those offered; without any nothing is read.
         messages: the conversation so far: what stands in a question or in a tool's result is no call where it is said
             again.
         turn: of the model, from 0; calls are called after it.
