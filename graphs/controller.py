@@ -185,7 +185,7 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
     if call.read_from or repairs:
         how = [f"read from text ({call.read_from})"] if call.read_from else []
         how += [f"repaired: {', '.join(repairs)}"] if repairs else []
-        data: dict[str, Json] = {"read_from": call.read_from, "repairs": repairs}
+        data: dict[str, Json] = {"tool": tool.card.name, "read_from": call.read_from, "repairs": repairs}
         case.ctx.rule(AS_READ, f"{tool.card.name}: {'; '.join(how)}", data)
     try:
         finding = await case.ctx.tool(tool.card.name, images, args)
