@@ -17,6 +17,7 @@ from hybrid.messages import (
     TokenUsage,
     ToolCall,
     ToolMessage,
+    UnreadableCall,
     user_message,
 )
 from hybrid.models import CallKey, open_model, remembering
