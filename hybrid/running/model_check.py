@@ -273,7 +273,7 @@ class _Check:
             Found(
                 "calls tools",
                 why,
-                uncalled(self.name, called.verdict, called.said) if refused else "it may call none",
+                uncalled(self.name, called.verdict, called.said, called.read_from) if refused else "it may call none",
                 (),
                 refused,
             )
