@@ -27,7 +27,7 @@ _ARGUMENTS = ("args", "arguments", "parameters", "params", "input", "tool_input"
 _BESIDE = frozenset({"type", "id", "index", "tool_call_id", "call_id"})
 _NAMED = re.compile(
     r"""["']?(?P<key>tool|name|tool_name|function|action)["']?\s{0,9}:\s{0,9}["'](?P<name>[^"'\n]{0,100})["']"""
-    r"""(?P<ours>\s{0,9},\s{0,9}["'](?:args|images)["'])?"""
+    r"""(?P<ours>\s{0,9},\s{0,9}["'](?:args|images)["'])?|\{\s{0,9}["']tool["']\s{0,9}:\s{0,9}(?=[{\[])"""
 )
 _INPUT = re.compile(r"[ *`]{0,4}\s{1,4}[ \t>*#-]{0,8}Action[ _]Input[ *`]{0,4}:[ *]{0,4}")
 _BETWEEN = re.compile(r"[\s,;]*(?:```\w*\s*)?")
@@ -52,7 +52,11 @@ def named_at(text: str, mark: re.Match[str], form: str) -> str | None:
 def names_in_objects(text: str) -> Iterator[tuple[int, str, bool]]:
     """Where an object may name a tool, the name, and whether in the form that `as_text` asks for."""
     for named in _NAMED.finditer(text):
-        yield named.start(), named["name"], named["key"] == "tool" and named["ours"] is not None
+        yield (
+            named.start(),
+            named["name"] or "",
+            named["key"] is None or (named["key"] == "tool" and named["ours"] is not None),
+        )
 
 
 def _objects(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:

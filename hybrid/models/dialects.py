@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, reduce
@@ -159,7 +159,7 @@ class _Reading:
     def _is_meant(self, mark: re.Match[str], row: Dialect) -> bool:
         """Whether a tool that is offered is named where a call would name it."""
         if row.form == "objects":
-            place = bisect_right(self._naming, mark.end())
+            place = bisect_left(self._naming, mark.end())
             return place < len(self._naming) and self._naming[place] < mark.end() + SHOWN
         name = named_at(self._text, mark, row.form)
         return name is not None and tool_named(name, self._tools) is not None
