@@ -131,9 +131,8 @@ def _end(case: ControllerInput, reply: AssistantMessage, *, last: bool, nudged: 
     text = text.strip()
     if last and case.ctx.tools_offered:
         case.ctx.rule("budget", "the tools were withdrawn for the last turn", fault=Fault.BUDGET)
-    if text:
+    if not is_empty(replace(reply, text=text), case.ctx.log):
         return {"answer": text, "outcome": Outcome.ANSWERED.value}
-    is_empty(reply, case.ctx.log)
     if reply.calls or reply.invalid:
         return {"answer": "", "outcome": Outcome.BUDGET.value}
     if nudged:

@@ -14,7 +14,7 @@ import json
 import math
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +32,8 @@ from hybrid.messages import (
     whole_value,
 )
 from hybrid.models.base import CallKey
-from hybrid.models.failures import UnreadableReplyError, summary
+from hybrid.models.chat_completions.terms import OLDER, PLAIN, THOUGHTS, Terms
+from hybrid.models.failures import UnreadableReplyError, error_in_reply, summary
 from hybrid.models.literals import read_object
 from hybrid.models.replies import refusal_of
 from hybrid.types import ImageRef, Json
@@ -40,7 +41,6 @@ from hybrid.types import ImageRef, Json
 ImageBlock = Callable[[ImageRef], dict[str, Any]]
 """From the image in a message to the part of a request that holds its bytes."""
 
-_RENAMED = {"max_tokens": "max_completion_tokens"}
 _NOT_SENT = frozenset({"use_responses_api", "extra_body", "default_query"})
 PLACE = f"<{secrets.token_hex(16)}>"
 """Stands for the base64 of an image while a request is written, so that JSON need not look for escapes in there. It is
@@ -50,8 +50,6 @@ _READ = frozenset({"role", "content", "tool_calls", "refusal", "annotations", "a
 _READ_OF_CALLS = frozenset({"id", "type", "index", "function"})
 _READ_OF_FUNCTIONS = frozenset({"name", "arguments", "parsed_arguments"})
 """Fields of a reply that do not go back as they came: we write them, or they are a server's word to its client."""
-_THOUGHTS = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks", "thoughts")
-"""Names under which servers say what a model thought; several of one reply say the same."""
 _IN_A_THOUGHT = ("text", "thinking", "reasoning", "summary", "content")
 
 
@@ -62,6 +60,7 @@ def request_body(
     tools: bytes = b"",
     images: Sequence[bytes] = (),
     cache_key: str | None = None,
+    terms: Terms = PLAIN,
 ) -> list[bytes]:
     """A request as it is sent, in pieces: JSON, an image, JSON, ..., JSON. Equal requests are equal bytes.
 
@@ -72,11 +71,16 @@ def request_body(
         tools: the schemas of those that are offered, as JSON; empty for none.
         images: the base64 of each, in order.
         cache_key: the result of `prompt_cache.lane`.
+        terms: how its server is asked.
     """
-    body: dict[str, Any] = {"model": model, "stream": False, "messages": list(messages)}
-    body |= {_RENAMED.get(name, name): value for name, value in options.items() if name not in _NOT_SENT}
-    if cache_key is not None:
-        body["prompt_cache_key"] = cache_key
+    renamed = {OLDER: terms.max_tokens}
+    body: dict[str, Any] = {"model": model, "stream": terms.stream, "messages": list(messages)}
+    body |= {renamed.get(name, name): value for name, value in options.items() if name not in _NOT_SENT}
+    body |= {} if cache_key is None else {"prompt_cache_key": cache_key}
+    body |= {"stream_options": {"include_usage": True}} if terms.stream else {}
+    if terms.without:
+        body = _without(body, terms.without)
+        body["messages"] = [_said_without(one, terms.without) for one in messages]
     extra = options.get("extra_body")
     if isinstance(extra, dict) and extra:
         text = as_json(body | ({"tools": json.loads(tools)} if tools else {}) | extra)
@@ -90,6 +94,27 @@ def request_body(
     for one, after in zip(places, around[1:], strict=True):
         pieces += [one, after]
     return pieces
+
+
+def _without(said: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in said.items() if name not in names}
+
+
+def _said_without(message: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """A message, which is without these fields and has calls without them where it is a reply."""
+    if message["role"] != "assistant":
+        return message
+    calls = [_without(call, names) for call in message.get("tool_calls", ())]
+    return _without(message, names) | ({"tool_calls": calls} if calls else {})
+
+
+def fields_beside(messages: Sequence[Mapping[str, Any]]) -> set[str]:
+    """The fields of replies in a request, and of their calls, that are the server's own."""
+    said = [one for one in messages if one.get("role") == "assistant"]
+    calls = [call for one in said for call in one.get("tool_calls", ())]
+    return {name for one in said for name in one.keys() - _READ} | {
+        name for one in calls for name in one.keys() - _READ_OF_CALLS
+    }
 
 
 def as_json(value: Any) -> bytes:
@@ -161,18 +186,21 @@ def readable(data: bytes) -> CompletionChoice:
 
     Raises:
         UnreadableReplyError: no JSON, an error instead of a reply, no message, or a message that holds nothing.
+        StatusError: an error that names a status.
     """
     whole = _parsed(data)
     if not isinstance(whole, dict):
         raise UnreadableReplyError(f"the reply is no JSON object: {_start(data)}")
     if whole.get("error"):
-        raise UnreadableReplyError(f"the reply is an error: {_start(data)}")
+        raise error_in_reply(whole["error"])
     choices = whole.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     message = first.get("message") if isinstance(first, dict) else None
     if not isinstance(first, dict) or not isinstance(message, dict):
         raise UnreadableReplyError(f"the reply holds no message: {_start(data)}")
     content, reason = message.get("content"), first.get("finish_reason")
+    if reason == "error":
+        raise UnreadableReplyError(f"the reply ended in an error: {_start(data)}")
     if not isinstance(content, str | list | None):
         raise UnreadableReplyError(f"the content of the reply is no text: {_start(data)}")
     if not (content or reason or message.get("tool_calls") or message.get("refusal")):
@@ -213,14 +241,14 @@ def message(choice: CompletionChoice, call: CallKey) -> AssistantMessage:
         _usage(choice.whole.get("usage")),
         choice.finish_reason,
         refusal or refusal_of(choice.finish_reason),
-        reasoning=_reasoning(said),
+        reasoning=thoughts_in(said),
         native=_native(said, call),
     )
 
 
 def _is_text(part: Any) -> bool:
     """Whether a part of a message is a piece of its answer."""
-    return isinstance(part, str) or (isinstance(part, dict) and part.get("type", "text") in ("text", "output_text"))
+    return isinstance(part, str) or (isinstance(part, dict) and "text" in part and not _is_thought(part))
 
 
 def _text(content: Any) -> str:
@@ -230,11 +258,16 @@ def _text(content: Any) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def _reasoning(said: Mapping[str, Any]) -> str:
+def thoughts_in(said: Mapping[str, Any]) -> str:
     """The thoughts in a message, in words, under the first of the names that holds some."""
     content = said.get("content")
-    parts = [part for part in content if not _is_text(part)] if isinstance(content, list) else None
-    return next((words for value in (*map(said.get, _THOUGHTS), parts) if (words := _words(value))), "")
+    parts = [part for part in content if _is_thought(part)] if isinstance(content, list) else None
+    return next((words for value in (*map(said.get, THOUGHTS), parts) if (words := _words(value))), "")
+
+
+def _is_thought(part: Any) -> bool:
+    kind = part.get("type") if isinstance(part, dict) else None
+    return isinstance(kind, str) and ("think" in kind or "reason" in kind)
 
 
 def _words(value: Any, depth: int = 4) -> str:
@@ -252,8 +285,8 @@ def _native(said: Mapping[str, Any], call: CallKey) -> Json:
     """What a message says beside its text and the names and arguments of its calls; None where that is nothing."""
     content = said.get("content")
     message = _beside(said, _READ)
-    parts = content if isinstance(content, list) and not all(map(_is_text, content)) else []
-    parts = parts if _can_be_written(parts) else []
+    parts = content if isinstance(content, list) and _can_be_written(content) else []
+    parts = parts if any(isinstance(part, dict) and not _is_text(part) for part in parts) else []
     calls: list[Json] = []
     for identity, one in _identified(said.get("tool_calls"), call):
         if isinstance(one, dict) and isinstance(function := one.get("function"), dict):
