@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from PIL.PngImagePlugin import PngInfo
 
 from hybrid.errors import DataError
 from hybrid.images import ImageStore
@@ -183,36 +182,6 @@ def test_only_what_a_provider_cannot_take_is_converted(store: ImageStore) -> Non
     assert (converted.media_type, data) == ("image/png", store.read(converted))
     assert np.array_equal(store.pixels(converted), store.pixels(image))
     assert sent(store, image, media_types=frozenset({"image/webp"}))[0] == image
-
-
-def test_a_rotated_photograph_is_turned_once(store: ImageStore) -> None:
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    image = stored(store, "JPEG", exif=exif)
-    encoder = ImageEncoder(store, ImageRules())
-    turned, text = encoder.encoded(image)
-    picture = Image.open(io.BytesIO(base64.b64decode(text)))
-    assert picture.format == "JPEG"
-    assert picture.size == (30, 40) == (turned.width, turned.height)
-    assert 0x0112 not in picture.getexif()
-    assert encoder.encoded(image) == ImageEncoder(store, ImageRules()).encoded(image) == (turned, text)
-
-
-@pytest.mark.parametrize("how", ["exif", "xmp", "none"])
-@pytest.mark.parametrize("form", ["JPEG", "PNG"])
-def test_only_a_file_that_can_say_how_it_is_turned_is_opened(store: ImageStore, form: str, how: str) -> None:
-    xmp = b'<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf tiff:Orientation="6"/></x:xmpmeta>'
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    notes = PngInfo()
-    notes.add_itxt("XML:com.adobe.xmp", xmp.decode(), zip=True)
-    written: dict[str, Any] = {"exif": {"exif": exif}, "none": {}}
-    written["xmp"] = {"xmp": xmp} if form == "JPEG" else {"pnginfo": notes}
-    image = stored(store, form, **written[how])
-    turned, _ = sent(store, image)
-    assert (turned == image) is (how == "none")
-    assert (turned.width, turned.height) == (image.width, image.height)
-    assert ImageEncoder(store, ImageRules()).at_once(image) is (how == "none")
 
 
 def test_what_is_quick_is_in_memory_when_it_is_asked_for(store: ImageStore) -> None:
