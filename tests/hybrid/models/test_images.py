@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from hybrid.config import ModelSettings
 from hybrid.errors import DataError
 from hybrid.images import ImageStore
 from hybrid.messages import (
@@ -24,6 +25,8 @@ from hybrid.messages import (
     user_message,
 )
 from hybrid.models.images import SMALL_BYTES, ImageEncoder, ImageRules, arrange, fit
+from hybrid.models.options import connection, image_rules
+from hybrid.models.providers import PROVIDERS
 from hybrid.types import ImageRef, StoredImage
 
 
@@ -221,3 +224,20 @@ def test_a_size_fits_and_keeps_its_shape(width: int, height: int, most: int) -> 
     assert w * h <= most
     if width * height <= most:
         assert (w, h) == (width, height)
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "google_genai", "ollama"])
+@pytest.mark.parametrize("form", ["WEBP", "GIF", "BMP", "JPEG", "PNG"])
+def test_a_server_elsewhere_is_sent_jpeg_and_png_alone(
+    store: ImageStore, form: str, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image, row = stored(store, form), PROVIDERS[provider]
+    for name in row.key_env:
+        monkeypatch.setenv(name, "k")
+
+    def sent_as(base_url: str | None) -> StoredImage:
+        settings = ModelSettings(base_url=base_url)
+        return ImageEncoder(store, image_rules(row, connection(row, settings), settings)).encoded(image)[0]
+
+    assert sent_as("http://127.0.0.1:9/v1").media_type in ("image/jpeg", "image/png")
+    assert (sent_as(None) == image) is (image.media_type in row.images)
