@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from typing import Final, Literal
 
 from hybrid.errors import NotRecorded, Outage, UsageError
+from hybrid.images import MEDIA_TYPES, PNG
 from hybrid.log.manifest import MANIFEST
 from hybrid.messages import AssistantMessage, user_message
 from hybrid.models.base import CallKey, ChatModel
@@ -108,7 +109,9 @@ def _refuse_or_label(run: ResolvedRun, name: str) -> None:
 
 async def look(run: ResolvedRun, model: ChatModel) -> tuple[Sight, Usage]:
     """Whether the model sees the picture, in one call or two, and their usage. Raises as `ChatModel.chat` does."""
-    picture = ImageRef("img:1", run.service.store.put(probe_picture(), "the picture with a number"))
+    # Some servers take one type of file and drop another: the picture is of the type that the questions' are.
+    media_type = next((image.media_type for question in run.sound for image in question.images), PNG)
+    picture = ImageRef("img:1", run.service.store.put(probe_picture(media_type), "the picture with a number"))
     first = CallKey(SIGHT_PROBE)
     with_image, used = await _ask(run, model, (PROBE_TEXT, picture), first)
     reply_text = with_image.text.strip()[:80]
@@ -142,8 +145,8 @@ async def _ask(
     return reply, used
 
 
-def probe_picture() -> bytes:
-    """The number in black on white as PNG, 448 x 224 px. Drawn with Pillow, as a run without tools loads no arrays."""
+def probe_picture(media_type: str = PNG) -> bytes:
+    """The number in black on white, 448 x 224 px. Drawn with Pillow, as a run without tools loads no arrays."""
     from PIL import Image, ImageDraw, ImageFont
 
     picture = Image.new("RGB", PROBE_SIZE, "white")
@@ -151,5 +154,5 @@ def probe_picture() -> bytes:
     centre = (PROBE_SIZE[0] / 2, PROBE_SIZE[1] / 2)
     draw.text(centre, PROBE_NUMBER, "black", ImageFont.load_default(150), anchor="mm")
     data = io.BytesIO()
-    picture.save(data, "PNG")
+    picture.save(data, next(form for form, known in MEDIA_TYPES.items() if known == media_type))
     return data.getvalue()

@@ -20,8 +20,8 @@ from hybrid.models.base import CallKey
 from hybrid.models.caller import ChatRequest, Keep
 from hybrid.models.chat_completions.codec import PLACE, as_json, message, readable, request_body, wire_messages
 from hybrid.models.chat_completions.wire import Address, Wire, proxy_for
-from hybrid.models.images import ImageEncoder, ImageRules
-from hybrid.models.options import Connection, connection, options, options_of_repetition, server_metadata
+from hybrid.models.images import ImageEncoder
+from hybrid.models.options import Connection, connection, image_rules, options, options_of_repetition, server_metadata
 from hybrid.models.prompt_cache import lane
 from hybrid.models.providers import PROVIDERS
 from hybrid.models.toolspec import ToolsOffered
@@ -75,7 +75,7 @@ class ChatCompletionsClient:
         provider = PROVIDERS["openai"]
         self._connection = connection(provider, settings)
         self._options = options(provider, self._model, settings)
-        self.images = ImageEncoder(store, ImageRules(provider.images, settings.max_pixels))
+        self.images = ImageEncoder(store, image_rules(provider, self._connection, settings))
         self._tools_offered = ToolsOffered()
         self._tools_json: tuple[list[dict[str, Any]], bytes] | None = None
         self._wire = Wire(_address(self._connection, self._options), settings.timeout_s)
