@@ -56,8 +56,9 @@ def mount(
     store: ImageStore,
     limit: int | None = None,
     seed: int = 0,
+    images_root: Path | None = None,
 ) -> Mounted:
-    """Resolve `--data`, `--split`, `--task` and `--setting`.
+    """Resolve `--data`, `--split`, `--task`, `--setting` and `--images-root`.
 
     Raises:
         UsageError: an unknown split, task, setting or value of one, a folder that is not there, or a data set that
@@ -68,7 +69,10 @@ def mount(
     chosen = chosen_split(card, split, tasks)
     values = card.chosen(settings)
     folder, origin = _folder(benchmark, data, chosen, tasks, limit, seed)
-    source = Source(folder, store, chosen, (), values)
+    if images_root is not None and not (benchmark.takes_images_root and images_root.expanduser().is_dir()):
+        why = "there is no such folder" if benchmark.takes_images_root else f"{card.name} says where its images lie"
+        raise UsageError(f"--images-root {images_root}: {why}")
+    source = Source(folder, store, chosen, (), values, images_root=images_root and images_root.expanduser())
     where = f"{origin['id']} at {str(origin['revision'])[:12]}" if is_hub(data) else ""
     try:
         present = benchmark.tasks(source)

@@ -273,6 +273,7 @@ def _mounted(config: RunConfig, benchmark: Benchmark, store: ImageStore) -> Moun
         store=store,
         limit=config.limit,
         seed=config.seed,
+        images_root=config.images_root,
     )
     if config.tool_output == "oracle" and mounted.source.split in benchmark.card.hidden_splits:
         raise UsageError(f"--tool-output oracle: the answers of the split {mounted.source.split} are hidden")

@@ -17,8 +17,8 @@ from typing import Final
 
 from hybrid.benchmarks.base import Benchmark, Source
 from hybrid.benchmarks.card import BenchmarkCard, ImageSource
-from hybrid.benchmarks.questions.benchmark import TOOLS_OFFERED, TableBenchmark, folder_of
-from hybrid.benchmarks.questions.reading import ROUTE, Reader, reader_of
+from hybrid.benchmarks.questions.benchmark import TOOLS_OFFERED, TableBenchmark
+from hybrid.benchmarks.questions.reading import ROUTE, Reader, folder_of, reader_of
 from hybrid.benchmarks.questions.schema import Recipe, recipe_of
 from hybrid.benchmarks.questions.statistics import summed
 from hybrid.errors import DataError, UsageError
@@ -64,7 +64,7 @@ class RecipeBenchmark(TableBenchmark):
         """The table as the recipe reads it."""
         recipe, every = self.recipe, self.tables(source)
         return reader_of(
-            folder_of(source),
+            source,
             path,
             recipe.layout,
             self.wording(),
