@@ -258,7 +258,8 @@ class Separated:
         why, takes_rows = "a quotation mark opens a field that is not closed", False
         try:
             record = next(csv.reader(physical(), delimiter=self._delimiter, strict=True), None)
-            if len(like_rows) < 2 or not like_rows[0] or 2 * sum(like_rows) < len(like_rows):
+            first_too, rest = like_rows[:1] == [True], like_rows[1:]
+            if not (rest and first_too and 2 * sum(rest) >= len(rest)):
                 return lines.fault(where) or record
             why = f"a quotation mark opens a field that takes lines {number + 1} to {lines.line}, which look like rows"
             takes_rows = True

@@ -68,7 +68,7 @@ def test_a_mark_inside_of_a_text_is_its_own(made: Any) -> None:
     assert len(found) == 3
 
 
-words = st.text("ab,;\t\"\n' ", max_size=12)
+words = st.text("ab;\"\n' ", max_size=12)
 
 
 @given(table=st.lists(st.tuples(*[words] * 5), min_size=1, max_size=6), separator=st.sampled_from([",", "\t"]))
