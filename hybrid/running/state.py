@@ -20,6 +20,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from hybrid.benchmarks.card import labels_of
 from hybrid.errors import DataError, HybridError, UsageError
 from hybrid.images import OUR_JOINT
 from hybrid.log.files import writing
@@ -118,6 +119,7 @@ def open_folder(run: ResolvedRun, tell: Tell) -> RunState:
             "commands": [*before.get("commands", ()), asdict(invocation())],
             "files": files,
             **_supplied(run),
+            **_corrected_labels(run, tell),
             **_servers(run, before),
             **taken,
             **kept,
@@ -244,6 +246,16 @@ def close_folder(run: ResolvedRun, state: RunState, replies: RunReplies, tell: T
             run.folder.write_manifest(manifest)
     except HybridError as error:
         tell(f"note: {error}")
+
+
+def _corrected_labels(run: ResolvedRun, tell: Tell) -> dict[str, Json]:
+    """Which labels the run has of tasks that were corrected; a generated question has none."""
+    corrections = () if run.mounted.is_sample else run.benchmark.card.corrections
+    found = labels_of(corrections, run.sound) if corrections else {}
+    for one in corrections:
+        if found.get(one.task) in (one.older, "neither"):
+            tell(f"note: {one.task}: its labels were corrected on {one.on}; those of this run: {found[one.task]}")
+    return {"corrected_labels": found} if found else {}
 
 
 def _supplied(run: ResolvedRun) -> dict[str, Json]:
