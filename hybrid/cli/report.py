@@ -89,6 +89,7 @@ def command(
     from hybrid.report import data_files
     from hybrid.report.collect import ReportOptions, collect, scored_behind
     from hybrid.report.site import refuse_other, write_site
+    from hybrid.scoring.reports import damage_of
 
     if out is None and not as_json:
         raise UsageError("-o DIR says where the pages go; --json alone prints their numbers")
@@ -101,7 +102,7 @@ def command(
         click.echo(data_files.as_json({one.key: one.overview for one in pages.benchmarks}))
     if index is not None:
         (tell if as_json else click.echo)(f"wrote {index}")
-    damage = tuple(dict.fromkeys(line for one in scored for line in one.scored.damage))
+    damage = damage_of([one.scored for one in scored])
     name_failed(damage)
     return 3 if damage else 0
 

@@ -297,6 +297,8 @@ def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
         facts["image_labels"] = run.config.image_labels or solver.names_images
     if run.shows_captions(solver) and run.captioner is not None:
         facts["captions"] = captions_fact(run.captioner)
+    if solver.believes_cards:
+        facts["reliability"] = run.tools.reliability(name)
     joint = run.resources.joint
     # Only another way than ours: what is joined our way is what it was.
     if solver.needs_model and (solver.images or run.config.images) == "concat" and joint != OUR_JOINT:

@@ -80,6 +80,23 @@ class ToolsInUse:
         """The tools of a solver as the manifest has them: by name the backend and the hash of the code."""
         return {name: {"backend": self.backends[name], "code": self._code(name)} for name in self.by_solver[solver]}
 
+    def reliability(self, solver: str) -> dict[str, Json]:
+        """By tool of a solver how often answers of its backend were right, as its card counts them, and on what."""
+        cards = {name: self.tools[name].card.backends for name in self.by_solver[solver]}
+        found = {
+            name: card
+            for name, of in cards.items()
+            for card in of
+            if card.reliability and self.backends[name].startswith(card.name)
+        }
+        return {
+            name: {
+                "bins": [[bin_.confidence, bin_.right, bin_.n] for bin_ in card.reliability],
+                "counted_on": card.counted_on,
+            }
+            for name, card in found.items()
+        }
+
     def learned(self, solver: str) -> bool:
         """Whether a network answers for a tool that a solver may call."""
         return any(self.backends[name].startswith("learned") for name in self.by_solver[solver])
