@@ -133,6 +133,14 @@ class Benchmark(ABC):
     def __init__(self, texts: Mapping[str, str] | None = None) -> None:
         self._texts = texts
 
+    def unlike(self, source: Source) -> str | None:
+        """How data that can be read differ from those that the card tells of; None where they may be these.
+
+        Names of columns alone are no proof where many data sets have them. Raises `DataError` as `tasks`.
+        """
+        del source
+        return None
+
     @property
     def texts_file(self) -> Path:
         """The file of the texts that no data carries."""

@@ -141,6 +141,8 @@ MOST_FOLDERS = 100
 
 def _rather(benchmark: Benchmark, source: Source) -> str:
     """A hint where a folder does not hold a benchmark's data: a folder near it that does, or another benchmark."""
+    if benchmark.takes_file and (files := _tables(source.folder)):
+        return f"say: hybrid run {files[0]}"
     inside = sorted(path for path in itertools.islice(source.folder.iterdir(), MOST_FOLDERS) if path.is_dir())
     around = [] if benchmark.looks_below else [source.folder.absolute().parent]
     for place in (*inside, *around):
@@ -152,10 +154,16 @@ def _rather(benchmark: Benchmark, source: Source) -> str:
         looked_in = replace(source, split=card.splits[0], tasks=(), settings=card.chosen({}))
         # A benchmark that looks below is asked only where there is something to see: a home folder may be given.
         worth = not other.looks_below or any(any(source.folder.glob(form)) for form in ("*.parquet", "*/*.parquet"))
-        if name != benchmark.card.name and worth and _holds(other, looked_in):
+        if name != benchmark.card.name and worth and _holds(other, looked_in) and other.unlike(looked_in) is None:
             return f"it holds {card.short_title} data: hybrid run {name} --data {source.folder}"
     card = benchmark.card
     return "or say --data hub" if card.hub_id else f"`hybrid benchmarks show {card.name}` says where they are"
+
+
+def _tables(folder: Path) -> list[Path]:
+    """The tables in a folder and in those below it, as a data set of one's own may have them."""
+    every = itertools.islice(itertools.chain(folder.iterdir(), folder.glob("*/*")), MOST_FOLDERS)
+    return sorted(path for path in every if path.suffix in (".parquet", ".jsonl", ".csv", ".tsv") and path.is_file())
 
 
 def _holds(benchmark: Benchmark, source: Source) -> bool:

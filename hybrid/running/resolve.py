@@ -263,6 +263,11 @@ def _without_text(config: RunConfig, context: SuppliedTexts, asked: Questions) -
     return lacking
 
 
+def _unlike(benchmark: Benchmark, mounted: Mounted) -> str | None:
+    """How the user's data differ from those of the card; None of generated ones and the hub's."""
+    return benchmark.unlike(mounted.source) if mounted.origin.get("kind") in ("folder", "file") else None
+
+
 def _mounted(config: RunConfig, benchmark: Benchmark, store: ImageStore) -> Mounted:
     mounted = mount(
         benchmark,
@@ -275,6 +280,12 @@ def _mounted(config: RunConfig, benchmark: Benchmark, store: ImageStore) -> Moun
         seed=config.seed,
         images_root=config.images_root,
     )
+    if "partial" not in config.allow and (why := _unlike(benchmark, mounted)):
+        name = benchmark.card.short_title
+        raise UsageError(
+            f"--data {config.data}: is this {name}? It has {why}. Questions of your own: hybrid run FILE (hybrid data "
+            f"check FILE shows how they are read); as {name} all the same: --allow partial"
+        )
     if config.tool_output == "oracle" and mounted.source.split in benchmark.card.hidden_splits:
         raise UsageError(f"--tool-output oracle: the answers of the split {mounted.source.split} are hidden")
     return mounted
@@ -366,7 +377,8 @@ def _permitted(config: RunConfig, benchmark: Benchmark, mounted: Mounted, tools:
     sources = () if mounted.is_sample else benchmark.card.sources_of(mounted.source.tasks)
     caveats = permissions.closed(tuple(tools.tools.values()), tools.backends, config.service.weights, sources)
     unchecked = (f"unchecked weights: {name}" for name in tools.unchecked(config.service))
-    return (*permissions.check(caveats, config.allow), *unchecked)
+    partial = (f"partial: {why}" for why in [_unlike(benchmark, mounted)] if why)
+    return (*permissions.check(caveats, config.allow), *unchecked, *partial)
 
 
 def _resources(
