@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -172,6 +172,21 @@ def _holds(benchmark: Benchmark, source: Source) -> bool:
         return bool(benchmark.tasks(source))
     except (DataError, OSError):
         return False
+
+
+def unlike(benchmark: Benchmark, mounted: Mounted) -> str | None:
+    """How the user's own data differ from those of the card; None where they may be these."""
+    return benchmark.unlike(mounted.source) if mounted.origin.get("kind") in ("folder", "file") else None
+
+
+def refuse_unlike(benchmark: Benchmark, mounted: Mounted, data: str, allowed: Collection[str]) -> None:
+    """Raise `UsageError` for data that are far from the benchmark's own, unless `partial` is allowed."""
+    name = benchmark.card.short_title
+    if "partial" not in allowed and (why := unlike(benchmark, mounted)):
+        raise UsageError(
+            f"--data {data}: is this {name}? It has {why}. Questions of your own: hybrid run FILE (hybrid data check "
+            f"FILE shows how they are read); as {name} all the same: --allow partial"
+        )
 
 
 def fingerprint(paths: Iterable[Path], root: Path) -> str:

@@ -27,7 +27,7 @@ from hybrid.repeats import REPEAT, number_of, repeated, word_of
 from hybrid.rotation import with_rotations
 from hybrid.running import permissions
 from hybrid.running.apart import apart
-from hybrid.running.data import Mounted, mount, questions, recorded_questions, refuse_broken
+from hybrid.running.data import Mounted, mount, questions, recorded_questions, refuse_broken, refuse_unlike, unlike
 from hybrid.running.identity import resolved_identity
 from hybrid.running.tools_in_use import ToolsInUse, choose_tools, tools_in_use
 from hybrid.serving.cache import FindingCache
@@ -263,11 +263,6 @@ def _without_text(config: RunConfig, context: SuppliedTexts, asked: Questions) -
     return lacking
 
 
-def _unlike(benchmark: Benchmark, mounted: Mounted) -> str | None:
-    """How the user's data differ from those of the card; None of generated ones and the hub's."""
-    return benchmark.unlike(mounted.source) if mounted.origin.get("kind") in ("folder", "file") else None
-
-
 def _mounted(config: RunConfig, benchmark: Benchmark, store: ImageStore) -> Mounted:
     mounted = mount(
         benchmark,
@@ -280,12 +275,7 @@ def _mounted(config: RunConfig, benchmark: Benchmark, store: ImageStore) -> Moun
         seed=config.seed,
         images_root=config.images_root,
     )
-    if "partial" not in config.allow and (why := _unlike(benchmark, mounted)):
-        name = benchmark.card.short_title
-        raise UsageError(
-            f"--data {config.data}: is this {name}? It has {why}. Questions of your own: hybrid run FILE (hybrid data "
-            f"check FILE shows how they are read); as {name} all the same: --allow partial"
-        )
+    refuse_unlike(benchmark, mounted, config.data, config.allow)
     if config.tool_output == "oracle" and mounted.source.split in benchmark.card.hidden_splits:
         raise UsageError(f"--tool-output oracle: the answers of the split {mounted.source.split} are hidden")
     return mounted
@@ -377,7 +367,7 @@ def _permitted(config: RunConfig, benchmark: Benchmark, mounted: Mounted, tools:
     sources = () if mounted.is_sample else benchmark.card.sources_of(mounted.source.tasks)
     caveats = permissions.closed(tuple(tools.tools.values()), tools.backends, config.service.weights, sources)
     unchecked = (f"unchecked weights: {name}" for name in tools.unchecked(config.service))
-    partial = (f"partial: {why}" for why in [_unlike(benchmark, mounted)] if why)
+    partial = (f"partial: {why}" for why in [unlike(benchmark, mounted)] if why)
     return (*permissions.check(caveats, config.allow), *unchecked, *partial)
 
 

@@ -16,9 +16,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.display.terminal import clipped
-from hybrid.registry import load
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import WORDS
 from hybrid.scoring.conclusion_rows import (
@@ -39,12 +37,13 @@ from hybrid.scoring.conclusion_rows import (
 )
 from hybrid.scoring.faults import NOTED, tool_faults
 from hybrid.scoring.groups import AGAIN, ComparisonGroup, is_imported, offers_tools, own_command, role, word
+from hybrid.scoring.label_changes import partly_there
 from hybrid.scoring.result import Result, adjusted
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE, said_of
 from hybrid.scoring.tally import OTHER
 from hybrid.stats import detectable
-from hybrid.types import Metric, Outcome, base_id
+from hybrid.types import Metric, Outcome
 
 NAMED = 3
 """So many solvers or tasks are named in a list."""
@@ -286,7 +285,7 @@ class _Conclusion:
             yield _said("limits.failed", failed=failed, n=total)
         if waiting:
             yield _said("limits.open", open=waiting)
-        if parts := _partly_there(solvers[0]):
+        if parts := partly_there(solvers[0]):
             yield _said("limits.partial", parts=_listed(parts))
         if none:
             yield _said("limits.none", none=none, n=total, counts=COUNTS[solvers[0].abstain])
@@ -337,16 +336,6 @@ class _Conclusion:
         else:
             row = replace(pair.rows[0], value=size)
             yield _said("limits.power", questions=_questions(pair.n), size=f"{number(size, row.unit)}{unit_of(row)}")
-
-
-def _partly_there(scored: Scored) -> list[str]:
-    """`75 of 150 of Jigsaw`: the tasks of which a run without a limit has fewer questions than the card."""
-    taken = scored.manifest.get("taken") if scored.folder else None
-    card: BenchmarkCard = load("hybrid.benchmarks", scored.benchmark).card
-    if not taken or taken["limit"] is not None or scored.data.generated or scored.data.split != card.splits[0]:
-        return []
-    there = Counter(task for _, task in {(base_id(name), one.task) for name, one in scored.questions.items()})
-    return [f"{n} of {card.tasks[task]} of {task}" for task, n in there.items() if n < card.tasks.get(task, 0)]
 
 
 def _weights(metrics: Sequence[Metric], headline: str | None) -> Iterator[Sentence]:

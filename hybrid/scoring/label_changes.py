@@ -1,4 +1,4 @@
-"""Solvers and printed numbers whose labels of a task are others: refused, left out or marked.
+"""Where data are not those of the card: labels of a task that are others, and tasks that are partly there.
 
 solvers = with_same_labels(solvers, "refuse")
 """
@@ -6,18 +6,19 @@ solvers = with_same_labels(solvers, "refuse")
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
 from hybrid.benchmarks.base import Abstain, Benchmark
-from hybrid.benchmarks.card import Correction
+from hybrid.benchmarks.card import BenchmarkCard, Correction
 from hybrid.errors import UsageError
 from hybrid.registry import load
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.published import Published
 from hybrid.scoring.score import Counted, Scored, metrics_of
-from hybrid.types import Question
+from hybrid.types import Question, base_id
 
 OtherLabels = Literal["refuse", "leave-out", "compare"]
 
@@ -96,3 +97,13 @@ def printed_otherwise(comparison: Comparison) -> tuple[Correction, ...]:
 def is_concerned(cell: Published, corrections: Sequence[Correction], tasks: Sequence[str]) -> bool:
     """Whether a printed cell is of a corrected task, or no cell of one task: a mean over all."""
     return bool(corrections) and (cell.metric not in tasks or cell.metric in {one.task for one in corrections})
+
+
+def partly_there(scored: Scored) -> list[str]:
+    """`75 of 150 of Jigsaw`: the tasks of which a run without a limit has fewer questions than the card."""
+    taken = scored.manifest.get("taken") if scored.folder else None
+    card: BenchmarkCard = load("hybrid.benchmarks", scored.benchmark).card
+    if not taken or taken["limit"] is not None or scored.data.generated or scored.data.split != card.splits[0]:
+        return []
+    there = Counter(task for _, task in {(base_id(name), one.task) for name, one in scored.questions.items()})
+    return [f"{n} of {card.tasks[task]} of {task}" for task, n in there.items() if n < card.tasks.get(task, 0)]
