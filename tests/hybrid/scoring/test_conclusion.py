@@ -272,6 +272,7 @@ BY_HAND = {
     "tasks.none",
     "tasks.rest",
     "limits.weight",
+    "limits.partial",  # tests/hybrid/benchmarks
     "gain.waiting",
     "specialists.waiting",
     "content.waiting",
