@@ -84,7 +84,7 @@ def lead(found: Comparison, made: Sequence[Result]) -> str:
 
 def said_of(content: Result, gain: Result | None = None, presence: Result | None = None) -> tuple[str, str]:
     """The case of a conclusion (`conclusion_cases.py`) and its words; a part is asserted where it holds after Holm."""
-    if gain is None or presence is None:
+    if gain is None or presence is None or presence.low is None:
         return "content.alone", WORDS["content.alone"].format(content=_clause("content", content))
     states, parts = tuple(map(_held, (gain, presence, content))), {"presence": presence, "content": content}
     case, said = "content.parts", {name: _clause(name, row) for name, row in parts.items()}
