@@ -114,7 +114,7 @@ def as_summary(comparison: Comparison, sentences: Sequence[Sentence], more: str,
         head = rule_head(comparison.solvers, form)
         return "\n".join(filter(None, (head, listed, *map(RENDERERS[form], headline_tables(comparison)))))
     faults = (f"{made.name} could not be made: {made.fault}" for made in computed(comparison).values() if made.fault)
-    noted = (*warnings(comparison.solvers), *faults)
+    noted = (*faults, *warnings(comparison.solvers))
     hidden = [f"and {len(noted) - SHOWN_WARNINGS} more warnings"] if len(noted) > SHOWN_WARNINGS else []
     shown = [f"warning: {one_line(line)}" for line in noted[:SHOWN_WARNINGS]]
     warned = [part for line in shown for part in filled(line, NARROW, 2)] + hidden
