@@ -13,7 +13,7 @@ from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import BENCHMARK
 from hybrid.cli._path import path_option
-from hybrid.cli._table_options import abstain_option, allow_failed_option, protocol_option
+from hybrid.cli._table_options import abstain_option, allow_failed_option, other_labels_option, protocol_option
 from hybrid.display.notes import is_quiet, tell
 from hybrid.errors import UsageError
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hybrid.scoring.paths import CompareArguments
 
 
-@click.command("report", cls=Grouped, rare=("path", "benchmark", "data", "field", "protocol", "margin"))
+@click.command("report", cls=Grouped, rare=("path", "benchmark", "data", "field", "protocol", "margin", "other_labels"))
 @click.argument(
     "paths", nargs=-1, shell_complete=_complete.runs, required=True, type=click.Path(path_type=Path, exists=True)
 )
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 @click.option("--field", type=click.Choice(["stored", "text"]), help="Of saved predictions: see `hybrid score --help`.")
 @protocol_option
 @abstain_option
+@other_labels_option
 @click.option("--baseline", metavar="SOLVER", help="Test every other solver against this one.")
 @click.option(
     "--pairs", multiple=True, metavar="A:B", help="Test B against A; may be given several times.  [default: all pairs]"

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from hybrid.benchmarks.base import Abstain, Benchmark
 from hybrid.errors import UsageError
@@ -56,6 +56,8 @@ class ComparisonOptions:
     pairs: tuple[SolverPair, ...] | None = None
     allow_failed: bool = False
     margin: float = 0.05
+    other_labels: Literal["refuse", "leave-out", "compare"] = "refuse"
+    """Whether a task whose labels were corrected is compared where solvers are scored by different ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,8 +144,10 @@ def compare(solvers: Sequence[Scored], options: ComparisonOptions | None = None)
         ValueError: two solvers of one name; `unique` tells them apart.
     """
     options = options or ComparisonOptions()
+    corrected = load("hybrid.benchmarks", solvers[0].benchmark).card.corrections if solvers else ()
+    relabelled = {one.task for one in corrected} if options.other_labels == "compare" else set()
     for a, b in itertools.combinations(solvers, 2):
-        check_same(a.solver, (a.data, a.questions), b.solver, (b.data, b.questions))
+        check_same(a.solver, (a.data, a.questions), b.solver, (b.data, b.questions), relabelled)
     known = [solver.solver for solver in solvers]
     if len(set(known)) < len(known):
         raise ValueError(f"solvers of one name among {known}")

@@ -37,13 +37,17 @@ from hybrid.scoring.conclusion_rows import (
 )
 from hybrid.scoring.faults import noted
 from hybrid.scoring.groups import AGAIN, ComparisonGroup, is_imported, offers_tools, own_command, role, word
+from hybrid.scoring.label_changes import partly_there
 from hybrid.scoring.result import Result, adjusted
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE, said_of
+from hybrid.scoring.sections.outcomes import UNREADABLE
 from hybrid.scoring.tally import OTHER
 from hybrid.stats import detectable
 from hybrid.types import Metric, Outcome
 
+UNREADABLE_SHARE = 0.05
+"""Of the questions; calls that could not be read in more of them limit the claim."""
 NAMED = 3
 """So many solvers or tasks are named in a list."""
 SELDOM = 0.2
@@ -286,8 +290,13 @@ class _Conclusion:
             yield _said("limits.failed", failed=failed, n=total)
         if waiting:
             yield _said("limits.open", open=waiting)
+        if parts := partly_there(solvers[0]):
+            yield _said("limits.partial", parts=_listed(parts))
         if none:
             yield _said("limits.none", none=none, n=total, counts=COUNTS[solvers[0].abstain])
+        for row in rows:
+            if row.quantity == UNREADABLE and count_of(row) > UNREADABLE_SHARE * (row.n or 0):
+                yield _said("limits.unreadable", unread=count_of(row), n=row.n, solver=clipped(row.a, NAME_WIDTH))
         yield from self._faults()
         yield from self._otherwise()
         yield from _weights(solvers[0].metrics, self._found.headline)

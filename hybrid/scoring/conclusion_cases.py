@@ -218,8 +218,14 @@ CASES: tuple[Case, ...] = (
     Case("ahead.untested", "no pair of it was tested", "It is compared with none of the others: {why}."),
     # Parts of the last sentence, joined by semicolons.
     Case("limits.failed", "questions failed", "{failed} of {n} answers failed and are left out"),
+    Case("limits.partial", "the data have fewer questions than the benchmark", "the data hold {parts}"),
     Case("limits.open", "questions are not asked yet", "{open} are not asked yet"),
     Case("limits.none", "answers without a reading", "{none} of {n} answers are unreadable or none (counted {counts})"),
+    Case(
+        "limits.unreadable",
+        "calls that could not be read in more than 5 % of the questions",
+        "{solver} wrote calls that could not be read about {unread} of {n} questions",
+    ),
     Case("limits.faults", "5 % of a tool's calls or more ended in faults", "{solver} called {tools}"),
     Case(
         "limits.rule",

@@ -14,7 +14,7 @@ from hybrid.benchmarks.base import Abstain
 from hybrid.display.terminal import clipped
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.groups import own_command
-from hybrid.scoring.result import FRACTION, UNTESTED, Result
+from hybrid.scoring.result import FRACTION, UNTESTED, Result, adjusted
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
 from hybrid.scoring.sections.answered import SPOKEN
@@ -47,7 +47,7 @@ class HeadlinePair:
     none: tuple[int, int] = (0, 0)
     n: int = 0
     failed: int = 0
-    metrics: tuple[Metric, ...] = ()
+    metrics: tuple[Metric, Metric] | None = None
 
     @property
     def state(self) -> State:
@@ -172,7 +172,7 @@ class ConclusionRows:
         differences = [row for row in differences if row.metric == metric]
         count = {row.quantity: row for row in differences if row.unit == "questions"}
         values = {row.quantity: row.value for row in differences}
-        metrics = self.found.overlap(a, b).headline(b.abstain) or ()
+        metrics = self.found.overlap(a, b).headline(b.abstain)
         n = next((row.n for row in count.values() if row.n is not None), 0)
         judged = [turned(row, names) for row in self.of("helped") if {row.a, row.b} == set(names)]
         verdicts = [(row.quantity.split(" -> "), round(row.value or 0)) for row in judged]
@@ -190,7 +190,7 @@ class ConclusionRows:
             (count_of(count.get("none a")), count_of(count.get("none b"))),
             n,
             count_of(count.get("failed")),
-            metrics,
+            None if metrics is None else (metrics[0], metrics[1]),
         )
 
     def where_answered(self, specialist: Scored, other: Scored) -> tuple[HeadlinePair, dict[str, Result]]:
@@ -233,10 +233,13 @@ class ConclusionRows:
         return None if other is None or own == other else f"{short_name(b)} is {said[other]} {short_name(a)}"
 
     def tasks(self, a: Scored, b: Scored) -> list[Result]:
-        """The tested differences b minus a within each task, by the rule of the tables."""
+        """The tested differences b minus a within each task, adjusted (Holm) over these and no other pair's."""
         names = (a.solver, b.solver)
         rows = [turned(row, names) for row in self.of("differences") if {row.a, row.b} == set(names) and row.group]
-        return [row for row in rows if row.quantity == "difference" and row.low is not None]
+        return adjusted(
+            [replace(row, p_holm=None) for row in rows if row.quantity == "difference" and row.low is not None],
+            lambda row: row.section,
+        )
 
 
 def count_of(row: Result | None) -> int:

@@ -109,7 +109,9 @@ def _counted(folder: RunFolder, solver: str, changed: int, size: int) -> tuple[T
 
 def named(tool: str, fault: Fault | None, known: frozenset[str]) -> str:
     """The tool that was called; `NO_SUCH` for a model's word that no tool has."""
-    strange = fault is Fault.UNKNOWN_TOOL or (fault is Fault.BAD_ARGUMENTS and tool not in known)
+    strange = fault in (Fault.UNKNOWN_TOOL, Fault.UNREADABLE_CALL) or (
+        fault is Fault.BAD_ARGUMENTS and tool not in known
+    )
     return NO_SUCH if strange else tool
 
 

@@ -26,6 +26,7 @@ from hybrid.scoring.conclusion import Sentence, conclusion
 from hybrid.scoring.faults import broken_tools
 from hybrid.scoring.groups import origin_of
 from hybrid.scoring.headline import MORE, as_summary, headline_tables, nothing_answered_by, rule_head
+from hybrid.scoring.label_changes import OtherLabels, with_same_labels
 from hybrid.scoring.paths import (
     TABLES_RULE,
     CompareArguments,
@@ -356,10 +357,13 @@ def compare_paths(paths: Sequence[str | Path], **options: Unpack[CompareArgument
     refuse_unknown(options, CompareArguments)
     sets = by_model(paths, options)
     scored = [(one, path.as_posix()) for path, *more in sets for one in scored_at(path, options, more)]
+    labels: OtherLabels = options.get("other_labels") or "refuse"
     solvers = unique([one for one, _ in scored], [origin for _, origin in scored])
+    solvers = with_same_labels(solvers, labels)
     chosen = chosen_pairs([one.solver for one in solvers], options.get("baseline"), options.get("pairs", ()))
     by = known_group(options.get("by"), solvers)
-    compared = ComparisonOptions(by, chosen, options.get("allow_failed", False), margin_of(options.get("margin")))
+    margin = margin_of(options.get("margin"))
+    compared = ComparisonOptions(by, chosen, options.get("allow_failed", False), margin, labels)
     only, every = tuple(options.get("only", ())), options.get("all", False)
     if only and every:
         raise UsageError("--only and --all: give one of the two")

@@ -87,13 +87,13 @@ def said_of(content: Result, gain: Result | None = None, presence: Result | None
     if gain is None or presence is None:
         return "content.alone", WORDS["content.alone"].format(content=_clause("content", content))
     states, parts = tuple(map(_held, (gain, presence, content))), {"presence": presence, "content": content}
+    case, said = "content.parts", {name: _clause(name, row) for name, row in parts.items()}
     if states == ("more", "more", "more"):
-        case, form = "content.shared", lambda row: f"{number(row.value or 0.0, row.unit)} ({CI} {ends_of(row)})"
+        case = "content.shared"
+        said = {name: f"{number(row.value or 0.0, row.unit)} ({CI} {ends_of(row)})" for name, row in parts.items()}
     elif states == ("more", "open", "more") and 2 * (content.value or 0.0) > (gain.value or 0.0):
-        case, form = "content.source", lambda row: f"{signed(row)}, {CI} {ends_of(row)}"
-    else:
-        return "content.parts", WORDS["content.parts"].format(**{n: _clause(n, row) for n, row in parts.items()})
-    return case, WORDS[case].format(gain=size_of(gain), **{name: form(row) for name, row in parts.items()})
+        case, said = "content.source", {name: f"{signed(row)}, {CI} {ends_of(row)}" for name, row in parts.items()}
+    return case, WORDS[case].format(gain=size_of(gain), **said)
 
 
 def _held(row: Result) -> State:

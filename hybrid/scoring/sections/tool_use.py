@@ -26,6 +26,7 @@ from hybrid.types import Fault, Score
 
 NAME: Final = "tool_use"
 FAULTS: Final = (
+    Fault.UNREADABLE_CALL,
     Fault.UNKNOWN_TOOL,
     Fault.UNKNOWN_IMAGE,
     Fault.BAD_ARGUMENTS,
@@ -119,6 +120,8 @@ def _used(row: Result, tool: str, questions: Sequence[CallsOfQuestion], rule: Ab
                 value=float(faults[fault]),
                 n=len(times),
             )
+    for how, count in sorted(Counter(how for of_one in calls for call in of_one for how in call.as_read).items()):
+        yield replace(row, quantity=how, unit="calls", value=float(count), n=len(times))
     verdicts = [
         (bool(of_one), rightness(one.score))
         for one, of_one in zip(questions, calls, strict=True)
@@ -156,6 +159,7 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
 PAGE = "docs/evidence.md"
 ANSWERED = "answered questions"
 CALLS = "0 and above, in calls"
+MADE, OF_CALLS = "calls of the tool", "0 to n, in calls"
 
 SECTION = Section(
     NAME,
@@ -178,18 +182,22 @@ SECTION = Section(
             values="0 to n, in questions",
         ),
         MetricCard(
-            "faults: <bad arguments|unknown tool|unknown image|tool error|timeout>",
+            "faults: <bad arguments|unreadable call|unknown tool|unknown image|tool error|timeout>",
             "calls that ended so",
-            "calls of the tool",
+            MADE,
             PAGE,
-            values="0 to n, in calls",
+            values=OF_CALLS,
         ),
+        MetricCard(
+            "read from text (<dialect>)", "calls that stood in the text of a reply", MADE, PAGE, values=OF_CALLS
+        ),
+        MetricCard("repaired: <kind>", "calls that took such a repair to be read", MADE, PAGE, values=OF_CALLS),
         MetricCard(
             "absent",
             "calls that ran nothing, as the tool has no weights here",
-            "calls of the tool",
+            MADE,
             PAGE,
-            values="0 to n, in calls",
+            values=OF_CALLS,
         ),
         MetricCard(
             "right when called",
