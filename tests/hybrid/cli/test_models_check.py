@@ -40,6 +40,7 @@ class Able:
     rejects: Mapping[str, str] = field(default_factory=dict)
     counts: bool = True
     ends: str = "stop"
+    streams: bool = True
 
 
 class Model(LocalServer):
@@ -64,7 +65,11 @@ class Asked(JsonHandler):
         message, reason = self.message(asked)
         counts = {"prompt_tokens": 20 + 200 * len(pictures(asked)) * self.server.able.sees, "completion_tokens": 4}
         usage = {"usage": counts} if self.server.able.counts else {}
-        self.answer({"choices": [{"index": 0, "message": message, "finish_reason": reason}], **usage})
+        streamed = asked.get("stream", False) and self.server.able.streams
+        form = "delta" if streamed else "message"
+        said = {"choices": [{"index": 0, form: message, "finish_reason": reason}], **usage}
+        events = f"data: {json.dumps(said)}\n\ndata: [DONE]\n\n".encode()
+        self.answer(*((events, 200, {"content-type": "text/event-stream"}) if streamed else (said,)))
 
     def refusal(self, asked: Mapping[str, Any]) -> str:
         able, shown = self.server.able, pictures(asked)
@@ -154,6 +159,8 @@ def options_of(ended: Any) -> list[str]:
         (Able(rejects={"logprobs": "logprobs is not supported"}), "takes logprobs", "logprobs is not", "", 0),
         (Able(counts=False), "counts tokens", "none", "", 0),
         (Able(ends="length"), "ends by itself", "length", "", 0),
+        (Able(), "streams", "in pieces: 'ready'", "", 0),
+        (Able(streams=False), "streams", "in one piece", "", 0),
     ],
 )
 def test_what_a_server_can_do_is_found_and_the_options_follow(
