@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 from hybrid.errors import NotRecorded
 from hybrid.messages import AssistantMessage, Message, user_message
+from hybrid.models.text_protocol import is_cut
 from hybrid.solving.solver import AskModel, Log
 from hybrid.thoughts import without_thoughts
 from hybrid.types import Fault, Step
 
-_AT_LIMIT = frozenset({"length", "max_tokens", "MAX_TOKENS", "model_length", "max_output_tokens"})
 EMPTY = "Your reply was empty. Answer the question."
 
 
@@ -49,10 +49,9 @@ def is_empty(reply: AssistantMessage, log: Log) -> bool:
 
 
 def _why(reply: AssistantMessage) -> tuple[str, str]:
-    """Why a reply is empty, and what a user can do about it."""
-    apart = bool(reply.reasoning) or (reply.usage is not None and reply.usage.reasoning_tokens > 0)
-    thought = "is all reasoning" if apart or reply.text.strip() else "says nothing"
-    if reply.finish_reason in _AT_LIMIT:
+    """Why a reply is empty, and what a user can do about it. Both follow from what its step in the trace holds."""
+    thought = "is all reasoning" if reply.reasoning or reply.text.strip() else "says nothing"
+    if is_cut(reply):
         why = f"the reply {thought}: it ended by the limit of tokens"
         return why, "raise --max-tokens, or ask for less with --reasoning-effort"
     if reply.reasoning:

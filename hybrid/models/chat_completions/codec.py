@@ -276,9 +276,8 @@ def _words(value: Any, depth: int = 4) -> str:
         return value
     if isinstance(value, dict) and depth:
         return next((words for name in _IN_A_THOUGHT if (words := _words(value.get(name), depth - 1))), "")
-    return (
-        "\n".join(filter(None, (_words(one, depth - 1) for one in value))) if isinstance(value, list) and depth else ""
-    )
+    parts = value if isinstance(value, list) and depth else ()
+    return "\n".join(filter(None, (_words(one, depth - 1) for one in parts)))
 
 
 def _native(said: Mapping[str, Any], call: CallKey) -> Json:

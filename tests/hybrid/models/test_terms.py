@@ -12,7 +12,7 @@ import pytest
 from hybrid.config import ModelSettings
 from hybrid.errors import Outage
 from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, Message, ToolMessage, user_message
+from hybrid.messages import AssistantMessage, Message, ToolMessage, readable, user_message
 from hybrid.models import CallKey, ModelRefused
 from hybrid.models.caller import Caller
 from hybrid.models.chat_completions import wire
@@ -247,6 +247,7 @@ async def test_a_stream_may_last_and_be_silent_for_so_long(
     pause: float, times: int, end: str, store: ImageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(wire, "STREAM_TIMES", 6)
+    monkeypatch.setattr(wire, "LAST_S", 0.05)
 
     class Dribbles(JsonHandler):
         def posted(self, body: bytes) -> None:
@@ -255,6 +256,7 @@ async def test_a_stream_may_last_and_be_silent_for_so_long(
                 time.sleep(pause)
                 self.wfile.write(b": ping\n\n" + stream(piece(reasoning_content="hm ")))
             self.wfile.write(stream(piece(content="(A)"), STOP, DONE))
+            time.sleep(0.4)
             self.close_connection = True
 
     with listening(LocalServer(Dribbles)) as server:
@@ -349,6 +351,19 @@ async def test_a_field_of_its_own_that_a_server_does_not_take_back_is_left_out(
     sent = recorder.requests[-1][1]["messages"][1]
     assert (sent["mood"], sent["tool_calls"][0].keys()) == ("calm", {"id", "type", "function", "extra_content"})
     assert "it is sent no rank, its own word" in capsys.readouterr().err
+    await model.close()
+
+
+async def test_what_no_request_can_hold_does_not_go_back(recorder: Any, store: ImageStore) -> None:
+    deep = json.loads("[" * 900 + "]" * 900)
+    recorder.says(thinking(odd=float("nan"), deep=deep, content=[{"type": "thinking", "thinking": deep}], sound=1))
+    model = opened(recorder.url, store)
+    reply = readable(await ask(model))
+    assert reply.native is not None
+    await ask(model, user_message(["Which?"]), reply, ToolMessage("c1", "crop", ("done",)), call=1)
+    sent = recorder.requests[-1][1]["messages"][1]
+    assert sent.keys() == {"role", "content", "tool_calls", "sound"}
+    assert sent["content"] is None
     await model.close()
 
 
