@@ -12,7 +12,7 @@ import re
 import tomllib
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, reduce
 from heapq import merge
 from itertools import islice
@@ -26,6 +26,8 @@ from hybrid.models.toolspec import spec, tool_named
 from hybrid.thoughts import thoughts
 from hybrid.tool import Tool
 
+MOST_READ = 1_000_000
+"""Characters of a reply in which calls are looked for; it takes half a second."""
 MOST_ERRORS = 8
 """Of one reply."""
 CUT = "the reply ended inside of it, at the limit of tokens"
@@ -85,10 +87,12 @@ _BEGINS = (
     r"(?:<[\w:]{0,20}(?:tool_calls?|function_calls?|tools?|TOOLCALL|tool_use)>|<[|｜][^<>\n]{1,40}>(?:function)?"
     r"|<｜DSML｜\w{1,20}>|\[TOOL_CALLS?\]|```[a-z_]{0,10}(?=\s|\Z))"
 )
-_BEFORE, _AFTER = re.compile(rf"(?:{_BEGINS}\s*)+\Z"), re.compile(rf"(?:\s*{_ENDS})+")
+_BEFORE, _AFTER = re.compile(rf"(?:{_BEGINS}\s*)+\Z"), re.compile(rf"(?:\s*[}}\]]{{0,2}}\s*{_ENDS})+")
 _RESULT = re.compile(
     r"\s{0,20}(?:<\|?(?:tool_response|tool_results?|function_results?)|[>*#` -]{0,8}Observation[ *`]{0,4}:)"
 )
+_MAY_CALL = re.compile(r"""[<✿]|\[TOOL_CALLS\]|\[ARGS\]|functools|to=functions|["']tool["']""")
+"""Where none of it stands and no tool is named, there is no call."""
 _QUOTED = re.compile(r"^[ \t]{0,3}>(?!>)[^\n]*|(?<!`)`(?!`)[^`\n]{1,2000}`(?!`)", re.MULTILINE)
 _PAIRS = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "「": "」", "„": "“"}
 _IGNORED = re.compile(r"[\s\\\"'`>*]+")
@@ -107,7 +111,11 @@ def read(
         turn: of the model, from 0; calls are called after it.
         cut: whether the reply ended at a limit of tokens.
     """
-    return _Reading(text, tools, messages, turn, cut).found() if tools else Found((), text)
+    spoken = text.lower().replace(" ", "_").replace("-", "_")
+    if not _MAY_CALL.search(text) and not any(tool.card.name in spoken for tool in tools):
+        return Found((), text)
+    found = _Reading(text[:MOST_READ], tools, messages, turn, cut).found()
+    return replace(found, rest=found.rest + text[MOST_READ:])
 
 
 class _Reading:
