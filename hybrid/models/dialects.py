@@ -112,7 +112,7 @@ def read(
         cut: whether the reply ended at a limit of tokens.
     """
     spoken = text.lower().replace(" ", "_").replace("-", "_")
-    if not _MAY_CALL.search(text) and not any(tool.card.name in spoken for tool in tools):
+    if not tools or not (_MAY_CALL.search(text) or any(tool.card.name in spoken for tool in tools)):
         return Found((), text)
     found = _Reading(text[:MOST_READ], tools, messages, turn, cut).found()
     return replace(found, rest=found.rest + text[MOST_READ:])
