@@ -22,7 +22,7 @@ from typing import Any
 from hybrid.messages import Message, ToolCall, ToolMessage, UnreadableCall, UserMessage, whole_text
 from hybrid.models.call_forms import FORMS, MOST_CALLS, Typed, Written, named_at, names_in_objects
 from hybrid.models.literals import read_object, read_value
-from hybrid.models.toolspec import spec, tool_named
+from hybrid.models.toolspec import argument_schemas, tool_named
 from hybrid.thoughts import thoughts
 from hybrid.tool import Tool
 
@@ -184,7 +184,7 @@ class _Reading:
         if args is None:
             raise ValueError(error)
         tool = tool_named(name, self._tools)
-        known = spec(tool)["function"]["parameters"]["properties"] if tool else {}
+        known = argument_schemas(tool.args) if tool else {}
         typed = {key: _typed(one, known.get(key, {})) if type(one) is Typed else one for key, one in args.items()}
         # Nine letters and digits: some servers take no other id.
         identity = f"text{self._turn % 100:02d}{number % 1000:03d}"
