@@ -73,6 +73,13 @@ def table() -> tuple[Dialect, ...]:
     return tuple(made)
 
 
+def remedy(dialect: str) -> str:
+    """What a user can do where calls in a dialect cannot be read."""
+    parser = next((row.parser for row in table() if row.name == dialect and row.parser), "NAME")
+    serve = f"vllm serve --enable-auto-tool-choice --tool-call-parser {parser}"
+    return f"start the server with the parser of this model ({serve}), or run with --tool-calling text"
+
+
 @cache
 def _signs() -> tuple[Mapping[str, Dialect], re.Pattern[str]]:
     signs = {row.sign: row for row in table() if row.sign}
