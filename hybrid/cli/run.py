@@ -215,6 +215,7 @@ def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
     from hybrid.cli._many import stopped
     from hybrid.cli.score import name_failed, show
     from hybrid.scoring.compare import ComparisonOptions
+    from hybrid.scoring.paths import TABLES_RULE
     from hybrid.scoring.reports import ScoreReport
 
     left = sum(len(run.open_questions(name)) for name in run.solvers) - len(end.failures)
@@ -225,7 +226,7 @@ def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
         tell(f"note: {notice}")
     scored = _scored(run, options)
     choice = ComparisonOptions(allow_failed=options["allow_failed"])
-    report = ScoreReport({run.folder.path: scored}, choice, options["abstain"], in_run=True)
+    report = ScoreReport({run.folder.path: scored}, choice, options["abstain"] or TABLES_RULE, in_run=True)
     show(report, options["tables"], as_json=options["as_json"])
     reasons = {f"{broken.id} ({solver})": broken.error for broken in run.broken for solver in run.solvers}
     reasons |= {f"{failure.id} ({failure.solver})": failure.error for failure in end.failures}

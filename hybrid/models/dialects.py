@@ -74,10 +74,12 @@ def table() -> tuple[Dialect, ...]:
 
 
 def remedy(dialect: str) -> str:
-    """What a user can do where calls in a dialect cannot be read."""
+    """What a user can do about calls of a dialect that cannot be read."""
     parser = next((row.parser for row in table() if row.name == dialect and row.parser), "NAME")
-    serve = f"vllm serve --enable-auto-tool-choice --tool-call-parser {parser}"
-    return f"start the server with the parser of this model ({serve}), or run with --tool-calling text"
+    return (
+        f"start the server with a parser (vllm serve --enable-auto-tool-choice --tool-call-parser {parser}), or run "
+        "with --tool-calling text"
+    )
 
 
 @cache
