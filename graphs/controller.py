@@ -37,6 +37,7 @@ from hybrid.messages import (
     shortened,
     user_message,
 )
+from hybrid.models.dialects import remedy
 from hybrid.models.text_protocol import with_calls
 from hybrid.models.toolspec import tool_named
 from hybrid.solving.call_arguments import AS_READ, read_arguments
@@ -245,7 +246,9 @@ def _unreadable(ctx: SolverContext, call: UnreadableCall) -> str:
     except BudgetSpent as spent:
         return f"not run: {spent}"
     fault = Fault.UNREADABLE_CALL
-    ctx.log.note(Step("tool", UNNAMED, call.error, fault=fault, data={"args": call.written, "dialect": call.dialect}))
+    text = f"a call of a tool stood in the text of the reply and could not be read ({call.dialect})"
+    data = {"args": call.written, "error": call.error, "remedy": remedy(call.dialect)}
+    ctx.log.note(Step("tool", UNNAMED, text, fault=fault, data=data))
     return f"{fault.value}: {TEXTS.unreadable.format(error=call.error[:200])}"
 
 

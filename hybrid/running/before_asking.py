@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from hybrid.config.words import Gate
 from hybrid.errors import NotRecorded, Outage, UsageError
+from hybrid.images import PNG
 from hybrid.log.manifest import MANIFEST
 from hybrid.messages import AssistantMessage, Message
 from hybrid.models.base import CallKey, ChatModel
@@ -56,7 +57,9 @@ async def ask_before(run: ResolvedRun, state: RunState, tell: Tell) -> ResolvedR
     showing = [solver for solver in waiting if shows_images(run, solver)]
     offering = [solver for solver in waiting if offers_tools(run, solver)]
     if showing:
-        sight = await _check(run, model, SIGHT, lambda chat: look(chat, store))
+        # Some servers take one type of file and drop another: the picture is of the type that the questions' are.
+        kind = next((image.media_type for question in run.sound for image in question.images), PNG)
+        sight = await _check(run, model, SIGHT, lambda chat: look(chat, store, kind))
         if sight.get("verdict") == "blind":
             _let_in(run, "blind", BLIND, _unseeing(model.name, sight))
     if offering:

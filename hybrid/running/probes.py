@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from hybrid.errors import Outage, UsageError
-from hybrid.images import ImageStore
+from hybrid.images import MEDIA_TYPES, PNG, ImageStore
 from hybrid.messages import AssistantMessage, Message, user_message
 from hybrid.models.base import CallKey
 from hybrid.models.failures import Failure, read_failure
@@ -75,13 +75,14 @@ class Calling:
     """The dialect of the text that they stood in; empty where they came as calls."""
 
 
-async def look(chat: Chat, store: ImageStore) -> Sight:
-    """Whether the model sees a number in a picture, in one call or two.
+async def look(chat: Chat, store: ImageStore, media_type: str = PNG) -> Sight:
+    """Whether the model sees a number in a picture of a type, in one call or two.
 
     One that reads it sees; so does one whose input grows with the picture, however badly it reads. Only where neither
     holds is it blind.
     """
-    picture = ImageRef("img:1", store.put(numbered(PROBE_NUMBER), PICTURE))
+    form = next(name for name, known in MEDIA_TYPES.items() if known == media_type)
+    picture = ImageRef("img:1", store.put(numbered(PROBE_NUMBER, form=form), PICTURE))
     key = CallKey(SIGHT_PROBE)
     with_image = await chat([user_message((PROBE_TEXT, picture), labelled=False)], (), key)
     said = with_image.text.strip()[:80]

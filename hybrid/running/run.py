@@ -229,7 +229,7 @@ class _Asking:
 
     async def ask_all(self) -> None:
         """Ask what is open."""
-        waiting = self.run.questions.without(self.progress.finished)
+        waiting = self.run.questions.in_turn(self.progress.finished)
         total = len(self.run.sound)
         before = total - len(waiting)
         self.watched.progress(self.name, before, total)

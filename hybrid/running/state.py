@@ -20,6 +20,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from hybrid.benchmarks.card import labels_of
 from hybrid.errors import DataError, HybridError, UsageError
 from hybrid.images import OUR_JOINT
 from hybrid.log.files import writing
@@ -116,6 +117,7 @@ def open_folder(run: ResolvedRun, tell: Tell) -> RunState:
             "commands": [*before.get("commands", ()), asdict(invocation())],
             "files": files,
             **_supplied(run),
+            **_corrected_labels(run, tell),
             **_servers(run, before),
             **taken,
             **kept,
@@ -245,6 +247,16 @@ def close_folder(run: ResolvedRun, state: RunState, replies: RunReplies, tell: T
         tell(f"note: {error}")
 
 
+def _corrected_labels(run: ResolvedRun, tell: Tell) -> dict[str, Json]:
+    """Which labels the run has of tasks that were corrected; a generated question has none."""
+    corrections = () if run.mounted.is_sample else run.benchmark.card.corrections
+    found = labels_of(corrections, run.sound) if corrections else {}
+    for one in corrections:
+        if found.get(one.task) in (one.older, "neither"):
+            tell(f"note: {one.task}: its labels were corrected on {one.on}; those of this run: {found[one.task]}")
+    return {"corrected_labels": found} if found else {}
+
+
 def _supplied(run: ResolvedRun) -> dict[str, Json]:
     """How many questions of this command have a text beside them, and how many have none."""
     if run.config.context is None:
@@ -284,6 +296,8 @@ def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
         facts["image_labels"] = run.config.image_labels or solver.names_images
     if run.shows_captions(solver) and run.captioner is not None:
         facts["captions"] = captions_fact(run.captioner)
+    if solver.believes_cards:
+        facts["reliability"] = run.tools.reliability(name)
     joint = run.resources.joint
     # Only another way than ours: what is joined our way is what it was.
     if solver.needs_model and (solver.images or run.config.images) == "concat" and joint != OUR_JOINT:

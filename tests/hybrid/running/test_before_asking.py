@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from hybrid.config import Price, RunConfig, ServiceOptions
 from hybrid.errors import HybridError, Outage, UsageError
@@ -103,6 +104,17 @@ async def test_who_sees_or_cannot_be_known_not_to_is_measured(
     more, model = asked(replace(config, solvers=("mllm", "caption")), fakes, "A cat.", ANSWER)
     assert (await ends(more)).answered == 1
     assert len(model.calls) == 2
+
+
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP"])
+async def test_it_is_shown_a_file_of_the_type_that_the_questions_have(tmp_path: Path, fakes: Any, form: str) -> None:
+    Image.new("RGB", (40, 30), "red").save(tmp_path / "picture.png", form)
+    (tmp_path / "own.jsonl").write_text('{"question": "Red?", "image": "picture.png", "answer": "yes"}\n')
+    own = RunConfig("questions", ("mllm",), "embedded", data=str(tmp_path / "own.jsonl"), out=tmp_path / "run")
+    run, model = asked(own, fakes, READS, ANSWER)
+    await ends(run)
+    sent = [images_of(messages)[0].image for messages, _, _ in model.calls]
+    assert [image.media_type for image in sent] == [f"image/{form.lower()}"] * 2
 
 
 @pytest.mark.parametrize("first", [GUESSES, ONE_WORD_LONGER])
