@@ -19,7 +19,7 @@ from hybrid.errors import HybridError, UsageError
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ImagePart, InvalidCall, Message, ToolCall, ToolMessage, user_message
 from hybrid.models import open_model
-from hybrid.models.base import CallKey, ChatModel
+from hybrid.models.base import CallKey, ChatModel, ModelRefused
 from hybrid.models.caller import Caller
 from hybrid.models.circuit import CHECK, UNMET, Circuit, CircuitLimits
 from hybrid.models.failures import Failure, read_failure
@@ -331,7 +331,10 @@ class _Check:
     async def logprobs(self) -> list[Found]:
         body = self.settings.extra.get("extra_body")
         extra = {**self.settings.extra, "extra_body": {**(body if isinstance(body, dict) else {}), "logprobs": True}}
-        await self.say(PLAIN_TEXT, extra=extra)
+        try:
+            await self.say(PLAIN_TEXT, extra=extra)
+        except ModelRefused:
+            return [Found("takes logprobs", "it refuses them", "no loss: likelihoods need hf:")]
         return [Found("takes logprobs", "it does not refuse them", "of no use to a run: likelihoods need hf:")]
 
 

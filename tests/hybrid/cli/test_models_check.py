@@ -156,7 +156,7 @@ def options_of(ended: Any) -> list[str]:
             Able(rejects={"temperature": "Unsupported value: 'temperature' does not support 0"}),
             *("takes temperature and seed", "temperature", "--model-arg temperature=null", 0),
         ),
-        (Able(rejects={"logprobs": "logprobs is not supported"}), "takes logprobs", "logprobs is not", "", 0),
+        (Able(rejects={"logprobs": "logprobs is not supported"}), "takes logprobs", "it refuses them", "", 0),
         (Able(counts=False), "counts tokens", "none", "", 0),
         (Able(ends="length"), "ends by itself", "length", "", 0),
         (Able(), "streams", "in pieces: 'ready'", "", 0),
