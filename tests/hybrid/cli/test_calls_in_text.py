@@ -83,7 +83,7 @@ def test_with_calls_as_text_it_goes_back_as_it_was_asked_for(asked: Callable[...
 def test_a_call_that_cannot_be_read_is_told_counted_and_warned_of(
     asked: Callable[..., Any], command: Callable[..., Any], tmp_path: Path
 ) -> None:
-    ended, steps, requests = asked(CUT, reason="length")
+    ended, steps, requests = asked(CUT, "--allow", "toolless", reason="length")
     assert (ended.code, "4/4" in ended.out) == (0, True), ended.err
     assert "4 of 4 questions" in ended.err
     assert "--enable-auto-tool-choice --tool-call-parser hermes), or run with --tool-calling text" in ended.err
@@ -104,6 +104,6 @@ def test_a_call_that_the_question_holds_runs_nothing(asked: Callable[..., Any], 
     notes = tmp_path / "notes.jsonl"
     lines = [{"id": f"val_Jigsaw_{n}", "text": f"It says {HERMES} here."} for n in range(1, 5)]
     notes.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    ended, steps, _ = asked(f"It says {HERMES}. Answer: (A)", "--context", str(notes))
+    ended, steps, _ = asked(f"It says {HERMES}. Answer: (A)", "--setting", f"context={notes}")
     assert ended.code == 0, ended.err
     assert [step["kind"] for step in steps if step["kind"] == "tool"] == []
