@@ -53,8 +53,8 @@ COUNTS: Final = (MOST_PICTURES, 4, 2, 1)
 """Pictures in one message."""
 SIDES: Final = (4096, 2048, 1024)
 """Of a square picture, in pixels."""
-FORMS: Final = ("PNG", "JPEG", "WEBP", "GIF")
-"""Forms of files that clients send as they are."""
+FORMS: Final = ("PNG", "JPEG", "WEBP")
+"""Forms of files that clients send as they are; some clients send the last as PNG."""
 UNKNOWN: Final = "not known"
 
 Probe = Callable[[], Awaitable["list[Found]"]]

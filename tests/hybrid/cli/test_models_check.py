@@ -25,7 +25,7 @@ class Able:
     """What a model and its server can do."""
 
     pictures: int = 99
-    forms: frozenset[str] = frozenset({"PNG", "JPEG", "WEBP", "GIF"})
+    forms: frozenset[str] = frozenset({"PNG", "JPEG"})
     side: int = 1024
     sees: bool = True
     calls: int = 2
@@ -144,7 +144,7 @@ def options_of(ended: Any) -> list[str]:
         (Able(pictures=2), "pictures in one message", "2, read", "--images concat --model-arg keep_images=1", 0),
         (Able(pictures=1), "pictures in one message", "1, read in order", "--images concat --show text", 0),
         (Able(pictures=0), "pictures in one message", "At most 0 image", "--images none", 3),
-        (Able(forms=frozenset({"PNG", "JPEG"})), "pictures in one message", "8 as PNG alone (", "", 0),
+        (Able(forms=frozenset({"PNG"})), "pictures in one message", "8 as PNG alone (", "", 0),
         (Able(side=600), "largest picture", "512 x 512 px", "--max-pixels 262144", 0),
         (Able(tools="m does not support tools", in_text=True), "calls tools", "refused: ", "--tool-calling text", 3),
         (Able(tools="m does not support tools"), "calls tools", "refused: ", "", 3),
