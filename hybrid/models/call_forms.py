@@ -144,11 +144,11 @@ def _elements(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     fields, at = dict[str, Any](), 0
     while begin := _FIELD.search(body, at):
         ends = re.compile(rf"</{begin['tag']}>") if begin["tag"] else _FIELD_ENDS
-        end = ends.search(body, begin.end())
+        closed = ends.search(body, begin.end())
         # The last one is often not closed.
-        value = body[begin.end() : end.start() if end else len(body)]
+        value = body[begin.end() : closed.start() if closed else len(body)]
         fields[begin[begin.lastgroup or 0]] = Typed(value.removeprefix("\n").removesuffix("\n"))
-        at = end.end() if end else len(body)
+        at = closed.end() if closed else len(body)
     return closing.end(), [(name, fields, ())]
 
 
