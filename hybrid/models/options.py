@@ -20,7 +20,8 @@ from urllib.parse import urlsplit, urlunsplit
 from hybrid.config import ModelSettings
 from hybrid.errors import UsageError
 from hybrid.models.credentials import keep_credentials, redacted
-from hybrid.models.providers import IN_PROCESS, PROVIDERS, Provider
+from hybrid.models.images import ImageRules
+from hybrid.models.providers import IN_PROCESS, PHOTO, PROVIDERS, Provider
 from hybrid.repeats import seed_of_repetition
 from hybrid.secrets import redact
 from hybrid.types import Json
@@ -69,6 +70,11 @@ def connection(provider: Provider, settings: ModelSettings) -> Connection:
         # Local servers look at no key, but the clients insist on one.
         key = "EMPTY"
     return Connection(base_url, key)
+
+
+def image_rules(provider: Provider, reached: Connection, settings: ModelSettings) -> ImageRules:
+    """The files that may go out; a server elsewhere than the provider's own is only known to take JPEG and PNG."""
+    return ImageRules(provider.images if reached.base_url is None else PHOTO, settings.max_pixels)
 
 
 def server_metadata(

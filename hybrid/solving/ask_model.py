@@ -19,7 +19,6 @@ from hybrid.errors import BudgetSpent, NotRecorded
 from hybrid.messages import AssistantMessage, Message, TokenUsage, ToolCall, readable
 from hybrid.models.base import CallKey, ChatModel, Likelihoods
 from hybrid.models.prices import cost_usd
-from hybrid.models.text_protocol import is_cut
 from hybrid.solving.budgets import RunMeter, timed
 from hybrid.solving.solver import Log, Meter
 from hybrid.timing import CallTime, Clock, counted
@@ -122,6 +121,12 @@ class ModelCalls:
         )
 
 
+def _call(call: ToolCall) -> dict[str, Json]:
+    read: dict[str, Json] = {"read_from": call.read_from} if call.read_from else {}
+    read |= {"repairs": call.repairs} if call.repairs else {}
+    return {"tool": call.name, "args": call.args, **read}
+
+
 def _shortened(thoughts: str) -> str:
     """Thoughts for the trace: of long ones both ends, as the end is where an answer is decided."""
     left_out = len(thoughts) - MOST_THOUGHTS
@@ -129,12 +134,6 @@ def _shortened(thoughts: str) -> str:
         return thoughts
     half = MOST_THOUGHTS // 2
     return f"{thoughts[:half]}\n[{left_out:,} characters are left out]\n{thoughts[-half:]}"
-
-
-def _call(call: ToolCall) -> dict[str, Json]:
-    read: dict[str, Json] = {"read_from": call.read_from} if call.read_from else {}
-    read |= {"repairs": call.repairs} if call.repairs else {}
-    return {"tool": call.name, "args": call.args, **read}
 
 
 def _data(message: AssistantMessage) -> dict[str, Json]:
@@ -146,7 +145,7 @@ def _data(message: AssistantMessage) -> dict[str, Json]:
         data["unreadable"] = asdict(message.unreadable)
     if message.reasoning:
         data["reasoning"] = _shortened(message.reasoning)
-    if is_cut(message):
+    if message.is_cut:
         data["finish_reason"] = message.finish_reason
     if message.likelihood is not None:
         data["likelihood"] = message.likelihood

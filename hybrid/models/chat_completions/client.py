@@ -33,8 +33,8 @@ from hybrid.models.chat_completions.codec import (
 from hybrid.models.chat_completions.terms import PLAIN, Terms, learnt
 from hybrid.models.chat_completions.wire import Address, Wire, proxy_for
 from hybrid.models.failures import StatusError, summary
-from hybrid.models.images import ImageEncoder, ImageRules
-from hybrid.models.options import Connection, connection, options, options_of_repetition, server_metadata
+from hybrid.models.images import ImageEncoder
+from hybrid.models.options import Connection, connection, image_rules, options, options_of_repetition, server_metadata
 from hybrid.models.prompt_cache import lane
 from hybrid.models.providers import PROVIDERS
 from hybrid.models.toolspec import ToolsOffered
@@ -97,7 +97,7 @@ class ChatCompletionsClient:
         provider = PROVIDERS["openai"]
         self._connection = connection(provider, settings)
         self._options = options(provider, self._model, settings)
-        self.images = ImageEncoder(store, ImageRules(provider.images, settings.max_pixels))
+        self.images = ImageEncoder(store, image_rules(provider, self._connection, settings))
         self._tools_offered = ToolsOffered()
         self._tools_json: tuple[list[dict[str, Any]], bytes] | None = None
         self._terms = Terms(stream=settings.stream == "on")
