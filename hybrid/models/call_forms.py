@@ -146,8 +146,8 @@ def _elements(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
         ends = re.compile(rf"</{begin['tag']}>") if begin["tag"] else _FIELD_ENDS
         closed = ends.search(body, begin.end())
         # The last one is often not closed.
-        said = body[begin.end() : closed.start() if closed else len(body)]
-        fields[begin[begin.lastgroup or 0]] = Typed(said.removeprefix("\n").removesuffix("\n"))
+        value = body[begin.end() : closed.start() if closed else len(body)]
+        fields[begin[begin.lastgroup or 0]] = Typed(value.removeprefix("\n").removesuffix("\n"))
         at = closed.end() if closed else len(body)
     return closing.end(), [(name, fields, ())]
 

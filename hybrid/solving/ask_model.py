@@ -19,7 +19,6 @@ from hybrid.errors import BudgetSpent, NotRecorded
 from hybrid.messages import AssistantMessage, Message, TokenUsage, ToolCall, readable
 from hybrid.models.base import CallKey, ChatModel, Likelihoods
 from hybrid.models.prices import cost_usd
-from hybrid.models.text_protocol import is_cut
 from hybrid.solving.budgets import RunMeter, timed
 from hybrid.solving.solver import Log, Meter
 from hybrid.timing import CallTime, Clock, counted
@@ -146,7 +145,7 @@ def _data(message: AssistantMessage) -> dict[str, Json]:
         data["unreadable"] = asdict(message.unreadable)
     if message.reasoning:
         data["reasoning"] = _shortened(message.reasoning)
-    if is_cut(message):
+    if message.is_cut:
         data["finish_reason"] = message.finish_reason
     if message.likelihood is not None:
         data["likelihood"] = message.likelihood

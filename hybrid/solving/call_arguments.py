@@ -203,6 +203,10 @@ class _Reading:
                     f"{key}: of a corner and a size both could be meant otherwise; write {_wanted(key, names)}"
                 )
             return value
+        if isinstance(value, str) and names == _POINT and re.fullmatch("[A-Z]{1,3}", value):
+            # The letter that is drawn beside it.
+            self.repairs.append(COORDINATES)
+            return {"label": value}
         if isinstance(value, list | tuple):
             flat = [number for part in value for number in (part if isinstance(part, list | tuple) else [part])]
             if len(flat) != len(names) or not _are_numbers(flat):

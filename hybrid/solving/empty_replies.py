@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 from hybrid.errors import NotRecorded
 from hybrid.messages import AssistantMessage, Message, user_message
-from hybrid.models.text_protocol import is_cut
 from hybrid.solving.solver import AskModel, Log
 from hybrid.thoughts import without_thoughts
 from hybrid.types import Fault, Step
@@ -51,7 +50,7 @@ def is_empty(reply: AssistantMessage, log: Log) -> bool:
 def _why(reply: AssistantMessage) -> tuple[str, str]:
     """Why a reply is empty, and what a user can do about it. Both follow from what its step in the trace holds."""
     thought = "is all reasoning" if reply.reasoning or reply.text.strip() else "says nothing"
-    if is_cut(reply):
+    if reply.is_cut:
         why = f"the reply {thought}: it ended by the limit of tokens"
         return why, "raise --max-tokens, or ask for less with --reasoning-effort"
     if reply.reasoning:
