@@ -316,7 +316,7 @@ class RunConfig:
         Option(
             "--allow",
             "Use weights that saw the benchmark's images, or that may not be used commercially; measure a model that "
-            "does not see.",
+            "does not see, or whose calls cannot be read (toolless).",
             "tools",
         ),
     ] = ()

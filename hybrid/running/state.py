@@ -32,6 +32,7 @@ from hybrid.running.data import TAKEN, taken_by
 from hybrid.running.engine import Tell
 from hybrid.running.invocation import invocation
 from hybrid.running.object_code import object_code
+from hybrid.running.probes import CALL_PROBE, FRAME_PROBE, SIGHT_PROBE
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun, read_data
 from hybrid.serving.sources import code_outside
@@ -41,11 +42,8 @@ from hybrid.texts import text_hash
 from hybrid.types import Json
 
 PACKAGES = ("torch", "transformers", "langgraph", "langchain-core", "opencv-python-headless", "numpy", "pillow")
-FRAME_PROBE = "frame-probe"
-"""Stands for a question in the call that asks a model for its coordinate system."""
-SIGHT_PROBE = "sight-probe"
-"""Stands for a question in the calls that test whether a model sees images."""
-_PROBED = {FRAME_PROBE: "probed_frame", SIGHT_PROBE: "sight"}
+SIGHT, CALLING, FRAME = "sight", "calling", "probed_frame"
+_PROBED = {SIGHT_PROBE: SIGHT, CALL_PROBE: CALLING, FRAME_PROBE: FRAME}
 """The key of each probe's result in the manifest."""
 
 _IMAGE = re.compile(rb'"sha256":"([0-9a-f]{64})"')
@@ -240,6 +238,7 @@ def close_folder(run: ResolvedRun, state: RunState, replies: RunReplies, tell: T
             for name, progress in state.solvers.items():
                 if progress.sound and (run.folder.path / attempts_of(name)).exists():
                     manifest["files"][attempts_of(name)] = asdict(progress.measure.extent)
+            manifest["connection"] = _connections(run, manifest["connection"])
             manifest["notices"] = sorted({*manifest.get("notices", []), *run.service.notices})
             run.folder.write_manifest(manifest)
     except HybridError as error:

@@ -32,6 +32,7 @@ from hybrid.messages import (
     whole_value,
 )
 from hybrid.models.base import CallKey
+from hybrid.models.chat_completions.terms import OLDER, PLAIN, Terms
 from hybrid.models.failures import UnreadableReplyError, summary
 from hybrid.models.literals import read_object
 from hybrid.models.replies import refusal_of
@@ -40,7 +41,6 @@ from hybrid.types import ImageRef, Json
 ImageBlock = Callable[[ImageRef], dict[str, Any]]
 """From the image in a message to the part of a request that holds its bytes."""
 
-_RENAMED = {"max_tokens": "max_completion_tokens"}
 _NOT_SENT = frozenset({"use_responses_api", "extra_body", "default_query"})
 PLACE = f"<{secrets.token_hex(16)}>"
 """Stands for the base64 of an image while a request is written, so that JSON need not look for escapes in there. It is
@@ -62,6 +62,7 @@ def request_body(
     tools: bytes = b"",
     images: Sequence[bytes] = (),
     cache_key: str | None = None,
+    terms: Terms = PLAIN,
 ) -> list[bytes]:
     """A request as it is sent, in pieces: JSON, an image, JSON, ..., JSON. Equal requests are equal bytes.
 
@@ -72,11 +73,10 @@ def request_body(
         tools: the schemas of those that are offered, as JSON; empty for none.
         images: the base64 of each, in order.
         cache_key: the result of `prompt_cache.lane`.
+        terms: how its server is asked.
     """
-    body: dict[str, Any] = {"model": model, "stream": False, "messages": list(messages)}
-    body |= {_RENAMED.get(name, name): value for name, value in options.items() if name not in _NOT_SENT}
-    if cache_key is not None:
-        body["prompt_cache_key"] = cache_key
+    given = sent_options(options, cache_key, terms)
+    body: dict[str, Any] = {"model": model, "stream": terms.stream, "messages": list(messages), **given}
     extra = options.get("extra_body")
     if isinstance(extra, dict) and extra:
         text = as_json(body | ({"tools": json.loads(tools)} if tools else {}) | extra)
@@ -90,6 +90,15 @@ def request_body(
     for one, after in zip(places, around[1:], strict=True):
         pieces += [one, after]
     return pieces
+
+
+def sent_options(options: Mapping[str, Json], cache_key: str | None, terms: Terms) -> dict[str, Json]:
+    """The options of a run under the names by which a server is sent them."""
+    renamed = {OLDER: terms.max_tokens}
+    given = {renamed.get(name, name): value for name, value in options.items() if name not in _NOT_SENT}
+    given |= {} if cache_key is None else {"prompt_cache_key": cache_key}
+    given |= {"stream_options": {"include_usage": True}} if terms.stream else {}
+    return {name: value for name, value in given.items() if name not in terms.without}
 
 
 def as_json(value: Any) -> bytes:
@@ -173,6 +182,8 @@ def readable(data: bytes) -> CompletionChoice:
     if not isinstance(first, dict) or not isinstance(message, dict):
         raise UnreadableReplyError(f"the reply holds no message: {_start(data)}")
     content, reason = message.get("content"), first.get("finish_reason")
+    if reason == "error":
+        raise UnreadableReplyError(f"the reply ended in an error: {_start(data)}")
     if not isinstance(content, str | list | None):
         raise UnreadableReplyError(f"the content of the reply is no text: {_start(data)}")
     if not (content or reason or message.get("tool_calls") or message.get("refusal")):

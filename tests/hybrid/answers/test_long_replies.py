@@ -20,7 +20,7 @@ from hybrid.benchmarks.mm_sap.metrics import read_answer
 from hybrid.benchmarks.mvp_bench.parse import circular_rule, read_options, single_run_rule, yes_no_rule
 from hybrid.errors import UsageError
 from hybrid.models.text_protocol import parse as calls_in
-from hybrid.solving.coordinates import read_probe
+from hybrid.running.probes import read_frame
 from hybrid.types import LETTERS, Kind
 
 MB = 1_000_000
@@ -65,7 +65,7 @@ def others(text: str) -> None:
     single_run_rule(text, 4)
     circular_rule(text, 4)
     with suppress(UsageError):
-        read_probe(text)
+        read_frame(text)
 
 
 OFTEN = ("digits", "fences")
