@@ -90,7 +90,8 @@ def _projector(config: Mapping[str, Any], width: int, tensors: Tensors, to: Path
     patches = tensors["visual.patch_embed.proj.weight"]
     out.add_tensor("v.patch_embd.weight", np.ascontiguousarray(patches[:, :, 0]))
     out.add_tensor("v.patch_embd.weight.1", np.ascontiguousarray(patches[:, :, 1]))
-    _finish(out, split, gguf.get_tensor_name_map(gguf.MODEL_ARCH.MMPROJ, config["depth"]))
+    # The merger's layers, 0 and 2, are counted as blocks too.
+    _finish(out, split, gguf.get_tensor_name_map(gguf.MODEL_ARCH.MMPROJ, max(3, config["depth"])))
 
 
 def _finish(out: gguf.GGUFWriter, tensors: Tensors, names: gguf.TensorNameMap) -> None:

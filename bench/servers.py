@@ -49,7 +49,10 @@ CROP = {
             "type": "object",
             "properties": {
                 "images": {"type": "array", "items": {"type": "string"}},
-                "box": {"type": "object", "properties": {name: {"type": "number"} for name in ("x0", "y0", "x1", "y1")}},
+                "box": {
+                    "type": "object",
+                    "properties": {name: {"type": "number"} for name in ("x0", "y0", "x1", "y1")},
+                },
             },
             "required": ["images"],
         },
@@ -117,7 +120,9 @@ def checkpoint(cache: Path) -> Path:
 class Server:
     """A server as a process of its own, on a free port of 127.0.0.1; its log lies beside it."""
 
-    def __init__(self, command: Sequence[str], port: int, health: str, log: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, command: Sequence[str], port: int, health: str, log: Path, environment: Mapping[str, str]
+    ) -> None:
         self.url = f"http://127.0.0.1:{port}/v1"
         self._command, self._log, self._environment = command, log, environment
         self._health = f"http://127.0.0.1:{port}{health}"
@@ -212,7 +217,10 @@ def picture(colour: tuple[int, int, int]) -> Said:
 
     data = io.BytesIO()
     Image.new("RGB", (112, 112), colour).save(data, "PNG")
-    return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{base64.b64encode(data.getvalue()).decode()}"}}
+    return {
+        "type": "image_url",
+        "image_url": {"url": f"data:image/png;base64,{base64.b64encode(data.getvalue()).decode()}"},
+    }
 
 
 RED, BLUE, GREEN = picture((220, 20, 20)), picture((30, 40, 220)), picture((20, 180, 40))
@@ -246,7 +254,10 @@ def shown(reply: Said) -> str:
         return f"{reply['refused']}: {' '.join(reply['words'].split())[:200]}"
     choice = reply["choices"][0]
     fields = {name: value for name, value in choice["message"].items() if value and name not in ("role", "tool_calls")}
-    words = [f"{name} {value!r}" if len(str(value)) < 90 else f"{name} {str(value)[:86]!r}..." for name, value in fields.items()]
+    words = [
+        f"{name} {value!r}" if len(str(value)) < 90 else f"{name} {str(value)[:86]!r}..."
+        for name, value in fields.items()
+    ]
     for call in choice["message"].get("tool_calls") or ():
         words.append(f"call {call['function']['name']} {call['function']['arguments']}")
     words += [f"{reply['pieces']} pieces{', [DONE]' if reply['done'] else ''}"] if "pieces" in reply else []
@@ -279,7 +290,10 @@ def by_hand(server: Server, dialects: Sequence[str]) -> Iterator[tuple[str, str]
     for name, choice in (("required", "required"), ("named", {"type": "function", "function": {"name": "crop"}})):
         yield f"tool_choice {name}", shown(ask(server, [user(RED)], **offered, tool_choice=choice))
     yield "three pictures in one message", shown(ask(server, [user(RED, BLUE, GREEN)]))
-    yield "the same without thinking", shown(ask(server, [user(RED, BLUE)], chat_template_kwargs={"enable_thinking": False}))
+    yield (
+        "the same without thinking",
+        shown(ask(server, [user(RED, BLUE)], chat_template_kwargs={"enable_thinking": False})),
+    )
     yield "a picture in the tool's message", shown(ask(server, after_call(result([WORDS, BLUE])), **offered))
     yield "a picture in a message after it", shown(ask(server, after_call(result("done"), user(BLUE)), **offered))
     counts = {}
@@ -290,7 +304,10 @@ def by_hand(server: Server, dialects: Sequence[str]) -> Iterator[tuple[str, str]
     extras = {"max_completion_tokens": 5, "seed": 1, "parallel_tool_calls": True, "prompt_cache_key": "k", "no_such": 1}
     for name, value in extras.items():
         reply = ask(server, [user()], **{name: value}, **({} if name != "parallel_tool_calls" else offered))
-        yield f"the option {name}", shown(reply) if "refused" in reply else f"taken ({reply['choices'][0]['finish_reason']})"
+        yield (
+            f"the option {name}",
+            shown(reply) if "refused" in reply else f"taken ({reply['choices'][0]['finish_reason']})",
+        )
     yield "nine pictures", shown(ask(server, [user(*[RED] * 9)]))
     yield "max_tokens 12", shown(ask(server, [user(RED)], **offered, max_tokens=12))
     yield "an unknown model", shown(ask(server, [user()], model="other"))
@@ -298,7 +315,19 @@ def by_hand(server: Server, dialects: Sequence[str]) -> Iterator[tuple[str, str]
 
 def command(server: Server, out: Path, *options: str) -> list[str]:
     """`hybrid run` of the controller over the sample, its one tool the crop."""
-    words = [sys.executable, "-m", "hybrid", "run", "blink", "--data", "sample", "--solver", "controller", "--tools", "crop"]
+    words = [
+        sys.executable,
+        "-m",
+        "hybrid",
+        "run",
+        "blink",
+        "--data",
+        "sample",
+        "--solver",
+        "controller",
+        "--tools",
+        "crop",
+    ]
     words += ["--model", f"openai:{MODEL}", "--base-url", server.url, "--backend", "classical", "--quiet"]
     return [*words, "--model-arg", "timeout_s=300", "--out", str(out), *options]
 
@@ -335,7 +364,9 @@ def counted(out: Path) -> str:
             if step.fault is not None:
                 found[f"fault {step.fault.value}"] += 1
             for name in ("read_from", "reasoning"):
-                found[f"with {name} {step.data[name] if name == 'read_from' else ''}".strip()] += bool(step.data.get(name))
+                found[f"with {name} {step.data[name] if name == 'read_from' else ''}".strip()] += bool(
+                    step.data.get(name)
+                )
     told = ", ".join(f"{count} {name}" for name, count in sorted(found.items()) if count)
     return f"{len(done)} questions, {told}" if done else ""
 
@@ -417,7 +448,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         for row in rows(given.server, given.cache, folder):
             made.append(asdict(row))
-            print("| " + " | ".join(value.replace("|", "\\|").replace("\n", " ") for value in made[-1].values()) + " |", flush=True)
+            print(
+                "| " + " | ".join(value.replace("|", "\\|").replace("\n", " ") for value in made[-1].values()) + " |",
+                flush=True,
+            )
             if given.json is not None:
                 given.json.write_text(json.dumps(made, indent=1) + "\n")
     finally:
