@@ -34,7 +34,7 @@ DIALECTS = {
 }
 """How the same call is written; `two` are two of them, `cut` is one without its end."""
 THOUGHT = "I look closer first."
-COLOURS = {"red": (220, 20, 20), "green": (20, 180, 40), "blue": (30, 40, 220)}
+COLOURS = {"red": (220, 20, 20), "green": (20, 180, 40), "blue": (30, 40, 220), "mixed": (0, 0, 0)}
 SPECIAL = ("<|im_end|>", "<|endoftext|>", "<|im_start|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>")
 SPECIAL = (*SPECIAL, "<|video_pad|>")
 MARKS = ("<tool_call>", "</tool_call>", "<think>", "</think>")
@@ -136,9 +136,16 @@ def conversations(seed: int) -> Iterator[tuple[list[dict[str, Any]], dict[str, A
         given = {"tools": [{"function": {"name": "crop"}}] if tools else None, "dialect": dialect}
         given |= {} if thinks else {"enable_thinking": False}
         said = DIALECTS[dialect] if tools and not called else f"Seen: {' '.join(seen) or 'none'}. Answer: (A)"
-        side = [56 * draw.randint(1, 2) for _ in seen]
-        pictures = [Image.new("RGB", (one, one), COLOURS[name]) for one, name in zip(side, seen, strict=True)]
+        pictures = [_picture(name, 56 * draw.choice((1, 1, 2, 4)), draw) for name in seen]
         yield messages, given, (f"<think>\n{THOUGHT}\n</think>\n\n" if thinks else "") + said + SPECIAL[0], pictures
+
+
+def _picture(name: str, side: int, draw: random.Random) -> Image.Image:
+    """A picture of one colour, or of a few dozen, as photographs are."""
+    if name != "mixed":
+        return Image.new("RGB", (side, side), COLOURS[name])
+    few = Image.frombytes("RGB", (6, 6), draw.randbytes(108))
+    return few.resize((side, side), draw.choice((Image.Resampling.NEAREST, Image.Resampling.BICUBIC)))
 
 
 def teach(folder: Path, steps: int = STEPS) -> float:

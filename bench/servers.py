@@ -176,12 +176,12 @@ def free_port() -> int:
 
 
 def vllm(cache: Path, folder: Path, *options: str) -> Server:
-    """vLLM with the taught network; `options` are its own, such as the parsers."""
+    """The taught network behind vLLM; `options` are its own, such as the parsers."""
     port = free_port()
     command = [str(environment("vllm", cache) / "python"), "-m", "vllm.entrypoints.openai.api_server"]
     command += ["--model", str(checkpoint(cache)), "--served-model-name", MODEL, "--host", "127.0.0.1"]
     command += ["--port", str(port), "--max-model-len", "8192", "--enforce-eager", "--max-num-seqs", "64"]
-    command += ["--limit-mm-per-prompt", '{"image": 8}', *options]
+    command += ["--chat-template-content-format", "openai", "--limit-mm-per-prompt", '{"image": 8}', *options]
     quiet = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     return Server(command, port, "/health", folder / "vllm.log", quiet)
 
@@ -207,8 +207,8 @@ def litellm(cache: Path, folder: Path, behind: str) -> Server:
     config.write_text(json.dumps({"model_list": [{"model_name": MODEL, "litellm_params": route}]}))
     port = free_port()
     command = [str(environment("litellm", cache) / "litellm"), "--config", str(config), "--host", "127.0.0.1"]
-    offline = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "NO_PROXY": "127.0.0.1"}
-    return Server([*command, "--port", str(port)], port, "/health/liveliness", folder / "litellm.log", offline)
+    alone = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true"}
+    return Server([*command, "--port", str(port)], port, "/health/liveliness", folder / "litellm.log", alone)
 
 
 def picture(colour: tuple[int, int, int]) -> Said:
@@ -363,10 +363,8 @@ def counted(out: Path) -> str:
             found[f"{step.kind} calls" if step.kind != "rule" else f"rule {step.name}"] += 1
             if step.fault is not None:
                 found[f"fault {step.fault.value}"] += 1
-            for name in ("read_from", "reasoning"):
-                found[f"with {name} {step.data[name] if name == 'read_from' else ''}".strip()] += bool(
-                    step.data.get(name)
-                )
+            found[f"calls read from text ({step.data.get('read_from')})"] += bool(step.data.get("read_from"))
+            found["replies with thoughts"] += step.kind == "model" and bool(step.data.get("reasoning"))
     told = ", ".join(f"{count} {name}" for name, count in sorted(found.items()) if count)
     return f"{len(done)} questions, {told}" if done else ""
 
