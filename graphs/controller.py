@@ -131,9 +131,8 @@ def _end(case: ControllerInput, reply: AssistantMessage, *, last: bool, nudged: 
     text = text.strip()
     if last and case.ctx.tools_offered:
         case.ctx.rule("budget", "the tools were withdrawn for the last turn", fault=Fault.BUDGET)
-    if text:
+    if not is_empty(replace(reply, text=text), case.ctx.log):
         return {"answer": text, "outcome": Outcome.ANSWERED.value}
-    is_empty(reply, case.ctx.log)
     if reply.calls or reply.invalid:
         return {"answer": "", "outcome": Outcome.BUDGET.value}
     if nudged:
@@ -186,7 +185,7 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
     if call.read_from or repairs:
         how = [f"read from text ({call.read_from})"] if call.read_from else []
         how += [f"repaired: {', '.join(repairs)}"] if repairs else []
-        data: dict[str, Json] = {"read_from": call.read_from, "repairs": repairs}
+        data: dict[str, Json] = {"tool": tool.card.name, "read_from": call.read_from, "repairs": repairs}
         case.ctx.rule(AS_READ, f"{tool.card.name}: {'; '.join(how)}", data)
     try:
         finding = await case.ctx.tool(tool.card.name, images, args)

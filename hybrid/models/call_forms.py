@@ -8,7 +8,7 @@ Each is linear in the length of the text, and bounded in the number of calls.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hybrid.models.literals import read_object, read_value
@@ -25,8 +25,10 @@ Reader = Callable[[str, "re.Match[str]"], tuple[int, list[Written]]]
 _NAMES = ("tool", "name", "tool_name", "function", "action", "recipient_name")
 _ARGUMENTS = ("args", "arguments", "parameters", "params", "input", "tool_input", "action_input")
 _BESIDE = frozenset({"type", "id", "index", "tool_call_id", "call_id"})
-_NAMED = re.compile(r"""["']?(?:tool|name|tool_name|function|action)["']?\s*:\s*["']([^"'\n]{0,100})["']""")
-_OURS = re.compile(r"""["']tool["']\s*:\s*["'][^"'\n]{0,100}["']\s*,\s*["'](?:args|images)["']\s*:""")
+_NAMED = re.compile(
+    r"""["']?(?P<key>tool|name|tool_name|function|action)["']?\s{0,9}:\s{0,9}["'](?P<name>[^"'\n]{0,100})["']"""
+    r"""(?P<ours>\s{0,9},\s{0,9}["'](?:args|images)["'])?"""
+)
 _BETWEEN = re.compile(r"[\s,;]*(?:```\w*\s*)?")
 _CALLED = re.compile(r"(?:print\()?(?P<name>[^\W\d][\w.]{0,99})\(")
 _KEYWORD = re.compile(r"[\s,]*(?P<key>[^\W\d]\w{0,99})\s*=\s*")
@@ -38,15 +40,18 @@ _FIELD_ENDS = re.compile(r"</[^<>\s]{0,20}parameter>|</arg_value>|(?=<parameter=
 _ELEMENT_ENDS = re.compile(r"</[^<>\s]{0,20}(?:function|invoke|tool_call)>|(?=<tool_call>)|(?=<function=)")
 
 
-def meant(text: str, mark: re.Match[str], form: str) -> tuple[str | None, bool]:
-    """The name of a tool where a call would hold it, and whether the call is in the form that `as_text` asks for."""
+def named_at(text: str, mark: re.Match[str], form: str) -> str | None:
+    """The name of a tool at the mark of a call that is no object; None where there is none."""
     if "name" in mark.re.groupindex:
-        return mark["name"], False
-    if form == "calls":
-        call = _CALLED.match(text, _between(text, mark.end()))
-        return (call["name"] if call else None), False
-    named = _NAMED.search(text, mark.end(), mark.end() + 400)
-    return (named[1] if named else None), _OURS.search(text, mark.end(), mark.end() + 400) is not None
+        return mark["name"]
+    call = _CALLED.match(text, _between(text, mark.end())) if form == "calls" else None
+    return call["name"] if call else None
+
+
+def names_in_objects(text: str) -> Iterator[tuple[int, str, bool]]:
+    """Where an object may name a tool, the name, and whether in the form that `as_text` asks for."""
+    for named in _NAMED.finditer(text):
+        yield named.start(), named["name"], named["key"] == "tool" and named["ours"] is not None
 
 
 def _objects(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:

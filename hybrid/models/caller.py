@@ -20,7 +20,7 @@ from typing import Generic, Protocol, TypeVar
 from hybrid.config import ModelSettings
 from hybrid.errors import Outage
 from hybrid.messages import AssistantMessage, Message, SentImage, images_of
-from hybrid.models.base import CallKey, ReplyLog
+from hybrid.models.base import CallKey, ModelRefused, ReplyLog
 from hybrid.models.circuit import Circuit, Sleep
 from hybrid.models.failures import Backoff, Failure, UnreadableReplyError, read_failure
 from hybrid.models.images import ImageEncoder, arrange
@@ -186,6 +186,8 @@ class Caller(Generic[Body]):
             sent += 1
             try:
                 reply = await self.client.send(request, keep)
+            except ModelRefused:
+                raise
             # Every client has exceptions of its own; one that is not about the provider is raised again.
             except Exception as error:
                 failed = read_failure(error)

@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.messages import Message, ToolCall, ToolMessage, UnreadableCall, UserMessage, whole_text
-from hybrid.models.call_forms import FORMS, MOST_CALLS, Typed, Written, meant
+from hybrid.models.call_forms import FORMS, MOST_CALLS, Typed, Written, named_at, names_in_objects
 from hybrid.models.literals import read_object, read_value
 from hybrid.models.toolspec import spec, tool_named
 from hybrid.thoughts import thoughts
 from hybrid.tool import Tool
 
-MOST_ERRORS = 20
+MOST_ERRORS = 8
 """Of one reply."""
 CUT = "the reply ended inside of it, at the limit of tokens"
 SHOWN = 400
@@ -97,6 +97,8 @@ def read(
     """The calls in a reply to which tools were offered.
 
     Args:
+        text: the reply.
+        tools: those offered; without any nothing is read.
         messages: the conversation so far: what stands in a question or in a tool's result is no call where it is said
             again.
         turn: of the model, from 0; calls are called after it.
@@ -149,8 +151,17 @@ class _Reading:
 
     def _is_meant(self, mark: re.Match[str], row: Dialect) -> bool:
         """Whether a tool that is offered is named where a call would name it."""
-        name, ours = meant(self._text, mark, row.form)
-        return ours or (name is not None and tool_named(name, self._tools) is not None)
+        if row.form == "objects":
+            place = bisect_right(self._naming, mark.end())
+            return place < len(self._naming) and self._naming[place] < mark.end() + SHOWN
+        name = named_at(self._text, mark, row.form)
+        return name is not None and tool_named(name, self._tools) is not None
+
+    @cached_property
+    def _naming(self) -> list[int]:
+        """Where objects name a tool that is offered."""
+        named = cache(lambda name: tool_named(name, self._tools) is not None)
+        return [at for at, name, ours in names_in_objects(self._text) if ours or named(name)]
 
     def _call(self, written: Written, row: Dialect, number: int) -> ToolCall:
         name, value, repairs = written

@@ -11,7 +11,7 @@ import json
 import re
 from typing import Any
 
-from hybrid.messages import MAX_DEPTH, whole_value
+from hybrid.messages import MAX_CHARACTERS, MAX_DEPTH, whole_value
 
 LOOSE, BEHIND, FENCE, TWICE = "loose JSON", "text behind", "fence", "encoded twice"
 """Kinds of repairs."""
@@ -43,7 +43,8 @@ def read_value(text: str, at: int = 0) -> tuple[Any, int, tuple[str, ...]]:
         return whole_value(value), end, ()
     except (ValueError, RecursionError) as error:
         try:
-            value, end = _loose(text, at, 1)
+            # No call may hold more.
+            value, end = _loose(text[: at + MAX_CHARACTERS], at, 1)
         except ValueError as found:
             raise ValueError(f"{error if isinstance(error, ValueError) else found}"[:200]) from None
     return whole_value(value), end, (LOOSE,)

@@ -62,7 +62,7 @@ async def ask_before(run: ResolvedRun, state: RunState, tell: Tell) -> ResolvedR
         tools, shown = run.resources.tools_offered, any(solver in showing for solver in offering)
         called = await _check(run, model, CALLING, lambda chat: call_tool(chat, store, tools, shown=shown))
         if called.get("verdict") in ("unreadable", "refused"):
-            _let_in(run, "toolless", TOOLLESS, uncalled(model.name, called))
+            _let_in(run, "toolless", TOOLLESS, uncalled(model.name, called["verdict"], called["said"]))
         if called.get("verdict") == "none":
             tell(f"note: {model.name} called no tool when it was told to: what tools bring may be nothing")
     return await _with_frame(run, model)
@@ -155,12 +155,12 @@ def _unseeing(name: str, sight: Mapping[str, Any]) -> str:
     )
 
 
-def uncalled(name: str, calling: Mapping[str, Any]) -> str:
+def uncalled(name: str, verdict: str, said: str) -> str:
     """Why the calls of a model come to nothing, and the remedy."""
-    if calling["verdict"] == "refused":
-        return f"--model {name}: {CHECK[Failure.TOOLS]} ({calling['said']})"
+    if verdict == "refused":
+        return f"--model {name}: {CHECK[Failure.TOOLS]} ({said})"
     return (
-        f"--model {name} writes calls of tools that cannot be read (it said {calling['said']!r}). Start its server "
+        f"--model {name} writes calls of tools that cannot be read (it said {said!r}). Start its server "
         "with a parser of calls (vLLM: --enable-auto-tool-choice --tool-call-parser hermes), or say --tool-calling text"
     )
 

@@ -72,7 +72,7 @@ class Calling:
     said: str
     calls: int = 0
     read_from: str = ""
-    """The dialect of the text that the calls stood in; empty where they came as calls."""
+    """The dialect of the text that they stood in; empty where they came as calls."""
 
 
 async def look(chat: Chat, store: ImageStore) -> Sight:
@@ -116,15 +116,15 @@ async def call_tool(
     Where the request is not taken, one more without tools tells whether they are the reason.
     """
     names = [ImageRef(f"img:{place}", store.put(numbered(f"{place}306"), PICTURE)) for place in range(1, images + 1)]
-    key = CallKey(CALL_PROBE)
+    key, told = CallKey(CALL_PROBE), call_message(called_tool(tools), names, shown=shown)
     try:
-        return calling(await chat([call_message(called_tool(tools), names, shown=shown)], tools, key))
+        return calling(await chat([told], tools, key))
     except Outage as error:
         failed = read_failure(error.__cause__) if error.__cause__ else None
         if failed is None or failed.kind not in (Failure.TOOLS, Failure.REQUEST):
             raise
         if failed.kind is Failure.REQUEST:
-            await chat([user_message((PLAIN_TEXT,))], (), key.following())
+            await chat([told], (), key.following())
         return Calling("refused", failed.text[:200])
 
 
@@ -137,7 +137,9 @@ def called_tool(tools: Sequence[Tool]) -> str:
 def calling(reply: AssistantMessage) -> Calling:
     """What a reply to `call_message` shows."""
     count, said = len(reply.calls) + len(reply.invalid), reply.text.strip()[:80]
-    return Calling("calls" if count else "none", said, count)
+    if not count and reply.unreadable is not None:
+        return Calling("unreadable", said or reply.unreadable.written[:80], read_from=reply.unreadable.dialect)
+    return Calling("calls" if count else "none", said, count, next((call.read_from for call in reply.calls), ""))
 
 
 async def frame_of(chat: Chat, store: ImageStore, sent_pixels: int | None = None) -> CoordinateSystem:
@@ -199,5 +201,5 @@ def disc() -> bytes:
 
 def _file(picture: Image.Image, form: str) -> bytes:
     data = io.BytesIO()
-    picture.save(data, form)
+    picture.save(data, form, **({"compress_level": 1} if form == "PNG" else {}))
     return data.getvalue()

@@ -25,8 +25,8 @@ from hybrid.errors import BudgetSpent
 from hybrid.images import SHOWN_IMAGES, ImageStore, home
 from hybrid.messages import AssistantMessage, ToolCall, readable, shortened, whole_text, whole_value
 from hybrid.models.chat_completions.codec import wire_messages
-from hybrid.models.literals import read_object
 from hybrid.models.images import ImageEncoder, ImageRules, arrange
+from hybrid.models.literals import read_object
 from hybrid.models.toolspec import IMAGE, IMAGES
 from hybrid.solving.solver import Solver, SolverContext
 from hybrid.types import Fault, ImageRef, Json, Outcome, Prompt, Reply, Step, Usage

@@ -29,7 +29,7 @@ _IMAGE_KEY = re.compile(
     r"(?:image|img|picture)s?_?(?:ids?|idx|index|indices|indexes|names?|numbers?|no)?", re.IGNORECASE
 )
 _IMAGE_NAME = re.compile(
-    r"[\s<\[({\"'`#|]*(?:image|img|picture|photo)?[\s:_#.|-]*([1-9]\d{0,5}(?:\.[1-9]\d{0,5})*)[\s>\])}\"'`|]*",
+    r"[\s<\[({\"'`#|]*(?:image|img|picture|photo)?\s*[:_#.|-]?\s*([1-9]\d{0,5}(?:\.[1-9]\d{0,5})*)[\s>\])}\"'`|]*",
     re.IGNORECASE,
 )
 _BOX, _POINT = ("x0", "y0", "x1", "y1"), ("x", "y")

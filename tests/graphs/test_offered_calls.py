@@ -11,7 +11,6 @@ import pytest
 
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ToolCall
-from hybrid.models import CallKey
 from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.models.toolspec import IMAGE, IMAGES, spec
 from hybrid.registry import load, load_solver, names

@@ -29,7 +29,7 @@ from hybrid.models.chat_completions.codec import (
     sent_options,
     wire_messages,
 )
-from hybrid.models.chat_completions.terms import PLAIN, THOUGHTS, Terms, learnt
+from hybrid.models.chat_completions.terms import PLAIN, SENT_BACK, Terms, learnt
 from hybrid.models.chat_completions.wire import Address, Wire, proxy_for
 from hybrid.models.failures import StatusError, summary
 from hybrid.models.images import ImageEncoder, ImageRules
@@ -192,7 +192,7 @@ class ChatCompletionsClient:
         """The terms that a refusal teaches. Raises `ModelRefused`, which names the option that allows the run."""
         sent = {*written.options(terms), *(("stream", "streaming") if terms.stream else ())}
         sent |= {"detail"} if self._settings.image_detail is not None else set()
-        sent |= {name for name in THOUGHTS if f'"{name}":'.encode() in body}
+        sent |= {name for name in SENT_BACK if f'"{name}":'.encode() in body}
         try:
             return learnt(terms, error, sent, self._settings)
         except ModelRefused as refused:

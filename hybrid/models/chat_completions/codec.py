@@ -32,7 +32,7 @@ from hybrid.messages import (
     whole_value,
 )
 from hybrid.models.base import CallKey
-from hybrid.models.chat_completions.terms import OLDER, PLAIN, Terms
+from hybrid.models.chat_completions.terms import OLDER, PLAIN, THOUGHTS, Terms
 from hybrid.models.failures import UnreadableReplyError, summary
 from hybrid.models.literals import read_object
 from hybrid.models.replies import refusal_of
@@ -50,8 +50,6 @@ _READ = frozenset({"role", "content", "tool_calls", "refusal", "annotations", "a
 _READ_OF_CALLS = frozenset({"id", "type", "index", "function"})
 _READ_OF_FUNCTIONS = frozenset({"name", "arguments", "parsed_arguments"})
 """Fields of a reply that do not go back as they came: we write them, or they are a server's word to its client."""
-_THOUGHTS = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks", "thoughts")
-"""Names under which servers say what a model thought; several of one reply say the same."""
 _IN_A_THOUGHT = ("text", "thinking", "reasoning", "summary", "content")
 
 
@@ -224,7 +222,7 @@ def message(choice: CompletionChoice, call: CallKey) -> AssistantMessage:
         _usage(choice.whole.get("usage")),
         choice.finish_reason,
         refusal or refusal_of(choice.finish_reason),
-        reasoning=_reasoning(said),
+        reasoning=thoughts_in(said),
         native=_native(said, call),
     )
 
@@ -241,11 +239,16 @@ def _text(content: Any) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def _reasoning(said: Mapping[str, Any]) -> str:
+def thoughts_in(said: Mapping[str, Any]) -> str:
     """The thoughts in a message, in words, under the first of the names that holds some."""
     content = said.get("content")
-    parts = [part for part in content if not _is_text(part)] if isinstance(content, list) else None
-    return next((words for value in (*map(said.get, _THOUGHTS), parts) if (words := _words(value))), "")
+    parts = [part for part in content if _is_thought(part)] if isinstance(content, list) else None
+    return next((words for value in (*map(said.get, THOUGHTS), parts) if (words := _words(value))), "")
+
+
+def _is_thought(part: Any) -> bool:
+    kind = part.get("type") if isinstance(part, dict) else None
+    return isinstance(kind, str) and ("think" in kind or "reason" in kind)
 
 
 def _words(value: Any, depth: int = 4) -> str:

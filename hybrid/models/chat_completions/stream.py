@@ -19,6 +19,8 @@ LARGEST_REPLY = 8 * 2**20
 """Bytes of a reply, unpacked; a larger one is read no further and counts as unreadable."""
 LARGEST_STREAM = 16 * LARGEST_REPLY
 """Bytes of a reply in pieces: each piece of a few letters is wrapped in hundreds of bytes."""
+MOST_TRIED = 2_000
+"""Pieces of the arguments of one call that are looked at for the end of an object."""
 _LINE_ENDS = re.compile(rb"\r\n|\n|\r(?!\Z)")
 _BEGINS = re.compile(rb"\s*(?:data:|event:|id:|retry:|:)")
 _GROWS = frozenset({"content", "reasoning_content", "reasoning", "thinking", "refusal", "text", "summary", "arguments"})
@@ -152,7 +154,9 @@ def _grow(into: dict[str, Any], name: str, more: Any, depth: int = 0) -> None:
     if depth > MAX_DEPTH:
         raise UnreadableReplyError("a piece of the stream is nested too deep")
     held = into.get(name)
-    if more is None or (held and name in _OF_ONE_PART) or (held == more and name not in _GROWS):
+    if more is None or (held and name in _OF_ONE_PART):
+        return
+    if isinstance(more, str) and more == held and name not in _GROWS:
         return
     if isinstance(held, str | _Pieces) and isinstance(more, str):
         into[name] = pieces = held if isinstance(held, _Pieces) else _Pieces([held])
@@ -162,8 +166,8 @@ def _grow(into: dict[str, Any], name: str, more: Any, depth: int = 0) -> None:
         for part in more:
             _add_part(parts, part, depth)
     elif isinstance(held, list) and isinstance(more, str):
-        _add_part(held, more, depth)
-    elif isinstance(more, dict):
+        _add_part(held, {"type": "text", "text": more}, depth)
+    elif isinstance(more, dict) and name != "arguments":
         into[name] = held if isinstance(held, dict) else {}
         for key, value in more.items():
             _grow(into[name], key, value, depth + 1)
@@ -172,17 +176,18 @@ def _grow(into: dict[str, Any], name: str, more: Any, depth: int = 0) -> None:
 
 
 def _parts(held: Any) -> list[Any]:
-    held = _joined(held)
+    held = "".join(held) if isinstance(held, _Pieces) else held
     return held if isinstance(held, list) else [{"type": "text", "text": held}] if held else []
 
 
 def _add_part(parts: list[Any], more: Any, depth: int) -> None:
     """A piece of a list: it goes on with the last part, or begins another."""
     if not isinstance(more, dict):
-        more = {"type": "text", "text": more} if isinstance(more, str) else {"value": more}
-    last = parts[-1] if parts else None
+        parts.append(more)
+        return
+    last = parts[-1] if parts and isinstance(parts[-1], dict) else {}
+    others = (name in more and last.get(name, more[name]) != more[name] for name in _OF_ONE_PART)
     # What is encrypted comes whole.
-    others = (name in more and last.get(name, more[name]) != more[name] for name in _OF_ONE_PART) if last else ()
     if not last or "data" in last or any(others):
         parts.append({})
     for name, value in more.items():
@@ -198,9 +203,8 @@ def _add_calls(calls: list[dict[str, Any]], said: Any) -> None:
         call = _call_of(calls, more, function)
         if call is None:
             calls.append(call := {"function": {}})
-        held, arguments = _joined(call["function"].get("arguments")), function.get("arguments")
         # At the end some servers say a call again.
-        again = arguments and arguments == held and more.get("id") and _is_whole(held)
+        again = more.get("id") and function.get("arguments") and _whole(call) == function["arguments"]
         for name, value in more.items():
             if name != "function" and value != "":
                 _grow(call, name, value)
@@ -228,18 +232,18 @@ def _call_of(
     if identity:
         return call if call.get("id") in (None, identity) else None
     goes_on = not function.get("arguments") and function["name"] == call["function"].get("name")
-    return call if goes_on or not _is_whole(_joined(call["function"].get("arguments"))) else None
+    return call if goes_on or _whole(call) is None else None
 
 
-def _joined(arguments: Any) -> Any:
-    return "".join(arguments) if isinstance(arguments, _Pieces) else arguments
-
-
-def _is_whole(arguments: Any) -> bool:
-    # No tool takes longer ones, and to try them with every piece would take long.
+def _whole(call: Mapping[str, Any]) -> Any:
+    """The arguments of a call so far, where they are an object; None for others."""
+    arguments = call["function"].get("arguments")
+    if isinstance(arguments, _Pieces):
+        # No tool takes longer ones, and to try them with every piece would take long.
+        arguments = "".join(arguments) if len(arguments) <= MOST_TRIED else ""
     if isinstance(arguments, str) and len(arguments) <= MAX_CHARACTERS:
-        arguments = _parsed(arguments.encode("utf-8", "replace"))
-    return isinstance(arguments, dict)
+        return arguments if isinstance(_parsed(arguments.encode("utf-8", "replace")), dict) else None
+    return arguments if isinstance(arguments, dict) else None
 
 
 def _settled(value: Any) -> Any:

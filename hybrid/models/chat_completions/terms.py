@@ -24,16 +24,9 @@ CAN_BE_LEFT_OUT: Final[Mapping[str, str]] = {
     "stream_options": "so that it may count no tokens",
 }
 """Options of our own that a server may not know, and what that costs."""
-THOUGHTS: Final = (
-    "reasoning_content",
-    "reasoning",
-    "reasoning_details",
-    "thinking",
-    "thinking_blocks",
-    "extra_content",
-    "thought_signature",
-    "provider_specific_fields",
-)
+THOUGHTS: Final = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks", "thoughts")
+"""Names under which servers say what a model thought; several of one reply say the same."""
+SENT_BACK: Final = (*THOUGHTS, "extra_content", "thought_signature", "provider_specific_fields")
 """Fields of its own replies that a server may not take back."""
 REMEDIES: Final[Mapping[str, str]] = {
     "temperature": "--model-arg temperature=null leaves it to the server",
@@ -42,7 +35,7 @@ REMEDIES: Final[Mapping[str, str]] = {
     "stream": "say --stream off",
     "streaming": "say --stream off",
     OLDER: "leave --max-tokens away",
-    **dict.fromkeys(THOUGHTS, "--reasoning drop sends it no thoughts"),
+    **dict.fromkeys(SENT_BACK, "--reasoning drop sends it no thoughts"),
 }
 _STATUSES = frozenset({400, 404, 415, 422, 500, 501})
 _STREAMS_ONLY = re.compile(
@@ -113,15 +106,17 @@ def learnt(terms: Terms, error: StatusError, sent: Collection[str], settings: Mo
 
 def _named(said: str, sent: Collection[str]) -> list[str]:
     """Which of the options sent a refusal calls unknown: the first that it names, and those in one list with it."""
+    if not sent:
+        return []
     name = rf"(?<![\w/-])({'|'.join(map(re.escape, sorted(sent, key=len, reverse=True)))})(?![\w/-]|\.\d)"
     about = re.compile(rf"{_UNKNOWN}.{{0,80}}?{name}|{name}.{{0,80}}?{_UNKNOWN}", re.IGNORECASE | re.DOTALL)
     if (found := about.search(said)) is None:
         return []
     place = 1 if found[1] else 2
-    names, end = [found[place]], found.end(place)
+    names, end = [found[place].lower()], found.end(place)
     following = re.compile(rf"{_AND}{name}", re.IGNORECASE)
     while more := following.match(said, end):
-        names.append(more[1])
+        names.append(more[1].lower())
         end = more.end(1)
     listed = re.findall(rf"extra_forbidden\W+loc\W+(?:body\W+)?{name}", said)
     return list(dict.fromkeys([*names, *listed]))

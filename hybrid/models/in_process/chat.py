@@ -278,6 +278,7 @@ def _extra(settings: ModelSettings) -> tuple[str, int]:
         "--base-url": settings.base_url,
         "--image-detail": settings.image_detail,
         "--reasoning-effort": settings.reasoning_effort,
+        "--stream": "on" if settings.stream == "on" else None,
     }
     for option, value in options.items():
         if value is not None:

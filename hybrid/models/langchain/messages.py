@@ -24,7 +24,7 @@ from hybrid.messages import (
     ToolCall,
     UserMessage,
 )
-from hybrid.models.chat_completions.codec import as_written
+from hybrid.models.chat_completions.codec import as_written, thoughts_in
 from hybrid.models.literals import TWICE, read_object
 from hybrid.models.replies import refusal_of
 from hybrid.types import StoredImage
@@ -121,6 +121,7 @@ def from_langchain(reply: AIMessage) -> AssistantMessage:
         _usage(reply.usage_metadata),
         reasons[0] if reasons else None,
         words or refusal_of(*reasons) or (str(getattr(blocked, "value", blocked)) if blocked else None),
+        reasoning=thoughts_in({**reply.additional_kwargs, "content": reply.content}),
         native=reply.model_dump(exclude={"usage_metadata"}),
     )
 
