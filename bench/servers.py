@@ -58,6 +58,8 @@ CROP = {
         },
     },
 }
+DIALECTS = ("hermes", "qwen", "two", "cut", "pythonic", "mistral")
+"""Those that the network was taught (`bench/_tiny_qwen.py`), which is imported only where it is taught."""
 Said = dict[str, Any]
 
 
@@ -258,13 +260,14 @@ def shown(reply: Said) -> str:
         f"{name} {value!r}" if len(str(value)) < 90 else f"{name} {str(value)[:86]!r}..."
         for name, value in fields.items()
     ]
-    for call in choice["message"].get("tool_calls") or ():
-        words.append(f"call {call['function']['name']} {call['function']['arguments']}")
+    called = [call["function"] for call in choice["message"].get("tool_calls") or ()]
+    words += [f"call {call['name']} {call['arguments']}" for call in called]
     words += [f"{reply['pieces']} pieces{', [DONE]' if reply['done'] else ''}"] if "pieces" in reply else []
     return f"{'; '.join(words)} ({choice['finish_reason']})"
 
 
 def user(*parts: Said) -> Said:
+    """A message with these parts and some words."""
     return {"role": "user", "content": [*parts, WORDS]}
 
 
@@ -275,6 +278,7 @@ def after_call(*results: Said, **fields: Any) -> list[Said]:
 
 
 def result(content: Any) -> Said:
+    """The message of a tool."""
     return {"role": "tool", "tool_call_id": "call00001", "content": content}
 
 
@@ -315,21 +319,9 @@ def by_hand(server: Server, dialects: Sequence[str]) -> Iterator[tuple[str, str]
 
 def command(server: Server, out: Path, *options: str) -> list[str]:
     """`hybrid run` of the controller over the sample, its one tool the crop."""
-    words = [
-        sys.executable,
-        "-m",
-        "hybrid",
-        "run",
-        "blink",
-        "--data",
-        "sample",
-        "--solver",
-        "controller",
-        "--tools",
-        "crop",
-    ]
-    words += ["--model", f"openai:{MODEL}", "--base-url", server.url, "--backend", "classical", "--quiet"]
-    return [*words, "--model-arg", "timeout_s=300", "--out", str(out), *options]
+    words = [sys.executable, "-m", "hybrid", "run", "blink", "--data", "sample", "--solver", "controller"]
+    words += ["--tools", "crop", "--backend", "classical", "--quiet", "--model-arg", "timeout_s=300"]
+    return [*words, "--model", f"openai:{MODEL}", "--base-url", server.url, "--out", str(out), *options]
 
 
 def client(out: Path) -> dict[str, str]:
@@ -343,7 +335,8 @@ def run(server: Server, out: Path, *options: str) -> str:
     ended = subprocess.run(  # noqa: S603
         command(server, out, *options), env=client(out), capture_output=True, text=True, timeout=RUN_S, check=False
     )
-    return f"exit {ended.returncode}; {counted(out) or ended.stderr.strip()[-400:]}"
+    told = ", ".join(f"{count} {name}" for name, count in counted(out).items() if count)
+    return f"exit {ended.returncode}: {told or ' '.join(ended.stderr.split())[-400:]}"
 
 
 def attempts(out: Path) -> list[Any]:
@@ -353,20 +346,19 @@ def attempts(out: Path) -> list[Any]:
     return [read_attempt(line) for line in lines if line.endswith(b"\n") and b'"steps":' in line]
 
 
-def counted(out: Path) -> str:
+def counted(out: Path) -> Counter[str]:
     """How the questions of a run ended, and the calls, faults and thoughts in its traces."""
     found: Counter[str] = Counter()
-    done = attempts(out)
-    for exchange in (one for attempt in done for one in attempt.exchanges):
-        found[str(exchange.reply.outcome.value)] += 1
-        for step in exchange.reply.steps:
-            found[f"{step.kind} calls" if step.kind != "rule" else f"rule {step.name}"] += 1
-            if step.fault is not None:
-                found[f"fault {step.fault.value}"] += 1
-            found[f"calls read from text ({step.data.get('read_from')})"] += bool(step.data.get("read_from"))
-            found["replies with thoughts"] += step.kind == "model" and bool(step.data.get("reasoning"))
-    told = ", ".join(f"{count} {name}" for name, count in sorted(found.items()) if count)
-    return f"{len(done)} questions, {told}" if done else ""
+    for attempt in attempts(out):
+        found["questions"] += 1
+        for reply in (exchange.reply for exchange in attempt.exchanges):
+            found[reply.outcome.value] += 1
+            for step in reply.steps:
+                found[f"{step.kind} calls"] += step.kind != "rule"
+                found[f"fault {step.fault.value}" if step.fault else ""] += bool(step.fault)
+                found[f"read from {step.data.get('read_from')}"] += bool(step.data.get("read_from"))
+                found["replies with thoughts"] += step.kind == "model" and bool(step.data.get("reasoning"))
+    return found
 
 
 def interrupted(server: Server, out: Path, limit: int) -> str:
@@ -396,41 +388,51 @@ def interrupted(server: Server, out: Path, limit: int) -> str:
     )
 
 
-OFF, NATIVE = '{"enable_thinking": false}', ("--limit", "8")
+FEW = ("--limit", "8")
+_CALLS, _THOUGHTS = ("--enable-auto-tool-choice", "--tool-call-parser"), ("--reasoning-parser", "qwen3")
+VARIANTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "vllm": {
+        "vLLM, hermes and qwen3 parsers": (*_CALLS, "hermes", *_THOUGHTS),
+        "vLLM without parsers": (),
+        "vLLM, qwen3_xml parser": (*_CALLS, "qwen3_xml"),
+    },
+    "llama": {"llama.cpp": ()},
+    "litellm": {"LiteLLM before llama.cpp": ()},
+}
+"""The options with which each server is started, by the name of the row."""
 
 
-def said_in(dialect: str) -> tuple[str, ...]:
-    """Options of a run whose model writes calls in a dialect."""
-    return (*NATIVE, "--model-arg", f'extra_body={{"chat_template_kwargs": {{"dialect": "{dialect}"}}}}')
+@contextmanager
+def served(name: str, cache: Path, folder: Path, *options: str) -> Iterator[Server]:
+    """A server by its name on the command line, with the taught network."""
+    if name == "litellm":
+        with running(llama(cache, folder)) as behind, running(litellm(cache, folder, behind.url)) as server:
+            yield server
+    else:
+        with running((vllm if name == "vllm" else llama)(cache, folder, *options)) as server:
+            yield server
+
+
+def absent(name: str, cache: Path) -> list[str]:
+    """The parts of the cache that a server needs and that are not there."""
+    needed = {"litellm": ["litellm/made", "llama/made"]}.get(name, [f"{name}/made"])
+    return [part for part in (*needed, "checkpoint/processor_config.json") if not (cache / part).exists()]
 
 
 def rows(name: str, cache: Path, folder: Path) -> Iterator[Row]:
     """Every row of one server."""
-    if name == "vllm":
-        parsers = ("--enable-auto-tool-choice", "--tool-call-parser")
-        thoughts = ("--reasoning-parser", "qwen3")
-        yield from _tried("vLLM, hermes and qwen3 parsers", vllm(cache, folder, *parsers, "hermes", *thoughts), folder)
-        yield from _tried("vLLM without parsers", vllm(cache, folder), folder, kill=False)
-        yield from _tried("vLLM, qwen3_xml parser", vllm(cache, folder, *parsers, "qwen3_xml"), folder, kill=False)
-    elif name == "llama":
-        yield from _tried("llama.cpp", llama(cache, folder), folder)
-    else:
-        with running(llama(cache, folder)) as behind:
-            yield from _tried("LiteLLM before llama.cpp", litellm(cache, folder, behind.url), folder, kill=False)
-
-
-def _tried(title: str, server: Server, folder: Path, *, kill: bool = True) -> Iterator[Row]:
-    dialects = ("hermes", "qwen", "two", "cut", "pythonic", "mistral")
-    out = Path(tempfile.mkdtemp(dir=folder))
-    with running(server):
-        for tried, came in by_hand(server, dialects):
-            yield Row(title, tried, came)
-        yield Row(title, "run of the controller", run(server, out / "plain", *NATIVE))
-        yield Row(title, "run, streamed", run(server, out / "stream", *NATIVE, "--stream", "on"))
-        for dialect in ("qwen", "pythonic", "cut"):
-            yield Row(title, f"run, calls in {dialect}", run(server, out / dialect, *said_in(dialect)))
-        if kill:
-            yield Row(title, "run, 64 in flight, killed", interrupted(server, out / "killed", 64))
+    for title, options in VARIANTS[name].items():
+        out = Path(tempfile.mkdtemp(dir=folder))
+        with served(name, cache, out, *options) as server:
+            for tried, came in by_hand(server, tuple(DIALECTS)):
+                yield Row(title, tried, came)
+            yield Row(title, "run of the controller", run(server, out / "plain", *FEW))
+            yield Row(title, "run, streamed", run(server, out / "streamed", *FEW, "--stream", "on"))
+            for dialect in ("qwen", "pythonic", "cut"):
+                said = f'extra_body={{"chat_template_kwargs": {{"dialect": "{dialect}"}}}}'
+                yield Row(title, f"run, calls in {dialect}", run(server, out / dialect, *FEW, "--model-arg", said))
+            if title == next(iter(VARIANTS[name])):
+                yield Row(title, "run, 64 in flight, server killed", interrupted(server, out / "killed", 64))
 
 
 def main(argv: Sequence[str] | None = None) -> None:
