@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.servers import BLUE, CACHE, CROP, RED, absent, after_call, ask, counted, result, run, served, user
+from bench.servers import BLUE, CACHE, CROP, GREEN, RED, absent, after_call, ask, counted, result, run, served, user
 
 VLLM = ("--enable-auto-tool-choice", "--tool-call-parser", "hermes", "--reasoning-parser", "qwen3")
 
@@ -21,9 +21,10 @@ def test_a_real_server_thinks_calls_streams_and_sees_and_the_controller_runs_on_
             [call] = message["tool_calls"]
             assert json.loads(call["function"]["arguments"])["images"] == ["img:1"]
             assert "closer" in (message.get("reasoning") or message["reasoning_content"])
-        for messages in (after_call(result("done"), user(BLUE)), [user(RED, BLUE)]):
-            answer = ask(server, messages)["choices"][0]["message"]["content"]
-            assert answer.strip() == "Seen: red blue. Answer: (A)"
+        for part, colour in ((GREEN, "green"), (BLUE, "blue")):
+            answer = ask(server, [user(part)])["choices"][0]["message"]["content"]
+            assert answer.strip() == f"Seen: {colour}. Answer: (A)"
+        assert "tool_calls" not in ask(server, after_call(result("done")), tools=[CROP])["choices"][0]["message"]
         assert run(server, tmp_path / "run", "--limit", "4").startswith("exit 0")
     found = counted(tmp_path / "run")
     assert (found["questions"], found["answered"]) == (4, 4)
