@@ -183,7 +183,17 @@ def vllm(cache: Path, folder: Path, *options: str) -> Server:
     port = free_port()
     command = [str(environment("vllm", cache) / "python"), "-m", "vllm.entrypoints.openai.api_server"]
     command += ["--model", str(checkpoint(cache)), "--served-model-name", MODEL, "--host", "127.0.0.1"]
-    command += ["--port", str(port), "--max-model-len", "8192", "--enforce-eager", "--max-num-seqs", "64"]
+    command += [
+        "--port",
+        str(port),
+        "--max-model-len",
+        "8192",
+        "--enforce-eager",
+        "--max-num-seqs",
+        "64",
+        "--dtype",
+        "float32",
+    ]
     command += ["--chat-template-content-format", "openai", "--limit-mm-per-prompt", '{"image": 8}', *options]
     quiet = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     return Server(command, port, "/health", folder / "vllm.log", quiet)
