@@ -43,8 +43,8 @@ MARKS = ("<tool_call>", "</tool_call>", "<think>", "</think>")
 TEMPLATE = """{%- if tools or dialect is defined %}<|im_start|>system
 {% if tools %}Tools in {{ dialect | default('hermes') }}{% endif %}<|im_end|>
 {% endif %}
-{%- for message in messages %}{% if message.role == 'system' %}{% set _ = message.content | length %}{% else %}<|im_start|>
-{{- message.role }}
+{%- for message in messages %}
+{%- if message.role == 'system' %}{% set _ = message.content | length %}{% else %}<|im_start|>{{ message.role }}
 {% if message.reasoning_content or message.reasoning %}<think>
 {{ message.reasoning_content or message.reasoning }}
 </think>

