@@ -143,10 +143,10 @@ class AssistantMessage:
     """How many requests were made for it, 0 for a reply that was kept; None for a model without a server."""
     likelihood: Mapping[str, float] | None = None
     """Probability of each option, 0..1, of a choice that was scored and not asked for."""
-    reasoning: str = ""
-    """Thoughts that came apart from the text, in words; never read for an answer or a call."""
     native: Json = None
     """The reply in the form in which its provider's client takes it back; no other code reads it."""
+    reasoning: str = ""
+    """Thoughts that came apart from the text, in words; never read for an answer or a call."""
     unreadable: UnreadableCall | None = None
     """A call in the text, which still holds it."""
     said_by: str = ""

@@ -90,7 +90,7 @@ class ModelSettings:
     ] = None
     thoughts: Annotated[
         Thoughts,
-        Option("--reasoning", "keep: a model is sent its own earlier thoughts again, between its turns.", "model"),
+        Option("--reasoning", "Whether a model is sent its own thoughts again, between its turns.", "model"),
     ] = "keep"
     stream: Annotated[
         Streaming,
@@ -106,7 +106,8 @@ class ModelSettings:
     temperature: Annotated[float | None, Option("temperature", parent="--model-arg", at_least=0)] = 0.0
     seed: int | None = None
     timeout_s: Annotated[float, Option("timeout_s", parent="--model-arg")] = 120.0
-    """The limit of one HTTP request; of one whose reply comes in pieces the longest silence."""
+    """The limit of one HTTP request; of one whose reply comes in pieces the longest silence, and a tenth of all of it.
+    """
     retries: Annotated[int, Option("retries", parent="--model-arg", at_least=0)] = 3
     """How many requests follow one that failed."""
     extra: Annotated[

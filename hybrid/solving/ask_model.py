@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from hybrid import tracing
 from hybrid.config import Price
 from hybrid.errors import BudgetSpent, NotRecorded
-from hybrid.messages import AssistantMessage, Message, TokenUsage, readable
+from hybrid.messages import AssistantMessage, Message, TokenUsage, ToolCall, readable
 from hybrid.models.base import CallKey, ChatModel, Likelihoods
 from hybrid.models.prices import cost_usd
 from hybrid.solving.budgets import RunMeter, timed
@@ -130,11 +130,19 @@ def _shortened(thoughts: str) -> str:
     return f"{thoughts[:half]}\n[{left_out:,} characters are left out]\n{thoughts[-half:]}"
 
 
+def _call(call: ToolCall) -> dict[str, Json]:
+    read: dict[str, Json] = {"read_from": call.read_from} if call.read_from else {}
+    read |= {"repairs": call.repairs} if call.repairs else {}
+    return {"tool": call.name, "args": call.args, **read}
+
+
 def _data(message: AssistantMessage) -> dict[str, Json]:
     """The data of a model's step: calls, thoughts, likelihoods, images sent, retries, each where there are any."""
     data: dict[str, Json] = {}
     if message.calls:
-        data["tool_calls"] = [{"tool": call.name, "args": call.args} for call in message.calls]
+        data["tool_calls"] = [_call(call) for call in message.calls]
+    if message.unreadable is not None:
+        data["unreadable"] = asdict(message.unreadable)
     if message.reasoning:
         data["reasoning"] = _shortened(message.reasoning)
     if message.likelihood is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,13 +24,13 @@ from hybrid.models.caller import ChatRequest, Keep
 from hybrid.models.chat_completions.codec import (
     PLACE,
     as_json,
+    fields_beside,
     message,
     readable,
     request_body,
-    sent_options,
     wire_messages,
 )
-from hybrid.models.chat_completions.terms import PLAIN, SENT_BACK, Terms, learnt
+from hybrid.models.chat_completions.terms import PLAIN, Terms, learnt
 from hybrid.models.chat_completions.wire import Address, Wire, proxy_for
 from hybrid.models.failures import StatusError, summary
 from hybrid.models.images import ImageEncoder, ImageRules
@@ -79,7 +80,6 @@ class Written:
 
     terms: Terms
     body: bytes
-    options: Callable[[Terms], Mapping[str, Json]]
     on: Callable[[Terms], list[bytes]]
 
 
@@ -140,8 +140,7 @@ class ChatCompletionsClient:
         sha256 = hashlib.sha256(b"".join(pieces[::2]))
         sha256.update("".join(image.sent.sha256 for image in sent).encode())
         body = b"".join(pieces if terms == PLAIN else on(terms))
-        written = Written(terms, body, lambda terms: sent_options(given, cache_key, terms), on)
-        return ChatRequest(call, written, sha256.hexdigest(), tuple(sent))
+        return ChatRequest(call, Written(terms, body, on), sha256.hexdigest(), tuple(sent))
 
     def _schemas(self, tools: Sequence[Tool]) -> bytes:
         """The tools' schemas as JSON, made once for each list of tools."""
@@ -170,7 +169,7 @@ class ChatCompletionsClient:
             except StatusError as error:
                 # What another request has learnt meanwhile may be all that was wrong with this one.
                 if self._terms == terms:
-                    self._agree(self._learnt(error, terms, written, body), error)
+                    self._agree(self._learnt(error, terms, body), error)
                 terms = self._terms
                 body = b"".join(written.on(terms))
             else:
@@ -188,13 +187,14 @@ class ChatCompletionsClient:
             tell(f"note: {self.name}: from now on {change}{why}")
         self._terms = terms
 
-    def _learnt(self, error: StatusError, terms: Terms, written: Written, body: bytes) -> Terms | None:
+    def _learnt(self, error: StatusError, terms: Terms, body: bytes) -> Terms | None:
         """The terms that a refusal teaches. Raises `ModelRefused`, which names the option that allows the run."""
-        sent = {*written.options(terms), *(("stream", "streaming") if terms.stream else ())}
-        sent |= {"detail"} if self._settings.image_detail is not None else set()
-        sent |= {name for name in SENT_BACK if f'"{name}":'.encode() in body}
+        asked = json.loads(body)
+        options = asked.keys() - {"model", "messages", "tools", "stream"}
+        options |= {"stream", "streaming"} if terms.stream else set()
+        options |= {"detail"} if self._settings.image_detail is not None else set()
         try:
-            return learnt(terms, error, sent, self._settings)
+            return learnt(terms, error, options, fields_beside(asked["messages"]), self._settings)
         except ModelRefused as refused:
             raise ModelRefused(f"--model {self.name}: {refused}") from error
 

@@ -14,7 +14,7 @@ import json
 import math
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,7 @@ from hybrid.messages import (
 )
 from hybrid.models.base import CallKey
 from hybrid.models.chat_completions.terms import OLDER, PLAIN, THOUGHTS, Terms
-from hybrid.models.failures import UnreadableReplyError, summary
+from hybrid.models.failures import UnreadableReplyError, error_in_reply, summary
 from hybrid.models.literals import read_object
 from hybrid.models.replies import refusal_of
 from hybrid.types import ImageRef, Json
@@ -73,8 +73,14 @@ def request_body(
         cache_key: the result of `prompt_cache.lane`.
         terms: how its server is asked.
     """
-    given = sent_options(options, cache_key, terms)
-    body: dict[str, Any] = {"model": model, "stream": terms.stream, "messages": list(messages), **given}
+    renamed = {OLDER: terms.max_tokens}
+    body: dict[str, Any] = {"model": model, "stream": terms.stream, "messages": list(messages)}
+    body |= {renamed.get(name, name): value for name, value in options.items() if name not in _NOT_SENT}
+    body |= {} if cache_key is None else {"prompt_cache_key": cache_key}
+    body |= {"stream_options": {"include_usage": True}} if terms.stream else {}
+    if terms.without:
+        body = _without(body, terms.without)
+        body["messages"] = [_said_without(one, terms.without) for one in messages]
     extra = options.get("extra_body")
     if isinstance(extra, dict) and extra:
         text = as_json(body | ({"tools": json.loads(tools)} if tools else {}) | extra)
@@ -90,13 +96,25 @@ def request_body(
     return pieces
 
 
-def sent_options(options: Mapping[str, Json], cache_key: str | None, terms: Terms) -> dict[str, Json]:
-    """The options of a run under the names by which a server is sent them."""
-    renamed = {OLDER: terms.max_tokens}
-    given = {renamed.get(name, name): value for name, value in options.items() if name not in _NOT_SENT}
-    given |= {} if cache_key is None else {"prompt_cache_key": cache_key}
-    given |= {"stream_options": {"include_usage": True}} if terms.stream else {}
-    return {name: value for name, value in given.items() if name not in terms.without}
+def _without(said: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in said.items() if name not in names}
+
+
+def _said_without(message: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """A message, which is without these fields and has calls without them where it is a reply."""
+    if message["role"] != "assistant":
+        return message
+    calls = [_without(call, names) for call in message.get("tool_calls", ())]
+    return _without(message, names) | ({"tool_calls": calls} if calls else {})
+
+
+def fields_beside(messages: Sequence[Mapping[str, Any]]) -> set[str]:
+    """The fields of replies in a request, and of their calls, that are the server's own."""
+    said = [one for one in messages if one.get("role") == "assistant"]
+    calls = [call for one in said for call in one.get("tool_calls", ())]
+    return {name for one in said for name in one.keys() - _READ} | {
+        name for one in calls for name in one.keys() - _READ_OF_CALLS
+    }
 
 
 def as_json(value: Any) -> bytes:
@@ -168,12 +186,13 @@ def readable(data: bytes) -> CompletionChoice:
 
     Raises:
         UnreadableReplyError: no JSON, an error instead of a reply, no message, or a message that holds nothing.
+        StatusError: an error that names a status.
     """
     whole = _parsed(data)
     if not isinstance(whole, dict):
         raise UnreadableReplyError(f"the reply is no JSON object: {_start(data)}")
     if whole.get("error"):
-        raise UnreadableReplyError(f"the reply is an error: {_start(data)}")
+        raise error_in_reply(whole["error"])
     choices = whole.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     message = first.get("message") if isinstance(first, dict) else None
@@ -229,7 +248,7 @@ def message(choice: CompletionChoice, call: CallKey) -> AssistantMessage:
 
 def _is_text(part: Any) -> bool:
     """Whether a part of a message is a piece of its answer."""
-    return isinstance(part, str) or (isinstance(part, dict) and part.get("type", "text") in ("text", "output_text"))
+    return isinstance(part, str) or (isinstance(part, dict) and "text" in part and not _is_thought(part))
 
 
 def _text(content: Any) -> str:
@@ -266,8 +285,8 @@ def _native(said: Mapping[str, Any], call: CallKey) -> Json:
     """What a message says beside its text and the names and arguments of its calls; None where that is nothing."""
     content = said.get("content")
     message = _beside(said, _READ)
-    parts = content if isinstance(content, list) and not all(map(_is_text, content)) else []
-    parts = parts if _can_be_written(parts) else []
+    parts = content if isinstance(content, list) and _can_be_written(content) else []
+    parts = parts if any(isinstance(part, dict) and not _is_text(part) for part in parts) else []
     calls: list[Json] = []
     for identity, one in _identified(said.get("tool_calls"), call):
         if isinstance(one, dict) and isinstance(function := one.get("function"), dict):

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hybrid.messages import MAX_CHARACTERS, MAX_DEPTH
-from hybrid.models.failures import StatusError, UnreadableReplyError
+from hybrid.models.failures import UnreadableReplyError, error_in_reply
 
 LARGEST_REPLY = 8 * 2**20
 """Bytes of a reply, unpacked; a larger one is read no further and counts as unreadable."""
@@ -101,7 +101,7 @@ class Assembly:
             shown = data[:200].decode("utf-8", "replace")
             raise UnreadableReplyError(f"a piece of the stream is no JSON object: {shown}")
         if error := piece.get("error") or (piece if event == b"error" else None):
-            raise _broken_off(error)
+            raise error_in_reply(error)
         self._add(piece)
 
     def _add(self, piece: Mapping[str, Any]) -> None:
@@ -114,7 +114,7 @@ class Assembly:
                 continue
             self._count(choice)
             if choice.get("error"):
-                raise _broken_off(choice["error"])
+                raise error_in_reply(choice["error"])
             said = choice.get("delta")
             if not said and isinstance(said := choice.get("message"), dict):
                 # At the end, or each time: the whole message so far.
@@ -139,14 +139,6 @@ def _parsed(data: bytes) -> Any:
         return json.loads(data.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
-
-
-def _broken_off(error: Any) -> Exception:
-    """The error that a server reports in the middle: by the status that it would have answered with, if it says so."""
-    status = str(error.get("code", error.get("status"))) if isinstance(error, dict) else ""
-    if re.fullmatch("[45][0-9]{2}", status):
-        return StatusError(int(status), {"error": error})
-    return UnreadableReplyError(f"the stream broke off with an error: {json.dumps(error)[:500]}")
 
 
 def _grow(into: dict[str, Any], name: str, more: Any, depth: int = 0) -> None:

@@ -72,15 +72,25 @@ class Terms:
         """How these differ from others, in words."""
         said = ["it is asked for its replies in pieces"] if self.stream > before.stream else []
         said += [f"it is sent {OLDER} for {NEWER}"] if self.max_tokens != before.max_tokens else []
-        return said + [f"it is sent no {one}, {CAN_BE_LEFT_OUT[one]}" for one in sorted(self.without - before.without)]
+        left_out = sorted(self.without - before.without)
+        return said + [f"it is sent no {one}, {CAN_BE_LEFT_OUT.get(one, 'its own word')}" for one in left_out]
 
 
 PLAIN: Final = Terms()
 """Those of OpenAI, by which a server is asked that has said nothing else."""
 
 
-def learnt(terms: Terms, error: StatusError, sent: Collection[str], settings: ModelSettings) -> Terms | None:
-    """The terms for the next request after a refusal of one; None where it is about nothing that was `sent`.
+def learnt(
+    terms: Terms, error: StatusError, options: Collection[str], beside: Collection[str], settings: ModelSettings
+) -> Terms | None:
+    """The terms for the next request after a refusal of one; None where it is about nothing that was sent.
+
+    Args:
+        terms: those of the refused request.
+        error: the refusal.
+        options: names of what was sent besides the messages.
+        beside: fields that the server itself had put into its replies.
+        settings: those of the run.
 
     Raises:
         ModelRefused: it is about something that cannot be left out; says by which option it can.
@@ -94,10 +104,11 @@ def learnt(terms: Terms, error: StatusError, sent: Collection[str], settings: Mo
         raise ModelRefused(f"the server only streams, which --stream off does not allow: {summary(error)}")
     if settings.thoughts == "drop" and _WANTS_THOUGHTS.search(said):
         raise ModelRefused(f"the server wants the thoughts back that --reasoning drop leaves out: {summary(error)}")
-    names = _named(said, sent)
+    names = _named(said, {*options, *beside})
     if not names:
         return None
-    if refused := [name for name in names if name not in (*CAN_BE_LEFT_OUT, NEWER)]:
+    can_be_left_out = {*CAN_BE_LEFT_OUT, NEWER, *beside} - {*SENT_BACK}
+    if refused := [name for name in names if name not in can_be_left_out]:
         remedy = REMEDIES.get(refused[0], f"leave --model-arg {refused[0]} away")
         raise ModelRefused(f"the server does not take {refused[0]} as it is sent; {remedy}: {summary(error)}")
     older = OLDER if NEWER in names else terms.max_tokens

@@ -335,6 +335,23 @@ async def test_what_is_made_of_a_reply_goes_back_with_its_thoughts(recorder: Any
     await model.close()
 
 
+async def test_a_field_of_its_own_that_a_server_does_not_take_back_is_left_out(
+    recorder: Any, answer: Any, store: ImageStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refusal = said("messages.1.assistant.tool_calls.0.rank: Extra inputs are not permitted")
+    reply = thinking(mood="calm")
+    reply["choices"][0]["message"]["tool_calls"][0]["rank"] = 1
+    recorder.says(reply, answer({"error": {**refusal["error"], "code": 400}}), REPLY)
+    model = opened(recorder.url, store)
+    first = await ask(model)
+    again = await ask(model, user_message(["Which?"]), first, ToolMessage("c1", "crop", ("done",)), call=1)
+    assert again.text == "(A)"
+    sent = recorder.requests[-1][1]["messages"][1]
+    assert (sent["mood"], sent["tool_calls"][0].keys()) == ("calm", {"id", "type", "function", "extra_content"})
+    assert "it is sent no rank, its own word" in capsys.readouterr().err
+    await model.close()
+
+
 async def test_a_server_that_wants_dropped_thoughts_or_takes_none_back_is_told_of_by_option(
     recorder: Any, answer: Any, store: ImageStore
 ) -> None:
