@@ -121,6 +121,12 @@ class ModelCalls:
         )
 
 
+def _call(call: ToolCall) -> dict[str, Json]:
+    read: dict[str, Json] = {"read_from": call.read_from} if call.read_from else {}
+    read |= {"repairs": call.repairs} if call.repairs else {}
+    return {"tool": call.name, "args": call.args, **read}
+
+
 def _shortened(thoughts: str) -> str:
     """Thoughts for the trace: of long ones both ends, as the end is where an answer is decided."""
     left_out = len(thoughts) - MOST_THOUGHTS
@@ -128,12 +134,6 @@ def _shortened(thoughts: str) -> str:
         return thoughts
     half = MOST_THOUGHTS // 2
     return f"{thoughts[:half]}\n[{left_out:,} characters are left out]\n{thoughts[-half:]}"
-
-
-def _call(call: ToolCall) -> dict[str, Json]:
-    read: dict[str, Json] = {"read_from": call.read_from} if call.read_from else {}
-    read |= {"repairs": call.repairs} if call.repairs else {}
-    return {"tool": call.name, "args": call.args, **read}
 
 
 def _data(message: AssistantMessage) -> dict[str, Json]:
