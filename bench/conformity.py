@@ -18,6 +18,8 @@ from typing import Final, Literal
 
 import hybrid
 from bench._scripted_server import Behaviour, behaviours, serving
+from hybrid.config import ModelSettings, RunConfig, ServiceOptions
+from hybrid.display.notes import quietly
 from hybrid.errors import HybridError
 from hybrid.log.attempts import read_attempts
 from hybrid.types import Step
@@ -60,23 +62,23 @@ class Result:
 def measured(behaviour: Behaviour, folder: Path) -> Result:
     """What comes of one question to the server of a behaviour, by a run in a folder of its own."""
     said, steps = "", list[Step]()
-    with serving(behaviour) as server:
+    with serving(behaviour) as server, quietly():
+        settings = ModelSettings(base_url=server.url, retries=1, seed=0, **behaviour.options)
+        config = RunConfig(
+            "blink",
+            ("controller",),
+            "openai:k",
+            model_settings=settings,
+            data="sample",
+            tasks=("Jigsaw",),
+            limit=1,
+            tools=("crop",),
+            service=ServiceOptions("classical"),
+            allow=("blind", "toolless"),
+            out=folder,
+        )
         try:
-            hybrid.run(
-                "blink",
-                data="sample",
-                task="Jigsaw",
-                limit=1,
-                model="openai:k",
-                base_url=server.url,
-                model_arg={"retries": 1},
-                solvers=["controller"],
-                tools=["crop"],
-                allow=["blind", "toolless"],
-                out=str(folder),
-                quiet=True,
-                **behaviour.options,
-            )
+            hybrid.run(config)
         except HybridError as error:
             said = f"{type(error).__name__}: {error}"
     recorded = read_attempts(folder / "controller" / "attempts.jsonl", None)

@@ -11,6 +11,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from hybrid.cli._help import Grouped
 from hybrid.cli._path import path_option
 from hybrid.cli._run_options import model_options, settings_of
 from hybrid.cli._table_options import tables_option
@@ -22,7 +23,7 @@ def command() -> None:
     """Find out what a model and its server can do."""
 
 
-@command.command("check", params=model_options())
+@command.command("check", cls=Grouped, params=model_options())
 @click.argument("model")
 @path_option
 @tables_option
@@ -51,8 +52,9 @@ def check(context: click.Context, /, model: str, tables: Shape, as_json: bool, *
         columns = tuple(Column(name, "left") for name in ("asked", "came", "means"))
         rows = tuple((one.asked, one.came, one.means) for one in checked.found)
         click.echo(RENDERERS[TEXT[tables]](Table("", columns, rows)))
-        click.echo(f"{checked.requests} requests in {checked.seconds:.1f} s; to run with:\n")
-        click.echo(pasteable(words, tables))
+        if checked.requests:
+            click.echo(f"{checked.requests} requests in {checked.seconds:.1f} s; to run with:\n")
+            click.echo(pasteable(words, tables))
     return 3 if any(one.refused for one in checked.found) else 0
 
 

@@ -38,7 +38,7 @@ _FIELD = re.compile(
     r"|<arg_key>\s*(?P<arg>[^<>\s]{1,100})\s*</arg_key>\s*<arg_value>"
 )
 _FIELD_ENDS = re.compile(r"</[^<>\s]{0,20}parameter>|</arg_value>|(?=<parameter=)|(?=<arg_key>)")
-_ELEMENT_ENDS = re.compile(r"</[^<>\s]{0,20}(?:function|invoke|tool_call)>|(?=<tool_call>)|(?=<function=)")
+_ELEMENT_ENDS = re.compile(r"</[^<>\s]{0,20}(?:function|invoke|tool_call|call_record)>|(?=<tool_call>)|(?=<function=)")
 
 
 def named_at(text: str, mark: re.Match[str], form: str) -> str | None:

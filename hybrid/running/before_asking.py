@@ -20,6 +20,7 @@ from hybrid.log.manifest import MANIFEST
 from hybrid.messages import AssistantMessage, Message
 from hybrid.models.base import CallKey, ChatModel
 from hybrid.models.circuit import CHECK
+from hybrid.models.dialects import remedy
 from hybrid.models.failures import Failure
 from hybrid.models.prices import cost_usd
 from hybrid.running.engine import Tell
@@ -62,7 +63,9 @@ async def ask_before(run: ResolvedRun, state: RunState, tell: Tell) -> ResolvedR
         tools, shown = run.resources.tools_offered, any(solver in showing for solver in offering)
         called = await _check(run, model, CALLING, lambda chat: call_tool(chat, store, tools, shown=shown))
         if called.get("verdict") in ("unreadable", "refused"):
-            _let_in(run, "toolless", TOOLLESS, uncalled(model.name, called["verdict"], called["said"]))
+            _let_in(
+                run, "toolless", TOOLLESS, uncalled(model.name, called["verdict"], called["said"], called["read_from"])
+            )
         if called.get("verdict") == "none":
             tell(f"note: {model.name} called no tool when it was told to: what tools bring may be nothing")
     return await _with_frame(run, model)
@@ -155,14 +158,11 @@ def _unseeing(name: str, sight: Mapping[str, Any]) -> str:
     )
 
 
-def uncalled(name: str, verdict: str, said: str) -> str:
+def uncalled(name: str, verdict: str, said: str, dialect: str) -> str:
     """Why the calls of a model come to nothing, and the remedy."""
     if verdict == "refused":
         return f"--model {name}: {CHECK[Failure.TOOLS]} ({said})"
-    return (
-        f"--model {name} writes calls of tools that cannot be read (it said {said!r}). Start its server "
-        "with a parser of calls (vLLM: --enable-auto-tool-choice --tool-call-parser hermes), or say --tool-calling text"
-    )
+    return f"--model {name} writes calls of tools that cannot be read ({dialect}: {said!r}): {remedy(dialect)}"
 
 
 async def _with_frame(run: ResolvedRun, model: ChatModel) -> ResolvedRun:

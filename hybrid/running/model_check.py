@@ -98,16 +98,17 @@ async def check_model(name: str, settings: ModelSettings, store: ImageStore) -> 
     """Ask everything, `AT_ONCE` at a time.
 
     Raises:
-        UsageError: the model cannot be asked at all, or not with these options.
+        UsageError: the model cannot be opened with these options.
+        DataError: recordings that cannot be used.
         HybridError: no reply came to the first question; one line says why.
     """
-    if name.startswith("replay:"):
-        raise UsageError(f"{name} is a recording: it can be asked nothing that was not recorded")
     # A user's own limit holds; the default is one of runs, which wait for a server that is busy.
     limit = TIMEOUT_S if settings.timeout_s == ModelSettings().timeout_s else settings.timeout_s
     check = _Check(name, replace(settings, retries=0, timeout_s=limit), store)
     began = time.monotonic()
     try:
+        if check.model().provider == "replay":
+            return Checked((Found("answers", "a recording", "nothing can be asked that was not recorded"),), 0, 0.0)
         found = await check.first()
         found += await check.all_others()
     finally:
@@ -272,7 +273,7 @@ class _Check:
             Found(
                 "calls tools",
                 why,
-                uncalled(self.name, called.verdict, called.said) if refused else "it may call none",
+                uncalled(self.name, called.verdict, called.said, called.read_from) if refused else "it may call none",
                 (),
                 refused,
             )

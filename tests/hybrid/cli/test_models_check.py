@@ -166,6 +166,7 @@ def test_what_a_server_can_do_is_found_and_the_options_follow(
     assert len(server.asked) <= 20
 
 
+@pytest.mark.system
 def test_the_command_that_is_printed_runs_as_printed(command: Command, tmp_path: Path) -> None:
     able = Able(tools="m does not support tools", in_text=True, disc="(700, 220)", pictures=2)
     with listening(Model(able)) as server:
@@ -216,11 +217,15 @@ def test_a_server_that_does_not_answer_is_one_line(
     assert said in line
 
 
-def test_no_server_is_one_line_at_once_and_a_recording_is_not_asked(command: Command) -> None:
+def test_no_server_is_one_line_at_once_and_a_recording_is_not_asked(
+    command: Command, tmp_path: Path, fakes: Any
+) -> None:
     ended = command("models", "check", "openai:k", "--base-url", "http://127.0.0.1:9/v1")
     assert (ended.code, ended.out) == (2, "")
     assert "Check that the server runs" in ended.err
     assert len(ended.err.strip().splitlines()) == 1
-    ended = command("models", "check", "replay:folder")
-    assert ended.code == 2
-    assert "is a recording" in ended.err
+    recorded = fakes.recordings(tmp_path / "model", fakes.blink_replies())
+    ended = command("models", "check", f"replay:{recorded}")
+    assert ended.code == 0
+    assert "nothing can be asked that was not recorded" in ended.out
+    assert command("models", "check", "replay:nowhere").code == 2

@@ -10,7 +10,7 @@ import pytest
 
 from hybrid.config import Price, RunConfig, ServiceOptions
 from hybrid.errors import HybridError, Outage, UsageError
-from hybrid.messages import AssistantMessage, ImagePart, InvalidCall, TokenUsage, ToolCall, images_of
+from hybrid.messages import AssistantMessage, ImagePart, InvalidCall, TokenUsage, ToolCall, UnreadableCall, images_of
 from hybrid.models.base import ModelRefused
 from hybrid.models.failures import StatusError
 from hybrid.running.estimate import estimate
@@ -26,6 +26,8 @@ ONE_WORD_LONGER = AssistantMessage("", usage=TokenUsage(156, 5))
 UNCOUNTED = AssistantMessage("I see a cat.")
 ANSWER = AssistantMessage("Answer: (A)", usage=TokenUsage(140, 5))
 CALLS = AssistantMessage(calls=(ToolCall("1", "crop", {"images": ["img:1"]}),), usage=TokenUsage(150, 9))
+READ_FROM_TEXT = replace(CALLS, calls=(replace(CALLS.calls[0], read_from="Hermes"),))
+UNREADABLE = AssistantMessage("<|tool_call_begin|>crop", unreadable=UnreadableCall("Kimi", "<|tool_call_begin|>", "?"))
 CALLS_BADLY = AssistantMessage(invalid=(InvalidCall("1", "crop", "{", "not JSON"),))
 
 
@@ -180,7 +182,12 @@ def refused(words: str, kind: type[HybridError] = Outage) -> HybridError:
 
 @pytest.mark.parametrize(
     ("reply", "verdict", "noted"),
-    [(CALLS, "calls", False), (CALLS_BADLY, "calls", False), (AssistantMessage("I see a cat."), "none", True)],
+    [
+        (CALLS, "calls", False),
+        (READ_FROM_TEXT, "calls", False),
+        (CALLS_BADLY, "calls", False),
+        (AssistantMessage("I see a cat."), "none", True),
+    ],
 )
 async def test_a_model_is_told_to_call_a_tool_once(
     calling: RunConfig, fakes: Any, reply: AssistantMessage, verdict: str, noted: bool
@@ -205,6 +212,7 @@ async def test_a_model_is_told_to_call_a_tool_once(
     [
         ((refused("m does not support tools"),), "takes no tools: say --tool-calling text.*does not support tools"),
         ((refused("tools[0].function: unexpected"), "ready"), "takes no tools: .*unexpected"),
+        ((UNREADABLE,), r"cannot be read \(Kimi: .*--tool-call-parser kimi_k2.*--tool-calling text"),
     ],
 )
 async def test_calls_that_nothing_reads_are_refused_unless_allowed(
