@@ -38,7 +38,8 @@ COLOURS = {"red": (220, 20, 20), "green": (20, 180, 40), "blue": (30, 40, 220), 
 SPECIAL = ("<|im_end|>", "<|endoftext|>", "<|im_start|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>")
 SPECIAL = (*SPECIAL, "<|video_pad|>")
 MARKS = ("<tool_call>", "</tool_call>", "<think>", "</think>")
-# Texts are cut: what the network has to read of a conversation is who speaks, which pictures there are, and the cue.
+# Texts are cut, and those behind a picture left out: what the network has to read is who speaks, which pictures there
+# are, and the cue.
 # llama.cpp makes one text of the parts of a message, with a word of its own in the place of a picture.
 TEMPLATE = """{%- if tools or dialect is defined %}<|im_start|>system
 {% if tools %}Tools in {{ dialect | default('hermes') }}{% endif %}<|im_end|>
@@ -53,8 +54,8 @@ TEMPLATE = """{%- if tools or dialect is defined %}<|im_start|>system
 {%- if message.content is string %}{% for piece in message.content.split('<__media_') %}
 {%- if loop.first %}{{ piece[:20] }}{% else %}<__media_{{ piece.split('>')[0] }}>{% endif %}{% endfor %}
 {%- else %}{% for part in message.content or [] %}
-{%- if part.type == 'text' %}{{ part.text[:20] }}{% else %}<|vision_start|><|image_pad|><|vision_end|>{% endif %}
-{%- endfor %}{% endif %}
+{%- if part.type != 'text' %}<|vision_start|><|image_pad|><|vision_end|>
+{%- elif loop.first %}{{ part.text[:20] }}{% endif %}{% endfor %}{% endif %}
 {%- for call in message.tool_calls or [] %}
 <tool_call>
 {"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}

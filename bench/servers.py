@@ -185,6 +185,7 @@ def llama(cache: Path, folder: Path, *options: str) -> Server:
     port = free_port()
     command = [binary, "-m", str(files / "model.gguf"), "--mmproj", str(files / "mmproj.gguf"), "--alias", MODEL]
     command += ["--host", "127.0.0.1", "--port", str(port), "--jinja", "-c", "65536", "-np", "8", "-t", "1"]
+    command += ["--image-max-tokens", "64"]
     return Server([*command, *options], port, "/health", folder / "llama.log", {})
 
 
@@ -339,6 +340,21 @@ def run(server: Server, out: Path, *options: str) -> str:
     return f"exit {ended.returncode}: {told or ' '.join(ended.stderr.split())[-400:]}"
 
 
+def checked(server: Server, out: Path) -> str:
+    """The lines of `hybrid models check` in one, without its last command."""
+    words = ["models", "check", f"openai:{MODEL}", "--base-url", server.url, "--max-tokens", "300"]
+    ended = subprocess.run(  # noqa: S603
+        [sys.executable, "-m", "hybrid", *words],
+        env=client(out / "check"),
+        capture_output=True,
+        text=True,
+        timeout=RUN_S,
+        check=False,
+    )
+    lines = [re.sub("  +", ": ", line, count=1) for line in ended.stdout.partition("\n\n")[0].splitlines()[2:]]
+    return f"exit {ended.returncode}: " + "; ".join(re.split("  +", line)[0] for line in lines)
+
+
 def attempts(out: Path) -> list[Any]:
     """The finished attempts of a run."""
     file = out / "controller" / "attempts.jsonl"
@@ -429,6 +445,7 @@ def rows(name: str, cache: Path, folder: Path) -> Iterator[Row]:
             for dialect in ("qwen", "mistral", "cut") if first else ("qwen",):
                 said = f'extra_body={{"chat_template_kwargs": {{"dialect": "{dialect}"}}}}'
                 yield Row(title, f"run, calls in {dialect}", run(server, out / dialect, *FEW, "--model-arg", said))
+            yield Row(title, "models check", checked(server, out))
             if first:
                 yield Row(title, "run, streamed", run(server, out / "streamed", *FEW, "--stream", "on"))
                 yield Row(title, "run, 64 in flight, server killed", interrupted(server, out / "killed", 64))
