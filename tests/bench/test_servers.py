@@ -23,7 +23,7 @@ def test_a_real_server_thinks_calls_streams_and_sees_and_the_controller_runs_on_
             assert "closer" in (message.get("reasoning") or message["reasoning_content"])
         for part, colour in ((GREEN, "green"), (BLUE, "blue")):
             answer = ask(server, [user(part)])["choices"][0]["message"]["content"]
-            assert answer.strip() == f"Seen: {colour}. Answer: (A)"
+            assert answer.strip().startswith(f"Seen: {colour}")
         assert "tool_calls" not in ask(server, after_call(result("done")), tools=[CROP])["choices"][0]["message"]
         assert run(server, tmp_path / "run", "--limit", "4").startswith("exit 0")
     found = counted(tmp_path / "run")
