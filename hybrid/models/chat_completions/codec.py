@@ -169,7 +169,9 @@ def _wire_call(call: ToolCall) -> dict[str, Any]:
 
 
 def _wire_invalid(call: InvalidCall) -> dict[str, Any]:
-    return {"type": "function", "id": call.id, "function": {"name": call.name, "arguments": call.written}}
+    # llama.cpp answers 500 to every conversation with arguments that are no JSON, and templates ask for an object.
+    arguments = json.dumps({"unreadable": call.written}, ensure_ascii=False)
+    return {"type": "function", "id": call.id, "function": {"name": call.name or "unknown", "arguments": arguments}}
 
 
 @dataclass(frozen=True, slots=True)
