@@ -229,7 +229,9 @@ class _Reading:
         for start, row, error in (*wrong, *seen):
             place = bisect_right(spans, (start, len(self._text) + 1)) - 1
             shown = self._text[start : start + SHOWN]
-            inside = place >= 0 and start < spans[place][1]
+            before = self._text[start : spans[place + 1][0]] if place + 1 < len(spans) else "{"
+            # What stands before a call with no brace between them is a part of it that its row does not know.
+            inside = (place >= 0 and start < spans[place][1]) or (len(before) < SHOWN and "{" not in before)
             if not inside and not self._is_hidden(start) and _IGNORED.sub("", shown[:60]) not in self._given:
                 return UnreadableCall(row.name, whole_text(shown), CUT if self._cut else error)
         return None
