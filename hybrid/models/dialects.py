@@ -97,9 +97,7 @@ _BEGINS = (
     r"|<｜DSML｜\w{1,20}>|\[TOOL_CALLS?\]|```[a-z_]{0,10}(?=\s|\Z))"
 )
 _BEFORE, _AFTER = re.compile(rf"(?:{_BEGINS}\s*)+\Z"), re.compile(rf"(?:\s*[}}\]]{{0,2}}\s*{_ENDS})+")
-_RESULT = re.compile(
-    r"\s{0,20}(?:<\|?(?:tool_response|tool_results?|function_results?)|[>*#` -]{0,8}Observation[ *`]{0,4}:)"
-)
+_RESULT = re.compile(r"\s{0,20}(?:<\|?(?:tool|function)_(?:response|results?)|[>*#` -]{0,8}Observation[ *`]{0,4}:)")
 _MAY_CALL = re.compile(r"""[<✿]|\[TOOL_CALLS\]|\[ARGS\]|functools|to=functions|["']tool["']""")
 """Where none of it stands and no tool is named, there is no call."""
 _QUOTED = re.compile(r"^[ \t]{0,3}>(?!>)[^\n]*|(?<!`)`(?!`)[^`\n]{1,2000}`(?!`)", re.MULTILINE)
