@@ -97,9 +97,7 @@ _BEGINS = (
     r"|<｜DSML｜\w{1,20}>|\[TOOL_CALLS?\]|```[a-z_]{0,10}(?=\s|\Z))"
 )
 _BEFORE, _AFTER = re.compile(rf"(?:{_BEGINS}\s*)+\Z"), re.compile(rf"(?:\s*[}}\]]{{0,2}}\s*{_ENDS})+")
-_RESULT = re.compile(
-    r"\s{0,20}(?:<\|?(?:tool_response|tool_results?|function_results?)|[>*#` -]{0,8}Observation[ *`]{0,4}:)"
-)
+_RESULT = re.compile(r"\s{0,20}(?:<\|?(?:tool|function)_(?:response|results?)|[>*#` -]{0,8}Observation[ *`]{0,4}:)")
 _MAY_CALL = re.compile(r"""[<✿]|\[TOOL_CALLS\]|\[ARGS\]|functools|to=functions|["']tool["']""")
 """Where none of it stands and no tool is named, there is no call."""
 _QUOTED = re.compile(r"^[ \t]{0,3}>(?!>)[^\n]*|(?<!`)`(?!`)[^`\n]{1,2000}`(?!`)", re.MULTILINE)
@@ -229,7 +227,9 @@ class _Reading:
         for start, row, error in (*wrong, *seen):
             place = bisect_right(spans, (start, len(self._text) + 1)) - 1
             shown = self._text[start : start + SHOWN]
-            inside = place >= 0 and start < spans[place][1]
+            before = self._text[start : spans[place + 1][0]] if place + 1 < len(spans) else "{"
+            # What stands before a call with no brace between them is a part of it that its row does not know.
+            inside = (place >= 0 and start < spans[place][1]) or (len(before) < SHOWN and "{" not in before)
             if not inside and not self._is_hidden(start) and _IGNORED.sub("", shown[:60]) not in self._given:
                 return UnreadableCall(row.name, whole_text(shown), CUT if self._cut else error)
         return None
