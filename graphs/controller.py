@@ -31,12 +31,12 @@ from hybrid.messages import (
     SystemMessage,
     ToolCall,
     ToolMessage,
-    finding_parts,
     user_message,
 )
 from hybrid.models.toolspec import split_args
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.empty_replies import is_empty
+from hybrid.solving.evidence import finding_parts
 from hybrid.solving.solver import Solver, SolverContext
 from hybrid.tool import Tool
 from hybrid.types import Fault, Json, Outcome, Prompt, Reply, Step
@@ -167,7 +167,8 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
         return _failed(f"{Fault.TOOL_ERROR.value}: {TEXTS.not_available}", call)
     except ToolError as error:
         return _failed(f"{error.fault.value}: {error}", call)
-    return ToolMessage(call.id, call.name, finding_parts(finding, images, case.ctx.show))
+    ctx = case.ctx
+    return ToolMessage(call.id, call.name, finding_parts(finding, images, ctx.show, ctx.frame, ctx.image_registry))
 
 
 def _offered(ctx: SolverContext, name: str) -> Tool:

@@ -185,7 +185,11 @@ def _described(data: bytes, sha256: str, where: str, *, decodes: bool) -> tuple[
     media_type = MEDIA_TYPES[form]
     orientation = None
     # The mode of a picture does not say that its channels have 16 bits.
-    plain = picture.mode in ("RGB", "L") and ";16" not in str(picture.tile) and "transparency" not in picture.info
+    plain = (
+        picture.mode in ("RGB", "L")
+        and ";16" not in str(getattr(picture, "tile", ""))
+        and "transparency" not in picture.info
+    )
     try:
         # The other pictures of an MPO are no frames of the first.
         plain = plain and (form == "MPO" or not getattr(picture, "is_animated", False))
