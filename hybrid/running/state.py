@@ -136,17 +136,16 @@ def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], asked: Mapping[
 
     Data whose files changed are the same data as long as what was answered is asked in the same words and pictures.
     """
-    before, now = manifest["identity"], dict(run.identity)
-    data = {**before["data"], "sha256": now["data"].get("sha256")} if "sha256" in before["data"] else before["data"]
-    changes = difference({**before, "data": data}, now)
+    changes = difference(manifest["identity"], dict(run.identity))
     again = {name: facts for name, facts in asked.items() if name in manifest["solvers"]}
     changes += difference({name: manifest["solvers"][name] for name in again}, again, "solver ")
-    if changes:
+    grown = len(changes) == 1 and changes[0].startswith("data.sha256: ")
+    if changes and not grown:
         raise UsageError(
             f"{run.folder.path} holds a run of another configuration:\n  " + "\n  ".join(changes) + "\n"
             "Choose another --out, or leave it out: each configuration then has a folder of its own."
         )
-    _refuse_other_questions(run, manifest, grown=data == now["data"] != before["data"])
+    _refuse_other_questions(run, manifest, grown=grown)
 
 
 def _refuse_other_questions(run: ResolvedRun, manifest: Mapping[str, Any], *, grown: bool) -> None:
