@@ -151,7 +151,8 @@ class _TracedTools:
         told = str(step.data.get(SHOWN, step.text))
         if step.fault is not None:
             raise NoBackend(told) if step.fault is Fault.ABSENT else ToolError(told, step.fault)
-        if any(self.images.add(ref, ref.parent or images[0]) != ref for ref in step.images):
+        of = images[0] if images else f"img:{name}"
+        if any(self.images.add(ref, ref.parent or of) != ref for ref in step.images):
             raise LeftOut(UNLIKE)
         return Finding(told, {}, 0.0, "", "", step.images)
 

@@ -75,7 +75,8 @@ class ToolCalls:
                 finding = await self._find(name, images, args, spent)
                 ended(lambda: tracing.tool_finding(finding, self._refs(images), cached=spent.cached))
             await before.wait()
-            named = tuple(self._image_registry.add(image, image.parent or images[0]) for image in finding.images)
+            of = images[0] if images else f"img:{name}"
+            named = tuple(self._image_registry.add(image, image.parent or of) for image in finding.images)
             facts: dict[str, Json] = {"data": finding.data, "confidence": finding.confidence}
             facts |= {"backend": finding.backend, "version": finding.version}
             told = self._told(name, finding, images, named)

@@ -48,7 +48,10 @@ def region(ref: ImageRef, parent: ImageRef, frame: CoordinateSystem) -> str:
 def origin(ref: ImageRef, parent: ImageRef | None, frame: CoordinateSystem) -> str:
     """What a picture shows that a tool made."""
     if ref.box is None:
-        return f"{ref.parent} with the finding drawn on it" if ref.parent else "a picture of the finding"
+        if ref.parent is None:
+            return "a picture of the finding"
+        drawn = parent is None or (ref.image.width, ref.image.height) == (parent.image.width, parent.image.height)
+        return f"{ref.parent} with the finding drawn on it" if drawn else f"a picture that was made of {ref.parent}"
     parent = parent or ref
     text, places = unmarked(
         f"scaled by {at('ratio', ref.scale, -1, '.3g')} to {size_px(ref.image.width, ref.image.height, -1)} px"
