@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Generic, TypeVar
 
+from hybrid.thoughts import without_thoughts
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -52,10 +54,6 @@ def first_match(rules: Iterable[Callable[[R], T | None]], reply: R) -> Parsed[T]
 _EDGE: Final = "".join(c for c in map(chr, range(0x3001)) if c.isspace()) + "_"
 _QUOTES: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "‚": "'"})
 _TOKENS: Final = re.compile(r"</?s>|<\|[^|<>\n]{1,40}\|>|<(?:bos|eos|pad|unk|end_of_turn)>|\[/?INST\]")
-# Reasoning that a model writes before its answer, in tags or in a separate channel.
-_THOUGHT: Final = r"(?:think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|analysis)"
-_THOUGHT_ENDS: Final = re.compile(rf"</{_THOUGHT}>|<\|channel\|>final<\|message\|>", re.IGNORECASE)
-_THOUGHT_BEGINS: Final = re.compile(rf"<{_THOUGHT}>|<\|channel\|>analysis<\|message\|>", re.IGNORECASE)
 _EMPHASIS: Final = re.compile(r"[*`]+")
 _UNDERSCORES: Final = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])")
 _HEADING: Final = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
@@ -97,18 +95,13 @@ def _normalised(text: str) -> str:
     # One character can become eighteen.
     text = within_reach(unicodedata.normalize("NFKC", within_reach(text)))
     text = "".join(c for c in text if unicodedata.category(c) != "Cf").translate(_QUOTES)
-    text = _without_thoughts(text)
+    text = without_thoughts(text)
     text = _EMPHASIS.sub("", _TOKENS.sub("", text)).strip(_EDGE)
     text = "\n".join(text.splitlines())
     text = _FENCE_TAG.sub("", text, count=1) if _FENCE_TAG.match(text) else text
     text = _UNDERSCORES.sub("", _HEADING.sub("", text.strip(_EDGE)))
     text = _LINE_BREAKS.sub("\n", _BLANKS.sub(" ", text))
     return _GAPS.sub("\n\n", text).strip(_EDGE)
-
-
-def _without_thoughts(text: str) -> str:
-    *_, end = (0, *(match.end() for match in _THOUGHT_ENDS.finditer(text)))
-    return _THOUGHT_BEGINS.split(text[end:], maxsplit=1)[0]
 
 
 @lru_cache(maxsize=4096)  # options, letters and words come again and again

@@ -10,7 +10,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
-from hybrid.config.words import Backends, Dtypes, ImageForm, Parse, Pictures, Show, ToolCalling, ToolOutput
+from hybrid.config.words import (
+    Backends,
+    Dtypes,
+    ImageForm,
+    Parse,
+    Pictures,
+    Show,
+    Streaming,
+    Thoughts,
+    ToolCalling,
+    ToolOutput,
+)
 from hybrid.types import Json
 
 if TYPE_CHECKING:
@@ -37,6 +48,8 @@ class RunKeywords(TypedDict, total=False):
     image_detail: str | None
     max_pixels: int | None
     reasoning_effort: str | None
+    reasoning: Thoughts | None
+    stream: Streaming | None
     max_tokens: int | None
     model_arg: Mapping[str, Json] | None
     tool_calling: ToolCalling | None

@@ -216,6 +216,7 @@ def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
     from hybrid.cli.score import name_failed, show
     from hybrid.scoring.compare import ComparisonOptions
     from hybrid.scoring.reports import ScoreReport
+    from hybrid.scoring.traces import unread_calls
 
     left = sum(len(run.open_questions(name)) for name in run.solvers) - len(end.failures)
     if left:
@@ -224,6 +225,9 @@ def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
     for notice in run.service.notices:
         tell(f"note: {notice}")
     scored = _scored(run, options)
+    for one in scored:
+        if one.usage is not None and one.usage.unreadable:
+            tell(f"warning: {one.solver}: {unread_calls(run.folder.recorded(one.recorded).by_id.values())}")
     choice = ComparisonOptions(allow_failed=options["allow_failed"])
     report = ScoreReport({run.folder.path: scored}, choice, options["abstain"], in_run=True)
     show(report, options["tables"], as_json=options["as_json"])

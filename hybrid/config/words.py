@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Final, Literal
 
 ToolCalling = Literal["native", "text", "auto"]
+Thoughts = Literal["keep", "drop"]
+"""Whether a model is sent its own earlier thoughts with the conversation."""
+Streaming = Literal["auto", "on", "off"]
 Backends = Literal["auto", "learned", "classical"]
 FLOAT32: Final = "float32"
 Dtypes = Literal["auto", "float32", "bfloat16", "float16"]

@@ -93,6 +93,8 @@ def server_metadata(
             "keep_images": settings.keep_images,
             **({"prompt_cache": settings.prompt_cache} if caches else {}),
             "tool_calling": "native",
+            # Only where they are dropped: a run whose model says none is what it was before there was a choice.
+            **({"reasoning": "drop"} if settings.thoughts == "drop" else {}),
             "versions": {package: version(package) for package in packages},
         }
     )

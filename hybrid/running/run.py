@@ -249,6 +249,8 @@ class _Asking:
             await bounded(asked, one, min(self.run.config.concurrency, len(waiting)))
         finally:
             await recorder.close()
+            for fault, count in self.so_far.faults.items():
+                self.run.service.notices.append(f"{self.name}, {count} of {self.answered} questions: {fault}")
 
     async def _is_finished(self, question: Question, recorder: Recorder) -> bool:
         """Ask one question and record what came of it; whether it is finished."""

@@ -283,6 +283,7 @@ def close_folder(run: ResolvedRun, state: RunState, replies: RunReplies, tell: T
             for name, progress in state.solvers.items():
                 if progress.sound and (run.folder.path / attempts_of(name)).exists():
                     manifest["files"][attempts_of(name)] = asdict(progress.measure.extent)
+            manifest["connection"] = _connections(run, manifest["connection"])
             manifest["notices"] = sorted({*manifest.get("notices", []), *run.service.notices})
             run.folder.write_manifest(manifest)
     except HybridError as error:

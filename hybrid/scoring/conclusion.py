@@ -34,9 +34,12 @@ from hybrid.scoring.conclusion_rows import (
 from hybrid.scoring.groups import ComparisonGroup, is_imported, word
 from hybrid.scoring.result import FRACTION, Result, adjusted
 from hybrid.scoring.score import Scored
+from hybrid.scoring.sections.outcomes import UNREADABLE
 from hybrid.stats import detectable_difference
 from hybrid.types import Outcome
 
+UNREADABLE_SHARE = 0.05
+"""Of the questions; calls that could not be read in more of them limit the claim."""
 NAMED = 3
 """So many solvers or tasks are named in a list."""
 
@@ -224,6 +227,8 @@ class _Conclusion:
             yield _said("limits.open", open=waiting)
         if none:
             yield _said("limits.none", none=none, n=total, counts=COUNTS[solvers[0].abstain])
+        if (unread := sum(count_of(row) for row in rows if row.quantity == UNREADABLE)) > UNREADABLE_SHARE * total:
+            yield _said("limits.unreadable", unread=unread, n=total)
         if any(one.data.generated for one in solvers):
             yield _said("limits.generated")
         if any(is_imported(one) or (one.model or "").startswith("replay:") for one in solvers):

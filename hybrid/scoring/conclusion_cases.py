@@ -186,6 +186,11 @@ CASES: tuple[Case, ...] = (
     Case("limits.failed", "questions failed", "{failed} of {n} answers failed and are left out"),
     Case("limits.open", "questions are not asked yet", "{open} are not asked yet"),
     Case("limits.none", "answers without a reading", "{none} of {n} answers are unreadable or none (counted {counts})"),
+    Case(
+        "limits.unreadable",
+        "calls that could not be read in more than 5 % of the questions",
+        "{unread} asks held calls that could not be read ({n} answers)",
+    ),
     Case("limits.generated", "generated questions", "generated questions say nothing of real pictures"),
     Case("limits.recorded", "recorded model", "the model's answers are recordings"),
     Case(

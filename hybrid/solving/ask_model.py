@@ -25,6 +25,8 @@ from hybrid.timing import CallTime, Clock, counted
 from hybrid.tool import Tool
 from hybrid.types import Fault, Json, Step, Usage
 
+MOST_THOUGHTS = 8_000
+"""Characters of a reply's thoughts that its step keeps; the model is sent all of them again."""
 TIMER_S = 1e-6
 """Seconds; larger than the rounding error of a sum of durations."""
 
@@ -119,11 +121,22 @@ class ModelCalls:
         )
 
 
+def _shortened(thoughts: str) -> str:
+    """Thoughts for the trace: of long ones both ends, as the end is where an answer is decided."""
+    left_out = len(thoughts) - MOST_THOUGHTS
+    if left_out <= 0:
+        return thoughts
+    half = MOST_THOUGHTS // 2
+    return f"{thoughts[:half]}\n[{left_out:,} characters are left out]\n{thoughts[-half:]}"
+
+
 def _data(message: AssistantMessage) -> dict[str, Json]:
-    """The data of a model's step: calls, likelihoods, images sent, retries, each where there are any."""
+    """The data of a model's step: calls, thoughts, likelihoods, images sent, retries, each where there are any."""
     data: dict[str, Json] = {}
     if message.calls:
         data["tool_calls"] = [{"tool": call.name, "args": call.args} for call in message.calls]
+    if message.reasoning:
+        data["reasoning"] = _shortened(message.reasoning)
     if message.likelihood is not None:
         data["likelihood"] = message.likelihood
     if message.images_sent is not None:

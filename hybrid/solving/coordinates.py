@@ -105,6 +105,13 @@ class CoordinateSystem:
         across, down = self._units(size)
         return x * across, y * down
 
+    def under_names(self, numbers: Sequence[float]) -> dict[str, float]:
+        """A point of two numbers, or a box of four, that stand without names, in the order of this frame."""
+        names = ("x", "y") if len(numbers) == 2 else ("x0", "y0", "x1", "y1")
+        if self.name.endswith("_yx"):
+            names = tuple(name.translate(str.maketrans("xy", "yx")) for name in names)
+        return dict(zip(names, numbers, strict=True))
+
     def shown(self, size: tuple[int, int]) -> tuple[int, int]:
         """Width and height at which an image is sent."""
         return size if self.sent_pixels is None else fit(*size, self.sent_pixels)

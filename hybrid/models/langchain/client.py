@@ -74,6 +74,8 @@ class LangChainClient:
     def __init__(
         self, name: str, settings: ModelSettings, store: ImageStore, handed_in: BaseChatModel | None = None
     ) -> None:
+        if settings.stream == "on":
+            raise UsageError(f"--stream on: {name} is asked through LangChain, whose replies come whole")
         self.name = name
         self._provider, _, self._model = name.partition(":")
         self._handed_in = handed_in

@@ -15,6 +15,7 @@ from hybrid.types import Outcome
 
 NAME = "outcomes"
 OPEN = "open"
+UNREADABLE = "unreadable call"
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
@@ -33,6 +34,8 @@ def _of_solver(solver: Scored) -> Iterator[Result]:
     usage = solver.usage
     if usage is None:
         return
+    if usage.unreadable:
+        yield replace(row, quantity=UNREADABLE, unit="asks", value=float(usage.unreadable))
     # A recorded model was called and reports no token: their number is not known, and not 0.
     unknown = usage.uncounted_calls > 0 or (usage.model_calls > 0 and usage.input_tokens == usage.output_tokens == 0)
     spent: tuple[tuple[str, str, float | None], ...] = (
@@ -80,6 +83,9 @@ SECTION = Section(
             for outcome in Outcome
         ),
         MetricCard(OPEN, "questions that are not asked yet, and in no other number", "not given", "ours", values=COUNT),
+        MetricCard(
+            UNREADABLE, "asks in which the model wrote a call that could not be read", ONE, "recorded", values="0 to n"
+        ),
         MetricCard("model calls", "calls of the MLLM", ONE, "recorded", values=CALLS),
         MetricCard("tool calls", "calls of tools", ONE, "recorded", values=CALLS),
         MetricCard("lost", "tool calls that ended in a timeout or an error of the tool", ONE, "recorded", values=CALLS),

@@ -25,6 +25,7 @@ NAME: Final = "tool_use"
 NO_SUCH: Final = "(no such tool)"
 """Stands for every name that no tool has: these are a model's words."""
 FAULTS: Final = (
+    Fault.UNREADABLE_CALL,
     Fault.UNKNOWN_TOOL,
     Fault.UNKNOWN_IMAGE,
     Fault.BAD_ARGUMENTS,
@@ -73,7 +74,9 @@ def answered(scored: Scored, findings: Mapping[str, Heard], by: str | None) -> t
 
 
 def _named(call: Called, known: Collection[str]) -> Called:
-    strange = call.fault is Fault.UNKNOWN_TOOL or (call.fault is Fault.BAD_ARGUMENTS and call.tool not in known)
+    strange = call.fault in (Fault.UNKNOWN_TOOL, Fault.UNREADABLE_CALL) or (
+        call.fault is Fault.BAD_ARGUMENTS and call.tool not in known
+    )
     return replace(call, tool=NO_SUCH) if strange else call
 
 
@@ -110,6 +113,8 @@ def _used(row: Result, tool: str, questions: Sequence[CallsOfQuestion]) -> Itera
                 value=float(faults[fault]),
                 n=len(times),
             )
+    for how, count in sorted(Counter(how for of_one in calls for call in of_one for how in call.as_read).items()):
+        yield replace(row, quantity=how, unit="calls", value=float(count), n=len(times))
     verdicts = [
         (bool(of_one), one.score.correct == 1.0)
         for one, of_one in zip(questions, calls, strict=True)
@@ -162,8 +167,15 @@ SECTION = Section(
             values="0 to n, in questions",
         ),
         MetricCard(
-            "faults: <bad arguments|unknown tool|unknown image|tool error|timeout>",
+            "faults: <bad arguments|unreadable call|unknown tool|unknown image|tool error|timeout>",
             "calls that ended so",
+            "calls of the tool",
+            PAGE,
+            values="0 to n, in calls",
+        ),
+        MetricCard(
+            "<read from text (DIALECT)|repaired: KIND>",
+            "calls that stood in the text of a reply, in that form; calls that took such a repair to be read",
             "calls of the tool",
             PAGE,
             values="0 to n, in calls",
