@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
@@ -61,6 +62,14 @@ def parse_price(text: str) -> Price:
     return Price(*amounts)
 
 
+def seconds_of(time: str) -> float:
+    """Seconds of `45s`, `90m`, `2h`, or of a number of seconds. Raises `UsageError` for anything else."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", time.strip().lower())
+    if match is None:
+        raise UsageError(f"--wait-for-server {time}: write a time such as 90m or 2h")
+    return float(match[1]) * {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}[match[2]]
+
+
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
     """How a model is called; None leaves an option to the provider."""
@@ -108,6 +117,15 @@ class ModelSettings:
     timeout_s: Annotated[float, Option("timeout_s", parent="--model-arg")] = 120.0
     """The limit of one HTTP request; of one whose reply comes in pieces the longest silence, and a tenth of all of it.
     """
+    wait_for_server: Annotated[
+        str | None,
+        Option(
+            "--wait-for-server",
+            "How long a server that is away or overloaded is waited for, such as 90m or 2h.  [default: 90 s]",
+            "model",
+            metavar="TIME",
+        ),
+    ] = None
     retries: Annotated[int, Option("retries", parent="--model-arg", at_least=0)] = 3
     """How many requests follow one that failed."""
     extra: Annotated[
@@ -135,6 +153,8 @@ class ModelSettings:
 
     def __post_init__(self) -> None:
         refuse_too_small(self)
+        if self.wait_for_server is not None:
+            seconds_of(self.wait_for_server)
         if not self.timeout_s > 0:
             raise UsageError(f"timeout_s={self.timeout_s}: must be above 0")
         if self.tool_calling not in ("native", "text", "auto"):

@@ -11,22 +11,29 @@
         circuit.leave(turn)                      # for a call that ended in any other way
 
 Failures in a row without a success among them open it; the first success closes it. It also knows when to stop: a
-server that stays away, a wrong key, requests that are all refused. Every call after that raises the same error.
+server that stays away, a wrong key, requests that are all refused. Every call after that raises the same error. How
+many requests are out at a time follows what the server takes: a 429 halves it, replies let it grow slowly.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import math
 import random
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from hybrid.config.groups import seconds_of
+from hybrid.display.notes import tell
 from hybrid.errors import HybridError, Outage, ServerDown
 from hybrid.models.base import ModelRefused
 from hybrid.models.failures import FailedRequest, Failure
 from hybrid.timing import Clock, waiting
+
+log = logging.getLogger(__name__)
 
 Sleep = Callable[[float], Awaitable[None]]
 """Waits that many seconds, such as `asyncio.sleep`."""
@@ -47,7 +54,9 @@ CHECK = {
 UNMET = "Check that the server runs, and that --base-url is its address; then run it again to go on."
 """Advice where no connection was ever made."""
 LONGEST_PAUSE_S = 60.0
-"""As long as a `Retry-After` is waited for before the next request tries."""
+"""As long as a `Retry-After` is waited for before the next request tries; longer where it may wait longer."""
+GROWTH = 0.25
+"""Requests by which as many replies as may be out let their number grow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +82,23 @@ class CircuitLimits:
     """Pages for a browser in a row, and nothing else so far, before the run is stopped."""
     busy_s: float = 600.0
     """Seconds for which it tries where the server says 429: quotas are counted by the minute."""
+    wait: str = ""
+    """How long it may wait, as the user wrote it; empty where nothing was said."""
+
+    @classmethod
+    def of(cls, wait: str | None) -> CircuitLimits:
+        """Those of `--wait-for-server`."""
+        usual = cls()
+        if wait is None:
+            return usual
+        most = seconds_of(wait)
+        away, busy, unmet = (max(each, most) for each in (usual.away_s, usual.busy_s, usual.unmet_s))
+        return replace(usual, away_s=away, busy_s=busy, unmet_s=unmet, cap_s=30.0, wait=wait)
+
+    @property
+    def longest_pause_s(self) -> float:
+        """As long as a `Retry-After` is waited for."""
+        return max(LONGEST_PAUSE_S, self.away_s) if self.wait else LONGEST_PAUSE_S
 
 
 @dataclass(slots=True)
@@ -85,6 +111,8 @@ class Turn:
     successes: int
     probe: bool
     """Whether the circuit is open, and this request finds out if the server is back."""
+    cuts: int = 0
+    """How many times fewer requests were let out when it was sent."""
     settled: bool = False
 
 
@@ -130,6 +158,11 @@ class Circuit:
         self._pause_s = 0.0
         self._next_probe = 0.0
         self._line: deque[asyncio.Future[bool | Outage]] = deque()
+        self._most = math.inf
+        """Requests that may be out at a time."""
+        self._cuts = self._since_cut = 0
+        self._said = False
+        self._queue: deque[asyncio.Future[None]] = deque()
         self._over: HybridError | None = None
 
     async def turn(self, question: str) -> Turn:
@@ -142,13 +175,52 @@ class Circuit:
         """
         self._check()
         probe = False
-        if self._open:
-            with waiting():
-                while self._open and not probe:
+        with waiting():
+            while not probe and (self._open or self._out >= self._most):
+                if self._open:
                     probe = await self._wait()
-                    self._check()
+                else:
+                    await self._room()
+                self._check()
         self._out += 1
-        return Turn(question, self._openings, self._successes, probe)
+        return Turn(question, self._openings, self._successes, probe, self._cuts)
+
+    async def _room(self) -> None:
+        """Wait until fewer requests are out, or more may be."""
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue.append(place)
+        try:
+            await place
+        except BaseException:
+            # The room that it was given is another's.
+            self._let_out()
+            raise
+
+    def _let_out(self) -> None:
+        room = math.inf if self._over is not None or self._open else self._most - self._out
+        while self._queue and room >= 1:
+            place = self._queue.popleft()
+            if not place.done():
+                place.set_result(None)
+                room -= 1
+
+    def _slower(self, turn: Turn) -> None:
+        """The server has said that there are too many requests: half of them, once for all that were out."""
+        if turn.cuts == self._cuts and self._most > 1:
+            self._cuts, self._since_cut = self._cuts + 1, 0
+            self._most = max(1.0, min(self._most, self._out + 1) // 2)
+            log.info("%s: too many requests at a time (429): %d from now on", self._name, self._most)
+
+    def _faster(self) -> None:
+        """A reply has come: slowly more may be out."""
+        if self._most == math.inf:
+            return
+        self._since_cut += 1
+        if not self._said and self._since_cut > 2 * self._most:
+            self._said = True
+            most = f"{self._most:.0f}"
+            tell(f"note: {self._name} takes about {most} requests at a time (429 beyond): say --concurrency {most}")
+        self._most += GROWTH / self._most
 
     def _check(self) -> None:
         if self._over is not None:
@@ -196,6 +268,7 @@ class Circuit:
 
     def worked(self, turn: Turn) -> None:
         """The server has answered: all waiting calls go on."""
+        self._faster()
         self._settle(turn)
         self._successes += 1
         self._row = _Row()
@@ -219,6 +292,7 @@ class Circuit:
     def _settle(self, turn: Turn) -> None:
         self._out -= not turn.settled
         turn.settled = True
+        self._let_out()
 
     def failed(self, turn: Turn, failed: FailedRequest, *, last: bool = False) -> None:
         """No reply, for a reason that may pass.
@@ -231,6 +305,8 @@ class Circuit:
             ModelRefused: what answers is no model.
             Outage: it has, but only few questions have failed, which may themselves be the reason.
         """
+        if failed.status == TOO_MANY_REQUESTS:
+            self._slower(turn)
         self._settle(turn)
         self._check()
         row, limits = self._row, self._limits
@@ -250,7 +326,12 @@ class Circuit:
         # A call that cannot even connect need not wait for others, but one stray failure among many stops nothing.
         enough = min(limits.failures, self._out + 1) if not failed.reached else limits.failures
         alone = last and self._out == 0 and self._successes == turn.successes
-        if row.failures >= enough or (alone and failed.status in ABOUT_ITSELF):
+        if failed.status is not None and failed.status not in ABOUT_ITSELF:
+            # It answers, and says nothing of itself: a few questions may ask what it fails at.
+            is_away = len(row.failed_questions) >= limits.failures
+        else:
+            is_away = row.failures >= enough
+        if is_away or (alone and failed.status in ABOUT_ITSELF):
             self._open_up(failed)
 
     def _open_up(self, failed: FailedRequest) -> None:
@@ -259,7 +340,10 @@ class Circuit:
         self._openings += 1
         self._probes, self._pause_s = 0, self._limits.pause_s
         self._row.away_from = now if self._row.away_from is None else self._row.away_from
+        if self._limits.wait and self._openings == 1:
+            tell(f"note: {self._name} is away ({failed.text}): it is waited for, up to {self._limits.wait} each time")
         self._plan(now, failed)
+        self._let_out()
 
     def _tried(self, failed: FailedRequest) -> None:
         """A request has found the server still away."""
@@ -279,7 +363,7 @@ class Circuit:
     def _plan(self, now: float, failed: FailedRequest) -> None:
         """When the next request tries: after the pause, and at the end of the patience at the latest."""
         pause = self._pause_s * (0.5 + self._jitter.random())
-        self._next_probe = now + max(pause, min(failed.retry_after_s or 0.0, LONGEST_PAUSE_S))
+        self._next_probe = now + max(pause, min(failed.retry_after_s or 0.0, self._limits.longest_pause_s))
         ends = (now if self._row.away_from is None else self._row.away_from) + self._patience_s(failed)
         if now < ends:
             self._next_probe = min(self._next_probe, ends)
@@ -287,7 +371,8 @@ class Circuit:
     def _give_up(self, failed: FailedRequest, now: float) -> None:
         row = self._row
         seconds = now - (now if row.since is None else row.since)
-        what = f"{self._name}: no reply for {seconds:.0f} s and {row.failures} requests, the last: {failed.text}"
+        none = "no reply" if failed.status is None else "only errors"
+        what = f"{self._name}: {none} for {seconds:.0f} s and {row.failures} requests, the last: {failed.text}"
         if not failed.reached or len(row.failed_questions) >= self._limits.refusals:
             if not failed.reached and not self._successes:
                 self._end(ServerDown(f"{what}. {UNMET}"))
@@ -303,6 +388,7 @@ class Circuit:
     def _end(self, error: HybridError) -> None:
         self._over = error
         self._close(False)
+        self._let_out()
 
     def refused(self, turn: Turn, failed: FailedRequest) -> HybridError:
         """The error to raise about a request that the server does not take.
@@ -337,6 +423,10 @@ class Circuit:
     def _all_refused(self) -> bool:
         row, most = self._row, self._limits.refusals
         return len(row.refused_questions) >= most or (not self._successes and row.refusals >= most)
+
+    def was_crowded(self, turn: Turn) -> bool:
+        """Whether fewer requests go out than when this one was sent: its failure says nothing of it."""
+        return turn.cuts != self._cuts
 
     def is_away(self, turn: Turn) -> bool:
         """Whether the circuit is open, or has opened since the request was sent: its failure says nothing of it."""
