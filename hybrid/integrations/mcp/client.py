@@ -28,6 +28,7 @@ from hybrid.integrations.mcp import foreign
 from hybrid.integrations.mcp.foreign import Address, McpTool, clean, one_line
 from hybrid.integrations.pictures import read_image
 from hybrid.interface.findings import wait_for
+from hybrid.models.chat_completions.wire import is_loopback
 from hybrid.models.credentials import keep_address, keep_words
 from hybrid.models.images import ImageEncoder, ImageRules
 from hybrid.secrets import redact
@@ -49,6 +50,19 @@ MOST_TOOLS, MOST_TEXT, MOST_DATA, MOST_IMAGES = 64, 4000, 100_000, 8
 """Tools of a server; characters of text and of structured content as JSON, and images, of a result."""
 
 
+@asynccontextmanager
+async def _over_http(url: str) -> AsyncIterator[Any]:
+    """The streams of a server; one on this machine is not reached through a proxy, whatever the environment says."""
+    import httpx
+
+    timeout = httpx.Timeout(30.0, read=300.0)
+    async with (
+        httpx.AsyncClient(trust_env=not is_loopback(url), timeout=timeout) as client,
+        streamable_http_client(url, http_client=client) as streams,
+    ):
+        yield streams
+
+
 class BrokenConnection(ToolError):
     """A server cannot be reached, or no longer; `sent` says whether the call had gone out."""
 
@@ -64,7 +78,7 @@ async def connected(server: Address) -> AsyncIterator[tuple[ClientSession, proto
                 async with asyncio.timeout(START_S):
                     first, *others = server.words
                     process = StdioServerParameters(command=first, args=others)
-                    transport: Any = streamable_http_client(first) if server.is_url else stdio_client(process, stderr)  # type: ignore[arg-type]
+                    transport: Any = _over_http(first) if server.is_url else stdio_client(process, stderr)  # type: ignore[arg-type]
                     read, write, *_ = await stack.enter_async_context(transport)
                     session = await stack.enter_async_context(ClientSession(read, write))
                     greeting = await session.initialize()
