@@ -27,8 +27,9 @@ _ARGUMENTS = ("args", "arguments", "parameters", "params", "input", "tool_input"
 _BESIDE = frozenset({"type", "id", "index", "tool_call_id", "call_id"})
 _NAMED = re.compile(
     r"""["']?(?P<key>tool|name|tool_name|function|action)["']?\s{0,9}:\s{0,9}["'](?P<name>[^"'\n]{0,100})["']"""
-    r"""(?P<ours>\s{0,9},\s{0,9}["'](?:args|images)["'])?"""
+    r"""(?P<ours>\s{0,9},\s{0,9}["'](?:args|images)["'])?|\{\s{0,9}["']tool["']\s{0,9}:\s{0,9}(?=[{\[])"""
 )
+_INPUT = re.compile(r"[ *`]{0,4}\s{1,4}[ \t>*#-]{0,8}Action[ _]Input[ *`]{0,4}:[ *]{0,4}")
 _BETWEEN = re.compile(r"[\s,;]*(?:```\w*\s*)?")
 _CALLED = re.compile(r"(?:print\()?(?P<name>[^\W\d][\w.]{0,99})\(")
 _KEYWORD = re.compile(r"[\s,]*(?P<key>[^\W\d]\w{0,99})\s*=\s*")
@@ -51,7 +52,11 @@ def named_at(text: str, mark: re.Match[str], form: str) -> str | None:
 def names_in_objects(text: str) -> Iterator[tuple[int, str, bool]]:
     """Where an object may name a tool, the name, and whether in the form that `as_text` asks for."""
     for named in _NAMED.finditer(text):
-        yield named.start(), named["name"], named["key"] == "tool" and named["ours"] is not None
+        yield (
+            named.start(),
+            named["name"] or "",
+            named["key"] is None or (named["key"] == "tool" and named["ours"] is not None),
+        )
 
 
 def _objects(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
@@ -106,29 +111,33 @@ def _named(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     return end, [(mark["name"], value, loose)]
 
 
-def _observed(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
-    """As `_named`; an observation that the model made up ends the reply."""
-    end, calls = _named(text, mark)
-    return len(text) if re.match(r"\W{0,20}Observation\W{0,4}:", text[end : end + 60]) else end, calls
+def _actions(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
+    """The name of a tool, and its input on the next line or in brackets."""
+    if text[mark.end() : mark.end() + 1] == "(":
+        return _calls(text, mark)
+    given = _INPUT.match(text, mark.end())
+    if given is None and not text[mark.end() :].lstrip(" *`").startswith("{"):
+        raise ValueError("no input of the action")
+    value, end, loose = read_value(text, _between(text, given.end() if given else mark.end()))
+    return end, [(mark["name"], value, loose)]
 
 
 def _elements(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     """Elements, one an argument, or a JSON object in their place; values are text."""
     closing = _ELEMENT_ENDS.search(text, mark.end())
-    body = text[mark.end() : closing.start() if closing else len(text)]
+    if closing is None:
+        raise ValueError("the call does not end")
+    body = text[mark.end() : closing.start()]
     if body.lstrip().startswith("{"):
-        return closing.end() if closing else len(text), [(mark["name"], body, ())]
+        return closing.end(), [(mark["name"], body, ())]
     fields, at = dict[str, Any](), 0
     while begin := _FIELD.search(body, at):
         end = _FIELD_ENDS.search(body, begin.end())
-        if end is None and closing is None:
-            raise ValueError("the call does not end")
+        # The last one is often not closed.
         value = body[begin.end() : end.start() if end else len(body)]
         fields[begin["key"] or begin["arg"]] = Typed(value.removeprefix("\n").removesuffix("\n"))
         at = end.end() if end else len(body)
-    if closing is None and not fields:
-        raise ValueError("the call does not end")
-    return closing.end() if closing else mark.end() + at, [(mark["name"], fields, ())]
+    return closing.end(), [(mark["name"], fields, ())]
 
 
 class Typed(str):
@@ -139,7 +148,7 @@ class Typed(str):
 
 def _calls(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     """Calls as Python writes them, with keywords."""
-    end, found = mark.end(), list[Written]()
+    end, found = mark.start("name") if "name" in mark.re.groupindex else mark.end(), list[Written]()
     while (call := _CALLED.match(text, _between(text, end))) and len(found) <= MOST_CALLS:
         args, end = dict[str, Any](), call.end()
         while keyword := _KEYWORD.match(text, end):
@@ -157,7 +166,7 @@ def _calls(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
 FORMS: Mapping[str, Reader] = {
     "objects": _objects,
     "named": _named,
-    "observed": _observed,
+    "actions": _actions,
     "elements": _elements,
     "calls": _calls,
 }

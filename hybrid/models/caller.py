@@ -141,7 +141,7 @@ class Caller(Generic[Body]):
             reply = await self._reply(as_text(messages, tools), (), call)
         else:
             reply = await self._reply(messages, tools, call)
-        return with_calls(reply, tools, messages, call.call)
+        return with_calls(reply, tools, messages, call.call, asked=self._as_text)
 
     async def _reply(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         with waiting():

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, reduce
@@ -86,6 +86,9 @@ _BEGINS = (
     r"|<｜DSML｜\w{1,20}>|\[TOOL_CALLS?\]|```[a-z_]{0,10}(?=\s|\Z))"
 )
 _BEFORE, _AFTER = re.compile(rf"(?:{_BEGINS}\s*)+\Z"), re.compile(rf"(?:\s*{_ENDS})+")
+_RESULT = re.compile(
+    r"\s{0,20}(?:<\|?(?:tool_response|tool_results?|function_results?)|[>*#` -]{0,8}Observation[ *`]{0,4}:)"
+)
 _QUOTED = re.compile(r"^[ \t]{0,3}>(?!>)[^\n]*|(?<!`)`(?!`)[^`\n]{1,2000}`(?!`)", re.MULTILINE)
 _PAIRS = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "「": "」", "„": "“"}
 _IGNORED = re.compile(r"[\s\\\"'`>*]+")
@@ -138,8 +141,12 @@ class _Reading:
             if self._is_quoted(begin, at, self._text[start:end]):
                 insort(self._hidden, (begin, at))
                 continue
-            spans.append((begin, at))
             calls += made
+            if _RESULT.match(self._text, at):
+                # What the model made up as the result, and what it made of that.
+                spans.append((begin, len(self._text)))
+                break
+            spans.append((begin, at))
             if len(calls) > MOST_CALLS:
                 wrong.append((at, row, f"a reply may hold {MOST_CALLS} calls"))
                 break
@@ -152,7 +159,7 @@ class _Reading:
     def _is_meant(self, mark: re.Match[str], row: Dialect) -> bool:
         """Whether a tool that is offered is named where a call would name it."""
         if row.form == "objects":
-            place = bisect_right(self._naming, mark.end())
+            place = bisect_left(self._naming, mark.end())
             return place < len(self._naming) and self._naming[place] < mark.end() + SHOWN
         name = named_at(self._text, mark, row.form)
         return name is not None and tool_named(name, self._tools) is not None

@@ -19,10 +19,11 @@ LOOSE, BEHIND, FENCE, TWICE = "loose JSON", "text behind", "fence", "encoded twi
 _GAP = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)*")
 _TEXT = re.compile(
     r""""(?P<double>[^"\\]*(?:\\.[^"\\]*)*)"|'(?P<single>[^'\\]*(?:\\.[^'\\]*)*)'"""
-    r"""|<\|"\|>(?P<token>.*?)<\|"\|>|<escape>(?P<escape>.*?)<escape>""",
+    r"""|<\|"\|>(?P<token>.*?)<\|"\|>|<escape>(?P<escape>.*?)<escape>|“(?P<curly>[^“”]*)”""",
     re.DOTALL,
 )
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])")
+_ESCAPED = re.compile(r'\\(?:x(?P<x>[0-9a-fA-F]{2})|U(?P<U>[0-9a-fA-F]{8})|.)|"', re.DOTALL)
+_NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])")
 _WORD = re.compile(r"[^\W\d][\w.-]*")
 _WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 _FENCED = re.compile(r"```[\w-]*(.*)```[^`]*", re.DOTALL)
@@ -74,13 +75,18 @@ def _loose(text: str, at: int, depth: int) -> tuple[Any, int]:
 
 
 def _string(match: re.Match[str]) -> str:
-    if match["token"] is not None or match["escape"] is not None:
-        return match["token"] if match["token"] is not None else match["escape"]
-    # As JSON writes it: a double quote escaped, a single one not.
-    inside = match["single"] if match["double"] is None else match["double"]
-    inside = re.sub(r'\\(.)|"', lambda found: {"'": "'", None: '\\"'}.get(found[1], found[0]), inside, flags=re.DOTALL)
-    value: str = json.loads(f'"{inside}"', strict=False)
+    kind = match.lastgroup or ""
+    if kind not in ("double", "single"):
+        return match[kind]
+    value: str = json.loads(f'"{_ESCAPED.sub(_as_json, match[kind])}"', strict=False)
     return value
+
+
+def _as_json(escaped: re.Match[str]) -> str:
+    """An escape of Python, or a quote, as JSON writes it."""
+    if code := escaped["x"] or escaped["U"]:
+        return json.dumps(chr(int(code, 16)))[1:-1]
+    return {'"': '\\"', "\\'": "'"}.get(escaped[0], escaped[0])
 
 
 def _object(text: str, at: int, depth: int) -> tuple[dict[str, Any], int]:

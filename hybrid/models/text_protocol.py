@@ -139,19 +139,21 @@ def _spoken(message: AssistantMessage) -> str:
 
 
 def with_calls(
-    reply: AssistantMessage, tools: Sequence[Tool], messages: Sequence[Message], turn: int = 0
+    reply: AssistantMessage, tools: Sequence[Tool], messages: Sequence[Message], turn: int = 0, *, asked: bool = False
 ) -> AssistantMessage:
     """The reply with the calls that its text holds in any dialect; the same object when there are none.
 
     A reply that came with calls is not read: they may stand in its text as well. `messages` are the conversation before
-    it, and `turn` is the number of the model's call, by which the calls are named.
+    it, `turn` is the number of the model's call, by which the calls are named, and `asked` says that it was asked for
+    calls in text, which are then nothing to remark on.
     """
     if reply.calls or reply.invalid or not reply.text:
         return reply
     found = read(reply.text, tools, messages, turn=turn, cut=is_cut(reply))
     if not found.calls and found.unreadable is None:
         return reply
-    return replace(reply, text=found.rest, calls=found.calls, unreadable=found.unreadable)
+    calls = tuple(replace(one, read_from="") if asked and one.read_from == "JSON" else one for one in found.calls)
+    return replace(reply, text=found.rest, calls=calls, unreadable=found.unreadable)
 
 
 def is_cut(reply: AssistantMessage) -> bool:

@@ -227,8 +227,9 @@ class _Conclusion:
             yield _said("limits.open", open=waiting)
         if none:
             yield _said("limits.none", none=none, n=total, counts=COUNTS[solvers[0].abstain])
-        if (unread := sum(count_of(row) for row in rows if row.quantity == UNREADABLE)) > UNREADABLE_SHARE * total:
-            yield _said("limits.unreadable", unread=unread, n=total)
+        for row in rows:
+            if row.quantity == UNREADABLE and count_of(row) > UNREADABLE_SHARE * (row.n or 0):
+                yield _said("limits.unreadable", unread=count_of(row), n=row.n, solver=clipped(row.a, NAME_WIDTH))
         if any(one.data.generated for one in solvers):
             yield _said("limits.generated")
         if any(is_imported(one) or (one.model or "").startswith("replay:") for one in solvers):

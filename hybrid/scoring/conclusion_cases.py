@@ -189,7 +189,7 @@ CASES: tuple[Case, ...] = (
     Case(
         "limits.unreadable",
         "calls that could not be read in more than 5 % of the questions",
-        "{unread} asks held calls that could not be read ({n} answers)",
+        "{solver} wrote calls that could not be read about {unread} of {n} questions",
     ),
     Case("limits.generated", "generated questions", "generated questions say nothing of real pictures"),
     Case("limits.recorded", "recorded model", "the model's answers are recordings"),

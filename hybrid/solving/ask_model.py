@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from hybrid import tracing
 from hybrid.config import Price
 from hybrid.errors import BudgetSpent, NotRecorded
-from hybrid.messages import AssistantMessage, Message, TokenUsage, readable
+from hybrid.messages import AssistantMessage, Message, TokenUsage, ToolCall, readable
 from hybrid.models.base import CallKey, ChatModel, Likelihoods
 from hybrid.models.prices import cost_usd
 from hybrid.solving.budgets import RunMeter, timed
@@ -121,6 +121,12 @@ class ModelCalls:
         )
 
 
+def _call(call: ToolCall) -> dict[str, Json]:
+    read: dict[str, Json] = {"read_from": call.read_from} if call.read_from else {}
+    read |= {"repairs": call.repairs} if call.repairs else {}
+    return {"tool": call.name, "args": call.args, **read}
+
+
 def _shortened(thoughts: str) -> str:
     """Thoughts for the trace: of long ones both ends, as the end is where an answer is decided."""
     left_out = len(thoughts) - MOST_THOUGHTS
@@ -134,7 +140,9 @@ def _data(message: AssistantMessage) -> dict[str, Json]:
     """The data of a model's step: calls, thoughts, likelihoods, images sent, retries, each where there are any."""
     data: dict[str, Json] = {}
     if message.calls:
-        data["tool_calls"] = [{"tool": call.name, "args": call.args} for call in message.calls]
+        data["tool_calls"] = [_call(call) for call in message.calls]
+    if message.unreadable is not None:
+        data["unreadable"] = asdict(message.unreadable)
     if message.reasoning:
         data["reasoning"] = _shortened(message.reasoning)
     if message.likelihood is not None:

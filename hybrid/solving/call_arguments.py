@@ -43,7 +43,7 @@ _CORNERS = (
     ("x_min", "y_min", "x_max", "y_max"),
     ("left", "top", "right", "bottom"),
 )
-_NUMBERS = re.compile(r"(?:<\|?/?(?:box|point|quad)\w*\|?>|[\s()\[\],;])*")
+_NUMBERS = re.compile(r"(?:<\|?/?(?:box|point|quad)\w*\|?>|[\s()\[\],;])+")
 
 
 def read_arguments(

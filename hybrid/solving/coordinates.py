@@ -107,7 +107,7 @@ class CoordinateSystem:
 
     def under_names(self, numbers: Sequence[float]) -> dict[str, float]:
         """A point of two numbers, or a box of four, that stand without names, in the order of this frame."""
-        names = ("x", "y") if len(numbers) == 2 else ("x0", "y0", "x1", "y1")
+        names: tuple[str, ...] = ("x", "y") if len(numbers) == 2 else ("x0", "y0", "x1", "y1")
         if self.name.endswith("_yx"):
             names = tuple(name.translate(str.maketrans("xy", "yx")) for name in names)
         return dict(zip(names, numbers, strict=True))

@@ -128,7 +128,7 @@ class HuggingFaceChat:
         shown = as_text(messages, tools) if as_blocks else list(messages)
         conversation, sent = await self._conversation(shown, () if as_blocks else tools)
         reply = self._message(await self._submit(conversation, call), sent, call.call)
-        return with_calls(reply, tools, messages, call.call)
+        return with_calls(reply, tools, messages, call.call, asked=as_blocks)
 
     async def likelihood(
         self, messages: Sequence[Message], options: Sequence[str], prefix: str = "Answer: ("

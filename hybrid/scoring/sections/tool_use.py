@@ -145,6 +145,7 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
 PAGE = "docs/evidence.md"
 ANSWERED = "answered questions"
 CALLS = "0 and above, in calls"
+MADE, OF_CALLS = "calls of the tool", "0 to n, in calls"
 
 SECTION = Section(
     NAME,
@@ -169,23 +170,20 @@ SECTION = Section(
         MetricCard(
             "faults: <bad arguments|unreadable call|unknown tool|unknown image|tool error|timeout>",
             "calls that ended so",
-            "calls of the tool",
+            MADE,
             PAGE,
-            values="0 to n, in calls",
+            values=OF_CALLS,
         ),
         MetricCard(
-            "<read from text (DIALECT)|repaired: KIND>",
-            "calls that stood in the text of a reply, in that form; calls that took such a repair to be read",
-            "calls of the tool",
-            PAGE,
-            values="0 to n, in calls",
+            "read from text (<dialect>)", "calls that stood in the text of a reply", MADE, PAGE, values=OF_CALLS
         ),
+        MetricCard("repaired: <kind>", "calls that took such a repair to be read", MADE, PAGE, values=OF_CALLS),
         MetricCard(
             "absent",
             "calls that ran nothing, as the tool has no weights here",
-            "calls of the tool",
+            MADE,
             PAGE,
-            values="0 to n, in calls",
+            values=OF_CALLS,
         ),
         MetricCard(
             "right when called",

@@ -19,7 +19,8 @@ from hybrid.benchmarks.blink import analyze_answer
 from hybrid.benchmarks.mm_sap.metrics import read_answer
 from hybrid.benchmarks.mvp_bench.parse import circular_rule, read_options, single_run_rule, yes_no_rule
 from hybrid.errors import UsageError
-from hybrid.models.text_protocol import parse as calls_in
+from hybrid.models.dialects import read
+from hybrid.registry import load
 from hybrid.solving.coordinates import read_probe
 from hybrid.types import LETTERS, Kind
 
@@ -45,6 +46,10 @@ SHAPES = {
 
 def choices_of(kind: Kind) -> tuple[str, ...]:
     return CHOICES if kind in (Kind.CHOICE, Kind.ORDER) else ()
+
+
+def calls_in(text: str) -> None:
+    read(text, (load("tools", "crop"),))
 
 
 def every_parser(text: str) -> None:

@@ -18,6 +18,7 @@ from hybrid.scoring.conclusion_rows import ConclusionRows
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.result import UNTESTED
 from hybrid.scoring.sections import computed, results
+from hybrid.types import Usage
 from tests.made_up_runs import answering
 
 R, W, A, F = ("r" * 40, "w" * 40, "a" * 40, "f" * 40)
@@ -193,6 +194,7 @@ BY_HAND = {
     "limits.open",
     "limits.generated",
     "limits.recorded",
+    "limits.unreadable",
 }
 """Cases with a test of their own below."""
 
@@ -270,6 +272,17 @@ def test_what_limits_the_claim(full: Comparison) -> None:
     assert limits.id == "limits"
     for words in ("6 are not asked yet", "generated questions say nothing", "the model's answers are recordings"):
         assert words in limits.text
+
+
+@pytest.mark.parametrize(("unreadable", "said"), [(0, False), (2, False), (3, True)])
+def test_calls_that_could_not_be_read_limit_the_claim_above_one_in_twenty(
+    full: Comparison, unreadable: int, said: bool
+) -> None:
+    (hybrid,) = [one for one in full.solvers if one.solver == "controller"]
+    assert len(hybrid.scores) == 40
+    solvers = [replace(one, usage=Usage(unreadable=unreadable)) if one is hybrid else one for one in full.solvers]
+    words = f"controller wrote calls that could not be read about {unreadable} of 40 questions"
+    assert (words in conclusion(compare(solvers))[-1].text) is said
 
 
 def test_the_command_of_the_blank_control_names_the_run(made_up_runs: Any, tmp_path: Path) -> None:
