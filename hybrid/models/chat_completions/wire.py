@@ -76,7 +76,8 @@ def refuse_socks(url: str) -> None:
     """Raise `UsageError` where an address is reached through a proxy of a kind whose package is not installed."""
     proxy = proxy_for(url) or ""
     if proxy.startswith("socks") and find_spec("socksio") is None:
-        named = next((name for name, value in os.environ.items() if value and value in proxy), "ALL_PROXY")
+        candidates = (f"{urlsplit(url).scheme}_proxy", "all_proxy")
+        named = next(name for one in candidates for name in (one.upper(), one) if os.environ.get(name))
         raise UsageError(
             f"{named}={proxy.partition(':')[0]}://... is a SOCKS proxy, which needs a package: pip install socksio; or "
             f"unset {named}, or name the host in NO_PROXY"
