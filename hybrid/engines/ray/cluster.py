@@ -216,8 +216,8 @@ def _watch_node(ended: threading.Event) -> None:
     if ended.is_set():
         return
     tell(
-        "\nhybrid: Ray's node on this machine has died (its raylet, or an agent of it): what was in flight is lost, what "
-        f"was finished is kept. To go on: {command}"
+        "\nhybrid: Ray's node on this machine has died (its raylet, or an agent of it): what was in flight is lost, "
+        f"what was finished is kept. To go on: {command}"
     )
     os._exit(SOME_FAILED)
 

@@ -146,7 +146,7 @@ class Connection:
         self.task = asyncio.create_task(self._hold(server))
 
     async def _hold(self, server: Address) -> None:
-        broken = BrokenConnection("the connection is closed")
+        broken: ToolError = BrokenConnection("the connection is closed")
         try:
             async with connected(server) as (session, _):
                 self.session.set_result(session)

@@ -28,7 +28,7 @@ def raylet_of(process: int) -> int | None:
 
 def test_what_is_finished_is_kept_and_the_command_to_go_on_is_said(tmp_path: Path, fakes: Any) -> None:
     data, out = fakes.blink_folder(tmp_path / "blink", 0, 60), tmp_path / "run"
-    words = ["run", "blink", "--data", str(data), "--tasks", "Spatial_Relation", "--model", "embedded"]
+    words = ["run", "blink", "--data", str(data), "--model", "embedded"]
     words += ["--solver", "mllm", "--engine", "ray", "--out", str(out)]
     command = [sys.executable, "-m", "hybrid", *words]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as run:
