@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
 
+from hybrid.config.durations import seconds_of
 from hybrid.config.memory import memory_to_use
 from hybrid.config.option import Leaf, Option, leaves, refuse_too_small
 from hybrid.config.pairs import pairs
@@ -60,14 +60,6 @@ def parse_price(text: str) -> Price:
     if len(amounts) not in (2, 3) or not all(math.isfinite(amount) and amount >= 0 for amount in amounts):
         raise UsageError(f"--model-arg price={text}: write IN/OUT or IN/OUT/CACHED, US dollars per million tokens")
     return Price(*amounts)
-
-
-def seconds_of(time: str) -> float:
-    """Seconds of `45s`, `90m`, `2h`, or of a number of seconds. Raises `UsageError` for anything else."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", time.strip().lower())
-    if match is None:
-        raise UsageError(f"--wait-for-server {time}: write a time such as 90m or 2h")
-    return float(match[1]) * {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}[match[2]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +111,7 @@ class ModelSettings:
     """
     wait_for_server: Annotated[
         str | None,
-        Option(
-            "--wait-for-server",
-            "How long a server that is away or overloaded is waited for, such as 90m or 2h.  [default: 90 s]",
-            "model",
-            metavar="TIME",
-        ),
+        Option("--wait-for-server", "How long to wait for a server that is away: 2h, 90m.", "model", metavar="TIME"),
     ] = None
     retries: Annotated[int, Option("retries", parent="--model-arg", at_least=0)] = 3
     """How many requests follow one that failed."""
@@ -159,25 +146,6 @@ class ModelSettings:
             raise UsageError(f"timeout_s={self.timeout_s}: must be above 0")
         if self.tool_calling not in ("native", "text", "auto"):
             raise UsageError(f"--tool-calling {self.tool_calling}: choose native, text or auto")
-
-
-OF_CAPTIONER: Final[Mapping[str, Option]] = {
-    "base_url": Option(
-        "caption-url",
-        "its OpenAI-compatible server, as --base-url is the model's",
-        parent="--setting",
-        values=("URL",),
-        pattern=r"\S+",
-    ),
-    "price": Option(
-        "caption-price",
-        "its price in USD per million tokens, for budgets of cost",
-        parent="--setting",
-        values=("IN/OUT",),
-        pattern=r"\S+",
-    ),
-}
-"""The settings that belong to the second model, which describes images, by the fields of its `ModelSettings`."""
 
 
 def parse_model_args(items: Sequence[str]) -> ModelSettings:

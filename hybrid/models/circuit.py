@@ -18,22 +18,19 @@ many requests are out at a time follows what the server takes: a 429 halves it, 
 from __future__ import annotations
 
 import asyncio
-import logging
-import math
 import random
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
-from hybrid.config.groups import seconds_of
+from hybrid.config.durations import seconds_of
 from hybrid.display.notes import tell
 from hybrid.errors import HybridError, Outage, ServerDown
 from hybrid.models.base import ModelRefused
 from hybrid.models.failures import FailedRequest, Failure
+from hybrid.models.in_flight import InFlight
 from hybrid.timing import Clock, waiting
-
-log = logging.getLogger(__name__)
 
 Sleep = Callable[[float], Awaitable[None]]
 """Waits that many seconds, such as `asyncio.sleep`."""
@@ -55,8 +52,6 @@ UNMET = "Check that the server runs, and that --base-url is its address; then ru
 """Advice where no connection was ever made."""
 LONGEST_PAUSE_S = 60.0
 """As long as a `Retry-After` is waited for before the next request tries; longer where it may wait longer."""
-GROWTH = 0.25
-"""Requests by which as many replies as may be out let their number grow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +145,6 @@ class Circuit:
         self._jitter = random.Random(name)
         self._row = _Row()
         self._successes = 0
-        self._out = 0
         self._openings = 0
         self._open = False
         self._probes = 0
@@ -158,11 +152,7 @@ class Circuit:
         self._pause_s = 0.0
         self._next_probe = 0.0
         self._line: deque[asyncio.Future[bool | Outage]] = deque()
-        self._most = math.inf
-        """Requests that may be out at a time."""
-        self._cuts = self._since_cut = 0
-        self._said = False
-        self._queue: deque[asyncio.Future[None]] = deque()
+        self._in_flight = InFlight(name)
         self._over: HybridError | None = None
 
     async def turn(self, question: str) -> Turn:
@@ -176,51 +166,14 @@ class Circuit:
         self._check()
         probe = False
         with waiting():
-            while not probe and (self._open or self._out >= self._most):
+            while not probe and (self._open or self._in_flight.is_full):
                 if self._open:
                     probe = await self._wait()
                 else:
-                    await self._room()
+                    await self._in_flight.room()
                 self._check()
-        self._out += 1
-        return Turn(question, self._openings, self._successes, probe, self._cuts)
-
-    async def _room(self) -> None:
-        """Wait until fewer requests are out, or more may be."""
-        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queue.append(place)
-        try:
-            await place
-        except BaseException:
-            # The room that it was given is another's.
-            self._let_out()
-            raise
-
-    def _let_out(self) -> None:
-        room = math.inf if self._over is not None or self._open else self._most - self._out
-        while self._queue and room >= 1:
-            place = self._queue.popleft()
-            if not place.done():
-                place.set_result(None)
-                room -= 1
-
-    def _slower(self, turn: Turn) -> None:
-        """The server has said that there are too many requests: half of them, once for all that were out."""
-        if turn.cuts == self._cuts and self._most > 1:
-            self._cuts, self._since_cut = self._cuts + 1, 0
-            self._most = max(1.0, min(self._most, self._out + 1) // 2)
-            log.info("%s: too many requests at a time (429): %d from now on", self._name, self._most)
-
-    def _faster(self) -> None:
-        """A reply has come: slowly more may be out."""
-        if self._most == math.inf:
-            return
-        self._since_cut += 1
-        if not self._said and self._since_cut > 2 * self._most:
-            self._said = True
-            most = f"{self._most:.0f}"
-            tell(f"note: {self._name} takes about {most} requests at a time (429 beyond): say --concurrency {most}")
-        self._most += GROWTH / self._most
+        self._in_flight.out += 1
+        return Turn(question, self._openings, self._successes, probe, self._in_flight.cuts)
 
     def _check(self) -> None:
         if self._over is not None:
@@ -268,7 +221,7 @@ class Circuit:
 
     def worked(self, turn: Turn) -> None:
         """The server has answered: all waiting calls go on."""
-        self._faster()
+        self._in_flight.faster()
         self._settle(turn)
         self._successes += 1
         self._row = _Row()
@@ -290,9 +243,9 @@ class Circuit:
             self._pass_on()
 
     def _settle(self, turn: Turn) -> None:
-        self._out -= not turn.settled
+        self._in_flight.out -= not turn.settled
         turn.settled = True
-        self._let_out()
+        self._in_flight.let_out(all_of_them=self._over is not None or self._open)
 
     def failed(self, turn: Turn, failed: FailedRequest, *, last: bool = False) -> None:
         """No reply, for a reason that may pass.
@@ -306,7 +259,7 @@ class Circuit:
             Outage: it has, but only few questions have failed, which may themselves be the reason.
         """
         if failed.status == TOO_MANY_REQUESTS:
-            self._slower(turn)
+            self._in_flight.slower(turn.cuts)
         self._settle(turn)
         self._check()
         row, limits = self._row, self._limits
@@ -324,8 +277,8 @@ class Circuit:
                 self._tried(failed)
             return
         # A call that cannot even connect need not wait for others, but one stray failure among many stops nothing.
-        enough = min(limits.failures, self._out + 1) if not failed.reached else limits.failures
-        alone = last and self._out == 0 and self._successes == turn.successes
+        enough = min(limits.failures, self._in_flight.out + 1) if not failed.reached else limits.failures
+        alone = last and self._in_flight.out == 0 and self._successes == turn.successes
         if failed.status is not None and failed.status not in ABOUT_ITSELF:
             # It answers, and says nothing of itself: a few questions may ask what it fails at.
             is_away = len(row.failed_questions) >= limits.failures
@@ -343,7 +296,7 @@ class Circuit:
         if self._limits.wait and self._openings == 1:
             tell(f"note: {self._name} is away ({failed.text}): it is waited for, up to {self._limits.wait} each time")
         self._plan(now, failed)
-        self._let_out()
+        self._in_flight.let_out(all_of_them=True)
 
     def _tried(self, failed: FailedRequest) -> None:
         """A request has found the server still away."""
@@ -388,7 +341,7 @@ class Circuit:
     def _end(self, error: HybridError) -> None:
         self._over = error
         self._close(False)
-        self._let_out()
+        self._in_flight.let_out(all_of_them=True)
 
     def refused(self, turn: Turn, failed: FailedRequest) -> HybridError:
         """The error to raise about a request that the server does not take.
@@ -426,7 +379,7 @@ class Circuit:
 
     def was_crowded(self, turn: Turn) -> bool:
         """Whether fewer requests go out than when this one was sent: its failure says nothing of it."""
-        return turn.cuts != self._cuts
+        return turn.cuts != self._in_flight.cuts
 
     def is_away(self, turn: Turn) -> bool:
         """Whether the circuit is open, or has opened since the request was sent: its failure says nothing of it."""
@@ -437,4 +390,4 @@ class Circuit:
 
         A call that could not even connect may be the first to notice, whatever replies the others still got.
         """
-        return not failed.reached or (self._out > 0 and self._successes == turn.successes)
+        return not failed.reached or (self._in_flight.out > 0 and self._successes == turn.successes)

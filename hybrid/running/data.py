@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hybrid.benchmarks._shared.paths import files_read
 from hybrid.benchmarks.base import Benchmark, Source
 from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.errors import DataError, UsageError, did_you_mean
-from hybrid.images import ImageStore, home
+from hybrid.images import ImageStore, files_read, home
 from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import difference
 from hybrid.log.questions import AnyQuestion, Questions, QuestionSpool

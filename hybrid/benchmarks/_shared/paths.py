@@ -18,7 +18,6 @@ from hybrid.images import read_image_file
 MAX_NAME = 1024
 """Longest name of a file, in characters."""
 
-_READ = [0]
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -67,16 +66,10 @@ def read_located(folder: Path, name: str, where: str, below: Sequence[str] = (""
     path = located(folder, name, below)
     if path is None:
         raise DataError(f"{where}: there is no file {name!r:.120} inside {folder}")
-    _READ[0] += 1
     try:
         return read_image_file(path, f"{where}: {name!r:.80}")
     except OSError as error:
         raise DataError(f"{where}: {name!r:.80} cannot be read ({error.strerror})") from error
-
-
-def files_read() -> int:
-    """How many files `read_located` has read in this process: what they hold, no fingerprint of tables knows."""
-    return _READ[0]
 
 
 def check_table(folder: Path, path: Path) -> None:
