@@ -30,12 +30,13 @@ import json
 import random
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
 from typing import Any, Final, Literal, TypeVar
 
 from bench._runs import finished
+from bench.depth import Answer
 from graphs._model_and_specialist import Proposal
 from graphs.arbiter import ruling
 from hybrid.benchmarks.base import Benchmark, ScoreOptions, metric_of
@@ -54,7 +55,8 @@ from hybrid.types import LETTERS, Cell, Exchange, Finding, Metric, Outcome, Prom
 Half = Literal["all", "first", "second"]
 Part = TypeVar("Part", int, Half)
 
-TASKS: Final = ("Relative_Depth", "Jigsaw", "Spatial_Relation")
+DEPTH: Final = "Relative_Depth"
+TASKS: Final = (DEPTH, "Jigsaw", "Spatial_Relation")
 RULES: Final = ("mllm", "specialist", "testified", "default", "trust", "other half")
 PARTS: Final = ("mllm", "specialist")
 FOLDS: Final = 5
@@ -120,6 +122,22 @@ def heard(folder: RunFolder) -> SpecialistRun:
             answers = [step.data["specialist_answer"] for step in asked.reply.steps if "specialist_answer" in step.data]
             items.append(Item(question, asked.prompt, _specialist_answer(answers[0]) if answers else None))
     return SpecialistRun(benchmark, tuple(items), cases(folder))
+
+
+def with_depth(run: SpecialistRun, answers: Mapping[str, Answer]) -> SpecialistRun:
+    """The run with these answers to the items of `DEPTH`, in place of those by cues that were chosen on the items."""
+
+    def other(item: Item) -> Item:
+        answer = answers.get(item.question.id)
+        if answer is None:
+            return item
+        gold = "AB".index(str(item.question.target).strip("()"))
+        place = gold if answer.score else 1 - gold
+        finding = Finding("", {}, answer.confidence, "classical", "")
+        chosen = SpecialistAnswer(f"Answer: ({'AB'[place]})", "depth", finding, place, on_card=True)
+        return replace(item, specialist_answer=None if answer.score == 0.5 else chosen)
+
+    return replace(run, items=tuple(map(other, run.items)))
 
 
 def _specialist_answer(data: Any) -> SpecialistAnswer:

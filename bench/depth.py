@@ -8,10 +8,10 @@
 
 An undecided item counts one half. On BLINK items and generated ones points come from the markers tool, as in a run.
 With `--data` and no weights follow what each cue scores alone and two nested cross-validations: cues, or cues and both
-slopes, are chosen by log loss on nine tenths of the items, ten times over, and judged on the last tenth. The counts by
-confidence of the first, at the slopes of the tool, are the reliability curve of the card. `--measured` takes pairs of
-random pixels whose depths differ by a quarter or more, half of them on one row; the demonstration data of Metric3D
-(three frames of KITTI with lidar, three of NYU Depth v2) has this layout once both files of a pair have one name.
+slopes, are chosen by log loss on nine tenths of the items, ten times over, and judged on the last tenth. Our results on
+BLINK count the first. `--measured` takes pairs of random pixels whose depths differ by a quarter or more, half of them
+on one row; the demonstration data of Metric3D (three frames of KITTI with lidar, three of NYU Depth v2) has this layout
+once both files of a pair have one name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import itertools
 import json
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -49,7 +49,7 @@ Case = Request[DepthArgs]
 APART = 1.25
 """The farther of two points is at least this many times as far."""
 CURVE = (0.0, 0.55, 0.65, 0.8)
-"""Where the bins of the card's curve begin: about 15 items each."""
+"""Where the rows by confidence begin: about 15 items each."""
 SLOPES = tuple(itertools.product((3.0, 5.0, 7.0), (0.5, 1.0, 2.0, 4.0)))
 """Slopes of position and of appearance that the nested choice is between."""
 CUE_SETS: tuple[tuple[str, ...], ...] = ((), ("contrast",), ("warm",), APPEARANCE)
@@ -261,18 +261,8 @@ def nested(differences: Sequence[Difference], slopes: Sequence[tuple[float, floa
 
     Counts are means over the repeats: what each item gave, once.
     """
-    rivals = [(names, *pair) for names in CUE_SETS for pair in slopes]
-    evidence = np.array([[_evidence(one, *rival) for one in differences] for rival in rivals])
-    # Log odds of the right answer, so that its log loss is log(1 + exp(-x)).
-    losses = np.logaddexp(0.0, -evidence)
-    rng, answers, accuracies = np.random.default_rng(seed), list[Answer](), list[float]()
-    for _ in range(REPEATS):
-        folds = rng.permutation(len(differences)) % FOLDS
-        held = np.empty(len(differences))
-        for fold in range(FOLDS):
-            best = int(losses[:, folds != fold].mean(axis=1).argmin())
-            held[folds == fold] = evidence[best, folds == fold]
-        repeat = [_judged(float(value), one.same_row) for value, one in zip(held, differences, strict=True)]
+    answers, accuracies = list[Answer](), list[float]()
+    for repeat in out_of_fold(differences, slopes, seed):
         accuracies.append(float(np.mean([answer.score for answer in repeat])))
         answers += repeat
     what = "cues chosen" if len(slopes) == 1 else "cues and slopes chosen"
@@ -290,6 +280,31 @@ def nested(differences: Sequence[Difference], slopes: Sequence[tuple[float, floa
                 DepthRow(f"nested, {what}, {low:.2f}-{high:.2f}", right / n, round(n), 0, _mean_confidence(chosen))
             )
     return made
+
+
+def out_of_fold(
+    differences: Sequence[Difference], slopes: Sequence[tuple[float, float]], seed: int
+) -> Iterator[list[Answer]]:
+    """Of each repeat the answers by the cues and slopes with the least log loss on the other folds."""
+    rivals = [(names, *pair) for names in CUE_SETS for pair in slopes]
+    evidence = np.array([[_evidence(one, *rival) for one in differences] for rival in rivals])
+    # Log odds of the right answer, so that its log loss is log(1 + exp(-x)).
+    losses, rng = np.logaddexp(0.0, -evidence), np.random.default_rng(seed)
+    for _ in range(REPEATS):
+        folds = rng.permutation(len(differences)) % FOLDS
+        held = np.empty(len(differences))
+        for fold in range(FOLDS):
+            best = int(losses[:, folds != fold].mean(axis=1).argmin())
+            held[folds == fold] = evidence[best, folds == fold]
+        yield [_judged(float(value), one.same_row) for value, one in zip(held, differences, strict=True)]
+
+
+def blink_out_of_fold(data: Path, seed: int = 0) -> list[dict[str, Answer]]:
+    """Of each repeat by id the answers to BLINK's items, the cues chosen on the other folds, at the tool's slopes."""
+    items = read_items(data)
+    found = differences(items, with_marks(items))
+    repeats = out_of_fold(found, ((POSITION_SLOPE, APPEARANCE_SLOPE),), seed)
+    return [{item[0]: answer for item, answer in zip(items, repeat, strict=True)} for repeat in repeats]
 
 
 def _evidence(one: Difference, names: Sequence[str], position: float, appearance: float) -> float:

@@ -4,9 +4,10 @@
     uv run python -m bench.readme_table --data ../shared/data --by-task    # that of bench/results/by_task.md
 
 DATA holds `blink/` (the official parquet layout) and `blink_outputs/MODEL` (the repository's saved outputs, of which
-the full texts are read by our own parser). A question without a readable answer, an abstention of the specialist or an
-unreadable reply of the model, counts as a guess; by task, after the stroke, also as wrong, where that is
-another number.
+the full texts are read by our own parser). The depth tool's cues were chosen on these items of Relative_Depth, so there
+the specialists and the arbiter have the mean of ten cross-validations that choose the cues on the other folds
+(`bench/depth.py`). A question without a readable answer, an abstention of the specialist or an unreadable reply of the
+model, counts as a guess; by task, after the stroke, also as wrong, where that is another number.
 """
 
 from __future__ import annotations
@@ -14,15 +15,20 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from statistics import mean
 
 from bench._runs import finished
+from bench.arbiter import DEPTH, heard, recorded, replies, with_depth
+from bench.depth import blink_out_of_fold
 from hybrid.benchmarks.base import Abstain, ScoreOptions, accuracy
 from hybrid.config import RunConfig, ServiceOptions
 from hybrid.display.tables import Column, Table, as_markdown, bounds, signed
 from hybrid.display.tables import accuracy as fraction
+from hybrid.log.folder import RunFolder
 from hybrid.scoring.runs import score_run
-from hybrid.scoring.score import Scored
+from hybrid.scoring.score import Counted, Scored
 from hybrid.stats import contrast, interval
 from hybrid.types import Metric
 
@@ -30,6 +36,8 @@ MODELS = ("GPT4o", "GPT4V", "llava-v1.6-34b", "QwenVLMax")
 RULES: tuple[Abstain, ...] = ("chance", "wrong")
 SOLVERS = ("mllm", "specialist", "arbiter")
 TASKS = ("Jigsaw", "Relative_Depth", "Spatial_Relation")
+SILENT = "Spatial_Relation"
+"""No specialist without weights answers any question of this task: to be ahead there is to be ahead of a guess."""
 
 
 Measured = Mapping[str, Mapping[str, Scored]]
@@ -52,7 +60,29 @@ def measure(data: Path, model: str) -> tuple[Scored, ...]:
             service=ServiceOptions("classical"),
             out=Path(folder) / "run",
         )
-        return score_run(finished(config), ScoreOptions(abstain="chance"))
+        run = finished(config)
+        held = out_of_fold(data, run)
+        return tuple(_held(held.get(one.solver, {}), one) for one in score_run(run, ScoreOptions(abstain="chance")))
+
+
+def out_of_fold(data: Path, folder: RunFolder) -> Mapping[str, Mapping[str, float]]:
+    """By solver and id the worth, 0..1, of its answer about depth: the mean over the cross-validations."""
+    run, model = heard(folder), recorded(folder, "")
+    worths = [replies(with_depth(run, answers), model) for answers in blink_out_of_fold(data / "blink")]
+    ids = [item.question.id for item in run.items if item.question.task == DEPTH]
+    rules = {"specialist": "specialist", "arbiter": "default"}
+    return {
+        solver: {identity: mean(worth[rule][identity] for worth in worths) for identity in ids}
+        for solver, rule in rules.items()
+    }
+
+
+def _held(worth: Mapping[str, float], scored: Scored) -> Scored:
+    def other(counted: Counted) -> Counted:
+        scores = tuple(replace(score, correct=worth.get(score.id, score.correct)) for score in counted.scores)
+        return replace(counted, scores=scores)
+
+    return replace(scored, counted={rule: other(counted) for rule, counted in scored.counted.items()})
 
 
 def cell(scored: Scored, task: str | None) -> str:
@@ -73,9 +103,13 @@ def as_guess(scored: Scored, task: str | None) -> Metric:
     return accuracy("", scores, macro=task is None)
 
 
-def gain(part: Scored, hybrid: Scored) -> str:
-    """The paired difference of the means of the tasks, hybrid minus part, and its interval."""
-    difference = contrast(as_guess(part, None), as_guess(hybrid, None))
+def gain(part: Scored, hybrid: Scored, without: str = "") -> str:
+    """The paired difference of the means of the tasks, hybrid minus part, and its interval; over all tasks but one."""
+    kept = (
+        accuracy("", [score for score in one.counted["chance"].scores if score.task != without], macro=True)
+        for one in (part, hybrid)
+    )
+    difference = contrast(*kept)
     return f"{signed(difference.difference)} {bounds(difference.interval, decimals=3)}"
 
 
@@ -88,9 +122,9 @@ def table(measured: Measured) -> Table:
     for model, solvers in measured.items():
         pair = (solvers["mllm"], solvers["arbiter"])
         cells = (" → ".join(fraction(as_guess(one, place).value) for one in pair) for place in places)
-        gains = (gain(solvers[part], solvers["arbiter"]) for part in ("mllm", "specialist"))
+        gains = (gain(solvers["mllm"], solvers["arbiter"]), gain(solvers["specialist"], solvers["arbiter"], SILENT))
         rows.append((model, *cells, *gains))
-    heads = ("mean of the three", "over the MLLM alone", "over the specialists alone")
+    heads = ("mean of the three", "over the MLLM alone", "over the specialists, where they answer")
     return Table("", (Column("", "left"), *(Column(name) for name in (*TASKS, *heads))), tuple(rows))
 
 

@@ -42,6 +42,7 @@ class Arbiter(ModelAndSpecialist):
     """MLLM and specialist side by side, and a rule between them."""
 
     samples_itself = True
+    believes_cards = True
 
     async def propose(self, prompt: Prompt, ctx: SolverContext) -> Proposal:
         """The MLLM's answer, and its share of the votes if it is asked several times."""

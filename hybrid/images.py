@@ -12,6 +12,7 @@ import hashlib
 import io
 import json
 import os
+import re
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, replace
@@ -36,9 +37,20 @@ MEDIA_TYPES = {
     "BMP": "image/bmp",
     "TIFF": "image/tiff",
     "MPO": "image/jpeg",
+    # Servers do not take it: it is made anew.
+    "AVIF": "image/png",
 }
 FORMATS = tuple(name for name in MEDIA_TYPES if name != "MPO")
 """Formats that are tried on bytes: a JPEG of several pictures is opened as one."""
+NOT_READ: Mapping[str, re.Pattern[bytes]] = {
+    "HEIC": re.compile(rb"\A.{4}ftyp(?:hei|hev|mif1|msf1)", re.DOTALL),
+    "SVG": re.compile(rb"\A(?:\xef\xbb\xbf)?\s*<(?:svg|\?xml|!--|!DOCTYPE svg)", re.IGNORECASE),
+    "PDF": re.compile(rb"\A%PDF-"),
+    "JPEG XL": re.compile(rb"\A(?:\xff\x0a|\x00\x00\x00\x0cJXL )"),
+    "JPEG 2000": re.compile(rb"\A(?:\x00\x00\x00\x0cjP  |\xff\x4f\xff\x51)"),
+    "Photoshop's PSD": re.compile(rb"\A8BPS"),
+}
+"""Formats that people bring and that are not read, by how their files begin."""
 MAX_BYTES = 512 * 2**20
 """Bytes of the largest file that is read whole for one picture."""
 JPEG, PNG = MEDIA_TYPES["JPEG"], MEDIA_TYPES["PNG"]
@@ -213,7 +225,7 @@ def _described(data: bytes, sha256: str, where: str, *, decodes: bool) -> tuple[
         raise DataError(f"{where}: the image does not decode ({error})") from error
     if orientation in ON_ITS_SIDE and form != "TIFF":
         width, height = height, width
-    return StoredImage(sha256, width, height, media_type), plain and orientation not in TURNED
+    return StoredImage(sha256, width, height, media_type), plain and form != "AVIF" and orientation not in TURNED
 
 
 def encode(pixels: Pixels, media_type: str = PNG) -> bytes:
@@ -332,6 +344,9 @@ def _open(data: bytes, where: str) -> Image.Image:
         # Only these: Pillow knows some forty formats, and one of them starts Ghostscript.
         picture = Image.open(io.BytesIO(data), formats=FORMATS)
     except Exception as error:
+        named = next((form for form, mark in NOT_READ.items() if mark.search(data[:1000])), None)
+        if named is not None:
+            raise DataError(f"{where}: {named} is not read: convert it to PNG or JPEG") from error
         raise DataError(
             f"{where}: these {len(data)} bytes are not an image that can be read "
             f"({type(error).__name__}; formats: {', '.join(FORMATS)})"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol, get_args
+from typing import Any, Final, Literal, get_args
 
 Axis = Literal["x", "y", "width", "height", "ratio", "unit"]
 _OPEN, _BETWEEN, _CLOSE = "\ue000", "\ue001", "\ue002"
@@ -30,19 +30,6 @@ class Place:
     image: int
 
 
-class Sides(Protocol):
-    """A box: its sides in pixels of an image."""
-
-    @property
-    def x0(self) -> float: ...
-    @property
-    def y0(self) -> float: ...
-    @property
-    def x1(self) -> float: ...
-    @property
-    def y1(self) -> float: ...
-
-
 def at(axis: Axis, value: float, image: int = 1, form: str = ".0f") -> str:
     """A number of an image in its own pixels, as `form` writes it; a ratio is pixels there per pixel of its parent."""
     return f"{_OPEN}{axis}{image}{_BETWEEN}{value:{form}}{_CLOSE}"
@@ -53,8 +40,8 @@ def unit(image: int = 1) -> str:
     return f"{_OPEN}unit{image}{_BETWEEN} px{_CLOSE}"
 
 
-def span_px(box: Sides, image: int = 1, to: str = "-") -> str:
-    """`x 12-80, y 5-60 px` of a box."""
+def span_px(box: Any, image: int = 1, to: str = "-") -> str:
+    """`x 12-80, y 5-60 px` of a `hybrid.types.Box`."""
     across = f"x {at('x', box.x0, image)}{to}{at('x', box.x1, image)}"
     return f"{across}, y {at('y', box.y0, image)}{to}{at('y', box.y1, image)}{unit(image)}"
 

@@ -8,9 +8,11 @@ from typing import Final
 
 _TAG: Final = r"(?:think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|analysis)"
 _BEGINS: Final = (
-    rf"<{_TAG}>|◁think▷|\[THINK\]|<\|begin_of_thought\|>|<\|channel\|>analysis<\|message\|>|<\|channel>thought\b"
+    # `<think>`, `<seed:think>`, `<|START_THINKING|>`, `<|begin_of_thought|>`, `◁think▷`, `[THINK]`, Gemma's tokens.
+    rf"<(?:\w{{1,20}}:)?{_TAG}>|<\|(?:begin_of_|start_)?{_TAG}\|>|◁{_TAG}▷|\[THINK\]|<unused94>"
+    r"|<\|channel\|>analysis<\|message\|>|<\|channel>thought\b"
 )
-_ENDS: Final = rf"</{_TAG}>|◁/think▷|\[/THINK\]|<\|end_of_thought\|>"
+_ENDS: Final = rf"</(?:\w{{1,20}}:)?{_TAG}>|<\|(?:/|end_of_|end_){_TAG}\|>|◁/{_TAG}▷|\[/THINK\]|<unused95>"
 _FINAL: Final = r"<\|channel\|>final<\|message\|>"
 _BEGINNING: Final = re.compile(_BEGINS, re.IGNORECASE)
 _END: Final = re.compile(f"{_ENDS}|{_FINAL}", re.IGNORECASE)

@@ -189,4 +189,4 @@ def _reliability(backend: BackendCard) -> str:
         if one.n
     ]
     heads = ("confidence that it states", "right", "of", "share")
-    return f"How often it was right, on what is said under Measured:\n\n{table(heads, rows, right=(1, 2, 3))}"
+    return f"How often it was right on {escaped(backend.counted_on)}:\n\n{table(heads, rows, right=(1, 2, 3))}"

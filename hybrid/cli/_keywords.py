@@ -43,6 +43,7 @@ class RunKeywords(TypedDict, total=False):
     limit: int | None
     setting: Mapping[str, Json] | None
     data: str | None
+    images_root: str | Path | None
     model: str | BaseChatModel | None
     base_url: str | None
     image_detail: str | None

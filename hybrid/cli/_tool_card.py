@@ -12,7 +12,7 @@ from hybrid.cli import _complete
 from hybrid.cli._path import path_option
 
 if TYPE_CHECKING:
-    from hybrid.tool import BackendCard, Bin, KnownAnswer, Need, Provenance, Tool
+    from hybrid.tool import BackendCard, KnownAnswer, Need, Provenance, Tool
 
 WIDTH = 100
 LABEL = 12
@@ -91,7 +91,7 @@ def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:
     if backend.weights or backend.reduced:
         for place, line in enumerate(_precision(backend)):
             yield from fact("" if place else "precision", line, "  ")
-    yield from fact("right", _reliability(backend.reliability), "  ")
+    yield from fact("right", _reliability(backend), "  ")
 
 
 def _known_weights(backend: BackendCard) -> Iterator[str]:
@@ -186,8 +186,9 @@ def _needed(needs: Sequence[Need]) -> str:
     return ", ".join(dict.fromkeys(need.tool for need in needs))
 
 
-def _reliability(bins: Sequence[Bin]) -> str:
-    """One line a bin; the bins hold what the scripts in `bench/` counted."""
+def _reliability(backend: BackendCard) -> str:
+    """One line a bin."""
+    bins = backend.reliability
     if not bins:
         return "not measured"
     ends = [*(bin_.confidence for bin_ in bins[1:]), 1.0]
@@ -196,7 +197,7 @@ def _reliability(bins: Sequence[Bin]) -> str:
         for bin_, end in zip(bins, ends, strict=True)
         if bin_.n
     ]
-    return "\n".join(["on generated questions (bench/), by the confidence it states:", *rows])
+    return "\n".join([f"on {backend.counted_on}, by the confidence it states:", *rows])
 
 
 def _arguments(tool: Tool) -> Iterator[str]:

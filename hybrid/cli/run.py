@@ -215,6 +215,7 @@ def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
     from hybrid.cli._many import stopped
     from hybrid.cli.score import name_failed, show
     from hybrid.scoring.compare import ComparisonOptions
+    from hybrid.scoring.paths import TABLES_RULE
     from hybrid.scoring.reports import ScoreReport
     from hybrid.scoring.traces import unread_calls
 
@@ -229,7 +230,7 @@ def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
         if one.usage is not None and one.usage.unreadable:
             tell(f"warning: {one.solver}: {unread_calls(run.folder.recorded(one.recorded).by_id.values())}")
     choice = ComparisonOptions(allow_failed=options["allow_failed"])
-    report = ScoreReport({run.folder.path: scored}, choice, options["abstain"], in_run=True)
+    report = ScoreReport({run.folder.path: scored}, choice, options["abstain"] or TABLES_RULE, in_run=True)
     show(report, options["tables"], as_json=options["as_json"])
     reasons = {f"{broken.id} ({solver})": broken.error for broken in run.broken for solver in run.solvers}
     reasons |= {f"{failure.id} ({failure.solver})": failure.error for failure in end.failures}

@@ -28,5 +28,5 @@ AnswerForm = Literal["text", "likelihood"]
 Reasoning = Literal["first", "none"]
 Missing = Literal["refuse", "without"]
 """The treatment of questions for which a file of texts has none."""
-Gate = Literal["overlap", "non-commercial", "blind"]
+Gate = Literal["overlap", "non-commercial", "blind", "toolless", "partial"]
 """Reasons to refuse a run unless `--allow` names them."""

@@ -36,9 +36,14 @@ _KEYWORD = re.compile(r"[\s,]*(?P<key>[^\W\d]\w{0,99})\s*=\s*")
 _FIELD = re.compile(
     r"<[^<>=\s]{0,20}parameter(?:=|\s+name=)[\"']?(?P<key>[^\"'<>\s]{1,100})[\"']?[^<>]{0,40}>"
     r"|<arg_key>\s*(?P<arg>[^<>\s]{1,100})\s*</arg_key>\s*<arg_value>"
+    r'|<\|open\|>argument key="(?P<opened>[^"<>\s]{1,100})"[^<>]{0,40}<\|sep\|>'
 )
-_FIELD_ENDS = re.compile(r"</[^<>\s]{0,20}parameter>|</arg_value>|(?=<parameter=)|(?=<arg_key>)")
-_ELEMENT_ENDS = re.compile(r"</[^<>\s]{0,20}(?:function|invoke|tool_call)>|(?=<tool_call>)|(?=<function=)")
+_FIELD_ENDS = re.compile(
+    r"</[^<>\s]{0,20}parameter>|</arg_value>|<\|close\|>argument<\|sep\|>|(?=<parameter=)|(?=<arg_key>)"
+)
+_ELEMENT_ENDS = re.compile(
+    r"</[^<>\s]{0,20}(?:function|invoke|tool_call|call_record)>|<\|close\|>call<\|sep\|>|(?=<tool_call>)|(?=<function=)"
+)
 
 
 def named_at(text: str, mark: re.Match[str], form: str) -> str | None:
@@ -135,7 +140,7 @@ def _elements(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
         end = _FIELD_ENDS.search(body, begin.end())
         # The last one is often not closed.
         value = body[begin.end() : end.start() if end else len(body)]
-        fields[begin["key"] or begin["arg"]] = Typed(value.removeprefix("\n").removesuffix("\n"))
+        fields[begin["key"] or begin["arg"] or begin["opened"]] = Typed(value.removeprefix("\n").removesuffix("\n"))
         at = end.end() if end else len(body)
     return closing.end(), [(mark["name"], fields, ())]
 

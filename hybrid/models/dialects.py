@@ -71,6 +71,15 @@ def table() -> tuple[Dialect, ...]:
     return tuple(made)
 
 
+def remedy(dialect: str) -> str:
+    """What a user can do about calls of a dialect that cannot be read."""
+    parser = next((row.parser for row in table() if row.name == dialect and row.parser), "NAME")
+    return (
+        f"start the server with a parser (vllm serve --enable-auto-tool-choice --tool-call-parser {parser}), or run "
+        "with --tool-calling text"
+    )
+
+
 @cache
 def _signs() -> tuple[Mapping[str, Dialect], re.Pattern[str]]:
     signs = {row.sign: row for row in table() if row.sign}

@@ -27,6 +27,8 @@ _NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(
 _WORD = re.compile(r"[^\W\d][\w.-]*")
 _WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 _FENCED = re.compile(r"```[\w-]*(.*)```[^`]*", re.DOTALL)
+_HEAD = re.compile(r"(?:```)?json\s+([{\[\"].*)", re.DOTALL)
+"""The head of a fence whose marks are lost."""
 
 
 def _refuse(constant: str) -> None:
@@ -136,7 +138,7 @@ def read_object(written: Any) -> tuple[dict[str, Any] | None, str, tuple[str, ..
         if not isinstance(written, str):
             break
         text = written.strip()
-        if fenced := _FENCED.fullmatch(text):
+        if fenced := _FENCED.fullmatch(text) or _HEAD.fullmatch(text):
             text = fenced[1].strip()
             repairs.append(FENCE)
         if not text:

@@ -21,6 +21,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from hybrid.benchmarks.card import labels_of
 from hybrid.errors import DataError, HybridError, UsageError
 from hybrid.images import OUR_JOINT
 from hybrid.log.files import writing
@@ -34,6 +35,7 @@ from hybrid.running.data import TAKEN, taken_by
 from hybrid.running.engine import Tell
 from hybrid.running.invocation import invocation
 from hybrid.running.object_code import object_code
+from hybrid.running.probes import CALL_PROBE, FRAME_PROBE, SIGHT_PROBE
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun, read_data
 from hybrid.serving.sources import code_outside
@@ -43,11 +45,8 @@ from hybrid.texts import text_hash
 from hybrid.types import BrokenQuestion, Json
 
 PACKAGES = ("torch", "transformers", "langgraph", "langchain-core", "opencv-python-headless", "numpy", "pillow")
-FRAME_PROBE = "frame-probe"
-"""Stands for a question in the call that asks a model for its coordinate system."""
-SIGHT_PROBE = "sight-probe"
-"""Stands for a question in the calls that test whether a model sees images."""
-_PROBED = {FRAME_PROBE: "probed_frame", SIGHT_PROBE: "sight"}
+SIGHT, CALLING, FRAME = "sight", "calling", "probed_frame"
+_PROBED = {SIGHT_PROBE: SIGHT, CALL_PROBE: CALLING, FRAME_PROBE: FRAME}
 """The key of each probe's result in the manifest."""
 
 SHOWN_OTHERS = 10
@@ -122,6 +121,7 @@ def open_folder(run: ResolvedRun, tell: Tell) -> RunState:
             "commands": [*before.get("commands", ()), asdict(invocation())],
             "files": files,
             **_supplied(run),
+            **_corrected_labels(run, tell),
             **_servers(run, before),
             **taken,
             **kept,
@@ -290,6 +290,16 @@ def close_folder(run: ResolvedRun, state: RunState, replies: RunReplies, tell: T
         tell(f"note: {error}")
 
 
+def _corrected_labels(run: ResolvedRun, tell: Tell) -> dict[str, Json]:
+    """Which labels the run has of tasks that were corrected; a generated question has none."""
+    corrections = () if run.mounted.is_sample else run.benchmark.card.corrections
+    found = labels_of(corrections, run.sound) if corrections else {}
+    for one in corrections:
+        if found.get(one.task) in (one.older, "neither"):
+            tell(f"note: {one.task}: its labels were corrected on {one.on}; those of this run: {found[one.task]}")
+    return {"corrected_labels": found} if found else {}
+
+
 def _supplied(run: ResolvedRun) -> dict[str, Json]:
     """How many questions of this command have a text beside them, and how many have none."""
     if run.config.context is None:
@@ -329,6 +339,8 @@ def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
         facts["image_labels"] = run.config.image_labels or solver.names_images
     if run.shows_captions(solver) and run.captioner is not None:
         facts["captions"] = captions_fact(run.captioner)
+    if solver.believes_cards:
+        facts["reliability"] = run.tools.reliability(name)
     joint = run.resources.joint
     # Only another way than ours: what is joined our way is what it was.
     if solver.needs_model and (solver.images or run.config.images) == "concat" and joint != OUR_JOINT:

@@ -31,7 +31,7 @@ from hybrid.solving.rules import table
 from hybrid.solving.solver import Solver
 from hybrid.tool import Tool
 from hybrid.types import Json
-from hybrid.weights import ABSENT, backends_in_use, missing_library, names_directory
+from hybrid.weights import ABSENT, backends_in_use, missing_library, names_directory, no_directory
 
 EVERY_TOOL = "all"
 """The value of `--tools` for every tool."""
@@ -79,6 +79,23 @@ class ToolsInUse:
     def metadata(self, solver: str) -> dict[str, Json]:
         """The tools of a solver as the manifest has them: by name the backend and the hash of the code."""
         return {name: {"backend": self.backends[name], "code": self._code(name)} for name in self.by_solver[solver]}
+
+    def reliability(self, solver: str) -> dict[str, Json]:
+        """By tool of a solver how often answers of its backend were right, as its card counts them, and on what."""
+        cards = {name: self.tools[name].card.backends for name in self.by_solver[solver]}
+        found = {
+            name: card
+            for name, of in cards.items()
+            for card in of
+            if card.reliability and self.backends[name].startswith(card.name)
+        }
+        return {
+            name: {
+                "bins": [[bin_.confidence, bin_.right, bin_.n] for bin_ in card.reliability],
+                "counted_on": card.counted_on,
+            }
+            for name, card in found.items()
+        }
 
     def learned(self, solver: str) -> bool:
         """Whether a network answers for a tool that a solver may call."""
@@ -148,8 +165,9 @@ def _check_weights(service: ServiceOptions) -> None:
             raise UsageError(f"--weights {name}={where}: there is no such tool{hint}; there are: {', '.join(known)}")
         if service.backend == "classical":
             raise UsageError(f"--weights {name}={where}: --backend classical loads no weights")
-        if names_directory(where) and not Path(where).expanduser().is_dir():
-            raise UsageError(f"--weights {name}={where}: there is no directory {where}")
+        place = Path(where).expanduser()
+        if place.is_file() or (names_directory(where) and not place.is_dir()):
+            raise UsageError(f"--weights {name}={where}: {no_directory(where)}")
 
 
 def _foreign_tools(config: RunConfig) -> ForeignTools:

@@ -81,6 +81,16 @@ class Heard:
     """Why the verdict is `unread`."""
 
     @property
+    def tools(self) -> tuple[str, ...]:
+        """The tools that answered a call; one that ended in a fault said nothing."""
+        return tuple(sorted({call.tool for call in self.calls if call.fault is None}))
+
+    @property
+    def only_faults(self) -> bool:
+        """Whether tools were called and none answered."""
+        return bool(self.calls) and not self.tools
+
+    @property
     def no_trace(self) -> bool:
         """Whether not even the calls are known."""
         return self.unread in (NO_TRACE, DAMAGED)

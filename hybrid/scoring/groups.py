@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast, get_args
 
 from hybrid.errors import UsageError
-from hybrid.registry import load, package_of_solver
+from hybrid.registry import load, load_solver, package_of_solver
 from hybrid.repeats import number_of, word_of
 from hybrid.scoring.score import Scored
 from hybrid.solving.solver import Role
@@ -39,6 +40,18 @@ def repetition(scored: Scored) -> int:
     return number_of(scored.recorded)
 
 
+def repeated_as(scored: Scored) -> tuple[Path | None, str, str]:
+    """A key that all repetitions of a solver share, and its readings by a judge do not."""
+    return (scored.folder.path if scored.folder else None, word(scored), scored.solver.removeprefix(scored.recorded))
+
+
+def repetitions(solvers: Sequence[Scored], of: Scored) -> tuple[Scored, ...]:
+    """A solver's first repetition with all others in their order; a later one, or one asked once, is alone."""
+    own = [one for one in solvers if repeated_as(one) == repeated_as(of)]
+    ordered = tuple(sorted(own, key=repetition))
+    return ordered if repetition(of) == 1 and len({repetition(one) for one in own}) == len(own) else (of,)
+
+
 def role(scored: Scored) -> Role:
     """The role of a solver in a comparison; answers that other programs recorded count as an MLLM alone."""
     if is_imported(scored):
@@ -55,6 +68,14 @@ def role(scored: Scored) -> Role:
     return found
 
 
+def offers_tools(scored: Scored) -> bool:
+    """Whether a solver is known to offer its MLLM tools; one that joins two answers by a rule offers none."""
+    try:
+        return not is_imported(scored) and load_solver(word(scored)).offers_tools
+    except UsageError:
+        return False
+
+
 def is_imported(scored: Scored) -> bool:
     """Whether the answers were recorded by another program."""
     return scored.folder is None or "imported" in scored.manifest["identity"]
@@ -68,6 +89,17 @@ def model_of(scored: Scored) -> str | None:
 def origin_of(scored: Scored) -> dict[str, str | None]:
     """`model` and `run` of a solver; None for one that has none."""
     return {"model": model_of(scored), "run": None if scored.folder is None else scored.folder.path.as_posix()}
+
+
+AGAIN = "ask again as before"
+"""Said where a run was made by no command: by a call from Python, or by a script."""
+
+
+def own_command(solvers: Sequence[Scored]) -> str:
+    """The command that goes on with the run of the first of these that has one, for a shell; else `AGAIN`."""
+    given = (one.manifest.get("commands", ()) for one in solvers if one.folder is not None)
+    last = (commands[-1]["command"] for commands in given if commands)
+    return next((command for command in last if command.startswith("hybrid ")), AGAIN)
 
 
 def control(scored: Scored) -> str | None:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hybrid.models.dialects import table
+from hybrid.models.dialects import remedy
 from hybrid.types import Attempt, Exchange, Fault, Finding, Json, Step
 
 
@@ -38,12 +38,8 @@ def unread_calls(attempts: Iterable[Attempt]) -> str:
     if not dialects:
         return ""
     ((dialect, _),) = dialects.most_common(1)
-    parser = next((row.parser for row in table() if row.name == dialect and row.parser), "NAME")
-    return (
-        f"{dialects.total()} calls of tools stood in the text of replies and could not be read ({dialect}): start the "
-        f"server with a parser (vllm serve --enable-auto-tool-choice --tool-call-parser {parser}), or run with "
-        "--tool-calling text"
-    )
+    many = f"{dialects.total()} calls of tools stood in the text of replies and could not be read ({dialect})"
+    return f"{many}: {remedy(dialect)}"
 
 
 def _call(step: Step) -> TracedCall:

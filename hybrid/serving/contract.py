@@ -115,6 +115,7 @@ def card_complaints(name: str, tool: Tool) -> list[str]:
             f"{of} no version": bool(backend.version),
             f"{of} summary of less than 20 characters": len(backend.summary) >= 20,
             f"{of} the bins of its reliability are out of order": starts == sorted(set(starts)),
+            f"{of} a reliability without what it was counted on": bool(backend.counted_on) or not starts,
             f"{of} weights, but it is not the learned one": not backend.weights or backend.name == "learned",
             f"{of} nothing is known of its default weights {backend.weights}": not backend.weights
             or backend.weights in {known.weights for known in backend.provenances},

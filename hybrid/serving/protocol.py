@@ -178,6 +178,7 @@ class BackendDescription:
     weights: str | None
     provenances: tuple[Provenance, ...]
     reliability: tuple[Bin, ...]
+    counted_on: str
     batch: int
     learned_tolerance: float
     reduced: tuple[ReducedPrecision, ...]

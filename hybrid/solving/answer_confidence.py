@@ -21,9 +21,9 @@ from hybrid.types import Json
 CLAIM = 0.5
 """How much of the distance, in log-odds, between what is known of a witness and what it says of one answer is believed.
 
-A confidence orders answers less well on photographs than on the generated pictures that a card counts. The card of the
-depth cues of version cues-1 had 0.49 right in its lowest bin and 0.97 in its highest; of 62 photographs they were right
-on 7 of 10 and 17 of 19. Half-way is a round number, and no fit to these."""
+A confidence orders answers less well on photographs than on the generated pictures that a card counts. Half-way is a
+round number. That a curve is too steep was first seen on 62 photographs of BLINK (odd items of Relative_Depth, val): on
+these the arbiter without a trust file is not blind to them."""
 SPREAD = 0.5
 """Standard deviation of the normal priors of intercept and slope: a witness is expected to be off by half a unit of
 log-odds (0.80 stands for 0.71 to 0.87), and its confidence to count half as much too much or too little."""
@@ -73,6 +73,8 @@ class AnswerConfidence:
     said: float | None = None
     """Of this answer; None where it says nothing of it."""
     recalibration: Recalibration = AS_CLAIMED
+    counted_on: str = ""
+    """What a card's rate and curve were counted on; empty where they are of no card."""
 
     @property
     def claimed(self) -> float:
@@ -95,6 +97,7 @@ class AnswerConfidence:
         return {
             "rate": self.rate,
             "said": self.said,
+            **({"counted_on": self.counted_on} if self.counted_on else {}),
             "log_odds_claimed": self.claimed,
             "intercept": self.recalibration.intercept,
             "slope": self.recalibration.slope,

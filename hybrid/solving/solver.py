@@ -148,6 +148,8 @@ class Solver(ABC):
     often as a whole, and its replies vote."""
     seeded: bool = False
     """Whether it draws by `SolverContext.seed` without a model, so that it can answer otherwise when asked again."""
+    believes_cards: bool = False
+    """Whether it believes tools by the reliability on their cards, which then stands in the manifest."""
     offers_tools: bool = False
     """Whether it offers a model tools, to call as it likes."""
     runs_own_tools: bool = False

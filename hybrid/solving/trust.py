@@ -107,7 +107,8 @@ def claimed_by(tool: Tool, backend: str, confidence: float | None, guess: float,
     card = next((card for card in tool.card.backends if card.name == backend), None)
     if on_card and card is not None and card.reliability:
         curve = Curve(card.reliability)
-        return AnswerConfidence(curve.rate, None if confidence is None else curve.at(confidence))
+        said = None if confidence is None else curve.at(confidence)
+        return AnswerConfidence(curve.rate, said, counted_on=card.counted_on)
     return AnswerConfidence(guess, confidence if backend == "learned" else None)
 
 

@@ -237,7 +237,9 @@ class BackendCard:
     provenances: tuple[Provenance, ...] = ()
     """The weights that something is known of, those loaded by default among them; all others count as unknown."""
     reliability: tuple[Bin, ...] = ()
-    """Measured by the scripts in `bench/` on what `Card.measured` says; what the arbiter believes without `--trust`."""
+    """How often answers of each confidence were right; what the arbiter believes without `--trust`."""
+    counted_on: str = ""
+    """The pictures that `reliability` was counted on, never those of a benchmark, and the command that counts them."""
     batch: int = 1
     learned_tolerance: float = 0.0
     """Largest difference of a number in `data` between a batched and a single run."""

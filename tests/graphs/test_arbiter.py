@@ -324,7 +324,7 @@ def test_both_accuracies_are_computed_alike(rate: float, said: float, intercept:
     specialist_answer = Said("Answer: (A)", "jigsaw", finding(0, 0.9), 0, None, on_card=True)
     tool = replace(tool_confidence(JIGSAW, trust, 0.5, specialist_answer), rate=rate, said=said)
     model = replace(trust.model("Jigsaw", trust.model_accuracy("Jigsaw", 0.5), said), rate=rate)
-    assert tool == model
+    assert replace(tool, counted_on="") == model
 
 
 def test_it_answers_recorded_models() -> None:

@@ -201,10 +201,35 @@ def test_a_truncated_image_is_refused(store: ImageStore) -> None:
     assert not store.root.exists()
 
 
-@pytest.mark.parametrize("data", [b"", b"no image", b"\x89PNG\r\n\x1a\n", b"%PDF-1.4 ", b"<svg/>"])
+@pytest.mark.parametrize("data", [b"", b"no image", b"\x89PNG\r\n\x1a\n"])
 def test_what_is_no_image_is_refused(data: bytes) -> None:
     with pytest.raises(DataError, match=r"row 9: these \d+ bytes are not an image"):
         inspect(data, "row 9")
+
+
+@pytest.mark.parametrize(
+    ("data", "form"),
+    [
+        (b"\0\0\0\x18ftypheic\0\0\0\0mif1heic", "HEIC"),
+        (b"\0\0\0\x18ftypmif1", "HEIC"),
+        (b'<?xml version="1.0"?><svg/>', "SVG"),
+        (b"<svg/>", "SVG"),
+        (b"%PDF-1.4 ", "PDF"),
+        (b"8BPS", "Photoshop's PSD"),
+        (b"\xff\x0a", "JPEG XL"),
+        (b"\0\0\0\x0cjP  ", "JPEG 2000"),
+    ],
+)
+def test_a_picture_of_a_format_that_is_not_read_is_named(data: bytes, form: str) -> None:
+    with pytest.raises(DataError, match=f"row 9: {form} is not read: convert it to PNG or JPEG"):
+        inspect(data, "row 9")
+
+
+def test_avif_is_read_and_kept_as_png(store: ImageStore) -> None:
+    picture = Image.new("RGB", (40, 30), (10, 200, 30))
+    made = store.put(saved(picture, "AVIF"), "row 1")
+    assert (made.media_type, made.width, made.height) == ("image/png", 40, 30)
+    assert np.abs(store.pixels(made).astype(int) - np.array([10, 200, 30])).max() <= 4
 
 
 @given(st.binary(max_size=200))

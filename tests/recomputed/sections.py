@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
-from tests.recomputed.pairs import agreement, ceiling, differences, gain, helped, noninferior, questions
+from tests.recomputed.pairs import agreement, answered, ceiling, differences, gain, helped, noninferior, questions
 from tests.recomputed.runs import JsonObject, Runs
 from tests.recomputed.solvers import chance, cost, each_metric, models, outcomes, sampling, spread, tasks
 from tests.recomputed.study import decomposition, effects, knowledge, tool_only, unchanged
@@ -13,7 +13,7 @@ RECOMPUTED: Mapping[str, Callable[[Runs], Iterable[JsonObject]]] = {
     **{
         one.__name__: one
         for one in (
-            *(models, differences, tasks, questions, helped, noninferior, gain, ceiling, evidence, tool_use),
+            *(models, differences, answered, tasks, questions, helped, noninferior, gain, ceiling, evidence, tool_use),
             *(
                 agreement,
                 chance,

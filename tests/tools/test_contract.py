@@ -5,6 +5,7 @@ What that is stands in `hybrid/serving/contract.py`, which `hybrid tools check N
 
 import json
 import math
+import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -13,6 +14,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+import bench
 from hybrid.benchmarks.blink.sample import item
 from hybrid.config import ServiceOptions
 from hybrid.errors import NoBackend, ToolError
@@ -24,6 +26,7 @@ from hybrid.serving.service import ToolService
 from hybrid.tool import Args, Pixels, Tool
 from hybrid.types import Finding, ImageRef, Json, StoredImage
 
+CARDS = {name: load("tools", name).card for name in names("tools")}
 PLACES: tuple[dict[str, Json], ...] = ({"x": 30, "y": 40, "label": "A"}, {"x": 90, "y": 70, "label": "B"})
 BOXES: tuple[dict[str, Json], ...] = (
     {"x0": 10, "y0": 12, "x1": 60, "y1": 70, "label": "A"},
@@ -285,3 +288,19 @@ async def test_empty_and_duplicate_arguments_give_a_finding_or_a_clear_refusal(
 def test_the_card_is_complete(name: str) -> None:
     tool: Tool = load("tools", name)
     assert card_complaints(name, tool) == []
+
+
+@pytest.mark.parametrize("name", [name for name in names("tools") if any(b.reliability for b in CARDS[name].backends)])
+def test_what_ships_is_counted_on_no_picture_that_a_user_is_scored_on(name: str) -> None:
+    """Each curve names its bench: on rendered or generated pictures, never on files of a benchmark."""
+    for backend in CARDS[name].backends:
+        if backend.reliability:
+            told = re.fullmatch(
+                r".*(rendered|generated).* \(bench\.(\w+)( --[a-z]+ \S+)*(, of [^()]+)?\)", backend.counted_on
+            )
+            assert told is not None, backend.counted_on
+            assert (Path(bench.__file__).parent / f"{told[2]}.py").is_file()
+            assert not {"--photos", "--data"} & set(backend.counted_on.split())
+            card = replace(CARDS[name], backends=(replace(backend, counted_on=""),))
+            said = card_complaints(name, replace(load("tools", name), card=card))
+            assert f"{backend.name} backend: a reliability without what it was counted on" in said

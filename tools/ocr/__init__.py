@@ -155,6 +155,7 @@ TOOL = Tool(
                     Bin(0.9, 4, 4),
                     Bin(0.95, 182, 185),
                 ),
+                counted_on="240 pictures of rendered lines (bench.ocr --items 240)",
                 package="rapidocr",
             ),
         ),

@@ -314,10 +314,17 @@ def _can_be_written(value: Any) -> bool:
 
 
 def _identified(said: Any, call: CallKey) -> Iterator[tuple[str, Any]]:
-    """The calls of a message as they are written, each with its id, or with one of ours where it has none."""
+    """The calls of a message as they are written, each with its id, or with one of ours where it has none of its own.
+
+    Ours is of nine letters and digits, as the servers of Mistral want it.
+    """
+    seen: set[str] = set()
     for place, one in enumerate(said if isinstance(said, list) else [said] if said else ()):
         identity = one.get("id") if isinstance(one, dict) else None
-        yield identity if isinstance(identity, str) and identity else f"call_{call.ask}_{call.call}_{place}", one
+        if not isinstance(identity, str) or not identity or identity in seen:
+            identity = f"c{call.ask % 100:02}{call.call % 1000:03}{place % 1000:03}"
+        seen.add(identity)
+        yield identity, one
 
 
 def _calls(said: Any, call: CallKey) -> tuple[list[ToolCall], list[InvalidCall]]:

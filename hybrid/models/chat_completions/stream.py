@@ -94,7 +94,13 @@ class Assembly:
         self._data, self._event = [], b""
         if data == b"[DONE]":
             self.ended = True
-        if not data or self.ended or event in (b"ping", b"heartbeat", b"keepalive", b"keep-alive"):
+        # Some gateways send the comments that keep a stream alive as data.
+        if (
+            not data
+            or data.startswith(b":")
+            or self.ended
+            or event in (b"ping", b"heartbeat", b"keepalive", b"keep-alive")
+        ):
             return
         piece = _parsed(data)
         if not isinstance(piece, dict):

@@ -44,7 +44,8 @@ _STREAMS_ONLY = re.compile(
     r"(?:be )?(?:set to |set |required|enabled|supported\b(?<!not supported)|on\b|\W?true)"
     r"|\bmust [^.]{0,30}\bstream|\benable (?:the )?\W?stream|\bset \W?stream\W{1,3}(?:to |=)?\W{0,2}true"
     r"|\bnon-?_?stream\w*(?: \w+){0,3} (?:is |are )?(?:not|un)\s?-?(?:supported|allowed|available)"
-    r"|(?:not|n't) support[^.]{0,20}\bnon-?_?stream|\bfalse for non-?_?stream|\bstream\W{0,3}=\W{0,2}true",
+    r"|(?:not|n't) support[^.]{0,20}\bnon-?_?stream|\bfalse for non-?_?stream|\bstream\W{0,3}=\W{0,2}true"
+    r"|\b(?:when|if|with) \W?stream\W{0,3}=\W{0,2}false",
     re.IGNORECASE,
 )
 """A server that only streams: DashScope (of models, and of `enable_thinking`), gateways, vLLM's and Anthropic's kin."""

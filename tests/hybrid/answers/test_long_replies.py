@@ -21,7 +21,7 @@ from hybrid.benchmarks.mvp_bench.parse import circular_rule, read_options, singl
 from hybrid.errors import UsageError
 from hybrid.models.dialects import read
 from hybrid.registry import load
-from hybrid.solving.coordinates import read_probe
+from hybrid.running.probes import read_frame
 from hybrid.types import LETTERS, Kind
 
 MB = 1_000_000
@@ -70,7 +70,7 @@ def others(text: str) -> None:
     single_run_rule(text, 4)
     circular_rule(text, 4)
     with suppress(UsageError):
-        read_probe(text)
+        read_frame(text)
 
 
 OFTEN = ("digits", "fences")

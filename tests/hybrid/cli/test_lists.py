@@ -67,6 +67,7 @@ def test_a_card_shows_all_that_decides_whether_to_believe_a_tool(command: Comman
         assert asked_first(part) == list(dict.fromkeys(need.tool for need in backend.needs))
         assert all(f"{level.right}/{level.n} " in text for level in backend.reliability)
         assert ("not measured" in text) == (not backend.reliability)
+        assert f"on {backend.counted_on}, by the confidence" in text or not backend.reliability
 
 
 @pytest.mark.parametrize("name", ["depth", "scanpath", "crop"])

@@ -59,7 +59,7 @@ def test_sections_are_read_in_their_order_each_under_its_heading(whole: Comparis
 def test_json_has_every_row_and_every_conclusion(whole: ComparisonReport) -> None:
     report = whole
     told: Any = json.loads(json.dumps(report.as_json()))
-    assert set(told) == {"solvers", "results", "conclusion", "conclusions"}
+    assert set(told) == {"abstain", "solvers", "results", "conclusion", "conclusions"}
     assert [(one["id"], one["text"]) for one in told["conclusion"]] == [(one.id, one.text) for one in report.conclusion]
     assert len(told["results"]) == len(report.results) == len(report.rows())
     assert told["conclusions"] == {made.name: made.lead for made in report.sections if made.lead}
@@ -83,7 +83,7 @@ def test_only_what_was_asked_for(paths: tuple[Path, ...]) -> None:
         ("gains", r"there is no such section \(did you mean 'gain'\?\)"),
         ("published", "there is no such section"),
     ):
-        with pytest.raises(UsageError, match=f"--only {name}: {why}; it has: metrics, differences, tasks,"):
+        with pytest.raises(UsageError, match=f"--only {name}: {why}; it has: metrics, differences, answered, tasks,"):
             compare(paths[0], only=[name]).render()
     with pytest.raises(UsageError, match="--only gain: this comparison has no such section"):
         compare(paths[0], only=["gain"]).render()
