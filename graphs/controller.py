@@ -34,7 +34,6 @@ from hybrid.messages import (
     ToolMessage,
     UnreadableCall,
     UserMessage,
-    finding_parts,
     shortened,
     user_message,
 )
@@ -44,6 +43,7 @@ from hybrid.models.toolspec import tool_named
 from hybrid.solving.call_arguments import AS_READ, read_arguments
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.empty_replies import is_empty
+from hybrid.solving.evidence import finding_parts
 from hybrid.solving.solver import Solver, SolverContext
 from hybrid.tool import Tool
 from hybrid.types import Fault, Json, Outcome, Prompt, Reply, Step
@@ -198,7 +198,8 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
         return _failed(f"{Fault.TOOL_ERROR.value}: {TEXTS.not_available}", call)
     except ToolError as error:
         return _failed(f"{error.fault.value}: {error}", call)
-    return ToolMessage(call.id, call.name, finding_parts(finding, images, case.ctx.show))
+    ctx = case.ctx
+    return ToolMessage(call.id, call.name, finding_parts(finding, images, ctx.show, ctx.frame, ctx.image_registry))
 
 
 def _offered(ctx: SolverContext, name: str) -> Tool:
