@@ -91,7 +91,7 @@ Over the same rows one other task tells 0.27 of a model's distance from the mean
 
 
 def claimed_by(tool: Tool, backend: str, confidence: float | None, guess: float, *, on_card: bool) -> AnswerConfidence:
-    """A tool as a witness before anything real was measured.
+    """What is believed of a tool before anything real was measured.
 
     Args:
         tool: whose finding it is.
@@ -168,7 +168,7 @@ def _log_beta(a: float, b: float) -> float:
 
 @dataclass(frozen=True)
 class Trust:
-    """Measurements of the witnesses of one question on other questions."""
+    """Measurements of tools and MLLM, for one question, on other questions."""
 
     measured: Mapping[Key, Measurement] = field(default_factory=dict)
 
