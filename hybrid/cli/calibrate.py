@@ -36,8 +36,9 @@ def command(
 
     A question is later judged only by what was counted on the other folds. The MLLM's own accuracy is counted too
     where the run has the solver mllm. What a tool states of an answer counts as much as it told on the questions where
-    tool and MLLM disagreed; a few of them change little. The file names benchmark, data, model and backends; a run with another
-    benchmark, model or backend refuses it. A run with --tool-output blank, shuffled or oracle cannot be counted.
+    tool and MLLM disagreed; a few of them change little. The file names benchmark, data, model and backends; a run
+    with another benchmark, model or backend refuses it. A run with --tool-output blank, shuffled or oracle cannot be
+    counted.
 
     \b
     Example:

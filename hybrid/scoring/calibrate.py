@@ -44,8 +44,8 @@ from hybrid.solving.trust import (
 from hybrid.tool import Tool
 from hybrid.types import LETTERS, Attempt, Exchange, Json, Kind, Prompt, Question, Reply, Score
 
-SPREAD = 0.5
-"""Standard deviation of the normal prior of a slope: what is said counts for nothing to wholly, at two of these."""
+SPREAD = 1.0
+"""Standard deviation of the normal prior of a slope: a network that understates may deserve one above 1, too."""
 ROUNDS, CLOSE = 100, 1e-9
 MODEL_SOLVER = "mllm"
 REAL = "real"
