@@ -25,13 +25,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hybrid.running.sight import PROBE_NUMBER, PROBE_TEXT
+from hybrid.running.probes import PROBE_NUMBER, PROBE_TEXT
 
 ROOT = Path(__file__).resolve().parents[1]
 
 # A pattern that begins with letters, and plain texts, are found in a body of 100 kB in microseconds.
 QUESTION = re.compile(rb"uestion (\d+)")
 TOOL_RESULT = (b'"role":"tool"', b'"role": "tool"')
+CALL_PROBE_TEXT = re.compile(rb"Call the tool (\w+) once on the image")
 TOOLS = (b'"tools":[', b'"tools": [')
 ANSWER = "Answer: (A)"
 CROP_BOX = {"x0": 10, "y0": 10, "x1": 110, "y1": 90}
@@ -123,8 +124,13 @@ def answer_body(message: Mapping[str, Any], finish_reason: str) -> bytes:
 
 
 def sight(body: bytes) -> bytes | None:
-    """The answer of a model that sees to the question whether it does (`hybrid/running/sight.py`); None for another."""
-    return framed(answer_body({"content": PROBE_NUMBER}, "stop")) if PROBE_TEXT.encode() in body else None
+    """The answer to what a run asks first, of a model that sees and calls tools; None for another question."""
+    if PROBE_TEXT.encode() in body:
+        return framed(answer_body({"content": PROBE_NUMBER}, "stop"))
+    told = CALL_PROBE_TEXT.search(body)
+    if told is None or not offers_tools(body):
+        return None
+    return framed(answer_body(tool_call('{"images": ["img:1"]}', told[1].decode()), "tool_calls"))
 
 
 def tool_call(arguments: str, name: str = "crop", identity: str = "call_1") -> dict[str, Any]:

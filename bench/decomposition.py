@@ -34,24 +34,30 @@ Model = Callable[[np.random.Generator, int], Answers]
 
 @dataclass(frozen=True)
 class Design:
-    """Questions, evenly of so many tasks, in clusters of so many, of which half copy one draw."""
+    """Questions of each task, in clusters of so many, of which half copy one draw."""
 
     name: str
-    questions: int
-    tasks: int = 5
+    sizes: tuple[int, ...]
     rows: int = 1
+
+    @property
+    def questions(self) -> int:
+        """Over all tasks."""
+        return sum(self.sizes)
 
     @property
     def how(self) -> Combine:
         """A mean over several tasks."""
-        return "mean_of_ratios" if self.tasks > 1 else "ratio"
+        return "mean_of_ratios" if len(self.sizes) > 1 else "ratio"
 
 
 DESIGNS: Final = (
-    Design("80 of one task", 80, 1),
-    Design("200 of five tasks", 200),
-    Design("400 of five tasks", 400),
-    Design("400 of five tasks, four a cluster", 400, rows=4),
+    Design("80 of one task", (80,)),
+    Design("200 of five tasks", (40,) * 5),
+    Design("400 of five tasks", (80,) * 5),
+    Design("400 of five tasks, four a cluster", (80,) * 5, rows=4),
+    Design("100 + 20 + 5", (100, 20, 5)),
+    Design("200 + 2 + 2", (200, 2, 2)),
 )
 
 
@@ -90,8 +96,9 @@ class Truth:
     sides: tuple[float, float]
 
     def regular(self, design: Design) -> bool:
-        """Whether `ENOUGH` are expected on either side, counting a cluster once."""
-        return min(self.sides) * design.questions / design.rows >= ENOUGH
+        """Whether `ENOUGH` are expected on either side in a mean of such weights, counting a cluster once."""
+        effective = len(design.sizes) ** 2 / sum(design.rows / size for size in design.sizes)
+        return min(self.sides) * effective >= ENOUGH
 
 
 def truths(model: Model, blocks: int = 100) -> dict[str, Truth]:
@@ -128,10 +135,11 @@ def drawn(rng: np.random.Generator, model: Model, design: Design) -> list[ToolQu
     copies = (rng.random(design.questions) < 0.5) & (design.rows > 1)
     alone, right, call = (np.where(copies, one[cluster], each).tolist() for one, each in zip(shared, own, strict=True))
     first = (rng.random(design.questions) < FIRST).tolist()
+    tasks = [task for task, size in enumerate(design.sizes) for _ in range(size)]
     return [
         ToolQuestion(
             str(place),
-            f"task {cluster[place] % design.tasks}",
+            f"task {tasks[place]}",
             str(cluster[place]),
             float(alone[place]),
             float(right[place]),

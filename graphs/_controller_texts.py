@@ -31,6 +31,10 @@ class ControllerTexts:
     images: str = "The images that can be given to tools: {sizes}."
     trust: str = "How often each tool was right when it was tested:"
     not_available: str = "this tool is not available here; use another one, or answer."
+    unreadable: str = (
+        "your reply holds a call of a tool that cannot be read ({error}). Write that call once more, whole and in the "
+        "form that you were given, or answer the question."
+    )
     warning: str = "This was the last turn with tools: answer the question next."
     last_turn: str = "No more tools can be called. Answer the question now, from what you have seen."
     empty: str = EMPTY

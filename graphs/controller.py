@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from operator import add
 from typing import TYPE_CHECKING, Annotated
@@ -31,10 +31,15 @@ from hybrid.messages import (
     SystemMessage,
     ToolCall,
     ToolMessage,
+    UnreadableCall,
+    UserMessage,
     finding_parts,
+    shortened,
     user_message,
 )
-from hybrid.models.toolspec import split_args
+from hybrid.models.text_protocol import with_calls
+from hybrid.models.toolspec import tool_named
+from hybrid.solving.call_arguments import AS_READ, read_arguments
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.empty_replies import is_empty
 from hybrid.solving.solver import Solver, SolverContext
@@ -102,23 +107,32 @@ async def model(state: State, runtime: Runtime[ControllerInput]) -> State:
         # Earlier words of the model are scored, and the budget is noted with them.
         ctx.rule("budget", str(error), fault=Fault.BUDGET)
         return {"answer": _last_words(state["messages"]), "outcome": Outcome.BUDGET.value}
-    update: State = {"messages": [*asked, reply], "turns": turn + 1}
+    if last:
+        # With the tools withdrawn some write one more call, as text.
+        reply = with_calls(reply, ctx.tools_offered, state["messages"])
+    # A reply that no reader gets through may be of any length, and goes back to the model.
+    kept = replace(reply, text=shortened(reply.text)) if reply.unreadable else reply
+    update: State = {"messages": [*asked, kept], "turns": turn + 1}
     if reply.refusal is not None:
         ctx.rule("refusal", "the provider refused to answer", fault=Fault.REFUSAL)
         return {**update, "answer": "", "outcome": Outcome.UNPARSED.value}
-    if not last and (reply.calls or reply.invalid):
+    if not last and (reply.calls or reply.invalid or reply.unreadable):
         return update
     return {**update, **_end(case, reply, last=last, nudged=nudged)}
 
 
 def _end(case: ControllerInput, reply: AssistantMessage, *, last: bool, nudged: bool) -> State:
     """The model has answered, or had to: an empty reply is asked for once more, then it counts as it is."""
-    text = reply.text.strip()
+    text = reply.text
+    if reply.unreadable is not None:
+        # What is written as a call is none of the answer.
+        text = text.replace(reply.unreadable.written, "")
+        _unreadable(case.ctx, reply.unreadable)
+    text = text.strip()
     if last and case.ctx.tools_offered:
         case.ctx.rule("budget", "the tools were withdrawn for the last turn", fault=Fault.BUDGET)
-    if text:
+    if not is_empty(replace(reply, text=text), case.ctx.log):
         return {"answer": text, "outcome": Outcome.ANSWERED.value}
-    is_empty(reply, case.ctx.log)
     if reply.calls or reply.invalid:
         return {"answer": "", "outcome": Outcome.BUDGET.value}
     if nudged:
@@ -139,9 +153,14 @@ async def tools(state: State, runtime: Runtime[ControllerInput]) -> State:
     message = state["messages"][-1]
     assert isinstance(message, AssistantMessage)  # noqa: S101 - the router sends only the model's messages here
     results = await asyncio.gather(*(_call(case, call) for call in message.calls))
-    answers = [*results, *(_unreadable(case, call) for call in message.invalid)]
-    if answers and is_last_turn(case, state["turns"] + 1):
-        answers[-1] = replace(answers[-1], parts=(*answers[-1].parts, TEXTS.warning))
+    answers: list[ToolMessage | UserMessage] = [*results, *(_invalid(case, call) for call in message.invalid)]
+    told = [_unreadable(case.ctx, message.unreadable)] if message.unreadable else []
+    told += [TEXTS.warning] if is_last_turn(case, state["turns"] + 1) else []
+    if told and answers:
+        # Not every server takes a message of the user behind one of a tool.
+        answers[-1] = replace(answers[-1], parts=(*answers[-1].parts, *told))
+    elif told:
+        answers.append(user_message(told))
     return {"messages": list(answers)}
 
 
@@ -155,9 +174,19 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
     case.made.add(key)
     try:
         tool = _offered(case.ctx, call.name)
-        images, args = _arguments(case.ctx, tool, call.args)
+        images, args, repairs = read_arguments(tool, call.args, case.ctx.frame, case.ctx.image_registry)
+        # They are read by the tool's type first: a number written as text, and a point that lies in another image by
+        # default, would otherwise not be converted.
+        parsed = tool.parse(args).model_dump(mode="json", exclude_none=True)
+        args = case.ctx.frame.to_pixels(parsed, case.ctx.image_registry, images)
     except ToolError as error:
         return _not_run(case.ctx, error, call, call.args)
+    repairs = (*call.repairs, *(("tool name",) if call.name != tool.card.name else ()), *repairs)
+    if call.read_from or repairs:
+        how = [f"read from text ({call.read_from})"] if call.read_from else []
+        how += [f"repaired: {', '.join(repairs)}"] if repairs else []
+        data: dict[str, Json] = {"tool": tool.card.name, "read_from": call.read_from, "repairs": repairs}
+        case.ctx.rule(AS_READ, f"{tool.card.name}: {'; '.join(how)}", data)
     try:
         finding = await case.ctx.tool(tool.card.name, images, args)
     except BudgetSpent as error:
@@ -171,28 +200,12 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
 
 
 def _offered(ctx: SolverContext, name: str) -> Tool:
-    """The offered tool that a name means; only the case of its letters may differ. Raises `ToolError`."""
-    offered = {tool.card.name: tool for tool in ctx.tools_offered}
-    tool = offered.get(name) or offered.get(name.strip().lower())
+    """The offered tool that a name means. Raises `ToolError`."""
+    tool = tool_named(name, ctx.tools_offered)
     if tool is None:
-        raise ToolError(f"there is no tool {name!r}; the tools are: {', '.join(offered)}", Fault.UNKNOWN_TOOL)
+        offered = ", ".join(tool.card.name for tool in ctx.tools_offered)
+        raise ToolError(f"there is no tool {name!r}; the tools are: {offered}", Fault.UNKNOWN_TOOL)
     return tool
-
-
-def _arguments(
-    ctx: SolverContext, tool: Tool, arguments: Mapping[str, Json]
-) -> tuple[tuple[str, ...], dict[str, Json]]:
-    """Names of the images, and the tool's own arguments with coordinates in pixels.
-
-    They are read by the tool's type first: a number written as text, and a point that lies in another image by default,
-    would otherwise not be converted. Raises `ToolError`.
-    """
-    try:
-        images, args = split_args(arguments) if tool.card.images[1] else ((), dict(arguments))
-    except ToolError as error:
-        raise ToolError(str(error), Fault.BAD_ARGUMENTS) from error
-    parsed = tool.parse(args).model_dump(mode="json", exclude_none=True)
-    return images, ctx.frame.to_pixels(parsed, ctx.image_registry, images)
 
 
 def _not_run(ctx: SolverContext, error: ToolError, call: ToolCall | InvalidCall, written: Json) -> ToolMessage:
@@ -218,16 +231,29 @@ def _name(call: ToolCall | InvalidCall) -> str:
     return call.name if isinstance(call, ToolCall) else call.name or UNNAMED
 
 
-def _unreadable(case: ControllerInput, call: InvalidCall) -> ToolMessage:
+def _invalid(case: ControllerInput, call: InvalidCall) -> ToolMessage:
     """A call whose arguments are not a JSON object, or cannot be used whatever the tool."""
     wrong = call.error[:300]
     message = f"the arguments must be one valid JSON object{f' ({wrong})' if wrong else ''}"
     return _not_run(case.ctx, ToolError(message, Fault.BAD_ARGUMENTS), call, call.written)
 
 
+def _unreadable(ctx: SolverContext, call: UnreadableCall) -> str:
+    """Count what looks like a call in the text of a reply, and tell the model of it."""
+    try:
+        ctx.meter.take_tool_call()
+    except BudgetSpent as spent:
+        return f"not run: {spent}"
+    fault = Fault.UNREADABLE_CALL
+    ctx.log.note(Step("tool", UNNAMED, call.error, fault=fault, data={"args": call.written, "dialect": call.dialect}))
+    return f"{fault.value}: {TEXTS.unreadable.format(error=call.error[:200])}"
+
+
 def _last_words(messages: Sequence[Message]) -> str:
     """The last text of the model that was no tool call; empty if there is none."""
-    spoken = (m.text.strip() for m in reversed(messages) if isinstance(m, AssistantMessage) and not m.calls)
+    spoken = (
+        m.text.strip() for m in reversed(messages) if isinstance(m, AssistantMessage) and not (m.calls or m.unreadable)
+    )
     return next((text for text in spoken if text), "")
 
 

@@ -11,6 +11,7 @@ class Fault(StrEnum):
     """The kind of error in one step; a solver can go on after most of them, and each is counted."""
 
     BAD_ARGUMENTS = "bad_arguments"
+    UNREADABLE_CALL = "unreadable_call"
     UNKNOWN_TOOL = "unknown_tool"
     UNKNOWN_IMAGE = "unknown_image"
     TOOL_ERROR = "tool_error"

@@ -1,19 +1,21 @@
 """Images by reference: a content-addressed store, safe decoding, one coordinate convention.
 
-The key of an image is the sha256 of its original bytes, which are stored as they came and never re-encoded. Decoding
-applies the EXIF orientation, so every size and coordinate in this project is that of the picture as a person sees it.
-Bytes are compared with their key whenever they are read; a damaged file is an error, and storing the image again mends
-it.
+A file of one upright picture, RGB or grey of 8 bits without transparency, is stored as it came. Of any other, which
+servers and tools would decode each in its own way, one such picture is made when it comes in: that is the image, and
+its key, size and coordinates are the image's everywhere. A key is the sha256 of the bytes, and is compared with them
+whenever they are read; a damaged file is an error, and storing the image again mends it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
+import json
 import os
+import re
 from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
@@ -35,9 +37,20 @@ MEDIA_TYPES = {
     "BMP": "image/bmp",
     "TIFF": "image/tiff",
     "MPO": "image/jpeg",
+    # Servers do not take it: it is made anew.
+    "AVIF": "image/png",
 }
 FORMATS = tuple(name for name in MEDIA_TYPES if name != "MPO")
 """Formats that are tried on bytes: a JPEG of several pictures is opened as one."""
+NOT_READ: Mapping[str, re.Pattern[bytes]] = {
+    "HEIC": re.compile(rb"\A.{4}ftyp(?:hei|hev|mif1|msf1)", re.DOTALL),
+    "SVG": re.compile(rb"\A(?:\xef\xbb\xbf)?\s*<(?:svg|\?xml|!--|!DOCTYPE svg)", re.IGNORECASE),
+    "PDF": re.compile(rb"\A%PDF-"),
+    "JPEG XL": re.compile(rb"\A(?:\xff\x0a|\x00\x00\x00\x0cJXL )"),
+    "JPEG 2000": re.compile(rb"\A(?:\x00\x00\x00\x0cjP  |\xff\x4f\xff\x51)"),
+    "Photoshop's PSD": re.compile(rb"\A8BPS"),
+}
+"""Formats that people bring and that are not read, by how their files begin."""
 MAX_BYTES = 512 * 2**20
 """Bytes of the largest file that is read whole for one picture."""
 JPEG, PNG = MEDIA_TYPES["JPEG"], MEDIA_TYPES["PNG"]
@@ -87,16 +100,41 @@ class ImageStore:
         self.root = root
 
     def put(self, data: bytes, where: str) -> StoredImage:
-        """Store the original bytes. `where` (question and column) goes into the error.
+        """Store a plain file as it came; of any other the picture that is made of it, as JPEG of a JPEG, else as PNG.
+
+        `where` (question and column) goes into the error.
 
         Raises:
             DataError: the bytes do not decode as an image in a known format, or exceed `MAX_PIXELS`.
         """
         sha256 = hashlib.sha256(data).hexdigest()
-        if _holds(self.path(sha256), data):
-            # It was decoded when it came.
-            return _described(data, sha256, where, decodes=True)
-        return self._keep(_described(data, sha256, where, decodes=False), data)
+        if (made := self._made(sha256)) is not None:
+            return made
+        # What is there was decoded when it came.
+        there = _holds(self.path(sha256), data)
+        image, plain = _described(data, sha256, where, decodes=there)
+        if plain:
+            return image if there else self._keep(image, data)
+        from PIL import Image
+
+        form = JPEG if image.media_type == JPEG else PNG
+        file = saved(Image.fromarray(decode(data, where)), form)
+        made = self._keep(replace(image, sha256=hashlib.sha256(file).hexdigest(), media_type=form), file)
+        write_atomic(self._note(sha256), json.dumps(asdict(made)).encode())
+        return made
+
+    def _note(self, sha256: str) -> Path:
+        """Where it is noted which image was made of the file with this hash."""
+        return self.path(sha256).with_suffix(".made")
+
+    def _made(self, sha256: str) -> StoredImage | None:
+        try:
+            made = StoredImage(**json.loads(self._note(sha256).read_bytes()))
+            self.read(made)
+        except (OSError, ValueError, TypeError, DataError):
+            # It was never made, or is damaged: it is made anew.
+            return None
+        return made
 
     def put_pixels(self, pixels: Pixels, media_type: str = PNG) -> StoredImage:
         """Store an RGB array (H, W, 3) uint8; equal arrays give equal bytes. As `encode`."""
@@ -148,29 +186,35 @@ def _holds(path: Path, data: bytes) -> bool:
 
 def inspect(data: bytes, where: str) -> StoredImage:
     """Format and oriented size of an image that fully decodes. Raises `DataError` naming `where`."""
-    return _described(data, hashlib.sha256(data).hexdigest(), where, decodes=False)
+    return _described(data, hashlib.sha256(data).hexdigest(), where, decodes=False)[0]
 
 
-def _described(data: bytes, sha256: str, where: str, *, decodes: bool) -> StoredImage:
-    """As `inspect`; of bytes that are known to decode only the header is read."""
+def _described(data: bytes, sha256: str, where: str, *, decodes: bool) -> tuple[StoredImage, bool]:
+    """As `inspect`, and whether it is plain; of bytes that are known to decode only the header is read."""
     picture = _open(data, where)
     width, height = picture.size
-    media_type = MEDIA_TYPES[str(picture.format)]
+    form = str(picture.format)
+    media_type = MEDIA_TYPES[form]
     orientation = None
+    # The mode of a picture does not say that its channels have 16 bits.
+    plain = picture.mode in ("RGB", "L") and ";16" not in str(picture.tile) and "transparency" not in picture.info
     try:
+        # The other pictures of an MPO are no frames of the first.
+        plain = plain and (form == "MPO" or not getattr(picture, "is_animated", False))
+        if _may_be_turned(data, media_type):
+            # Before it is loaded: a TIFF then turns itself, and forgets that it did.
+            orientation = picture.getexif().get(EXIF_ORIENTATION)
         if not decodes:
             # All of a JPEG is read, and its pixels are made at an eighth of the size, in a third of the time.
             picture.draft(None, (max(1, width // 8), max(1, height // 8)))
             picture.load()
             if picture.mode in WITHOUT_RANGE:
                 to_rgb(picture)
-        if may_be_turned(data, media_type):
-            orientation = picture.getexif().get(EXIF_ORIENTATION)
     except Exception as error:
         raise DataError(f"{where}: the image does not decode ({error})") from error
-    if orientation in ON_ITS_SIDE:
+    if orientation in ON_ITS_SIDE and form != "TIFF":
         width, height = height, width
-    return StoredImage(sha256, width, height, media_type)
+    return StoredImage(sha256, width, height, media_type), plain and form != "AVIF" and orientation not in TURNED
 
 
 def encode(pixels: Pixels, media_type: str = PNG) -> bytes:
@@ -193,8 +237,16 @@ def encode(pixels: Pixels, media_type: str = PNG) -> bytes:
     if max(pixels.shape) > JPEG_SIDE_PX:
         raise DataError(f"a picture of shape {pixels.shape} cannot be encoded as JPEG")
     # Pillow writes OpenCV's bytes, in the same time, without its memory.
+    return saved(Image.fromarray(np.ascontiguousarray(pixels)), JPEG)
+
+
+def saved(picture: Image.Image, media_type: str) -> bytes:
+    """The file of an RGB picture as Pillow writes it: a JPEG (`JPEG_QUALITY`, 4:4:4), else a PNG."""
     file = io.BytesIO()
-    Image.fromarray(np.ascontiguousarray(pixels)).save(file, "JPEG", quality=JPEG_QUALITY, subsampling=0)
+    if media_type == JPEG:
+        picture.save(file, "JPEG", quality=JPEG_QUALITY, subsampling=0)
+    else:
+        picture.save(file, "PNG", compress_level=6)
     return file.getvalue()
 
 
@@ -266,20 +318,10 @@ def _white(mode: str, least: float, most: float) -> float:
     return 255.0 if most <= 255.0 else 65535.0
 
 
-def may_be_turned(data: bytes, media_type: str) -> bool:
+def _may_be_turned(data: bytes, media_type: str) -> bool:
     """Whether the file can say how to turn its picture: to ask a PNG for that decodes it."""
     words = ORIENTATION_WORDS.get(media_type)
     return words is None or any(word in data for word in words)
-
-
-def has_rotation(data: bytes) -> bool:
-    """Whether the EXIF orientation asks a viewer to turn the picture. Raises `DataError` for what is no image."""
-    picture = _open(data, "image")
-    try:
-        orientation = picture.getexif().get(EXIF_ORIENTATION)
-    except Exception as error:
-        raise DataError(f"image: its EXIF data cannot be read ({error})") from error
-    return isinstance(orientation, int) and orientation in TURNED
 
 
 def _open(data: bytes, where: str) -> Image.Image:
@@ -291,6 +333,9 @@ def _open(data: bytes, where: str) -> Image.Image:
         # Only these: Pillow knows some forty formats, and one of them starts Ghostscript.
         picture = Image.open(io.BytesIO(data), formats=FORMATS)
     except Exception as error:
+        named = next((form for form, mark in NOT_READ.items() if mark.search(data[:1000])), None)
+        if named is not None:
+            raise DataError(f"{where}: {named} is not read: convert it to PNG or JPEG") from error
         raise DataError(
             f"{where}: these {len(data)} bytes are not an image that can be read "
             f"({type(error).__name__}; formats: {', '.join(FORMATS)})"

@@ -69,6 +69,19 @@ class ToolCall:
     id: str
     name: str
     args: Mapping[str, Json]
+    read_from: str = ""
+    """The dialect of the text that it was read from; empty for a call that came as one."""
+    repairs: tuple[str, ...] = ()
+    """The kinds of repairs that reading it took."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableCall:
+    """The beginning of what looks like a call in the text of a reply and is none: its dialect, and what is wrong."""
+
+    dialect: str
+    written: str
+    error: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +145,12 @@ class AssistantMessage:
     """Probability of each option, 0..1, of a choice that was scored and not asked for."""
     native: Json = None
     """The reply in the form in which its provider's client takes it back; no other code reads it."""
+    reasoning: str = ""
+    """Thoughts that came apart from the text, in words; never read for an answer or a call."""
+    unreadable: UnreadableCall | None = None
+    """A call in the text, which still holds it."""
+    said_by: str = ""
+    """The name of the model whose `native` it is: it goes back to no other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,14 +205,14 @@ def readable(message: AssistantMessage) -> AssistantMessage:
         name = whole_text(call.name)[:MAX_NAME]
         wrong = _unusable(call.args)
         if wrong is None:
-            calls.append(ToolCall(call.id, name, whole_value(call.args)))
+            calls.append(replace(call, name=name, args=whole_value(call.args)))
         else:
             invalid.append(InvalidCall(call.id, name, "", wrong))
-    text, native = whole_text(message.text), whole_value(message.native)
-    changed = (text, native, tuple(calls), tuple(invalid))
-    if changed == (message.text, message.native, message.calls, message.invalid):
+    text, reasoning, native = whole_text(message.text), whole_text(message.reasoning), whole_value(message.native)
+    changed = (text, reasoning, native, tuple(calls), tuple(invalid))
+    if changed == (message.text, message.reasoning, message.native, message.calls, message.invalid):
         return message
-    return replace(message, text=text, native=native, calls=changed[2], invalid=changed[3])
+    return replace(message, text=text, reasoning=reasoning, native=native, calls=tuple(calls), invalid=tuple(invalid))
 
 
 def whole_text(text: str) -> str:

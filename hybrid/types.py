@@ -231,7 +231,8 @@ class Usage:
 
     `seconds` is the running time of its model and tool calls, `queued_seconds` what these calls waited as well: for
     queues of ours, for weights to load, for others in a batch. `tool_faults` are tool calls that ended in a timeout or
-    an error of the tool: what was answered was answered without them.
+    an error of the tool: what was answered was answered without them. `unreadable` are asks in which the model wrote a
+    call that could not be read.
     """
 
     model_calls: int = 0
@@ -245,6 +246,7 @@ class Usage:
     tool_faults: int = 0
     cached_tokens: int = 0
     uncounted_calls: int = 0
+    unreadable: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         """Sum of two; an unknown cost is left out of the sum."""
@@ -261,6 +263,7 @@ class Usage:
             self.tool_faults + other.tool_faults,
             self.cached_tokens + other.cached_tokens,
             self.uncounted_calls + other.uncounted_calls,
+            self.unreadable + other.unreadable,
         )
 
 

@@ -129,14 +129,24 @@ def names_directory(where: str) -> bool:
     return Path(where).expanduser().is_absolute() or where.startswith((".", "~")) or where.count("/") != 1
 
 
+def no_directory(where: str) -> str:
+    """Why a place is no directory of weights: nothing is there, or it is one file."""
+    path = Path(where).expanduser()
+    if not path.is_file():
+        return f"there is no directory {where}"
+    if path.suffix == ".safetensors":
+        return f"{where} is a file; give the folder that it lies in, with its configuration beside it"
+    return f"{where} is a file; weights are a folder with .safetensors files: safetensors.torch.save_file writes one"
+
+
 def _find(where: str, *, download: bool, command: str) -> Path:
     if not where:
         raise WeightsError("no weights are named for it")
     folder = Path(where).expanduser()
     if folder.is_dir():
         return folder
-    if names_directory(where):
-        raise WeightsError(f"weights absent: there is no directory {where}")
+    if folder.is_file() or names_directory(where):
+        raise WeightsError(f"weights absent: {no_directory(where)}")
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 

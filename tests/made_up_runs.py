@@ -80,6 +80,7 @@ def write(
     repeats: int = 1,
     samples: int = 1,
     model: str = MODEL,
+    unreadable: float = UNREADABLE,
 ) -> MadeUp:
     """Write the three runs.
 
@@ -93,6 +94,7 @@ def write(
         repeats: how often the MLLM alone was asked all, as `mllm`, `mllm@2`, ...
         samples: so many samples of each reply of the MLLM alone were voted on.
         model: the word of the MLLM.
+        unreadable: the share of replies of the MLLM alone that cannot be read.
     """
     questions = tuple(QUESTIONS_OF[benchmark](size))
     rng = random.Random(seed)
@@ -103,7 +105,7 @@ def write(
     adopts = {q.id: rng.random() < ADOPTED for q in questions}
     moved = {q.id: _drawn(q, ALONE, rng) if rng.random() < MOVED else alone[q.id] for q in questions}
     silent = {q.id for q in questions if rng.random() < ABSTAINS}
-    unread = {q.id for q in questions if rng.random() < UNREADABLE}
+    unread = {q.id for q in questions if rng.random() < unreadable}
 
     def mllm(answers: Mapping[str, str], number: int) -> Solver:
         def ask(q: Question) -> Reply:

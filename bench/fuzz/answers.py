@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from hybrid import answers
 from hybrid.answers import views
-from hybrid.models import text_protocol
+from hybrid.models import dialects
+from hybrid.registry import load
 from hybrid.types import Kind, Scanpath
 
 KINDS = tuple(Kind)
@@ -27,7 +28,7 @@ def target(data: bytes) -> None:
     if which == OFFICIAL:
         _official(text, data[1] % 6 + 1)
     elif which > OFFICIAL:
-        text_protocol.parse(text)
+        dialects.read(text, (load("tools", "crop"),))
     else:
         _check(text, KINDS[which], CHOICES[: data[1] % (len(CHOICES) + 1)])
 

@@ -62,6 +62,7 @@ def _sections(card: BenchmarkCard) -> Iterator[str]:
         ("licence", escaped(card.licence)),
         ("on the hub", code(card.hub_id) if card.hub_id else "no"),
         *([("elsewhere", escaped(card.elsewhere))] if card.elsewhere else []),
+        *((f"labels of {one.task} corrected on {one.on}", escaped(one.said)) for one in card.corrections),
         *([("not checked against the data", escaped(card.unchecked))] if card.unchecked else []),
         ("splits", splits),
         ("leads with", ", ".join(code(name) for name in card.headline)),

@@ -10,21 +10,22 @@ INTRODUCTION = """# The conclusion
 `hybrid quickstart`, `hybrid run`, `hybrid score`, `hybrid compare`, `hybrid study` and the report begin with the same
 sentences, at most five, made from the rows that `hybrid compare --json` prints, where they stand as `conclusion`:
 
-1. what the model gains with tools over itself alone, with the 95 % interval and the number of questions (`gain`);
-2. what it gains over the specialists alone (`specialists`);
-3. what of it comes from what the tools say, or the command that runs the blank control (`content`);
-4. on which tasks it is behind its model alone (`tasks`);
+1. the metric with tools and alone, their difference with its 95 % interval, and how seldom a tool was called (`gain`);
+2. the difference to the specialists alone (`specialists`);
+3. what of it blank tools bring or cost already, what the tools say adds or costs, or the command that runs the blank
+   control (`content`);
+4. on which tasks it is worse or better (`tasks`);
 5. what limits the claim (`limits`).
 
 Without a solver that gives a model tools, the first two name the solver with the highest value (`solvers`) and those
 that it is ahead of (`ahead`).
 
-A gain or a loss is said only where the paired 95 % interval excludes 0 under both rules of what a question without a
-readable answer counts (a guess, or wrong); the interval printed is the one nearest to 0. An interval that holds or
-touches 0 is "no difference that N questions can show", which is not equality. The smallest difference that the
-questions show in four cases of five is that of `hybrid plan --questions N`. Of several solvers with tools, or several
-models, the differences are adjusted after Holm over them. Tasks are read by the rule of the tables; their intervals are
-not adjusted, and the sentence says how many of them hold after adjustment.
+A difference is said to be one only where its paired 95 % interval excludes 0; of blank tools, of what the tools say and
+of tasks only where it holds after adjustment (Holm) over the rows of its table. "No difference shown" is not equality.
+Numbers of right answers are said where they are the metric, not under a mean over tasks of several sizes. The
+difference with 80 % power follows from the spread of this run, the weights of its metric, and below 30 questions from
+the exact test. Of several solvers with tools, or several models, the differences are adjusted over them.
+`python -m bench.sentences` measures how often what is said is true.
 """
 
 

@@ -84,7 +84,7 @@ _TAKEN_AWAY: Final = re.compile(
     re.IGNORECASE,
 )
 _PREDICATE: Final = re.compile(
-    r"\b(?:most|more|best|better|clos(?:er|est)|near(?:er|est)|likely|correct|right (?:answer|choice)"
+    r"\b(?:most|more|best|better|clos(?:er|est)|near(?:er|est)|likel(?:y|ier)|correct|right (?:answer|choice)"
     r"|correspond(?:s|ing)?|match(?:es|ing)?|accurately|appropriate|shares?|fits?|completes?|moving|moved|darker|same|similar"
     r"|missing (?:part|piece)|would be|must be|answer)\b",
     re.IGNORECASE,

@@ -24,7 +24,7 @@ def verdicts(reply: LetterReply) -> str | None:
     """The one option with a good verdict where each other that has one is turned down, as in `C: yes. D: no.`."""
     if _VERDICT_WORDS & {form for form, _ in reply.forms}:
         return None
-    verdict = rf"(?i:({_FOR})|({_AGAINST})|\w+)(?=\s?(?:[.,;!\n]|and\b|$))"
+    verdict = rf"(?i:({_FOR})|({_AGAINST})|\w+)(?=\s?(?:[.,;!\n]|and\b|$)|(?<=[✓✔✅✗✘❌]))"
     said = re.finditer(rf"{label(reply.letters)}(?:\s?[:=–—-]\s?|\sis\s|(?<=[)\]])\s){verdict}", reply.text)
     found = [(m[1] or m[2], m[3] is not None, m[4] is not None) for m in said]
     good = {name for name, yes, _ in found if yes}
@@ -34,7 +34,8 @@ def verdicts(reply: LetterReply) -> str | None:
 
 
 _CLAUSES: Final = re.compile(
-    r"[,;:.!?。、—–\n]+\s*|\s[-→]\s|\s=>\s|\s(?=(?:but|sondern|sino|so|leaving|instead of|rather than|and not)\b)"
+    r"[,;:.!?。、—–\n]+\s*|\s[-→]\s|\s=>\s|\s\((?=not|rather than|instead of)"
+    r"|\s(?=(?:but|sondern|sino|so|leaving|instead of|rather than|and not)\b)"
 )
 # The commas of a list belong to it: `A, B and D are out`.
 _LISTED: Final = r"(?:[(\[]?[A-Z][)\]]?,\s)+[(\[]?[A-Z][)\]]?,?\s(?:and|or|nor)\s"
@@ -44,7 +45,8 @@ _DENIES: Final = re.compile(
     re.IGNORECASE,
 )
 _OFFERS: Final = re.compile(
-    r"(?:so\s)?(?:between|(?:out )?of|options?|choices|comparing|given|which|whether|is it)\b|.*\b(?:vs|versus)\b",
+    r"(?:so\s)?(?:between|(?:out )?of|options?|choices|comparing|given|which|whether|is it)\b|.*\b(?:vs|versus)\b"
+    r"|(?:either\s)?\W?[A-Z]\W?\sor\s\W?[A-Z]\W*$",
     re.IGNORECASE,
 )
 # `The second image fits, the third does not.`
@@ -54,14 +56,22 @@ _DOUBTS: Final = re.compile(
     r"|all|everything|anything|any)\b|%",
     re.IGNORECASE,
 )
+# `though A is possible`, `D second`: what comes beside or behind the choice.
+_BESIDE: Final = re.compile(
+    r"^(?:but|though|although|while|even though|and)\s.*\b(?:is|could be|may be|might be|seems|comes)\s"
+    r"(?:also\s|still\s)?(?:possible|plausible|close|a possibility|second)\b|\b(?:second|third|runner-up)[.!]?$"
+    r"|\bsecond (?:best|choice|place)\b|\(second\)",
+    re.IGNORECASE,
+)
+_BUT: Final = re.compile(r"^(?:but|though|although|and)\s", re.IGNORECASE)
 _FILLER: Final = (
-    r"(?:but|so|then|rather|instead|it's|it is|it must be|must be|is|it|does|only|simply|just|the|answer|option|choice"
-    r"|leaving|remains|i'd|i'll|i|would|see|think|believe|say|guess|pick|choose|go with|probably|most|likely"
-    r"|definitely|clearly|sondern|sino|es|是|therefore|thus|hence)"
+    r"(?:but|so|then|first|best|rather|instead|it's|it is|it must be|must be|is|it|does|only|simply|just|the|answer"
+    r"|option|choice|leaving|remains|i'd|i'll|i|would|see|think|believe|say|guess|pick|choose|go with|probably|most"
+    r"|likely|definitely|clearly|sondern|sino|es|是|therefore|thus|hence)"
 )
 
 
-def remaining(reply: LetterReply) -> str | None:
+def remaining(reply: LetterReply) -> str | None:  # noqa: C901 - one pass over the clauses
     """The one choice that a clause gives, the others denied or only offered: `Not A; B`, `A or B? B`.
 
     A clause gives a choice where it says nothing else, or claims it next to a clause that denies or offers others.
@@ -76,27 +86,37 @@ def remaining(reply: LetterReply) -> str | None:
     given: set[str] = set()
     claimed: set[str] = set()
     against: set[str] = set()
+    asked_of: set[str] = set()
     offered = False
     for clause in _clauses(reply.text):
         named = reply.named(clause)
         asked = clause.endswith("?")
-        if _DENIES.search(clause):
+        if named and _BESIDE.search(clause):
+            offered = True
+        elif _DENIES.search(clause):
             if given and not named and not _OTHERS.search(clause):
                 return None
-            against |= named
+            # `A? No: B.`
+            against |= named or asked_of
         elif len(named) > 1 and (asked or _OFFERS.match(clause)):
             offered = True
+        elif asked and _bare(reply, clause):
+            asked_of |= named
         elif len(named) == 1 and not asked and _bare(reply, clause):
             given |= named
         elif named:
-            fits = None if asked else claim(reply, clause)
+            fits = None if asked else claim(reply, _BUT.sub("", clause))
             if fits is None:
                 return None
             claimed.add(fits)
+        elif asked_of - against and re.fullmatch(_FOR, bare(clause)):
+            given |= asked_of - against
         elif _DOUBTS.search(clause) or (given and not _bare(reply, clause)):
             return None
     found = given | claimed
-    return next(iter(found)) if len(found) == 1 and (given or against or offered) and not found & against else None
+    # `A? B.` leaves A open.
+    settled = (given or against or offered) and not found & against and asked_of <= found | against
+    return next(iter(found)) if len(found) == 1 and settled else None
 
 
 def _clauses(text: str) -> list[str]:
@@ -133,4 +153,16 @@ def stated_choice(reply: LetterReply) -> str | None:
     return start[0] if start and not bare(match["choice"][start[1] :]) else None
 
 
-CLAUSE_RULES: Final[tuple[Rule, ...]] = (verdicts, remaining, stated_choice)
+def denied_comparison(reply: LetterReply) -> str | None:
+    """Of two choices that say one thing of two, the other: `A is not closer than B` where `B is closer` is offered."""
+    said = re.fullmatch(
+        r"(.{1,60}?)\s(is|are|was|were)(?:\snot|n't)\s(.{1,40}?)\sthan\s(.{1,60}?)[.!]?", reply.text.casefold()
+    )
+    forms = dict(reply.forms)
+    if said is None or len(reply.offered) != 2:
+        return None
+    denied, other = (forms.get(f"{bare(one)} {said[2]} {said[3]}") for one in (said[1], said[4]))
+    return other if denied and other and denied != other else None
+
+
+CLAUSE_RULES: Final[tuple[Rule, ...]] = (denied_comparison, verdicts, remaining, stated_choice)

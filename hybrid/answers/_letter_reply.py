@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final
 
-from hybrid.answers.base import TRANSLATIONS, answer_part, bare, normalise, plain, sentences
+from hybrid.answers.base import CUE, TRANSLATIONS, answer_part, bare, normalise, plain, sentences
 
 # Names of option letters in the questions of the benchmarks.
-NOUN: Final = r"(?i:option|choice|point|box|picture|image|figure|letter|answer)"
+NOUN: Final = (
+    r"(?i:option|choice|point|box|picture|image|figure|letter|answer"
+    r"|opción|opção|opzione|вариант|punkt|punto|ponto|точка|选项|選項|選択肢|보기|선택지|点|점)"
+)
 # Words after a lone "A" that show it is a label and not the article.
 AFTER_A: Final = (
     r"(?:(?:is|was|does|has)(?:n't)?|because|since|as|and|or|in|on|to|with|appears|seems|matches|corresponds|would"
@@ -16,8 +19,8 @@ AFTER_A: Final = (
 )
 # Words after a lone "I" that show it is a label and not the speaker.
 AFTER_I: Final = r"(?:is|has|because|since|and|or|appears|seems|matches|corresponds|fits)"
-# No letter follows a label, except Japanese and Korean "is" and Chinese "because", which are written without a blank.
-END: Final = r"(?:(?![\w'])|(?=です|だ。|입니다|이다|因为|因為))"
+# No letter follows a label, except "is", "because" and "or" of languages that are written without a blank.
+END: Final = r"(?:(?![\w'])|(?=です|だ。|입니다|이다|因为|因為|か|或|还是|또는))"
 # Shorter texts ("no", "3") turn up inside prose without being meant; they count only where an answer is announced.
 PROSE_LENGTH: Final = 4
 _ARTICLE: Final = re.compile(r"^(?:the|a|an)\s+")
@@ -118,4 +121,20 @@ class LetterReply:
 
 def read(text: str, choices: tuple[str, ...], letters: str) -> LetterReply:
     """Prepare `text`, the reply to a question with these choices."""
-    return LetterReply(answer_part(text), letters, letters[: len(choices)], tuple(normalise(c) for c in choices))
+    said = _small(letters).sub(
+        lambda found: found[1] + re.sub(r"\b[a-z]\b", lambda one: one[0].upper(), found[2]), answer_part(text)
+    )
+    return LetterReply(said, letters, letters[: len(choices)], tuple(normalise(c) for c in choices))
+
+
+@lru_cache(maxsize=64)
+def _small(letters: str) -> re.Pattern[str]:
+    """Small letters that are announced, and those offered beside them: `the answer is d.`, `answer: b or c`.
+
+    Letters that are words too (an article, `e` and `o` for "and" and "or", `i`, `y`) only where a clause ends.
+    """
+    words = "aeiouy"
+    plain, end = "".join(set(letters.lower()) - set(words)), r"(?=\s?(?:[.,;:!)\n]|$))"
+    one = rf"(?:[{re.escape(plain)}](?![\w'.-]|\.\w)|[{re.escape(plain)}](?=\.(?:\s|$))|[{words}]{end})"
+    cue = rf"(?i:{CUE})[\s:=\"'(\-]{{0,6}}(?:(?i:{NOUN})\s)?"
+    return re.compile(rf"({cue})({one}(?:\s?(?:or|and|/|,)\s?{one})*)")

@@ -21,6 +21,7 @@ SHORT_OPTION: Final = 40
 # How far behind a label its alternatives are looked for, and how long the text of a listed option can be.
 LOOK_AHEAD: Final = 400
 LIST_GAP: Final = 120
+_SHARE: Final = r"[0-9]{1,3}(?:\.[0-9]{1,6})?\s?%"
 
 
 def only_letter(reply: LetterReply) -> str | None:
@@ -28,8 +29,43 @@ def only_letter(reply: LetterReply) -> str | None:
     if len(reply.text) > SHORT_REPLY:
         return None
     labels = re.escape(reply.letters)
-    match = re.fullmatch(rf"\W*(?:{NOUN}\W+)?([{labels}{labels.lower()}])\W*", reply.text)
+    named = rf"(?:(?i:the\s)?{NOUN}(?:\s(?i:labell?ed|marked|called|named|with label))?(?:\W+|(?<=[^\x00-\x7f])))?"
+    hedge = r"(?i:(?:(?:most )?(?:probably|likely))\W+)?"
+    sure = rf"(?:\W+{_SHARE}(?:\s(?i:sure|confident|certain|confidence|likely))?)?"
+    match = re.fullmatch(rf"\W*{hedge}{named}([{labels}{labels.lower()}]){sure}\W*", reply.text)
     return None if match is None else match[1].upper()
+
+
+def largest_share(reply: LetterReply) -> str | None:
+    """Each named choice has a share and one is the largest: `A: 20%, B: 80%`, `P(A)=0.2, P(B)=0.8`."""
+    shares: dict[str, float] = {}
+    name, end = rf"[(\[]?\b([{re.escape(reply.letters)}])\b[)\]]?", 0
+    # A bare 0.8 may be a score or a depth.
+    likely = rf"\b(?:P|Pr|prob(?:ability)?)(?:\sof)?\s?{name}\s?[=:≈~]\s?([01]?\.[0-9]{{1,6}}|[01])"
+    before = rf"{name}(?:\s(?:is|has|at|with|about))?[\s:=≈~(|–-]{{0,4}}({_SHARE})"
+    behind = rf"({_SHARE})\s(?:(?:chance|likely)\s)?(?:(?:on|for|to|that it is|of)\s)?{name}"
+    for match in re.finditer(rf"{likely}|{before}|{behind}", reply.text):
+        name, share = sorted(filter(None, match.groups()), key=str.isalpha, reverse=True)
+        if name in shares or reply.is_choice(name, share):
+            return None
+        shares[name], end = float(share.rstrip(" %")) / (100 if "%" in share else 1), match.end()
+    ranked = sorted(shares, key=lambda name: -shares[name])
+    # More than all in all are no shares, and a label behind them is the answer itself.
+    if len(ranked) < 2 or sum(shares.values()) > 1.05 or reply.named(reply.text[end:]):
+        return None
+    return ranked[0] if shares[ranked[0]] > shares[ranked[1]] else None
+
+
+_TICK: Final = re.compile(r"[✅✓✔☑☒]|\[x\]|(?:←|<--?|⬅)|\((?:correct|the answer|answer)\)", re.IGNORECASE)
+
+
+def ticked(reply: LetterReply) -> str | None:
+    """One line of a list of options has a tick: `- A: far` and then `- B: near ✅`."""
+    with_tick = [line for line in reply.lines if _TICK.search(line)]
+    if len(with_tick) != 1 or len(reply.lines) < 2:
+        return None
+    named = reply.named(_TICK.sub("", with_tick[0]))
+    return next(iter(named)) if len(named) == 1 else None
 
 
 def only_choice(reply: LetterReply) -> str | None:
@@ -49,10 +85,23 @@ _TURNED_DOWN: Final = re.compile(
 )
 
 
+# `(A)? No`, `(A) 3? No`
+_ASKED: Final = re.compile(r"[^.,;!?\n]{0,40}\?\s*(?:$|(?:no|not|hmm|wait)\b)", re.IGNORECASE)
+
+
 def _turned_down(reply: LetterReply, name: str, behind: str) -> bool:
-    """Whether the text behind a label turns it down, `(A) is incorrect`, `D: no`, and is not that option's own text."""
-    return _TURNED_DOWN.match(behind.lstrip()) is not None and not reply.is_choice(
-        name, re.split(r"[.,;!\n]", behind, maxsplit=1)[0]
+    """Whether the text behind a label turns it down, `(A) is incorrect`, `D: no`, and is not that option's own text.
+
+    So does one that asks for it, `(A)? No`, or gives its share beside others', `A: 50%, B: 50%`.
+    """
+    shared = re.match(rf"\W*{_SHARE}\s*[,;|]", behind) and reply.named(behind) - {name}
+    return (
+        bool(shared)
+        or _ASKED.match(behind) is not None
+        or (
+            _TURNED_DOWN.match(behind.lstrip()) is not None
+            and not reply.is_choice(name, re.split(r"[.,;!\n]", behind, maxsplit=1)[0])
+        )
     )
 
 
@@ -100,8 +149,8 @@ def _announcement(letters: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Patterns that announce a letter, and that offer another one (`A or B`, `(A), (B)`, not `A and B is wrong`)."""
     token = label(letters)
     adverb = r"(?:(?:most\s)?(?:likely|probably|clearly|therefore|thus|indeed|simply|only|the|now)\s)?"
-    between = rf"(?:[^.\n]{{0,60}}?\b{_OR}\b|\s?(?:[,/、]|{_AND}\b|还是|或者?|和))"
-    other = rf"{between}\s?(?:{NOUN}\s)?{token}(?!\s{_IS}\b)"
+    between = rf"(?:[^.\n]{{0,60}}?\b{_OR}\b|\s?(?:[,/、]|{_AND}\b|还是|或者?|和|か|または|또는|이나))"
+    other = rf"{between}\s?(?:{NOUN}\s?)?{token}(?!\s{_IS}\b)"
     announced = rf"(?i:{CUE})[\s:=\"'\-]{{0,6}}{adverb}(?:{NOUN}\s)?[\"']?{token}(?!\s{_IS}\s{_WRONG}\b)"
     return re.compile(announced), re.compile(other)
 
@@ -156,8 +205,16 @@ def offers_another(reply: LetterReply, name: str, behind: str) -> bool:
 
 def announcements(reply: LetterReply) -> tuple[tuple[str, bool], ...]:
     """The labels that are announced as the answer, in order, and whether each leaves the choice open."""
-    found = _announcement(reply.letters)[0].finditer(reply.text)
-    return tuple((group(m), offers_another(reply, group(m), reply.text[m.end() : m.end() + LOOK_AHEAD])) for m in found)
+    announcement, other = _announcement(reply.letters)
+    found: list[tuple[str, bool]] = []
+    alternative = 0
+    for match in announcement.finditer(reply.text):
+        left_open = offers_another(reply, group(match), reply.text[match.end() : match.end() + LOOK_AHEAD])
+        # `選択肢Aか選択肢B`: the second is the alternative of the first.
+        found.append((group(match), left_open or match.end() <= alternative))
+        behind = other.match(reply.text, match.end())
+        alternative = behind.end() if behind and left_open else alternative
+    return tuple(found)
 
 
 def announced_letter(reply: LetterReply) -> str | None:
@@ -217,6 +274,8 @@ def opening_letter(reply: LetterReply) -> str | None:
 EXPLICIT_RULES: Final[tuple[Rule, ...]] = (
     only_letter,
     only_choice,
+    largest_share,
+    ticked,
     closing_option,
     announced_letter,
     announced_choice,

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Generic, TypeVar
 
+from hybrid.thoughts import without_thoughts
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -50,12 +52,10 @@ def first_match(rules: Iterable[Callable[[R], T | None]], reply: R) -> Parsed[T]
 
 # Markdown's underscore counts as an edge too, so that `_A_` reads like `A`.
 _EDGE: Final = "".join(c for c in map(chr, range(0x3001)) if c.isspace()) + "_"
-_QUOTES: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "‚": "'"})
+_QUOTES: Final = str.maketrans(
+    {"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "‚": "'", "「": '"', "」": '"'}
+)
 _TOKENS: Final = re.compile(r"</?s>|<\|[^|<>\n]{1,40}\|>|<(?:bos|eos|pad|unk|end_of_turn)>|\[/?INST\]")
-# Reasoning that a model writes before its answer, in tags or in a separate channel.
-_THOUGHT: Final = r"(?:think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|analysis)"
-_THOUGHT_ENDS: Final = re.compile(rf"</{_THOUGHT}>|<\|channel\|>final<\|message\|>", re.IGNORECASE)
-_THOUGHT_BEGINS: Final = re.compile(rf"<{_THOUGHT}>|<\|channel\|>analysis<\|message\|>", re.IGNORECASE)
 _EMPHASIS: Final = re.compile(r"[*`]+")
 _UNDERSCORES: Final = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])")
 _HEADING: Final = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
@@ -97,18 +97,13 @@ def _normalised(text: str) -> str:
     # One character can become eighteen.
     text = within_reach(unicodedata.normalize("NFKC", within_reach(text)))
     text = "".join(c for c in text if unicodedata.category(c) != "Cf").translate(_QUOTES)
-    text = _without_thoughts(text)
+    text = without_thoughts(text)
     text = _EMPHASIS.sub("", _TOKENS.sub("", text)).strip(_EDGE)
     text = "\n".join(text.splitlines())
     text = _FENCE_TAG.sub("", text, count=1) if _FENCE_TAG.match(text) else text
     text = _UNDERSCORES.sub("", _HEADING.sub("", text.strip(_EDGE)))
     text = _LINE_BREAKS.sub("\n", _BLANKS.sub(" ", text))
     return _GAPS.sub("\n\n", text).strip(_EDGE)
-
-
-def _without_thoughts(text: str) -> str:
-    *_, end = (0, *(match.end() for match in _THOUGHT_ENDS.finditer(text)))
-    return _THOUGHT_BEGINS.split(text[end:], maxsplit=1)[0]
 
 
 @lru_cache(maxsize=4096)  # options, letters and words come again and again
@@ -132,7 +127,10 @@ _PART: Final = (
     r"|ranking|sequence|views|parts)"
 )
 _KEYED: Final = re.compile(
-    rf"[\"']({_PART})[\"']\s?:\s?(?:\"([^\"]*)\"|'([^'\n]*)'|\[([^\[\]]*)\]|([^,{{}}\[\]\n\"']+))", re.IGNORECASE
+    rf"[\"']({_PART}s?)[\"']\s?:\s?(?:\"([^\"]*)\"|'([^'\n]*)'|\[([^\[\]]*)\]|([^,{{}}\[\]\n\"']+)"
+    # `{"answer": {"letter": "B", "text": "the second"}}`
+    r"|\{[^{}]{0,200}?[\"'](?:letter|label|option|choice|key|id|value|number|answer)[\"']\s?:\s?[\"']?([^{}\"',\n]*))",
+    re.IGNORECASE,
 )
 _TAG_ENDS: Final = re.compile(rf"</({_PART})>[\s.]*\Z", re.IGNORECASE)
 _BOX: Final = re.compile(r"\\boxed\{((?:[^{}]|\{[^{}]*\})*)\}[\s.$\\)\]]*\Z")
@@ -221,8 +219,11 @@ TRANSLATIONS: Final[dict[str, frozenset[str]]] = {
 CUE: Final = (
     r"(?:(?<!each )(?<!every )\b(?:answers?|choice|option|selection|result|conclusion|final)\b[^\w\n(\[]{0,3}"
     r"(?:is|are|was|would be|should be|will be|must be|be|:|=)(?![a-z])"
-    r"|\banswer\b|\b(?:choose|select|pick|go with|lean(?:ing)? towards?|it(?:'s| is))\b|\b(?:is|be)\s?:"
-    r"|答案(?:应该|应当|应)?[是为:]*|选择|選擇|选项|选|正解は?|答え[は:]*|(?:정답|\b답)[은:]*|\bответ\b"
+    r"|\banswer\b|\b(?:choose|select|pick|go with"
+    r"|lean(?:ing)?(?: towards?)?|guess(?:ing)?(?: is)?|gut says|it(?:'s| is))\b|\b(?:is|be)\s?:"
+    r"|\bif (?:i )?(?:am |was |were )?(?:forced|pressed|ha(?:d|ve) to)(?: to)?"
+    r"(?: (?:answer|choose|decide|guess|pick|say))?\b,?"
+    r"|答案(?:应该|应当|应)?[是为:]*|选择|選擇|选项|選項|選択肢|选|正解は?|答え[は:]*|(?:정답|\b답)[은:]*|\bответ\b"
     r"|\b(?:respuesta|resposta|risposta|réponse|antwort|lösung|antwoord)\b"
     r"(?: (?:correcta|correta|corretta|correcte|exacte|final|finale))?"
     r"(?: (?:es|é|è|est|ist|lautet|is|sería|seria|sarebbe|serait|wäre)\b(?: (?:la|el|die))?)?"

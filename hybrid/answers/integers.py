@@ -52,7 +52,7 @@ WORDS: Final[dict[str, int]] = {
 }
 # Counts in these questions are small; a longer run of digits is no count.
 MAX_DIGITS: Final = 9
-_DIGITS: Final = r"(?<![A-Za-z0-9_.,])-?[0-9][0-9,]*(?:\.[0-9]+)?(?![A-Za-z_])"
+_DIGITS: Final = r"(?<![A-Za-z0-9_.,])-?[0-9][0-9,]*(?:\.[0-9]+)?(?![A-Za-z_0-9])"
 # Commas set groups of three digits apart; "1,2,3" is a list and "0,5" a fraction.
 _WHOLE: Final = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+")
 _LIST: Final = re.compile(r"[0-9]+(?:,\s?[0-9]+)+")
@@ -88,6 +88,65 @@ _RANGE: Final = re.compile(
 )
 _SOME: Final = " some "
 
+# `1 000`, `1'000`, `120 000`; `120 340` may as well be two numbers, and in brackets it is a point.
+_GROUPED: Final = re.compile(
+    r"(?<![\w.,'(\[-])(?<![0-9]\s)(?:(?:[0-9]{1,2}(?:\s[0-9]{3})+|[0-9]{1,3}(?:\s000)+|[0-9]{1,3}(?:'[0-9]{3})+)"
+    r"|([0-9]{3}(?:\s[0-9]{3})+))(?![\w']|,[0-9]|\s[0-9])"
+)
+_DOZEN: Final = re.compile(
+    r"\b(?:(half\s(?:a\s)?)|(an?|one|two|three|four|[0-9]{1,2})\s)dozen\b(\sor\b.*)?", re.IGNORECASE
+)
+_GLOSS: Final = re.compile(rf"({_DIGITS}|{_WORD})\s?\(({_DIGITS}|{_WORD})\)", re.IGNORECASE)
+_HAN: Final = {
+    digit: value
+    for value, digits in enumerate(("〇零", "一", "二两兩", "三", "四", "五", "六", "七", "八", "九"))
+    for digit in digits
+}
+# A numeral is no count inside of other words (`一些`, `第一`): it begins the reply or stands behind "is" or "has".
+_HAN_NUMBER: Final = re.compile(
+    rf"(?:^|(?<=[是为為有共见見:は]))\s?([{''.join(_HAN)}]?)(十?)([{''.join(_HAN)}]?)\s?"
+    r"(?=[个個只隻人台本匹つ枚头頭条條辆輛位张張名件です。.!]|$)"
+)
+# Whole replies in other languages.
+_ELSEWHERE: Final[dict[str, int]] = {
+    word: value
+    for value, words in enumerate(
+        (
+            "cero zéro ноль nula nessuno keine keiner ninguno ninguna nenhum nenhuma aucun aucune",
+            "uno una un une ein eine einer eins um uma один одна одно 하나 一つ",
+            "dos deux zwei dois duas due два две 둘 二つ",
+            "tres trois drei três tre три 셋 三つ",
+            "cuatro quatre vier quatro quattro четыре 넷 四つ",
+            "cinco cinq fünf cinque пять 다섯 五つ",
+            "seis sechs sei шесть 여섯 六つ",
+            "siete sept sieben sete sette семь 일곱 七つ",
+            "ocho huit acht oito otto восемь 여덟 八つ",
+            "nueve neuf neun nove девять 아홉 九つ",
+            "diez dix zehn dez dieci десять 열",
+            "onze elf undici одиннадцать",
+            "doce douze zwölf doze dodici двенадцать",
+        )
+    )
+    for word in words.split()
+}
+
+
+def spelled_out(text: str) -> str:
+    """A text with its numbers in plain digits: `1 000`, `a dozen`, `5 (five)`, `三个`; a whole reply also as `drei`."""
+    text = _GROUPED.sub(lambda found: _SOME if found[1] else re.sub(r"[\s']", "", found[0]), text)
+    text = _DOZEN.sub(lambda m: _SOME if m[3] else str(6 if m[1] else 12 * (only_number(m[2]) or 1)), text)
+    text = _GLOSS.sub(lambda found: found[1] if _value(found[1]) == _value(found[2]) else found[0], text)
+    text = _HAN_NUMBER.sub(_from_han, text)
+    alone = re.fullmatch(r"(\w+)(?:\s[^\W\d]+)?", bare(text))
+    return str(_ELSEWHERE[alone[1]]) if alone and alone[1] in _ELSEWHERE and not bare(text).endswith(" to") else text
+
+
+def _from_han(found: re.Match[str]) -> str:
+    tens, ten, units = found.groups()
+    if not (tens or ten or units) or (tens and units and not ten):
+        return found[0]
+    return str(10 * _HAN.get(tens, 1) + _HAN.get(units, 0) if ten else _HAN[tens or units])
+
 
 def numbers(text: str) -> tuple[int | None, ...]:
     """Every number in a text in order, None for those that are no count; of a range or a bound both ends are None."""
@@ -112,7 +171,7 @@ _LEFT_OUT: Final = re.compile(
 
 def counted(text: str) -> str:
     """The text without numbers that count nothing, without questions and refusals; of a range nothing is left."""
-    text_left = "\n".join(s for s in sentences(_ASIDE.sub(" ", text)) if not _LEFT_OUT.search(s))
+    text_left = "\n".join(s for s in sentences(_ASIDE.sub(" ", spelled_out(text))) if not _LEFT_OUT.search(s))
     return _RANGE.sub(_SOME, text_left).strip()
 
 
@@ -135,7 +194,8 @@ _TOTAL: Final = re.compile(
     rf"({_NUMBER.pattern})(?:\s\w+){{0,3}}\s{_SUM}\b"
     rf"|(?:\b(?:{_SUM}|total(?:s|ing)?(?: of| is)?|(?:adds?|sums?) (?:up )?to)\b|一共|总共|共|合計|全部で)"
     rf"(?:,? there (?:are|is))?[\s:,]{{0,3}}({_NUMBER.pattern})"
-    rf"|(?:\b(?:makes|gives|equals|that(?:'s| is)|(?:so|thus|therefore|hence),?(?: there (?:are|is))?)\s|=>|[=→⇒])"
+    rf"|(?:\b(?:mak(?:es|ing)|giv(?:es|ing)|yielding|equal(?:s|ling)"
+    r"|that(?:'s| is)|(?:so|thus|therefore|hence),?(?: there (?:are|is))?)\s|=>|[=→⇒])"
     rf"\s?({_NUMBER.pattern})",
     re.IGNORECASE,
 )
@@ -147,6 +207,16 @@ def total(text: str) -> int | None:
     if not totals or (totals[-1][3] and any_number(text[totals[-1].end() :])):
         return None
     return _value(totals[-1][1] or totals[-1][2] or totals[-1][3])
+
+
+def closing_field(text: str) -> int | None:
+    """The reply ends with the one thing that has a number of its own: `Two rows are empty. Number of dogs: 2`."""
+    fields = re.findall(rf"[^\W\d_]\s?[:=]\s?({_NUMBER.pattern})(\W*\Z)?", text, re.IGNORECASE)
+    return (
+        _value(fields[0][0])
+        if len(fields) == 1 and fields[0][1] is not None and text.rstrip(" .!").endswith(fields[0][0])
+        else None
+    )
 
 
 def any_number(text: str) -> bool:
@@ -164,11 +234,30 @@ def none_at_all(text: str) -> int | None:
     """0 if the reply has no number and states that there are none: `None`, `There are no people in the image`."""
     if any_number(text):
         return None
-    said = bare(text)
-    return 0 if said in ("none", "nil", "answer: none") or _NONE.fullmatch(said) or denies_existence(text) else None
+    first, *rest = sentences(text) or ("",)
+    said = bare(first)
+    if any(_MORE_TO_SAY.search(sentence) for sentence in rest):
+        return None
+    none = said in ("nil", "answer: none") or _NONE.fullmatch(said) or _NO_THINGS.fullmatch(said)
+    return 0 if none or denies_existence(text) else None
 
 
-_NONE: Final = re.compile(r"there (?:are|is|were) none|there (?:are|were)(?:n't| not) any", re.IGNORECASE)
+_NONE: Final = re.compile(
+    r"(?:there (?:are|is|were) )?none(?: (?:is|are|were)(?: visible| present)?)?(?: (?:here|there))?"
+    r"|there (?:are|were)(?:n't| not) any|there isn't (?:even )?(?:a single|one) \w+",
+    re.IGNORECASE,
+)
+_MORE_TO_SAY: Final = re.compile(r"\b(?:but|however|although|though|yet|there|only|unless|if)\b", re.IGNORECASE)
+# `There are no cars`, `no people are visible`, `I don't see any dogs`; not `no results`.
+_NO_THINGS: Final = re.compile(
+    r"(?:(?:there (?:are|were)|i (?:can )?(?:see|count|find|spot)) (?:no|zero)|(?:no|zero)"
+    r"|there (?:are|were)(?:n't| not) any|i (?:do not|don't|did not|didn't) (?:see|find|spot|count) any)"
+    r" (?!(?:\w+ )?(?:images|pictures|photos|results|details|instructions|tools|options|choices|words|numbers"
+    r"|answers|ways|clues|signs|objections|others|more)\b)(?:[\w-]+ ){0,2}?"
+    r"(?:[\w-]+[^\Ws]s|people|men|women|children|fish|sheep|deer|geese|mice)"
+    r"(?: (?:are |were )?(?:in|on|at|visible|present|here|there|to be seen)\b[^,;]*)?",
+    re.IGNORECASE,
+)
 # `6 people, 2 of them sitting`: a part of what was counted before.
 _OF_THEM: Final = re.compile(r"\s(?:\w+\s)?of\s(?:them|these|those|which|whom)\b", re.IGNORECASE)
 
@@ -194,7 +283,7 @@ def first_number(text: str) -> int | None:
     return first if parts else None
 
 
-RULES: Final = (only_number, announced, closing_number, total, none_at_all, first_number)
+RULES: Final = (only_number, announced, closing_number, total, closing_field, none_at_all, first_number)
 
 
 def parse_integer(text: str) -> Parsed[int]:

@@ -11,7 +11,7 @@ from typing import Final
 from hybrid.answers._corrections import read_corrected
 from hybrid.answers._reports import read_own
 from hybrid.answers.base import CUE, Parsed, answer_part, first_match, undecided
-from hybrid.answers.integers import counted, only_number
+from hybrid.answers.integers import counted, only_number, spelled_out
 
 MAX_DIGITS: Final = 30
 _SIGN: Final = r"(?:[-+−](?=[0-9.]))?"
@@ -77,4 +77,4 @@ def parse_number(text: str) -> Parsed[float]:
 
 
 def _read(text: str) -> Parsed[float]:
-    return first_match(RULES, text) if text else undecided()
+    return first_match(RULES, spelled_out(text)) if text else undecided()

@@ -67,7 +67,8 @@ class OrderReply:
     @property
     def block(self) -> str:
         """A pattern for labels written in a row: `BCA`, `D B C A`, `B > C, A`, `[A] and [C]`."""
-        gap = r"(?:\s?(?:[,;、/-]|[=-]{0,2}>{1,2}|→)\s?(?:(?:and|then)\b\s?)?|\s(?:(?:and|then)\b\s)?)"
+        gap = r"(?:\s?(?:[,;、/-]|[=-]{0,2}>{1,2}|→)\s?(?:(?:and|then)\b\s?)?"
+        gap += r"|\s(?:(?:and|then)\b\s)?|(?<=[)\]])(?=[(\[]))"
         return rf"(?<![A-Za-z0-9_']){self.item}(?:{gap}{self.item})*(?![A-Za-z0-9_'])"
 
     @cached_property

@@ -33,6 +33,7 @@ _ALONE: Final[dict[YesNo, str]] = {
     "yes": r"absolutely|definitely|certainly|of course|affirmative",
     "no": r"negative|(?:i'm )?afraid not",
 }
+_LIKELY: Final = r"(?:(?:most |very |quite )?(?:probably|likely|possibly)|i (?:would|'d) (?:guess|say))[,:]?\s"
 _OF: Final = r"(?:(?:that|it|this)(?:'s| is)|(?:that|this|the) statement is)\s"
 
 
@@ -46,9 +47,19 @@ def _other_word(text: str, *known: dict[YesNo, str]) -> YesNo | None:
     return next((w for words in known for w in _WORDS if re.fullmatch(rf"(?:{_OF})?(?:{words[w]})", low)), None)
 
 
+# `It is not false.`, `That isn't true.`
+_DENIED: Final = re.compile(
+    r"(?:it|that|this|the statement)(?:'s not| is not| isn't) (?:(false|wrong|incorrect|untrue)|true|correct|right)"
+)
+
+
 def only_word(text: str) -> YesNo | None:
-    """The whole reply is the word or another for it: `Yes.`, `NO`, `是`, `Nope`, `That's correct`."""
-    return _word(text) or _other_word(text, _CLEAR, _ALONE)
+    """The whole reply is the word or another for it: `Yes.`, `n`, `是`, `Nope`, `Probably yes`, `It is not false`."""
+    low = bare(text)
+    if denied := _DENIED.fullmatch(low):
+        return "yes" if denied[1] else "no"
+    likely = re.fullmatch(rf"(?:{_LIKELY})?(y|n|yes|no)", low)
+    return ("yes" if likely[1][0] == "y" else "no") if likely else _word(text) or _other_word(text, _CLEAR, _ALONE)
 
 
 def first_clause(text: str) -> YesNo | None:
@@ -60,8 +71,10 @@ def first_clause(text: str) -> YesNo | None:
 def announced(text: str) -> YesNo | None:
     """The word that is last announced as the answer: `So the answer is no`, `I'd say yes`."""
     cue = rf"(?:{CUE}|\bi(?:'d| would) say\b)[\s:=\"'\-]{{0,6}}"
-    words = re.findall(rf"{cue}(yes|no)\b(?!\s(?:longer|more)\b|\s?(?:/|or|and)\s?(?:yes|no)\b)", text, re.IGNORECASE)
-    return _word(words[-1]) if words else None
+    words = re.findall(
+        rf"{cue}(yes|no|y|n)\b(?!['’]|\s(?:longer|more)\b|\s?(?:/|or|and)\s?(?:yes|no)\b)", text, re.IGNORECASE
+    )
+    return ("yes" if words[-1][0] in "yY" else "no") if words else None
 
 
 def opening_word(text: str) -> YesNo | None:
@@ -75,12 +88,20 @@ def closing_word(text: str) -> YesNo | None:
     return _word(sentences(text)[-1])
 
 
+def concluded(text: str) -> YesNo | None:
+    """The last sentence ends by concluding the word: `I see a dog, so yes`."""
+    match = re.search(
+        r"(?:,|;|-|—|–|^)\s?(?:so|hence|thus|therefore),?\s(?:it's\s)?(yes|no)\W*$", sentences(text)[-1], re.I
+    )
+    return _word(match[1]) if match else None
+
+
 def absent(text: str) -> YesNo | None:
     """The whole reply states that something is not in the picture: `There is no cat in the picture`."""
     return "no" if denies_existence(text) else None
 
 
-RULES: Final = (only_word, first_clause, announced, opening_word, closing_word, absent)
+RULES: Final = (only_word, first_clause, announced, opening_word, closing_word, concluded, absent)
 
 
 def parse_yes_no(text: str) -> Parsed[YesNo]:

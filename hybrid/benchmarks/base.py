@@ -50,6 +50,8 @@ class Source:
     joining: bool = False
     """Saved predictions are joined to the questions and no model is asked: each variant that may have been predicted is
     streamed, whatever the settings, and images, which need not be there, are not read."""
+    images_root: Path | None = None
+    """The folder that the paths of a table's images begin in, where it is not the table's own."""
 
 
 @dataclass(frozen=True)
@@ -125,8 +127,19 @@ class Benchmark(ABC):
     takes_file: ClassVar[bool] = False
     """Whether the data may be one file."""
 
+    takes_images_root: ClassVar[bool] = False
+    """Whether images may lie elsewhere than the table that names them."""
+
     def __init__(self, texts: Mapping[str, str] | None = None) -> None:
         self._texts = texts
+
+    def unlike(self, source: Source) -> str | None:
+        """How data that can be read differ from those that the card tells of; None where they may be these.
+
+        Names of columns alone are no proof where many data sets have them. Raises `DataError` as `tasks`.
+        """
+        del source
+        return None
 
     @property
     def texts_file(self) -> Path:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Collection, Mapping
+import tomllib
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
 
 from hybrid.answers.prior_accuracy import PriorAccuracy
 from hybrid.errors import UsageError, did_you_mean
 from hybrid.images import OUR_JOINT, Joint
-from hybrid.types import Kind
+from hybrid.types import BrokenQuestion, Json, Kind, Question
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,77 @@ def _words(choice: str) -> str:
     return "|".join(map(re.escape, choice.split("|"))) if "|" in choice else ".+"
 
 
+DIGITS: Final = 3
+"""Hexadecimal digits of each answer's digest."""
+FEWEST: Final = 8
+"""Questions from which labels are told: of fewer, corrected ones may agree with the older by chance."""
+MOST_ALIKE: Final = 0.5
+"""Share of answers up to which labels that differ are the corrected ones, which left about one in ten as it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """Answers of one task and split that were replaced on a day (ISO 8601); `said` names the sources."""
+
+    task: str
+    split: str
+    on: str
+    said: str
+    before: tuple[str, ...]
+    """By the number of the question, from 1, the digest of its older answer."""
+
+    @property
+    def older(self) -> str:
+        """The word for the labels before."""
+        return f"before {self.on}"
+
+    def labels(self, questions: Iterable[Question | BrokenQuestion]) -> str | None:
+        """Which labels these questions have; None where none is of the task, or its answers are not public.
+
+        `before DAY`: each answer is the older one. `since DAY`: most differ from it. `neither`: some do. `unknown`: too
+        few questions of the task to tell.
+        """
+        alike: list[bool] = []
+        for one in questions:
+            number = one.id.rpartition("_")[2].partition("#")[0]
+            if one.task != self.task or not isinstance(one, Question) or not number.isdigit() or one.target is None:
+                continue
+            place = int(number) - 1
+            if one.id.startswith(f"{self.split}_") and 0 <= place < len(self.before) and "#" not in one.id:
+                alike.append(digest(one.id, str(one.target)) == self.before[place])
+        if not alike:
+            return None
+        if len(alike) < FEWEST:
+            return "unknown"
+        share = sum(alike) / len(alike)
+        return self.older if share == 1 else f"since {self.on}" if share <= MOST_ALIKE else "neither"
+
+
+def digest(identity: str, answer: str) -> str:
+    """The digest of an answer."""
+    return hashlib.sha256(f"{identity}\x1f{answer}".encode()).hexdigest()[:DIGITS]
+
+
+@lru_cache
+def corrections(path: Path) -> tuple[Correction, ...]:
+    """The corrections of a file."""
+    rows = tomllib.loads(path.read_text())["corrected"]
+    return tuple(
+        Correction(row["task"], row["split"], row["on"].isoformat(), row["said"], _cut("".join(row["before"].split())))
+        for row in rows
+    )
+
+
+def _cut(digests: str) -> tuple[str, ...]:
+    return tuple(digests[start : start + DIGITS] for start in range(0, len(digests), DIGITS))
+
+
+def labels_of(found: Iterable[Correction], questions: Iterable[Question | BrokenQuestion]) -> Mapping[str, Json]:
+    """By task which labels the questions have, of the tasks that were corrected."""
+    kept = list(questions)
+    return {one.task: labels for one in found if (labels := one.labels(kept)) is not None}
+
+
 @dataclass(frozen=True)
 class BenchmarkCard:
     """Facts that a user must know about a benchmark before running it."""
@@ -143,6 +219,8 @@ class BenchmarkCard:
     """Every metric that `summarise` can give; a name that several describe is that of the first."""
     elsewhere: str = ""
     """Where to get data that the hub does not give: an address, and what lies there or must be requested."""
+    corrections: tuple[Correction, ...] = ()
+    """Labels that the authors have replaced."""
     unchecked: str = ""
     """Facts of this card that could not be checked against the data."""
     counted_with: Mapping[str, str] = field(default_factory=dict)

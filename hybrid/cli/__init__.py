@@ -35,6 +35,7 @@ COMMANDS = {
     "plan": "Number of questions needed to see a difference.",
     "runs": "List the runs of a folder.",
     "solvers": "List what --solver takes.",
+    "models": "Find out what a model and its server can do.",
     "tools": "List, describe and run the specialist tools.",
     "benchmarks": "List and describe the benchmarks.",
     "data": "Check a benchmark's data before a run.",

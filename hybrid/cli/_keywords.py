@@ -10,7 +10,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
-from hybrid.config.words import Backends, Dtypes, ImageForm, Parse, Pictures, Show, ToolCalling, ToolOutput
+from hybrid.config.words import (
+    Backends,
+    Dtypes,
+    ImageForm,
+    Parse,
+    Pictures,
+    Show,
+    Streaming,
+    Thoughts,
+    ToolCalling,
+    ToolOutput,
+)
 from hybrid.types import Json
 
 if TYPE_CHECKING:
@@ -32,11 +43,14 @@ class RunKeywords(TypedDict, total=False):
     limit: int | None
     setting: Mapping[str, Json] | None
     data: str | None
+    images_root: str | Path | None
     model: str | BaseChatModel | None
     base_url: str | None
     image_detail: str | None
     max_pixels: int | None
     reasoning_effort: str | None
+    reasoning: Thoughts | None
+    stream: Streaming | None
     max_tokens: int | None
     model_arg: Mapping[str, Json] | None
     tool_calling: ToolCalling | None

@@ -53,6 +53,19 @@ def run_options() -> list[click.Parameter]:
     return [_click_option(leaf) for leaf in LEAVES]
 
 
+def model_options() -> list[click.Parameter]:
+    """Those that say how a model is asked."""
+    return [_click_option(leaf) for leaf in LEAVES if leaf.path[0] == "model_settings"]
+
+
+def settings_of(options: Mapping[str, Any]) -> ModelSettings:
+    """How a model is asked, of parsed `model_options`. Raises `UsageError` for a value that does not fit."""
+    args = parse_model_args(options["model_arg"])
+    typed = [leaf for leaf in LEAVES if leaf.path[0] == "model_settings" and not leaf.is_pairs]
+    values = {leaf.path[1]: _from_click(leaf, options[leaf.option.key]) for leaf in typed}
+    return replace(args, **values, extra={key: value for key, value in args.extra.items() if key != "frame"})
+
+
 def _click_option(leaf: Leaf) -> click.Option:
     option = leaf.option
     kind = ListOption if leaf.is_many and option.metavar == "A,B" and option.form != "A,B" else FromEnvironment

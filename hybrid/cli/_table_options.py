@@ -28,6 +28,12 @@ allow_failed_option = click.option(
     is_flag=True,
     help="Test differences also where more than 1 % of the questions failed.",
 )
+other_labels_option = click.option(
+    "--other-labels",
+    type=click.Choice(["refuse", "leave-out", "compare"]),
+    help="Of a task whose authors corrected its labels, where solvers are scored by different ones: leave-out compares "
+    "the other tasks, compare all as they are.  [default: refuse]",
+)
 published_option = click.option(
     "--published", is_flag=True, help="Below, what papers printed of the same metrics, and what limits comparison."
 )

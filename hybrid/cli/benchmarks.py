@@ -82,6 +82,7 @@ def _facts(card: BenchmarkCard) -> Iterator[str]:
         "licence": card.licence,
         "hub": card.hub_id or "not on the hub",
         **({"elsewhere": card.elsewhere} if card.elsewhere else {}),
+        **{f"corrected {one.on}": f"{one.task}: {one.said}" for one in card.corrections},
         **({"unchecked": card.unchecked} if card.unchecked else {}),
         "splits": ", ".join(f"{s} (answers hidden)" if s in card.hidden_splits else s for s in card.splits),
         "generated": ", ".join(card.sample_tasks) or "none",

@@ -17,6 +17,7 @@ from hybrid.cli._table_options import (
     abstain_option,
     allow_failed_option,
     form_options,
+    other_labels_option,
     protocol_option,
     published_option,
     tables_option,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 @click.option("--field", type=click.Choice(["stored", "text"]), help="Of saved predictions: see `hybrid score --help`.")
 @protocol_option
 @abstain_option
+@other_labels_option
 @click.option("--baseline", metavar="SOLVER", help="Test every other solver against this one.")
 @click.option(
     "--pairs", multiple=True, metavar="A:B", help="Test B against A; may be given several times.  [default: all pairs]"

@@ -75,6 +75,7 @@ def template(out: Path) -> int:
 @click.option(
     "--setting", "settings", multiple=True, metavar="KEY=VALUE", help="As of `hybrid run`: mapping=FILE.yaml."
 )
+@click.option("--images-root", type=Path, metavar="DIR", help="As of `hybrid run`: where paths of images begin.")
 @click.option("--strict", is_flag=True, help="Refuse data of which a row cannot be used: exit code 2.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @path_option
@@ -85,6 +86,7 @@ def check(
     split: str | None,
     tasks: tuple[str, ...],
     settings: tuple[str, ...],
+    images_root: Path | None,
     strict: bool,
     as_json: bool,
 ) -> int:
@@ -108,7 +110,7 @@ def check(
     bench: Benchmark = load("hybrid.benchmarks", benchmark or _benchmark_of(where))
     if is_hub(where):
         return _check_hub(bench, where, split, tasks, as_json)
-    data = _checked(bench, where, split, tasks, pairs("--setting", list(settings)))
+    data = _checked(bench, where, split, tasks, pairs("--setting", list(settings)), images_root)
     if strict:
         from hybrid.running.data import refuse_broken
 
@@ -225,7 +227,12 @@ def _sizes(question: Question) -> list[str]:
 
 
 def _checked(
-    bench: Benchmark, where: str, split: str | None, tasks: tuple[str, ...], settings: Mapping[str, str]
+    bench: Benchmark,
+    where: str,
+    split: str | None,
+    tasks: tuple[str, ...],
+    settings: Mapping[str, str],
+    images_root: Path | None,
 ) -> _Checked:
     from hybrid.images import ImageStore, home
     from hybrid.running.data import mount, questions
@@ -233,7 +240,7 @@ def _checked(
     card = bench.card
     store = ImageStore(home() / "images")
     chosen = {**card.counted_with, **settings}
-    mounted = mount(bench, where, split=split, tasks=tasks, settings=chosen, store=store)
+    mounted = mount(bench, where, split=split, tasks=tasks, settings=chosen, store=store, images_root=images_root)
     source = mounted.source
     # The card counts the first split alone.
     expected = {

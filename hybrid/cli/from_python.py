@@ -127,7 +127,7 @@ def _scored(config: RunConfig, abstain: Abstain | None, *, allow_failed: bool) -
     if plan.mounted.source.split not in plan.benchmark.card.hidden_splits:
         scored = score_run(plan.folder, ScoreOptions(config.protocol, abstain or TABLES_RULE), tuple(plan.solvers))
     choice = ComparisonOptions(allow_failed=allow_failed)
-    return ScoreReport({plan.folder.path: scored}, choice, abstain, in_run=True)
+    return ScoreReport({plan.folder.path: scored}, choice, abstain or TABLES_RULE, in_run=True)
 
 
 def _client(model: object) -> BaseChatModel | None:

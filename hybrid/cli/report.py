@@ -13,7 +13,7 @@ from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import BENCHMARK
 from hybrid.cli._path import path_option
-from hybrid.cli._table_options import abstain_option, allow_failed_option, protocol_option
+from hybrid.cli._table_options import abstain_option, allow_failed_option, other_labels_option, protocol_option
 from hybrid.display.notes import is_quiet, tell
 from hybrid.errors import UsageError
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hybrid.scoring.paths import CompareArguments
 
 
-@click.command("report", cls=Grouped, rare=("path", "benchmark", "data", "field", "protocol", "margin"))
+@click.command("report", cls=Grouped, rare=("path", "benchmark", "data", "field", "protocol", "margin", "other_labels"))
 @click.argument(
     "paths", nargs=-1, shell_complete=_complete.runs, required=True, type=click.Path(path_type=Path, exists=True)
 )
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 @click.option("--field", type=click.Choice(["stored", "text"]), help="Of saved predictions: see `hybrid score --help`.")
 @protocol_option
 @abstain_option
+@other_labels_option
 @click.option("--baseline", metavar="SOLVER", help="Test every other solver against this one.")
 @click.option(
     "--pairs", multiple=True, metavar="A:B", help="Test B against A; may be given several times.  [default: all pairs]"
@@ -88,6 +89,7 @@ def command(
     from hybrid.report import data_files
     from hybrid.report.collect import ReportOptions, collect, scored_behind
     from hybrid.report.site import refuse_other, write_site
+    from hybrid.scoring.reports import damage_of
 
     if out is None and not as_json:
         raise UsageError("-o DIR says where the pages go; --json alone prints their numbers")
@@ -100,7 +102,7 @@ def command(
         click.echo(data_files.as_json({one.key: one.overview for one in pages.benchmarks}))
     if index is not None:
         (tell if as_json else click.echo)(f"wrote {index}")
-    damage = tuple(dict.fromkeys(line for one in scored for line in one.scored.damage))
+    damage = damage_of([one.scored for one in scored])
     name_failed(damage)
     return 3 if damage else 0
 

@@ -217,7 +217,9 @@ def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
     from hybrid.cli._many import stopped
     from hybrid.cli.score import name_failed, show
     from hybrid.scoring.compare import ComparisonOptions
+    from hybrid.scoring.paths import TABLES_RULE
     from hybrid.scoring.reports import ScoreReport
+    from hybrid.scoring.traces import unread_calls
 
     left = sum(len(run.open_questions(name)) for name in run.solvers) - len(end.failures)
     if left:
@@ -226,8 +228,11 @@ def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
     for notice in run.service.notices:
         tell(f"note: {notice}")
     scored = _scored(run, options)
+    for one in scored:
+        if one.usage is not None and one.usage.unreadable:
+            tell(f"warning: {one.solver}: {unread_calls(run.folder.recorded(one.recorded).by_id.values())}")
     choice = ComparisonOptions(allow_failed=options["allow_failed"])
-    report = ScoreReport({run.folder.path: scored}, choice, options["abstain"], in_run=True)
+    report = ScoreReport({run.folder.path: scored}, choice, options["abstain"] or TABLES_RULE, in_run=True)
     show(report, options["tables"], as_json=options["as_json"])
     reasons = {f"{broken.id} ({solver})": broken.error for broken in run.broken for solver in run.solvers}
     reasons |= {f"{failure.id} ({failure.solver})": failure.error for failure in end.failures}

@@ -77,8 +77,8 @@ def command(form: str | None, **options: Any) -> int:
       hybrid study --recorded without.csv --recorded with.csv
     \f
     Each cell is an ordinary run in OUT. The same command goes on where it stopped and asks nothing twice; a study of
-    depth quick is continued by depth full. The gain is split exactly into call gain + schema gain - call harm - schema
-    harm, each mass x policy x quality (`docs/study.md` has the formulas and a worked example).
+    depth quick is continued by depth full. The gain is split exactly into gain and harm, each on
+    questions with a call and without (`docs/study.md` has the formulas and a worked example).
 
     --run-max-calls, -tokens, -seconds and -cost are for all cells together. Exit code 0 if nothing failed, 2 for a
     usage error, 3 if questions failed or were left open.

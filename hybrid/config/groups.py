@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final
 from hybrid.config.memory import memory_to_use
 from hybrid.config.option import Leaf, Option, leaves, refuse_too_small
 from hybrid.config.pairs import pairs
-from hybrid.config.words import Backends, Dtypes, Pictures, ToolCalling
+from hybrid.config.words import Backends, Dtypes, Pictures, Streaming, Thoughts, ToolCalling
 from hybrid.errors import UsageError
 from hybrid.types import Json
 
@@ -88,13 +88,26 @@ class ModelSettings:
     reasoning_effort: Annotated[
         str | None, Option("--reasoning-effort", "Effort of a reasoning model.", "model", metavar="WORD")
     ] = None
+    thoughts: Annotated[
+        Thoughts,
+        Option("--reasoning", "Whether a model is sent its own thoughts again, between its turns.", "model"),
+    ] = "keep"
+    stream: Annotated[
+        Streaming,
+        Option(
+            "--stream",
+            "Whether replies come in pieces (OpenAI's chat API). auto: only from a server that asks for it or does it.",
+            "model",
+        ),
+    ] = "auto"
     max_tokens: Annotated[
         int | None, Option("--max-tokens", "Longest reply of the model.", "model", common=True, metavar="N", at_least=1)
     ] = None
     temperature: Annotated[float | None, Option("temperature", parent="--model-arg", at_least=0)] = 0.0
     seed: int | None = None
     timeout_s: Annotated[float, Option("timeout_s", parent="--model-arg")] = 120.0
-    """The limit of one HTTP request."""
+    """The limit of one HTTP request; of one whose reply comes in pieces the longest silence, and a tenth of all of it.
+    """
     retries: Annotated[int, Option("retries", parent="--model-arg", at_least=0)] = 3
     """How many requests follow one that failed."""
     extra: Annotated[

@@ -60,9 +60,7 @@ class RunConfig:
     limit: Annotated[
         int | None,
         FREE,
-        Option(
-            "--limit", "Number of base questions, round-robin over tasks.", "ask", common=True, metavar="N", at_least=1
-        ),
+        Option("--limit", "Base questions, one of each task in turn.", "ask", common=True, metavar="N", at_least=1),
     ] = None
     settings: Annotated[
         Mapping[str, str],
@@ -82,8 +80,7 @@ class RunConfig:
         Counts("data"),
         Option(
             "--data",
-            "hub, sample, or a folder. hub@REVISION is a commit of the hub; a folder has the official layout. NAME in "
-            "the variable is the benchmark in capitals.",
+            "hub, sample, or a folder. hub@REVISION is a commit of the hub; a folder has the official layout.",
             "ask",
             common=True,
             metavar="WHERE",
@@ -91,6 +88,9 @@ class RunConfig:
             about_variable="for the benchmark NAME, in capitals: `HYBRID_DATA_BLINK`",
         ),
     ] = "hub"
+    images_root: Annotated[
+        Path | None, FREE, Option("--images-root", "Where paths of a table's images begin.", "ask", metavar="DIR")
+    ] = None
     model: Annotated[
         str | None,
         OF_MODEL,
@@ -316,7 +316,7 @@ class RunConfig:
         Option(
             "--allow",
             "Use weights that saw the benchmark's images, or that may not be used commercially; measure a model that "
-            "does not see.",
+            "does not see, or whose calls cannot be read (toolless); ask data unlike a recipe's own (partial).",
             "tools",
         ),
     ] = ()

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Final, Literal
 
 ToolCalling = Literal["native", "text", "auto"]
+Thoughts = Literal["keep", "drop"]
+"""Whether a model is sent its own earlier thoughts with the conversation."""
+Streaming = Literal["auto", "on", "off"]
 Backends = Literal["auto", "learned", "classical"]
 FLOAT32: Final = "float32"
 Dtypes = Literal["auto", "float32", "bfloat16", "float16"]
@@ -25,5 +28,5 @@ AnswerForm = Literal["text", "likelihood"]
 Reasoning = Literal["first", "none"]
 Missing = Literal["refuse", "without"]
 """The treatment of questions for which a file of texts has none."""
-Gate = Literal["overlap", "non-commercial", "blind"]
+Gate = Literal["overlap", "non-commercial", "blind", "toolless", "partial"]
 """Reasons to refuse a run unless `--allow` names them."""

@@ -20,7 +20,7 @@ from hybrid.config import Limits, ModelSettings, Reasoning
 from hybrid.errors import BudgetSpent, HybridError, NoBackend, ToolError, UsageError
 from hybrid.exporting.base import ExportedRun
 from hybrid.images import ImageStore, home
-from hybrid.messages import AssistantMessage, Message, ToolCall, images_of
+from hybrid.messages import AssistantMessage, Message, ToolCall, UnreadableCall, images_of
 from hybrid.models.images import arrange
 from hybrid.prompts import REASONING, Wording
 from hybrid.registry import load, load_solver
@@ -109,14 +109,20 @@ class _TracedModel:
         if arranged != arrange(messages, len(images_of(messages))):
             raise LeftOut("requests left older pictures out (--model-arg keep_images)")
         self._note_images(step, arranged)
-        reply = AssistantMessage(step.text, tuple(self._calls(step)))
+        unreadable: Any = step.data.get("unreadable")
+        reply = AssistantMessage(
+            step.text, tuple(self._calls(step)), unreadable=None if unreadable is None else UnreadableCall(**unreadable)
+        )
         self.messages, self.tools = (*arranged, reply), self.tools or tuple(tools)
         return reply
 
     def _calls(self, step: Step) -> list[ToolCall]:
         calls: Any = step.data.get("tool_calls", ())
         made = [
-            ToolCall(f"call_{self.said + place}", call["tool"], call["args"]) for place, call in enumerate(calls, 1)
+            ToolCall(
+                f"call_{self.said + place}", **{{"tool": "name"}.get(key, key): value for key, value in call.items()}
+            )
+            for place, call in enumerate(calls, 1)
         ]
         self.said += len(made)
         return made

@@ -229,7 +229,7 @@ class _Conversation:
             if step.kind == "model":
                 open_calls = [self.call(str(c.get("tool", "")), _mapping(c.get("args"))) for c in _called(step)]
                 text = step.text
-                yield self.assistant(step.text, open_calls)
+                yield self.assistant(step.text, open_calls, str(step.data.get("reasoning", "")))
             elif step.kind == "tool":
                 args = next(traced).args
                 fitting = next((call for call in open_calls if call.function == step.name), None)
@@ -244,11 +244,13 @@ class _Conversation:
         if text != exchange.reply.text or open_calls:
             yield self.assistant(exchange.reply.text, [])
 
-    def assistant(self, text: str, calls: Sequence[Any]) -> Any:
-        """The reply of the model with its tool calls."""
-        from inspect_ai.model import ChatMessageAssistant
+    def assistant(self, text: str, calls: Sequence[Any], reasoning: str = "") -> Any:
+        """The reply of the model with its thoughts, as far as the trace has them, and its tool calls."""
+        from inspect_ai.model import ChatMessageAssistant, ContentReasoning, ContentText
 
-        return ChatMessageAssistant(content=text, tool_calls=list(calls) or None, model=self.model, id=self.id())
+        thought = [ContentReasoning(reasoning=reasoning), ContentText(text=text)]
+        content = thought if reasoning else text
+        return ChatMessageAssistant(content=content, tool_calls=list(calls) or None, model=self.model, id=self.id())
 
     def call(self, tool: str, args: Mapping[str, Any]) -> Any:
         """One call of a tool, before it is answered."""

@@ -78,6 +78,11 @@ class _Sight:
 
 
 @dataclass(frozen=True)
+class _Calling:
+    verdict: Literal["calls", "unreadable", "refused", "none"]
+
+
+@dataclass(frozen=True)
 class _Manifest:
     identity: _Identity
     solvers: Mapping[str, _Solver]
@@ -86,6 +91,7 @@ class _Manifest:
     connection: tuple[Mapping[str, Any], ...] = ()
     probed_frame: str = "pixels"
     sight: _Sight | None = None
+    calling: _Calling | None = None
     files: Mapping[str, Extent] = field(default_factory=dict)
     commands: tuple[Invocation, ...] = ()
 

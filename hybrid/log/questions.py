@@ -12,9 +12,11 @@ Ids, places and which rows are broken are all that memory holds.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -46,6 +48,8 @@ def read_question(line: bytes) -> AnyQuestion:
             raise error from None
     return question
 
+
+_TASK = re.compile(rb'\{"id":"(?:[^"\\]|\\.)*","task":("(?:[^"\\]|\\.)*"),')
 
 FORM = Form(
     re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),"task":"(?:[^"\\]|\\.)*","(images|error)":'), read_question, BrokenQuestion
@@ -105,6 +109,27 @@ class Questions(SomeQuestions[AnyQuestion]):
         return SomeQuestions(
             self.by_id, [name for name in self.ids if name not in self.broken_ids and name not in finished]
         )
+
+    def in_turn(self, finished: frozenset[str] | set[str]) -> Sequence[Question]:
+        """Those that are open, one of each task in turn: wherever this ends, all tasks were asked as far as they go.
+
+        A task that is behind, in a run that went otherwise before, comes first.
+        """
+        asked: Counter[bytes] = Counter()
+        turn: dict[str, int] = {}
+        for name in self.ids:
+            if name not in self.broken_ids:
+                task = self._task(name)
+                turn[name] = asked[task]
+                asked[task] += 1
+        waiting = [name for name in turn if name not in finished]
+        return SomeQuestions(self.by_id, sorted(waiting, key=turn.__getitem__))
+
+    def _task(self, name: str) -> bytes:
+        """The task as the line has it: of 200,000 questions no other part is read."""
+        line = self.line(name)
+        head = _TASK.match(line)
+        return head[1] if head else json.dumps(read_question(line).task).encode()
 
     @property
     def broken(self) -> tuple[BrokenQuestion, ...]:

@@ -20,11 +20,12 @@ from typing import Generic, Protocol, TypeVar
 from hybrid.config import ModelSettings
 from hybrid.errors import Outage
 from hybrid.messages import AssistantMessage, Message, SentImage, images_of
-from hybrid.models.base import CallKey, ReplyLog
+from hybrid.models.base import CallKey, ModelRefused, ReplyLog
 from hybrid.models.circuit import Circuit, Sleep
 from hybrid.models.failures import Backoff, Failure, UnreadableReplyError, read_failure
 from hybrid.models.images import ImageEncoder, arrange
 from hybrid.models.text_protocol import as_text, with_calls
+from hybrid.models.thoughts import for_model
 from hybrid.timing import waiting
 from hybrid.tool import Tool
 from hybrid.types import Json
@@ -135,10 +136,11 @@ class Caller(Generic[Body]):
             ModelRefused: key, model name, quota or option is rejected.
             DataError: an image is not in the store.
         """
-        if not self._as_text:
-            return await self._reply(messages, tools, call)
-        reply = await self._reply(as_text(messages, tools), (), call)
-        return with_calls(reply, call) if tools else reply
+        if self._as_text:
+            reply = await self._reply(as_text(messages, tools), (), call)
+        else:
+            reply = await self._reply(messages, tools, call)
+        return with_calls(reply, tools, messages, call.call, asked=self._as_text)
 
     async def _reply(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         with waiting():
@@ -146,10 +148,11 @@ class Caller(Generic[Body]):
         reply, attempts = self._kept(request), 0
         if reply is None:
             reply, attempts = await self._sent(request)
-        return replace(reply, images_sent=request.images, attempts=attempts)
+        return replace(reply, images_sent=request.images, attempts=attempts, said_by=self.name)
 
     async def _request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[Body]:
-        arranged = arrange(messages, self._settings.keep_images)
+        own = for_model(messages, self.name, self._settings.thoughts)
+        arranged = arrange(own, self._settings.keep_images)
         if all(self.client.images.at_once(ref.image) for ref in images_of(arranged)):
             return self.client.request(arranged, tools, call)
         # Off the loop: a conversion or a large file would hold up every other call in flight.
@@ -183,6 +186,8 @@ class Caller(Generic[Body]):
             sent += 1
             try:
                 reply = await self.client.send(request, keep)
+            except ModelRefused:
+                raise
             # Every client has exceptions of its own; one that is not about the provider is raised again.
             except Exception as error:
                 failed = read_failure(error)

@@ -86,6 +86,14 @@ class UnreadableReplyError(ValueError):
     """The server answered 200 with a body that is no reply."""
 
 
+def error_in_reply(error: Any) -> Exception:
+    """The error for one that a server reports in a 200 or in the middle of a stream: by its status, if it has one."""
+    status = str(error.get("code", error.get("status"))) if isinstance(error, Mapping) else ""
+    if re.fullmatch("[45][0-9]{2}", status):
+        return StatusError(int(status), {"error": error})
+    return UnreadableReplyError(f"the reply is an error: {json.dumps(error)[:500]}")
+
+
 _RETRY_STATUS = frozenset({408, 409, 425, 429})
 # By name because importing four SDKs to ask `isinstance` would load three that the run does not use.
 _CONNECTION_NAMES = frozenset(

@@ -8,7 +8,6 @@ tool message are refused by some servers and silently not seen by some models.
 from __future__ import annotations
 
 import base64
-import io
 import math
 import threading
 from collections import OrderedDict
@@ -16,14 +15,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from hybrid.images import ImageStore, has_rotation, may_be_turned
+from hybrid.images import ImageStore, saved
 from hybrid.messages import ImagePart, Message, Part, ToolMessage, UserMessage, images_of
 from hybrid.types import ImageRef, StoredImage
 
 if TYPE_CHECKING:
     from PIL import Image
 
-JPEG_QUALITY = 95
 KEPT_TEXT_BYTES = 8 * 2**20
 """Base64 texts of images kept in memory: a dialogue sends its images again with every call."""
 SMALL_BYTES = 2**20
@@ -175,10 +173,7 @@ class ImageEncoder:
                 return False
         except OSError:
             return False
-        data = self.store.read(image)
-        if _is_turned(image, data):
-            return False
-        self._keep(image, (image, base64.b64encode(data)))
+        self._keep(image, (image, base64.b64encode(self.store.read(image))))
         return True
 
     def kept(self, image: StoredImage) -> tuple[StoredImage, bytes] | None:
@@ -194,26 +189,12 @@ class ImageEncoder:
         if done := self._converted.get(image.sha256):
             return done, self.store.read(done)
         data = self.store.read(image)
-        if not (self._is_other_form(image) or _is_turned(image, data)):
+        if not self._is_other_form(image):
             return image, data
-        data = self._convert(image)
+        data = saved(scaled(self.store, image, self.rules.max_pixels), image.media_type)
         converted = self.store.put(data, f"image {image.sha256[:12]}, converted")
         self._converted[image.sha256] = converted
         return converted, data
-
-    def _convert(self, image: StoredImage) -> bytes:
-        picture = scaled(self.store, image, self.rules.max_pixels)
-        buffer = io.BytesIO()
-        if image.media_type == "image/jpeg":
-            picture.save(buffer, "JPEG", quality=JPEG_QUALITY, subsampling=0)
-        else:
-            picture.save(buffer, "PNG", compress_level=6)
-        return buffer.getvalue()
-
-
-def _is_turned(image: StoredImage, data: bytes) -> bool:
-    """Whether a viewer is to turn the picture. Raises `DataError` for what is no image."""
-    return may_be_turned(data, image.media_type) and has_rotation(data)
 
 
 def scaled(store: ImageStore, image: StoredImage, max_pixels: int | None) -> Image.Image:

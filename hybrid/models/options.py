@@ -20,7 +20,8 @@ from urllib.parse import urlsplit, urlunsplit
 from hybrid.config import ModelSettings
 from hybrid.errors import UsageError
 from hybrid.models.credentials import keep_credentials, redacted
-from hybrid.models.providers import IN_PROCESS, PROVIDERS, Provider
+from hybrid.models.images import ImageRules
+from hybrid.models.providers import IN_PROCESS, PHOTO, PROVIDERS, Provider
 from hybrid.repeats import seed_of_repetition
 from hybrid.secrets import redact
 from hybrid.types import Json
@@ -71,6 +72,11 @@ def connection(provider: Provider, settings: ModelSettings) -> Connection:
     return Connection(base_url, key)
 
 
+def image_rules(provider: Provider, reached: Connection, settings: ModelSettings) -> ImageRules:
+    """The files that may go out; a server elsewhere than the provider's own is only known to take JPEG and PNG."""
+    return ImageRules(provider.images if reached.base_url is None else PHOTO, settings.max_pixels)
+
+
 def server_metadata(
     name: str, settings: ModelSettings, sent: Mapping[str, Json], packages: Sequence[str], *, caches: bool
 ) -> Mapping[str, Json]:
@@ -87,6 +93,8 @@ def server_metadata(
             "keep_images": settings.keep_images,
             **({"prompt_cache": settings.prompt_cache} if caches else {}),
             "tool_calling": "native",
+            # Only where they are dropped: a run whose model says none is what it was before there was a choice.
+            **({"reasoning": "drop"} if settings.thoughts == "drop" else {}),
             "versions": {package: version(package) for package in packages},
         }
     )

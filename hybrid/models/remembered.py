@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
-from hybrid.messages import AssistantMessage, InvalidCall, Message, SentImage, TokenUsage, ToolCall
+from hybrid.messages import AssistantMessage, InvalidCall, Message, SentImage, TokenUsage, ToolCall, UnreadableCall
 from hybrid.models.base import CallKey, ChatModel, Likelihoods, Listener, ReplyLog
 from hybrid.models.toolspec import ToolsOffered
 from hybrid.tool import Tool
@@ -97,7 +97,8 @@ def conversation_sha256(messages: Sequence[Message], schemas: Sequence[Mapping[s
 def _shown(message: Message) -> Any:
     """A message as the model is shown it, without what its provider draws anew each time (ids of its own)."""
     if isinstance(message, AssistantMessage):
-        return [message.text, [asdict(call) for call in message.calls], [asdict(call) for call in message.invalid]]
+        calls = [{"id": call.id, "name": call.name, "args": call.args} for call in message.calls]
+        return [message.text, calls, [asdict(call) for call in message.invalid]]
     return asdict(message)
 
 
@@ -117,14 +118,15 @@ def message_from_json(said: bytes) -> AssistantMessage | None:
 
 def _message(kept: dict[str, Any]) -> AssistantMessage:
     """Raises `KeyError`, `TypeError` or `ValueError` for anything that is no message."""
-    usage, sent = kept["usage"], kept["images_sent"]
+    usage, sent, unreadable = kept["usage"], kept["images_sent"], kept.get("unreadable")
     if not isinstance(kept["text"], str):
         raise TypeError("the text of a message is no text")
     return AssistantMessage(
         **{
             **kept,
-            "calls": tuple(ToolCall(**call) for call in kept["calls"]),
+            "calls": tuple(ToolCall(**{**call, "repairs": tuple(call.get("repairs", ()))}) for call in kept["calls"]),
             "invalid": tuple(InvalidCall(**call) for call in kept["invalid"]),
+            "unreadable": None if unreadable is None else UnreadableCall(**unreadable),
             "usage": None if usage is None else TokenUsage(**usage),
             "images_sent": None if sent is None else tuple(map(_sent, sent)),
         }

@@ -1,10 +1,10 @@
-"""Tool calls for models that have none of their own: asked for, and read, as text.
+"""Tool calls for models that have none of their own: asked for as text, and read from the text of any model.
 
-    reply = with_calls(await model.chat(as_text(messages, tools), (), call), call)
+    reply = with_calls(await model.chat(as_text(messages, tools), (), call), tools, messages)
 
-`--tool-calling text` chooses it. The tools are described at the end of the system message, or before the question where
-there is none, so that the question stays next to what is asked of the answer, and all questions begin alike. A call is
-one fenced block, and results come back as user messages:
+`--tool-calling text` asks for them so. The tools are described at the end of the system message, or before the question
+where there is none, so that the question stays next to what is asked of the answer, and all questions begin alike. A
+call is one fenced block, and results come back as user messages:
 
     ```json
     {"tool": "crop", "images": ["img:1"], "args": {"box": [0, 0, 50, 50]}}
@@ -14,28 +14,24 @@ one fenced block, and results come back as user messages:
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from hybrid.messages import (
     AssistantMessage,
     ImagePart,
-    InvalidCall,
     Message,
     Part,
     SystemMessage,
-    ToolCall,
     ToolMessage,
     UserMessage,
     images_of,
     parts_of,
 )
-from hybrid.models.base import CallKey
+from hybrid.models.dialects import read
 from hybrid.models.toolspec import COORDINATES, IMAGE, IMAGES, spec
 from hybrid.tool import Tool
-
-_KEYS = frozenset({"tool", "images", "args"})
 
 INTRODUCTION = """You can call tools that look at the images. To call one, write one block of this form for each call, \
 and wait for the results before you answer:
@@ -93,72 +89,6 @@ def _type(node: Mapping[str, Any]) -> str:
     return str(node.get("type", "any"))
 
 
-def parse(text: str, turn: int = 0) -> tuple[str, tuple[ToolCall, ...], tuple[InvalidCall, ...]]:
-    """Calls in a reply: (text without the blocks that are calls, calls, invalid calls), in order.
-
-    Strict: a block counts as a call when it is a JSON object with the key `tool`; it is invalid unless `tool` is a
-    non-empty text, `images` a list of texts, `args` an object, and there is no other key. A block that is broken JSON
-    but names `"tool"` is an invalid call too. Any other block is the reply's own text. Ids are `text_TURN_0`, ...
-    """
-    calls: list[ToolCall] = []
-    invalid: list[InvalidCall] = []
-    kept: list[str] = []
-    end = 0
-    for start, stop, block in _blocks(text):
-        identity = f"text_{turn}_{len(calls) + len(invalid)}"
-        call = _call(block, identity)
-        if call is None:
-            continue
-        kept.append(text[end:start])
-        end = stop
-        if isinstance(call, ToolCall):
-            calls.append(call)
-        else:
-            invalid.append(call)
-    kept.append(text[end:])
-    return ("".join(kept).strip() if end else text), tuple(calls), tuple(invalid)
-
-
-def _blocks(text: str) -> Iterator[tuple[int, int, str]]:
-    """Where each block fenced by "```json" and "```" lines starts and ends, and its inside; in linear time."""
-    start, inside, position = -1, 0, 0
-    for line in text.split("\n"):
-        mark, end = line.strip(" \t\r"), position + len(line)
-        if start < 0 and mark == "```json":
-            start, inside = position, end + 1
-        elif start >= 0 and mark == "```":
-            yield start, end, text[inside:position]
-            start = -1
-        position = end + 1
-
-
-def _call(block: str, identity: str) -> ToolCall | InvalidCall | None:
-    """A call, one that cannot be made, or None for a block that is no call."""
-    try:
-        value = json.loads(block)
-    except (ValueError, RecursionError) as error:
-        return InvalidCall(identity, None, block, f"not JSON: {error}") if '"tool"' in block else None
-    if not isinstance(value, dict) or "tool" not in value:
-        return None
-    if wrong := _wrong(value):
-        return InvalidCall(identity, None, block, wrong)
-    return ToolCall(identity, value["tool"], {IMAGES: value.get("images", []), **value.get("args", {})})
-
-
-def _wrong(value: Mapping[str, Any]) -> str | None:
-    """The reason why a block that names a tool is no call, or None."""
-    if extra := sorted(value.keys() - _KEYS):
-        return f"unknown keys {', '.join(extra)}; a call has tool, images and args"
-    images, args = value.get("images", []), value.get("args", {})
-    if not isinstance(value["tool"], str) or not value["tool"]:
-        return '"tool" must be the name of a tool'
-    if not isinstance(images, list) or not all(isinstance(name, str) for name in images):
-        return '"images" must be a list of image names'
-    if not isinstance(args, dict):
-        return '"args" must be an object'
-    return '"images" is next to "args", not in it' if IMAGES in args else None
-
-
 def as_text(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]:
     """The conversation in plain user and assistant messages.
 
@@ -173,7 +103,10 @@ def as_text(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]
         if results:
             out.append(UserMessage(tuple(results)))
             results = []
-        out.append(AssistantMessage(_spoken(message)) if isinstance(message, AssistantMessage) else message)
+        if isinstance(message, AssistantMessage):
+            out.append(replace(message, text=_spoken(message), calls=(), invalid=()))
+        else:
+            out.append(message)
     return [*out, UserMessage(tuple(results))] if results else out
 
 
@@ -205,9 +138,24 @@ def _spoken(message: AssistantMessage) -> str:
     return "\n".join(blocks)
 
 
-def with_calls(reply: AssistantMessage, call: CallKey) -> AssistantMessage:
-    """The reply with the calls that are in its text as blocks; the same object when there are none."""
-    text, calls, invalid = parse(reply.text, call.call)
-    if not calls and not invalid:
+def with_calls(
+    reply: AssistantMessage, tools: Sequence[Tool], messages: Sequence[Message], turn: int = 0, *, asked: bool = False
+) -> AssistantMessage:
+    """The reply with the calls that its text holds in any dialect; the same object when there are none.
+
+    A reply that came with calls is not read: they may stand in its text as well. `messages` are the conversation before
+    it, `turn` is the number of the model's call, by which the calls are named, and `asked` says that it was asked for
+    calls in text, which are then nothing to remark on.
+    """
+    if reply.calls or reply.invalid or not reply.text:
         return reply
-    return replace(reply, text=text, calls=calls, invalid=invalid)
+    found = read(reply.text, tools, messages, turn=turn, cut=is_cut(reply))
+    if not found.calls and found.unreadable is None:
+        return reply
+    calls = tuple(replace(one, read_from="") if asked and one.read_from == "JSON" else one for one in found.calls)
+    return replace(reply, text=found.rest, calls=calls, unreadable=found.unreadable)
+
+
+def is_cut(reply: AssistantMessage) -> bool:
+    """Whether the reply ended at a limit of tokens."""
+    return (reply.finish_reason or "").lower() in ("length", "max_tokens", "model_length")

@@ -15,11 +15,13 @@ passes on:
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from hybrid.errors import DataError, ToolError
+from hybrid.messages import MAX_NAME
 from hybrid.tool import Args, Tool
 from hybrid.types import Json
 
@@ -189,6 +191,24 @@ def _default(value: Any) -> list[str]:
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return [f"default {', '.join(value)}"]
     return [f"default {value}" if isinstance(value, str) else f"default {json.dumps(value, ensure_ascii=False)}"]
+
+
+def tool_named(name: str, tools: Sequence[Tool]) -> Tool | None:
+    """The tool that a name means, or None.
+
+    Case and blanks may differ, a namespace stand in front (`functions.crop`, `mcp__server__crop`), and behind it a
+    number, a channel (`crop<|channel|>commentary`) or an opening bracket.
+    """
+    known = {tool.card.name: tool for tool in tools}
+    if name in known:
+        return known[name]
+    bare = re.split(r"<[|｜]|\(", name[:MAX_NAME], maxsplit=1)[0].strip(" \t\r\n\"'`*").lower()
+    if bare in known:
+        return known[bare]
+    parts = re.split(r"\.|:{1,2}|__", bare)
+    last = parts[-2] if len(parts) > 1 and parts[-1].isdecimal() else parts[-1]
+    last = re.sub(r"[\s-]+", "_", last.strip())
+    return known.get(last) or known.get(last.removesuffix("_tool"))
 
 
 def split_args(arguments: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str, Json]]:

@@ -19,20 +19,15 @@ from hybrid.scoring.result import Result, Section, SectionResult
 
 def charts_of(comparison: Comparison, made: SectionResult, marks: Sequence[ReferenceLine] = ()) -> tuple[Chart, ...]:
     """The charts of one section; none where it asks for none or has no number to show."""
-    made_of = _charts(comparison, made.section, shown(comparison, made), marks)
+    made_of = _charts(comparison, made.section, shown(made), marks)
     return tuple(chart for chart in made_of if chart.rows)
 
 
-def shown(comparison: Comparison, made: SectionResult) -> list[Result]:
-    """The rows that the chart of a section may show: with a value, under the runs' rule of what no answer counts.
-
-    Details are among them only in a waterfall, which may start from one.
-    """
-    section, rules = made.section, ("", comparison.solvers[0].abstain)
+def shown(made: SectionResult) -> list[Result]:
+    """The rows that the chart of a section may show, with a value; details only in a waterfall, which may start so."""
+    section = made.section
     rows = [row for row in made.rows if not section.charted or row.quantity in section.charted]
-    rows = [row for row in rows if row.value is not None and (section.signs or not row.detail)]
-    # A section may know one rule only.
-    return [row for row in rows if row.none in rules] or rows
+    return [row for row in rows if row.value is not None and (section.signs or not row.detail)]
 
 
 def _charts(
@@ -77,14 +72,7 @@ def _waterfalls(comparison: Comparison, section: Section, rows: Sequence[Result]
     for by in ("", f" by {comparison.grouping}"):
         for a, b in dict.fromkeys((row.a, row.b) for row in rows):
             own = tuple(row for row in steps if (row.a, row.b) == (a, b) and bool(row.group) is bool(by))
-            title = f"From {a} to {b}{by}{rule_of(comparison, own)}"
-            yield Chart("waterfall", title, own, signs=tuple(signs[row.quantity] for row in own))
-
-
-def rule_of(comparison: Comparison, rows: Sequence[Result]) -> str:
-    """How a missing answer counts, in words, where rows follow another rule than the runs; else an empty text."""
-    others = {row.none for row in rows} - {"", comparison.solvers[0].abstain}
-    return "".join(f" (no answer counts as {rule})" for rule in others)
+            yield Chart("waterfall", f"From {a} to {b}{by}", own, signs=tuple(signs[row.quantity] for row in own))
 
 
 def headlines(comparison: Comparison, rows: Sequence[Result]) -> tuple[Result, ...]:

@@ -28,6 +28,7 @@ from hybrid.report.pictures import Pictures
 from hybrid.report.questions import QuestionBook
 from hybrid.report.tags import check_tags, read_tags, tag_tables
 from hybrid.scoring.compare import ComparisonOptions, chosen_pairs, compare, unique
+from hybrid.scoring.label_changes import OtherLabels, with_same_labels
 from hybrid.scoring.paths import CompareArguments, by_model, known_group, margin_of, options_for, scored_at
 from hybrid.scoring.runs import refuse_hidden, score_run
 from hybrid.scoring.score import Scored
@@ -158,10 +159,12 @@ def _solvers(pages: BenchmarkPages) -> tuple[str, ...]:
 
 def _benchmark_pages(tab: _Tab, report: ReportOptions, options: CompareArguments) -> BenchmarkPages:
     solvers = unique([one.scored for one in tab.found], [one.path.as_posix() for one in tab.found])
+    labels: OtherLabels = options.get("other_labels") or "refuse"
+    solvers = with_same_labels(solvers, labels)
     chosen = chosen_pairs([one.solver for one in solvers], options.get("baseline"), options.get("pairs", ()))
     margin = margin_of(options.get("margin"))
     compared = compare(
-        solvers, ComparisonOptions(options.get("by"), chosen, options.get("allow_failed", False), margin)
+        solvers, ComparisonOptions(options.get("by"), chosen, options.get("allow_failed", False), margin, labels)
     )
     overview = overview_of(compared, Commands(tab.paths, _words(options)))
     sampled = error_sheet(solvers, report.sample_errors, report.seed)

@@ -15,12 +15,12 @@ from hybrid.benchmarks.base import Benchmark
 from hybrid.display.tables import Table
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
-from hybrid.report.charts import charts_of, headlines, of_main_pairs, rule_of, shown
+from hybrid.report.charts import charts_of, headlines, of_main_pairs, shown
 from hybrid.report.facts import card, facts, run_facts
 from hybrid.report.payload import Chart, Overview, OverviewSection
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion import conclusion
-from hybrid.scoring.headline import headline_tables, warnings
+from hybrid.scoring.headline import headline_tables, rule_line, warnings
 from hybrid.scoring.published import published
 from hybrid.scoring.published_tables import published_below
 from hybrid.scoring.reference import ReferenceLine, reference_lines
@@ -85,6 +85,7 @@ def overview_of(comparison: Comparison, commands: Commands) -> Overview:
         title=comparison.benchmark.card.short_title,
         facts=facts(comparison.solvers),
         warnings=(
+            *filter(None, (rule_line(comparison.solvers),)),
             *warnings(comparison.solvers),
             *(f"{one.name}: {one.fault}" for one in made.values() if one.fault is not None),
         ),
@@ -100,7 +101,7 @@ def overview_of(comparison: Comparison, commands: Commands) -> Overview:
 
 def _rows(comparison: Comparison, made: Mapping[str, SectionResult], name: str) -> list[Result]:
     """The rows that the chart of a section may show."""
-    return shown(comparison, made[name]) if name in made else []
+    return shown(made[name]) if name in made else []
 
 
 def _front(
@@ -117,7 +118,7 @@ def _front(
         steps = [chart for chart in charts_of(comparison, made[DECOMPOSITION]) if not chart.rows[0].group]
         for chart in steps:
             # Of several, a menu has the names of the solvers, and a heading with them fills a phone's screen.
-            yield replace(chart, title=GAIN + rule_of(comparison, chart.rows)) if len(steps) > 1 else chart
+            yield replace(chart, title=GAIN) if len(steps) > 1 else chart
     if values:
         metric = values[0].metric
         lines = _few(mark for mark in marks if mark.task == metric)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -56,8 +56,9 @@ def mount(
     store: ImageStore,
     limit: int | None = None,
     seed: int = 0,
+    images_root: Path | None = None,
 ) -> Mounted:
-    """Resolve `--data`, `--split`, `--task` and `--setting`.
+    """Resolve `--data`, `--split`, `--task`, `--setting` and `--images-root`.
 
     Raises:
         UsageError: an unknown split, task, setting or value of one, a folder that is not there, or a data set that
@@ -68,7 +69,10 @@ def mount(
     chosen = chosen_split(card, split, tasks)
     values = card.chosen(settings)
     folder, origin = _folder(benchmark, data, chosen, tasks, limit, seed)
-    source = Source(folder, store, chosen, (), values)
+    if images_root is not None and not (benchmark.takes_images_root and images_root.expanduser().is_dir()):
+        why = "there is no such folder" if benchmark.takes_images_root else f"{card.name} says where its images lie"
+        raise UsageError(f"--images-root {images_root}: {why}")
+    source = Source(folder, store, chosen, (), values, images_root=images_root and images_root.expanduser())
     where = f"{origin['id']} at {str(origin['revision'])[:12]}" if is_hub(data) else ""
     try:
         present = benchmark.tasks(source)
@@ -137,6 +141,8 @@ MOST_FOLDERS = 100
 
 def _rather(benchmark: Benchmark, source: Source) -> str:
     """A hint where a folder does not hold a benchmark's data: a folder near it that does, or another benchmark."""
+    if benchmark.takes_file and (files := _tables(source.folder)):
+        return f"say: hybrid run {files[0]}"
     inside = sorted(path for path in itertools.islice(source.folder.iterdir(), MOST_FOLDERS) if path.is_dir())
     around = [] if benchmark.looks_below else [source.folder.absolute().parent]
     for place in (*inside, *around):
@@ -148,10 +154,16 @@ def _rather(benchmark: Benchmark, source: Source) -> str:
         looked_in = replace(source, split=card.splits[0], tasks=(), settings=card.chosen({}))
         # A benchmark that looks below is asked only where there is something to see: a home folder may be given.
         worth = not other.looks_below or any(any(source.folder.glob(form)) for form in ("*.parquet", "*/*.parquet"))
-        if name != benchmark.card.name and worth and _holds(other, looked_in):
+        if name != benchmark.card.name and worth and _holds(other, looked_in) and other.unlike(looked_in) is None:
             return f"it holds {card.short_title} data: hybrid run {name} --data {source.folder}"
     card = benchmark.card
     return "or say --data hub" if card.hub_id else f"`hybrid benchmarks show {card.name}` says where they are"
+
+
+def _tables(folder: Path) -> list[Path]:
+    """The tables in a folder and in those below it, as a data set of one's own may have them."""
+    every = itertools.islice(itertools.chain(folder.iterdir(), folder.glob("*/*")), MOST_FOLDERS)
+    return sorted(path for path in every if path.suffix in (".parquet", ".jsonl", ".csv", ".tsv") and path.is_file())
 
 
 def _holds(benchmark: Benchmark, source: Source) -> bool:
@@ -160,6 +172,21 @@ def _holds(benchmark: Benchmark, source: Source) -> bool:
         return bool(benchmark.tasks(source))
     except (DataError, OSError):
         return False
+
+
+def unlike(benchmark: Benchmark, mounted: Mounted) -> str | None:
+    """How the user's own data differ from those of the card; None where they may be these."""
+    return benchmark.unlike(mounted.source) if mounted.origin.get("kind") in ("folder", "file") else None
+
+
+def refuse_unlike(benchmark: Benchmark, mounted: Mounted, data: str, allowed: Collection[str]) -> None:
+    """Raise `UsageError` for data that are far from the benchmark's own, unless `partial` is allowed."""
+    name = benchmark.card.short_title
+    if "partial" not in allowed and (why := unlike(benchmark, mounted)):
+        raise UsageError(
+            f"--data {data}: is this {name}? It has {why}. Questions of your own: hybrid run FILE (hybrid data check "
+            f"FILE shows how they are read); as {name} all the same: --allow partial"
+        )
 
 
 def fingerprint(paths: Iterable[Path], root: Path) -> str:

@@ -18,10 +18,10 @@ from hybrid.models.images import fit
 from hybrid.models.providers import image_tokens
 from hybrid.models.text_protocol import describe
 from hybrid.models.tokens import text_tokens, tools_tokens
+from hybrid.running.before_asking import before_notes
 from hybrid.running.cost_estimate import CostEstimate, SolverEstimate, Spent
 from hybrid.running.replies import REPLIES, read_captions
 from hybrid.running.resolve import ResolvedRun
-from hybrid.running.sight import sight_notes
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.captions import CAPTION, captioner_sha256, captions_by
 from hybrid.solving.image_forms import STRIP_PX
@@ -54,7 +54,7 @@ async def estimate(run: ResolvedRun) -> CostEstimate:
         asked = [_Open(prompts[question.id], run.resources.context.of(question.id) or "") for question in waiting]
         solvers[name] = _solver_estimate(_AskCounter(run, solver, tools_offered), asked)
     captions = _captions(run, prompts)
-    notes = [*_weights(run), *_foreign_tools(run), *sight_notes(run)]
+    notes = [*_weights(run), *_foreign_tools(run), *before_notes(run)]
     if run.broken:
         notes.append(f"{len(run.broken)} rows of the data cannot be used: {run.broken[0].error}")
     if any(asked.high.calls for asked in solvers.values()) and run.config.model_settings.price is None:

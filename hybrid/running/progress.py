@@ -9,6 +9,8 @@ Earlier commands are not in it; what a whole run has used is read from its attem
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from hybrid.types import Attempt, Usage
@@ -24,15 +26,18 @@ class Progress:
     """Questions without an answer, whether or not the next command asks them again."""
     retries: int = 0
     """Requests to the model that were sent once more, of the questions that were finished."""
+    faults: Mapping[str, int] = field(default_factory=dict)
+    """Faults with a remedy, by fault and remedy in words: in how many questions each was."""
 
     def with_attempt(self, attempt: Attempt) -> Progress:
         """The progress after one more finished question."""
         replies = [exchange.reply for exchange in attempt.exchanges]
         failed = any(reply.outcome.failed for reply in replies)
-        again = sum(
-            count for reply in replies for step in reply.steps if isinstance(count := step.data.get("retries"), int)
-        )
-        return Progress(sum((reply.usage for reply in replies), self.used), self.failed + failed, self.retries + again)
+        steps = [step for reply in replies for step in reply.steps]
+        again = sum(count for step in steps if isinstance(count := step.data.get("retries"), int))
+        faults = Counter({f"{step.text}; {step.data['remedy']}" for step in steps if "remedy" in step.data})
+        used = sum((reply.usage for reply in replies), self.used)
+        return Progress(used, self.failed + failed, self.retries + again, Counter(self.faults) + faults)
 
     def with_failure(self) -> Progress:
         """The progress after one more question that was not finished."""

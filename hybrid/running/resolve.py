@@ -27,7 +27,7 @@ from hybrid.repeats import REPEAT, number_of, repeated, word_of
 from hybrid.rotation import with_rotations
 from hybrid.running import permissions
 from hybrid.running.apart import apart
-from hybrid.running.data import Mounted, mount, questions, recorded_questions, refuse_broken
+from hybrid.running.data import Mounted, mount, questions, recorded_questions, refuse_broken, refuse_unlike, unlike
 from hybrid.running.identity import resolved_identity
 from hybrid.running.tools_in_use import ToolsInUse, choose_tools, tools_in_use
 from hybrid.serving.cache import FindingCache
@@ -273,7 +273,9 @@ def _mounted(config: RunConfig, benchmark: Benchmark, store: ImageStore) -> Moun
         store=store,
         limit=config.limit,
         seed=config.seed,
+        images_root=config.images_root,
     )
+    refuse_unlike(benchmark, mounted, config.data, config.allow)
     if config.tool_output == "oracle" and mounted.source.split in benchmark.card.hidden_splits:
         raise UsageError(f"--tool-output oracle: the answers of the split {mounted.source.split} are hidden")
     return mounted
@@ -365,7 +367,8 @@ def _permitted(config: RunConfig, benchmark: Benchmark, mounted: Mounted, tools:
     sources = () if mounted.is_sample else benchmark.card.sources_of(mounted.source.tasks)
     caveats = permissions.closed(tuple(tools.tools.values()), tools.backends, config.service.weights, sources)
     unchecked = (f"unchecked weights: {name}" for name in tools.unchecked(config.service))
-    return (*permissions.check(caveats, config.allow), *unchecked)
+    partial = (f"partial: {why}" for why in [unlike(benchmark, mounted)] if why)
+    return (*permissions.check(caveats, config.allow), *unchecked, *partial)
 
 
 def _resources(

@@ -20,24 +20,22 @@ from hybrid.errors import HybridError, Outage, ServerDown, UsageError, WeightsEr
 from hybrid.log.attempts import Recorder, Unfinished
 from hybrid.log.files import writing
 from hybrid.log.folder import LOG, attempts_of
-from hybrid.messages import user_message
-from hybrid.models.base import CallKey, ModelRefused
+from hybrid.models.base import ModelRefused
 from hybrid.models.remembered import remembering
 from hybrid.registry import plugin
+from hybrid.running.before_asking import ask_before
 from hybrid.running.engine import Engine, Opener, Tell, here
 from hybrid.running.progress import Progress
 from hybrid.running.replies import REPLIES, RunReplies
 from hybrid.running.resolve import ResolvedRun
 from hybrid.running.run_log import run_log
-from hybrid.running.sight import check_sight
-from hybrid.running.state import FRAME_PROBE, RunState, SolverProgress, close_folder, open_folder
+from hybrid.running.state import RunState, SolverProgress, close_folder, open_folder
 from hybrid.secrets import redact
 from hybrid.solving.budgets import RunBudgetSpent
 from hybrid.solving.captions import RunCaptions, captioner_sha256
-from hybrid.solving.coordinates import PROBE_TEXT, CoordinateSystem, frame_named, probe_target, read_probe
 from hybrid.solving.solver import Solver
 from hybrid.tracing import GROUP, run_span
-from hybrid.types import ImageRef, Question
+from hybrid.types import Question
 
 log = logging.getLogger(__name__)
 
@@ -176,8 +174,7 @@ async def _ask_all(
             if run.questions.without(state.solvers[name].finished):
                 solver.warm()
     try:
-        await check_sight(run, state)
-        run = await _with_frame(run)
+        run = await ask_before(run, state, tell)
     except (Outage, ModelRefused) as error:
         stopped = error
     failures: list[UnfinishedQuestion] = []
@@ -232,7 +229,7 @@ class _Asking:
 
     async def ask_all(self) -> None:
         """Ask what is open."""
-        waiting = self.run.questions.without(self.progress.finished)
+        waiting = self.run.questions.in_turn(self.progress.finished)
         total = len(self.run.sound)
         before = total - len(waiting)
         self.watched.progress(self.name, before, total)
@@ -249,6 +246,8 @@ class _Asking:
             await bounded(asked, one, min(self.run.config.concurrency, len(waiting)))
         finally:
             await recorder.close()
+            for fault, count in self.so_far.faults.items():
+                self.run.service.notices.append(f"{self.name}, {count} of {self.answered} questions: {fault}")
 
     async def _is_finished(self, question: Question, recorder: Recorder) -> bool:
         """Ask one question and record what came of it; whether it is finished."""
@@ -340,23 +339,6 @@ async def bounded(items: Iterable[Question], work: Callable[[Question], Awaitabl
     async with asyncio.TaskGroup() as group:
         for _ in range(concurrency):
             group.create_task(worker())
-
-
-async def _with_frame(run: ResolvedRun) -> ResolvedRun:
-    """The run with the model's coordinate frame: probed once for a run, then read from its manifest."""
-    model = run.resources.model
-    if run.config.frame != "probe" or model is None:
-        return run
-    manifest = run.folder.manifest
-    sent_pixels = run.config.model_settings.max_pixels
-    if "probed_frame" in manifest:
-        frame: CoordinateSystem = replace(frame_named(manifest["probed_frame"]), sent_pixels=sent_pixels)
-    else:
-        target = run.service.store.put_pixels(probe_target())
-        message = user_message([PROBE_TEXT, ImageRef("img:1", target)])
-        frame = read_probe((await model.chat([message], (), CallKey(FRAME_PROBE))).text, sent_pixels)
-        run.folder.write_manifest({**manifest, "probed_frame": frame.name})
-    return replace(run, resources=replace(run.resources, frame=frame))
 
 
 def _describe(error: BaseException) -> str:

@@ -20,6 +20,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from hybrid.benchmarks.card import labels_of
 from hybrid.errors import DataError, HybridError, UsageError
 from hybrid.images import OUR_JOINT
 from hybrid.log.files import writing
@@ -32,6 +33,7 @@ from hybrid.running.data import TAKEN, taken_by
 from hybrid.running.engine import Tell
 from hybrid.running.invocation import invocation
 from hybrid.running.object_code import object_code
+from hybrid.running.probes import CALL_PROBE, FRAME_PROBE, SIGHT_PROBE
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun, read_data
 from hybrid.serving.sources import code_outside
@@ -41,11 +43,8 @@ from hybrid.texts import text_hash
 from hybrid.types import Json
 
 PACKAGES = ("torch", "transformers", "langgraph", "langchain-core", "opencv-python-headless", "numpy", "pillow")
-FRAME_PROBE = "frame-probe"
-"""Stands for a question in the call that asks a model for its coordinate system."""
-SIGHT_PROBE = "sight-probe"
-"""Stands for a question in the calls that test whether a model sees images."""
-_PROBED = {FRAME_PROBE: "probed_frame", SIGHT_PROBE: "sight"}
+SIGHT, CALLING, FRAME = "sight", "calling", "probed_frame"
+_PROBED = {SIGHT_PROBE: SIGHT, CALL_PROBE: CALLING, FRAME_PROBE: FRAME}
 """The key of each probe's result in the manifest."""
 
 _IMAGE = re.compile(rb'"sha256":"([0-9a-f]{64})"')
@@ -118,6 +117,7 @@ def open_folder(run: ResolvedRun, tell: Tell) -> RunState:
             "commands": [*before.get("commands", ()), asdict(invocation())],
             "files": files,
             **_supplied(run),
+            **_corrected_labels(run, tell),
             **_servers(run, before),
             **taken,
             **kept,
@@ -240,10 +240,21 @@ def close_folder(run: ResolvedRun, state: RunState, replies: RunReplies, tell: T
             for name, progress in state.solvers.items():
                 if progress.sound and (run.folder.path / attempts_of(name)).exists():
                     manifest["files"][attempts_of(name)] = asdict(progress.measure.extent)
+            manifest["connection"] = _connections(run, manifest["connection"])
             manifest["notices"] = sorted({*manifest.get("notices", []), *run.service.notices})
             run.folder.write_manifest(manifest)
     except HybridError as error:
         tell(f"note: {error}")
+
+
+def _corrected_labels(run: ResolvedRun, tell: Tell) -> dict[str, Json]:
+    """Which labels the run has of tasks that were corrected; a generated question has none."""
+    corrections = () if run.mounted.is_sample else run.benchmark.card.corrections
+    found = labels_of(corrections, run.sound) if corrections else {}
+    for one in corrections:
+        if found.get(one.task) in (one.older, "neither"):
+            tell(f"note: {one.task}: its labels were corrected on {one.on}; those of this run: {found[one.task]}")
+    return {"corrected_labels": found} if found else {}
 
 
 def _supplied(run: ResolvedRun) -> dict[str, Json]:

@@ -1,7 +1,7 @@
 """The cells of a study: the settings that are asked to find out where a gain comes from.
 
     cells = cells_of("full", "controller")
-    cells[1].config(config, out)          # the run of `config` with blank tools, in OUT/format-only
+    cells[1].config(config, out)          # the run of `config` with blank tools, in OUT/blank-tools
 
 A cell is one ordinary run. Settings that differ in the solver alone share a run. After MED (arXiv 2602.01334), which
 compares with and without tools, and arXiv 2606.02357, which adds format only and result only.
@@ -51,7 +51,7 @@ def cells_of(depth: Depth, solver: str) -> tuple[Cell, ...]:
     """
     quick = (
         Cell(MAIN, (solver, "mllm", "specialist"), "with tools, alone, the specialists alone"),
-        Cell("format-only", (solver,), "tools are offered and say nothing", {"tool_output": "blank"}),
+        Cell("blank-tools", (solver,), "tools are offered and say nothing", {"tool_output": "blank"}),
     )
     if depth == "quick":
         return quick
@@ -63,7 +63,7 @@ def cells_of(depth: Depth, solver: str) -> tuple[Cell, ...]:
     return (
         main,
         quick[1],
-        Cell("wrong-results", (solver,), "findings about other questions", {"tool_output": "shuffled"}),
+        Cell("other-findings", (solver,), "findings about other questions", {"tool_output": "shuffled"}),
         Cell("oracle", (solver,), "findings of a perfect tool", {"tool_output": "oracle"}),
         Cell("findings-as-text", (solver,), "the text of findings alone", {"show": "text"}),
         Cell("findings-as-pictures", (solver,), "the pictures of findings alone", {"show": "image"}),

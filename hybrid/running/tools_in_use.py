@@ -31,7 +31,7 @@ from hybrid.solving.rules import table
 from hybrid.solving.solver import Solver
 from hybrid.tool import Tool
 from hybrid.types import Json
-from hybrid.weights import ABSENT, backends_in_use, missing_library, names_directory
+from hybrid.weights import ABSENT, backends_in_use, missing_library, names_directory, no_directory
 
 EVERY_TOOL = "all"
 """The value of `--tools` for every tool."""
@@ -165,8 +165,9 @@ def _check_weights(service: ServiceOptions) -> None:
             raise UsageError(f"--weights {name}={where}: there is no such tool{hint}; there are: {', '.join(known)}")
         if service.backend == "classical":
             raise UsageError(f"--weights {name}={where}: --backend classical loads no weights")
-        if names_directory(where) and not Path(where).expanduser().is_dir():
-            raise UsageError(f"--weights {name}={where}: there is no directory {where}")
+        place = Path(where).expanduser()
+        if place.is_file() or (names_directory(where) and not place.is_dir()):
+            raise UsageError(f"--weights {name}={where}: {no_directory(where)}")
 
 
 def _foreign_tools(config: RunConfig) -> ForeignTools:

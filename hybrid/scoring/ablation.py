@@ -27,7 +27,7 @@ from hybrid.scoring.compare import ComparisonOptions, SolverPair
 from hybrid.scoring.headline import SECTIONS, headline_tables
 from hybrid.scoring.paths import TableArguments, scored_at
 from hybrid.scoring.rendering import as_csv
-from hybrid.scoring.reports import ComparisonReport, Report
+from hybrid.scoring.reports import ComparisonReport, Report, damage_of
 from hybrid.scoring.result import Result
 from hybrid.scoring.runs import refuse_hidden
 from hybrid.scoring.score import Scored
@@ -71,8 +71,8 @@ class AblationReport(Report):
 
     @property
     def damage(self) -> tuple[str, ...]:
-        """A line for each thing that is wrong with a run."""
-        return tuple(dict.fromkeys(line for run in self.runs for line in run.scored.damage))
+        """A line for each thing that is wrong with a run, and for each tool that never ran."""
+        return damage_of([run.scored for run in self.runs])
 
     @property
     def failures(self) -> dict[str, str]:

@@ -11,14 +11,22 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from hybrid.benchmarks.base import Benchmark
+from hybrid.benchmarks.base import Abstain, Benchmark
 from hybrid.errors import UsageError
 from hybrid.registry import load, names
-from hybrid.repeats import number_of, word_of
-from hybrid.scoring.groups import ComparisonGroup, comparison_groups, form_of, model_of, role
+from hybrid.repeats import word_of
+from hybrid.scoring.groups import (
+    ComparisonGroup,
+    comparison_groups,
+    form_of,
+    model_of,
+    repeated_as,
+    repetition,
+    repetitions,
+    role,
+)
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.pairing import check_same
 from hybrid.scoring.score import Scored
@@ -48,6 +56,8 @@ class ComparisonOptions:
     pairs: tuple[SolverPair, ...] | None = None
     allow_failed: bool = False
     margin: float = 0.05
+    other_labels: Literal["refuse", "leave-out", "compare"] = "refuse"
+    """Whether a task whose labels were corrected is compared where solvers are scored by different ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +67,18 @@ class Comparison:
     solvers: tuple[Scored, ...]
     options: ComparisonOptions
     pairs: tuple[SolverPair, ...]
-    _overlaps: dict[tuple[str, ...], Overlap] = field(default_factory=dict, repr=False)
+    _overlaps: dict[tuple[tuple[str, ...], ...], Overlap] = field(default_factory=dict, repr=False)
 
     @cached_property
     def benchmark(self) -> Benchmark:
         """Of all solvers."""
         benchmark: Benchmark = load("hybrid.benchmarks", self.solvers[0].benchmark)
         return benchmark
+
+    @property
+    def rule(self) -> Abstain:
+        """What a question without a readable answer counts, in every number."""
+        return self.solvers[0].abstain
 
     @property
     def grouping(self) -> str:
@@ -96,12 +111,24 @@ class Comparison:
         """The solver of that name."""
         return next(one for one in self.solvers if one.solver == name)
 
-    def overlap(self, *solvers: Scored) -> Overlap:
-        """The questions that these solvers share, computed once."""
-        key = tuple(one.solver for one in solvers)
+    def overlap(self, *solvers: Scored, repeated: bool = True) -> Overlap:
+        """The questions that these solvers share, computed once.
+
+        A solver stands for all of its repetitions, unless another of the solvers is one of them, or not `repeated`.
+        """
+        asked = tuple(self.repetitions(one) if repeated else (one,) for one in solvers)
+        asked = tuple(
+            again if sum(one in again for one in solvers) == 1 else (of,)
+            for again, of in zip(asked, solvers, strict=True)
+        )
+        key = tuple(tuple(one.solver for one in again) for again in asked)
         if key not in self._overlaps:
-            self._overlaps[key] = Overlap.of(solvers)
+            self._overlaps[key] = Overlap.of(solvers, asked)
         return self._overlaps[key]
+
+    def repetitions(self, scored: Scored) -> tuple[Scored, ...]:
+        """The solver and its later repetitions."""
+        return repetitions(self.solvers, scored)
 
     def is_shown(self, metric: str) -> bool:
         """Whether tables show a metric: what the card reports, and metrics of ours."""
@@ -117,8 +144,10 @@ def compare(solvers: Sequence[Scored], options: ComparisonOptions | None = None)
         ValueError: two solvers of one name; `unique` tells them apart.
     """
     options = options or ComparisonOptions()
+    corrected = load("hybrid.benchmarks", solvers[0].benchmark).card.corrections if solvers else ()
+    relabelled = {one.task for one in corrected} if options.other_labels == "compare" else set()
     for a, b in itertools.combinations(solvers, 2):
-        check_same(a.solver, (a.data, a.questions), b.solver, (b.data, b.questions))
+        check_same(a.solver, (a.data, a.questions), b.solver, (b.data, b.questions), relabelled)
     known = [solver.solver for solver in solvers]
     if len(set(known)) < len(known):
         raise ValueError(f"solvers of one name among {known}")
@@ -130,16 +159,11 @@ def compare(solvers: Sequence[Scored], options: ComparisonOptions | None = None)
 
 
 def _all_pairs(solvers: Sequence[Scored]) -> list[SolverPair]:
-    """Every two solvers but later repetitions, which are no contestants of their own: `spread.py` tells of them."""
-    first = {_repeated_as(one) for one in solvers if number_of(one.recorded) == 1}
-    compared = [one for one in solvers if number_of(one.recorded) == 1 or _repeated_as(one) not in first]
+    """Every two solvers but later repetitions, which are no contestants of their own: the first stands for all."""
+    first = {repeated_as(one) for one in solvers if repetition(one) == 1}
+    compared = [one for one in solvers if repetition(one) == 1 or repeated_as(one) not in first]
     ordered = sorted(compared, key=_rank)
     return [SolverPair(a.solver, b.solver) for a, b in itertools.combinations(ordered, 2)]
-
-
-def _repeated_as(scored: Scored) -> tuple[Path | None, str]:
-    """A key that all repetitions of a solver share."""
-    return (scored.folder.path if scored.folder else None, word_of(scored.recorded))
 
 
 def _rank(scored: Scored) -> tuple[bool, bool]:

@@ -1,44 +1,59 @@
 """The conclusion of a comparison: at most five sentences with numbers and intervals, read from the result table.
 
     for sentence in conclusion(compare(solvers)):
-        sentence.id, sentence.text          # "gain.more", "With tools the model answers 48 of 50 right where ..."
+        sentence.id, sentence.text          # "gain.more", "Accuracy is 0.960 with tools (controller), 0.420 alone ..."
 
-In order: what a hybrid solver gains over its model alone, over the specialists alone, what of it comes from what the
-tools say, on which tasks it is behind, and what limits the claim. `conclusion_cases.py` has the condition and the words
-of each sentence; nothing is tested here that `hybrid compare` does not print.
+In order: a hybrid solver next to its model alone and to the specialists alone, what of the difference blank tools bring
+and what the tools say, which tasks are worse, and what limits the claim. `conclusion_cases.py` has the condition and
+the words of each sentence; nothing is tested here that `hybrid compare` does not print.
 """
 
 from __future__ import annotations
 
 import math
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from hybrid.display.terminal import clipped
-from hybrid.errors import UsageError
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import WORDS
 from hybrid.scoring.conclusion_rows import (
+    CI,
     COUNTS,
     NAME_WIDTH,
     ConclusionRows,
     HeadlinePair,
     count_of,
     ends_of,
+    measure,
+    number,
     short_name,
+    signed,
     size_of,
     turned,
+    unit_of,
 )
-from hybrid.scoring.groups import ComparisonGroup, is_imported, offers_tools, role, word
-from hybrid.scoring.result import FRACTION, Result, adjusted
+from hybrid.scoring.faults import NOTED, tool_faults
+from hybrid.scoring.groups import AGAIN, ComparisonGroup, is_imported, offers_tools, own_command, role, word
+from hybrid.scoring.label_changes import partly_there
+from hybrid.scoring.result import Result, adjusted
 from hybrid.scoring.score import Scored
-from hybrid.stats import detectable_difference
-from hybrid.types import Outcome
+from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE, said_of
+from hybrid.scoring.sections.outcomes import UNREADABLE
+from hybrid.scoring.tally import OTHER
+from hybrid.stats import detectable
+from hybrid.types import Metric, Outcome
 
+UNREADABLE_SHARE = 0.05
+"""Of the questions; calls that could not be read in more of them limit the claim."""
 NAMED = 3
 """So many solvers or tasks are named in a list."""
+SELDOM = 0.2
+"""Below this share of questions with a call, the first sentence says how many there were."""
+OVERWEIGHT = 3
+"""From so many times the weight of its questions on, a task is named among the limits."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +72,8 @@ def conclusion(comparison: Comparison) -> tuple[Sentence, ...]:
 
 
 def _said(case: str, **fields: object) -> Sentence:
-    return Sentence(case, WORDS[case].format(**fields), str(fields.get("command", "")))
+    command = str(fields.get("command", ""))
+    return Sentence(case, WORDS[case].format(**fields), "" if command == AGAIN else command)
 
 
 class _Conclusion:
@@ -93,7 +109,11 @@ class _Conclusion:
 
     def _of_one(self, group: ComparisonGroup) -> Iterator[Sentence]:
         gain = None if group.alone is None else self._rows.pair(group.alone, group.hybrid)
-        yield _said("gain.absent") if gain is None else _of_pair("gain", gain, _with_tools(gain))
+        called = self._called((group.hybrid,))
+        if gain is None:
+            yield _said("gain.absent", called=called)
+        else:
+            yield _of_pair("gain", gain, _with_tools(gain), counts=_counts(gain), called=called)
         if group.specialist is None:
             yield _said("specialists.absent")
         else:
@@ -101,46 +121,59 @@ class _Conclusion:
         if group.blank is None:
             yield _said("content.absent", command=_command(group))
         else:
-            pair = self._rows.content(group)
-            case: str = pair.state
-            if gain is not None and gain.state == "more" and case in ("more", "less", "open"):
-                case = "source" if case == "more" else "unshown"
-            yield _of_pair("content", pair, _blank(pair), case)
+            yield self._parts(group, group.blank)
         yield from self._tasks(group)
 
     def _next_to_specialists(self, specialist: Scored, hybrid: Scored) -> Sentence:
         """The difference where they answer; what the hybrid solver gets right on the rest is no lead over them."""
         pair, silent = self._rows.where_answered(specialist, hybrid)
-        whom, rest = _whom(hybrid), ""
+        whom, name, counts, rest = _whom(hybrid), pair.rows[0].metric if pair.rows else "", pair.right, ""
+        own = f"get {counts[0]} of {pair.n} right" if counts else f"have {name} {_value(pair.values[0])}"
+        answers = f"The specialists alone {own}"
         if silent:
-            row = silent["right b" if pair.right else "value b"]
-            got = f"gets {count_of(row)} right" if pair.right else f"has {row.metric} {row.value:.3f}"
-            rest = f" To the other {row.n} they give no answer; {whom} {got}."
-        if pair.right is None:
-            answers = f"The specialists alone have {_value(pair, 0)}"
-        elif silent:
-            a, b = pair.right
-            asked = pair.n + (row.n or 0)
-            answers = (
-                f"The specialists alone answer {pair.n} of {asked} questions and get {a} of these right, {whom} {b}"
-            )
-        else:
-            answers = f"The specialists alone get {pair.right[0]} of {pair.n} right"
+            row = silent["right b" if counts else "value b"]
+            asked = f"The specialists alone answer {pair.n} of {pair.n + (row.n or 0)} questions and"
+            own = f"{count_of(row)} right" if counts else f"{name} {_value(row.value)}"
+            rest = f"; to the other {row.n} they give no answer, {whom} {own}"
+            if counts:
+                answers = f"{asked} get {counts[0]} of these right, {whom} {counts[1]}"
+            else:
+                answers = f"{asked} have {name} {_value(pair.values[0])} on these, {whom} {_value(pair.values[1])}"
         return _of_pair("specialists", pair, answers, whom=whom, rest=rest)
+
+    def _called(self, solvers: Sequence[Scored]) -> str:
+        """On how many questions a model called a tool, of each that did so seldom."""
+        counts = [(one, *self._rows.called(one)) for one in solvers]
+        said = (_said("called.few", name=short_name(one), count=k, n=n) for one, k, n in counts if k < SELDOM * n)
+        return "".join(f"; {one.text}" for one in said)
+
+    def _parts(self, group: ComparisonGroup, blank: Scored) -> Sentence:
+        """What of a difference blank tools bring and what the tools say."""
+        pair = self._rows.part(blank, group.hybrid, CONTENT)
+        if pair.state not in ("more", "less", "open"):
+            return _of_pair("content", pair)
+        if group.alone is None:
+            return Sentence(*said_of(pair.weakest))
+        whole = self._rows.part(group.alone, group.hybrid, GAIN)
+        return Sentence(*said_of(pair.weakest, whole.weakest, self._rows.part(group.alone, blank, PRESENCE).weakest))
 
     def _tasks(self, group: ComparisonGroup) -> Iterator[Sentence]:
         tested = [] if group.alone is None else self._rows.tasks(group.alone, group.hybrid)
         if len(tested) < 2:
             return
-        lost = _lost(tested)
-        by = self._by
-        if not lost:
-            yield _said("tasks.none", tasks=len(tested), by=by)
-            return
-        held = sum(row.holds for row in lost)
-        holds = "none of them holds" if not held else f"{held} of them hold{'s' if held == 1 else ''}"
-        parts = _listed([f"{clipped(row.group, NAME_WIDTH)} {_signed(row)}" for row in lost])
-        yield _said("tasks.lost", count=len(lost), tasks=len(tested), by=by, parts=parts, held=holds)
+        found = {"worse": _held_of(tested, -1), "better": _held_of(tested, 1)}
+        parts = [f"{word} on {_listed([*map(_named, rows)])}" for word, rows in found.items() if rows]
+        sizes, least = sorted({row.n or 0 for row in tested}), min(tested, key=lambda row: row.value or 0.0)
+        rest = WORDS["tasks.rest"].format(
+            one="task" if self._found.options.by is None else "group",
+            sizes=sizes[0] if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}",
+            largest=f"; largest loss: {_named(least)}" if (least.value or 0.0) < 0 else "",
+        )
+        if not parts:
+            yield _said("tasks.none", rest=rest[0].upper() + rest[1:])
+        else:
+            tail = [] if found["worse"] else [rest]
+            yield _said("tasks.shown", tasks=len(tested), by=self._by, parts="; ".join([*parts, *tail]))
 
     @property
     def _by(self) -> str:
@@ -151,13 +184,14 @@ class _Conclusion:
 
     def _of_several(self) -> Iterator[Sentence]:
         gains = [self._rows.pair(one.alone, one.hybrid) for one in self._groups if one.alone is not None]
+        called = self._called([one.hybrid for one in self._groups])
         if gains:
             parts, count = _several(gains, ("a gain for", "a loss for"))
             sizes = sorted({pair.n for pair in gains})
             n = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
-            yield _said("gain.several", n=n, tests=_tests(count), parts=parts)
+            yield _said("gain.several", n=n, tests=_tests(count), parts=parts, called=called)
         else:
-            yield _said("gain.absent")
+            yield _said("gain.absent", called=called)
         specialists = [
             self._rows.where_answered(one.specialist, one.hybrid)[0]
             for one in self._groups
@@ -167,7 +201,7 @@ class _Conclusion:
             yield _said("specialists.several", parts=_several(specialists, ("ahead", "behind"))[0])
         else:
             yield _said("specialists.absent")
-        contents = [self._rows.content(one) for one in self._groups if one.blank is not None]
+        contents = [self._rows.part(one.blank, one.hybrid, CONTENT) for one in self._groups if one.blank is not None]
         if contents:
             yield _said("content.several", parts=_several(contents, ("a gain for", "a loss for"))[0])
         else:
@@ -175,7 +209,7 @@ class _Conclusion:
         lost = [
             f"{short_name(one.hybrid)} {_listed([clipped(row.group, NAME_WIDTH) for row in rows])}"
             for one in self._groups
-            if one.alone is not None and (rows := _lost(self._rows.tasks(one.alone, one.hybrid)))
+            if one.alone is not None and (rows := _held_of(self._rows.tasks(one.alone, one.hybrid), -1))
         ]
         yield _said("tasks.several", by=self._by.capitalize(), parts=_listed(lost, "; ") if lost else "none")
 
@@ -189,7 +223,10 @@ class _Conclusion:
             if (row.metric, row.none) == (self._found.headline, rule) and row.low is not None
         ]
         if not made:
-            yield _said("solvers.silent")
+            waiting = [one for one in self._found.solvers if one.open]
+            fields = {"metric": self._found.headline, "left": sum(one.open for one in waiting)}
+            case = "solvers.waiting" if waiting else "solvers.silent"
+            yield _said(case, **fields, command=own_command(waiting))
             return
         most = max(row.value or 0.0 for row in made)
         best = [row for row in made if row.value == most]
@@ -197,10 +234,10 @@ class _Conclusion:
         fields = {
             "best": _listed([clipped(row.a, NAME_WIDTH) for row in best]),
             "count": len(self._found.solvers),
-            "metric": first.metric,
+            "metric": measure([one for one in self._found.named(first.a).metrics if one.name == first.metric]),
             "value": f"{first.value:.3f}",
             "n": first.n,
-            "interval": f"95 % interval {first.low:.3f} to {first.high:.3f}",
+            "interval": f"{CI} {first.low:.3f} to {first.high:.3f}",
         }
         if len(self._found.solvers) == 1:
             yield _said("solvers.one", **fields)
@@ -251,13 +288,34 @@ class _Conclusion:
             yield _said("limits.failed", failed=failed, n=total)
         if waiting:
             yield _said("limits.open", open=waiting)
+        if parts := partly_there(solvers[0]):
+            yield _said("limits.partial", parts=_listed(parts))
         if none:
             yield _said("limits.none", none=none, n=total, counts=COUNTS[solvers[0].abstain])
+        for row in rows:
+            if row.quantity == UNREADABLE and count_of(row) > UNREADABLE_SHARE * (row.n or 0):
+                yield _said("limits.unreadable", unread=count_of(row), n=row.n, solver=clipped(row.a, NAME_WIDTH))
+        yield from self._faults(solvers)
+        yield from self._otherwise()
+        yield from _weights(solvers[0].metrics, self._found.headline)
         if any(one.data.generated for one in solvers):
             yield _said("limits.generated")
         if any(is_imported(one) or (one.model or "").startswith("replay:") for one in solvers):
             yield _said("limits.recorded")
-        yield from self._detectable(solvers)
+        yield from self._power()
+
+    def _faults(self, solvers: Sequence[Scored]) -> Iterator[Sentence]:
+        """The tools whose calls ended in faults often enough to limit what is said of tools."""
+        for one in solvers:
+            faulty = [tool for tool in tool_faults(one) if tool.faults >= NOTED * tool.calls]
+            if faulty:
+                yield _said("limits.faults", solver=short_name(one), tools=_listed([*map(str, faulty)]))
+
+    def _otherwise(self) -> Iterator[Sentence]:
+        pairs = [(one.hybrid, other) for one in self._groups for other in (one.alone, one.specialist, one.blank)]
+        parts = [said for hybrid, other in pairs if other is not None and (said := self._rows.otherwise(other, hybrid))]
+        if parts:
+            yield _said("limits.rule", counts=COUNTS[OTHER[self._found.rule]], parts=_listed(parts))
 
     def _concerned(self) -> tuple[Scored, ...]:
         """The solvers that the first sentences are about; the specialists' abstentions are in their own sentence."""
@@ -266,58 +324,79 @@ class _Conclusion:
         ]
         return tuple({one.solver: one for one in concerned}.values()) or self._found.solvers
 
-    def _detectable(self, solvers: Sequence[Scored]) -> Iterator[Sentence]:
-        """Which difference the questions can show, by the formula of `hybrid plan --questions N`."""
-        rows = [row for row in self._rows.of("metrics") if row.a in {one.solver for one in solvers}]
-        sizes = [row.n for row in rows if row.metric == self._found.headline and row.unit == FRACTION and row.n]
-        if sizes and (self._groups or len(solvers) > 1):
-            try:
-                least = detectable_difference(min(sizes))
-            except UsageError:
-                return
-            yield _said("limits.size", n=min(sizes), size=f"{math.ceil(100 * least)} points")
+    def _power(self) -> Iterator[Sentence]:
+        """Which difference the questions of this run can show, by its spread; of several pairs the greatest."""
+        parts = [(one.alone or one.specialist or one.blank, one.hybrid) for one in self._groups]
+        pairs = parts or [(self._found.named(pair.a), self._found.named(pair.b)) for pair in self._found.pairs]
+        tested = [self._rows.pair(a, b) for a, b in pairs if a is not None]
+        sizes = [
+            (pair, detectable(*pair.metrics))
+            for pair in tested
+            if pair.metrics and pair.state in ("more", "less", "open", "few")
+        ]
+        if not sizes:
+            return
+        pair, size = max(sizes, key=lambda one: math.inf if one[1] is None else one[1])
+        if size is None:
+            yield _said("limits.powerless", questions=_questions(pair.n))
+        else:
+            row = replace(pair.rows[0], value=size)
+            yield _said("limits.power", questions=_questions(pair.n), size=f"{number(size, row.unit)}{unit_of(row)}")
+
+
+def _weights(metrics: Sequence[Metric], headline: str | None) -> Iterator[Sentence]:
+    """The tasks of a mean over tasks that weigh far more than their questions."""
+    for metric in metrics:
+        if metric.name == headline and metric.combine == "mean_of_ratios":
+            count = Counter(cell.stratum for cell in metric.cells if cell.denominator > 0)
+            total, tasks = count.total(), len(count)
+            heavy = sorted((n, task) for task, n in count.items() if total >= OVERWEIGHT * n * tasks)
+            said = [f"task {clipped(task, NAME_WIDTH)} has {_questions(n)}" for n, task in heavy]
+            if said:
+                share = "half" if tasks == 2 else f"1/{tasks}"
+                yield _said("limits.weight", tasks=_listed(said), total=total, share=share)
+
+
+def _questions(count: int) -> str:
+    return f"{count} question{'' if count == 1 else 's'}"
 
 
 def _tests(count: int) -> str:
     return f"{count} test{'' if count == 1 else 's'}"
 
 
-def _of_pair(sentence: str, pair: HeadlinePair, answers: str, case: str | None = None, **more: str) -> Sentence:
-    return _said(f"{sentence}.{case or pair.state}", answers=answers, **more, **pair.fields())
+def _of_pair(sentence: str, pair: HeadlinePair, answers: str = "", **fields: object) -> Sentence:
+    return _said(f"{sentence}.{pair.state}", answers=answers, **pair.fields(), **fields)
 
 
 def _whom(hybrid: Scored) -> str:
     """The solver by its name, unless its model is known to be offered tools."""
-    return "with tools the model" if offers_tools(hybrid) else short_name(hybrid)
+    return "with tools" if offers_tools(hybrid) else short_name(hybrid)
 
 
 def _with_tools(pair: HeadlinePair) -> str:
-    whom, alone = _whom(pair.b), "it alone" if offers_tools(pair.b) else "its model alone"
-    whom = whom[0].upper() + whom[1:] if offers_tools(pair.b) else whom
-    if pair.right is not None:
-        a, b = pair.right
-        return f"{whom} answers {b} of {pair.n} right where {alone} answers {a}"
-    return f"{whom} has {_value(pair, 1)} where {alone} has {_value(pair, 0)}, over {pair.n} questions"
+    name = measure(pair.metrics) if pair.metrics else "the metric"
+    a, b = pair.values
+    own = f"{'with tools' if offers_tools(pair.b) else 'joined'} ({short_name(pair.b)})"
+    return f"{name[0].upper()}{name[1:]} is {_value(b)} {own}, {_value(a)} alone ({short_name(pair.a)})"
 
 
-def _blank(pair: HeadlinePair) -> str:
-    return f"With blank tools it {f'answers {pair.right[0]}' if pair.right else f'has {_value(pair, 0)}'}"
+def _counts(pair: HeadlinePair) -> str:
+    return "" if pair.right is None else f"; {pair.right[1]} and {pair.right[0]} of {_questions(pair.n)} right"
 
 
-def _value(pair: HeadlinePair, place: Literal[0, 1]) -> str:
-    value = pair.values[place]
-    metric = pair.rows[0].metric if pair.rows else ""
-    return "no value" if value is None else f"{metric} {value:.3f}"
+def _value(value: float | None) -> str:
+    return "no value" if value is None else f"{value:.3f}"
 
 
-def _signed(row: Result) -> str:
-    sign = "-" if (row.value or 0.0) < 0 else "+"
-    return f"({sign}{size_of(row)}, {ends_of(row, signed=True)})"
+def _named(row: Result) -> str:
+    return f"{clipped(row.group, NAME_WIDTH)} ({signed(row)}, {ends_of(row)})"
 
 
-def _lost(rows: Sequence[Result]) -> list[Result]:
-    """The differences whose interval is below 0, the largest first."""
-    return sorted((row for row in rows if row.high is not None and row.high < 0), key=lambda row: row.value or 0.0)
+def _held_of(rows: Sequence[Result], sign: int) -> list[Result]:
+    """The differences of this sign that hold after adjustment, the largest first."""
+    found = [row for row in rows if row.holds and sign * (row.value or 0.0) > 0]
+    return sorted(found, key=lambda row: -abs(row.value or 0.0))
 
 
 def _listed(names: Sequence[str], between: str = ", ") -> str:
@@ -336,7 +415,7 @@ def _several(pairs: Sequence[HeadlinePair], words: tuple[str, str]) -> tuple[str
         if row.p_holm is None or row.low is None:
             kinds["not tested"].append(name)
         elif row.holds and row.excludes_zero:
-            kinds[words[0] if row.low > 0 else words[1]].append(f"{name} {_signed(row)}")
+            kinds[words[0] if row.low > 0 else words[1]].append(f"{name} ({signed(row)}, {ends_of(row)})")
         else:
             kinds["no difference shown for"].append(name)
     parts = "; ".join(f"{kind} {_listed(names)}" for kind, names in kinds.items() if names)

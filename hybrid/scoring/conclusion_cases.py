@@ -1,8 +1,8 @@
 """The cases of a conclusion: when each sentence is said, and its words; the site prints this table.
 
 `gain`, `specialists` and `content` read one paired difference each, b minus a. It is said to be one only where its 95 %
-interval excludes 0 under both rules of what a question without a readable answer counts; the interval printed is the
-one of the two that is nearest to 0.
+interval excludes 0, by the rule of the output of what a question without a readable answer counts; where the other rule
+has another verdict, the last sentence says so.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ class Case:
     """A format string of the fields that `conclusion.py` fills in."""
 
 
+WAITING = "{metric} is a mean over tasks, and {left} questions are not asked yet: {command}"
 FAILED = "{failed} of {n} questions failed, more than 1 % (--allow-failed concludes all the same)"
 
 CASES: tuple[Case, ...] = (
@@ -28,53 +29,64 @@ CASES: tuple[Case, ...] = (
         "nothing.answered", "every question of every solver failed", "No question was answered: nothing is concluded."
     ),
     # The hybrid next to its model alone.
-    Case("gain.more", "interval above 0", "{answers}: a gain of {size} ({interval})."),
-    Case("gain.less", "interval below 0", "{answers}: a loss of {size} ({interval})."),
+    Case("gain.more", "interval above 0", "{answers}: {size} ({interval}){counts}{called}."),
+    Case("gain.less", "interval below 0", "{answers}: {size} ({interval}){counts}{called}."),
     Case(
         "gain.open",
         "interval holds or touches 0",
-        "{answers}: no difference that {n} questions can show ({interval}{unit}).",
+        "{answers}; {open}{counts}{called}.",
     ),
-    Case("gain.few", "no interval, from so few questions", "{answers}: too few questions to tell a difference."),
     Case(
-        "gain.silent", "one of the two answers nothing", "{answers}: nothing to compare, as {silent} answers nothing."
+        "gain.few", "no interval, from so few questions", "{answers}: too few questions to tell a difference{called}."
     ),
-    Case("gain.failed", "more than 1 % failed", f"Whether tools bring a gain is not tested: {FAILED}."),
+    Case(
+        "gain.silent",
+        "one of the two answers nothing",
+        "{answers}: nothing to compare, as {silent} answers nothing{called}.",
+    ),
+    Case("gain.failed", "more than 1 % failed", f"Whether tools bring a gain is not tested: {FAILED}{{called}}."),
+    Case("gain.waiting", "a mean over tasks, of which questions are open", f"What tools bring is not told: {WAITING}"),
     Case(
         "gain.units",
         "the metric counts other units for each",
-        "{answers}: not tested, as {metric} does not count the same units for both.",
+        "{answers}: not tested, as {metric} does not count the same units for both{called}.",
     ),
     Case(
         "gain.apart",
         "the pair shares no question, or --pairs leaves it out",
-        "{hybrid} and {other} are not compared: they share no question, or --pairs leaves them out.",
+        "{hybrid} and {other} are not compared: they share no question, or --pairs leaves them out{called}.",
     ),
     Case(
         "gain.absent",
         "the model alone was not asked",
-        "What tools bring is not known, as the model alone was not asked: add --solver mllm to the run.",
+        "What tools bring is not known, as the model alone was not asked: add --solver mllm to the run{called}.",
     ),
     Case(
         "gain.several",
         "several solvers with tools, or several models",
-        "Next to its model alone, over {n} questions and adjusted (Holm) for {tests}: {parts}.",
+        "Next to its model alone, over {n} questions and adjusted (Holm) for {tests}: {parts}{called}.",
+    ),
+    Case(
+        "called.few",
+        "part of the sentences above: a tool was called on less than 20 % of the questions",
+        "{name} called a tool on {count} of {n} questions",
     ),
     # The hybrid next to the specialists.
-    Case("specialists.more", "interval above 0", "{answers}: {whom} is ahead by {size} ({interval}).{rest}"),
-    Case("specialists.less", "interval below 0", "{answers}: {whom} is behind by {size} ({interval}).{rest}"),
-    Case(
-        "specialists.open",
-        "interval holds or touches 0",
-        "{answers}: no difference that {n} questions can show ({interval}{unit}).{rest}",
-    ),
+    Case("specialists.more", "interval above 0", "{answers}: {whom} {size} ({interval}){rest}."),
+    Case("specialists.less", "interval below 0", "{answers}: {whom} {size} ({interval}){rest}."),
+    Case("specialists.open", "interval holds or touches 0", "{answers}; {open}{rest}."),
     Case(
         "specialists.few",
         "no interval, from so few questions",
-        "{answers}: too few questions to tell a difference.{rest}",
+        "{answers}: too few questions to tell a difference{rest}.",
     ),
     Case("specialists.silent", "they answer nothing", "The specialists alone give no answer to these questions."),
     Case("specialists.failed", "more than 1 % failed", f"The specialists alone are not compared: {FAILED}."),
+    Case(
+        "specialists.waiting",
+        "a mean over tasks, of which questions are open",
+        "The specialists alone are not compared: questions are not asked yet.",
+    ),
     Case(
         "specialists.units",
         "the metric counts other units for each",
@@ -91,43 +103,51 @@ CASES: tuple[Case, ...] = (
         "several solvers with tools, or several models",
         "Next to the specialists alone, on the questions that they answer: {parts}.",
     ),
-    # What of it the findings bring: the hybrid next to itself with blank tools.
+    # What of it blank tools bring (presence) and what the tools say, each shown where it holds after adjustment (Holm).
     Case(
         "content.source",
-        "a gain, and interval above 0",
-        "{answers}: the gain comes from what the tools say ({size}, {interval}).",
+        "a gain; what the tools say is shown and more than half of it, presence is not shown",
+        "The gain comes from what the tools say ({content}); that blank tools bring any is not shown ({presence}).",
     ),
     Case(
-        "content.unshown",
-        "a gain, and interval holds, touches or is below 0",
-        "{answers}: it is not shown that the gain comes from what the tools say ({interval}{unit}).",
+        "content.shared",
+        "a gain; both are shown and above 0",
+        "Of the {gain}, {presence} come with blank tools already; what the tools say adds {content}.",
     ),
+    Case("content.parts", "any other", "{presence}; {content}."),
+    Case("content.alone", "the model alone was not asked", "Next to blank tools {content}."),
+    Case("presence.more", "part of content.parts: shown, above 0", "Blank tools already bring {size} ({ends})"),
+    Case("presence.less", "part of content.parts: shown, below 0", "Blank tools alone cost {size} ({ends})"),
     Case(
-        "content.more",
-        "no gain, and interval above 0",
-        "{answers}: what the tools say brings a gain of {size} over that ({interval}).",
+        "presence.open",
+        "part of content.parts: not shown",
+        "That blank tools alone make a difference is not shown ({size}, {ends})",
     ),
-    Case(
-        "content.less",
-        "no gain, and interval below 0",
-        "{answers}: what the tools say brings a loss of {size} ({interval}).",
-    ),
+    Case("content.more", "part of content.parts: shown, above 0", "what the tools say adds {size} ({ends})"),
+    Case("content.less", "part of content.parts: shown, below 0", "what the tools say costs {size} ({ends})"),
     Case(
         "content.open",
-        "no gain, and interval holds or touches 0",
-        "{answers}: no difference that {n} questions can show ({interval}{unit}).",
+        "part of content.parts: not shown",
+        "that what the tools say makes a difference is not shown ({size}, {ends})",
     ),
-    Case("content.few", "no interval, from so few questions", "{answers}: too few questions to tell a difference."),
+    Case(
+        "content.few", "no interval, from so few questions", "With blank tools: too few questions to tell a difference."
+    ),
     Case(
         "content.silent",
-        "one of the two answers nothing",
-        "{answers}: nothing to compare, as {silent} answers nothing.",
+        "one of them answers nothing",
+        "With blank tools there is nothing to compare, as {silent} answers nothing.",
     ),
     Case("content.failed", "more than 1 % failed", f"What the tools' words bring is not tested: {FAILED}."),
     Case(
+        "content.waiting",
+        "a mean over tasks, of which questions are open",
+        "What the tools' words bring is not told: questions are not asked yet.",
+    ),
+    Case(
         "content.units",
         "the metric counts other units for each",
-        "{answers}: not tested, as {metric} does not count the same units for both.",
+        "What the tools' words bring is not tested, as {metric} does not count the same units for both.",
     ),
     Case(
         "content.apart",
@@ -144,17 +164,18 @@ CASES: tuple[Case, ...] = (
         "several solvers with tools, or several models",
         "With tools next to blank tools: {parts}.",
     ),
-    # Tasks, by the rule of the tables.
+    # Tasks: what holds after adjustment over all tasks of the table.
+    Case("tasks.shown", "of a task a difference holds", "After adjustment (Holm) over {tasks} {by}: {parts}."),
+    Case("tasks.none", "of none", "{rest}."),
     Case(
-        "tasks.lost",
-        "a task's interval is below 0",
-        "It is behind its model alone on {count} of {tasks} {by}: {parts}; {held} after adjustment (Holm).",
+        "tasks.rest",
+        "part of the two above: no loss holds",
+        "no single {one} is shown to be worse ({sizes} questions each{largest})",
     ),
-    Case("tasks.none", "no task's interval is below 0", "No loss is shown on any of {tasks} {by}."),
     Case(
         "tasks.several",
         "several solvers with tools, or several models",
-        "{by} where the interval of the difference to the model alone is below 0: {parts}.",
+        "{by} worse than alone after adjustment (Holm): {parts}.",
     ),
     # No solver that calls tools.
     Case(
@@ -174,6 +195,11 @@ CASES: tuple[Case, ...] = (
         "Of {count} solvers, none of them a model with tools, {best} share the highest {metric}, {value} over {n} "
         "questions ({interval}).",
     ),
+    Case(
+        "solvers.waiting",
+        "a mean over tasks, of which questions are open",
+        f"How right each is, is not told: {WAITING}",
+    ),
     Case("solvers.silent", "none has a readable answer", "No solver gives a readable answer."),
     Case(
         "ahead.some",
@@ -188,15 +214,33 @@ CASES: tuple[Case, ...] = (
     Case("ahead.untested", "no pair of it was tested", "It is compared with none of the others: {why}."),
     # Parts of the last sentence, joined by semicolons.
     Case("limits.failed", "questions failed", "{failed} of {n} answers failed and are left out"),
+    Case("limits.partial", "the data have fewer questions than the benchmark", "the data hold {parts}"),
     Case("limits.open", "questions are not asked yet", "{open} are not asked yet"),
     Case("limits.none", "answers without a reading", "{none} of {n} answers are unreadable or none (counted {counts})"),
+    Case(
+        "limits.unreadable",
+        "calls that could not be read in more than 5 % of the questions",
+        "{solver} wrote calls that could not be read about {unread} of {n} questions",
+    ),
+    Case("limits.faults", "5 % of a tool's calls or more ended in faults", "{solver} called {tools}"),
+    Case(
+        "limits.rule",
+        "the other rule of what no answer counts has another verdict",
+        "with no answer counted {counts}, {parts}",
+    ),
     Case("limits.generated", "generated questions", "generated questions say nothing of real pictures"),
     Case("limits.recorded", "recorded model", "the model's answers are recordings"),
     Case(
-        "limits.size",
-        "four questions or more",
-        "{n} questions show a difference of about {size} or more in four cases of five",
+        "limits.weight",
+        "in a mean over tasks, a task with three times the weight of its questions",
+        "{tasks} of {total} and {share} of the weight",
     ),
+    Case(
+        "limits.power",
+        "a difference of two solvers that was tested",
+        "80 % power from about {size} on ({questions}, the spread of this run)",
+    ),
+    Case("limits.powerless", "questions too few for any difference", "{questions} cannot show any difference"),
 )
 
 WORDS: Mapping[str, str] = {case.id: case.words for case in CASES}

@@ -1,13 +1,13 @@
 """The rows of the result table that conclusions are drawn from, and how their numbers read in a sentence.
 
 pair = ConclusionRows(compare(solvers)).pair(alone, hybrid)
-pair.state, pair.right, pair.fields()       # "more", (21, 48), {"size": "54 points", "interval": ...}
+pair.state, pair.right, pair.fields()       # "more", (21, 48), {"size": "+54 points", "interval": ...}
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -15,18 +15,20 @@ from typing import Literal
 from hybrid.benchmarks.base import Abstain
 from hybrid.display.terminal import clipped
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.groups import ComparisonGroup
+from hybrid.scoring.groups import own_command
 from hybrid.scoring.result import FRACTION, UNTESTED, Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
 from hybrid.scoring.sections.answered import SPOKEN
+from hybrid.scoring.tally import OTHER
+from hybrid.types import Metric
 
 SECTIONS = ("metrics", "differences", "helped", "gain", "outcomes", "answered")
 """The sections that a conclusion reads."""
 NAME_WIDTH = 30
 COUNTS: Mapping[Abstain, str] = {"chance": "as a guess", "wrong": "as wrong"}
 
-State = Literal["more", "less", "open", "few", "silent", "failed", "units", "apart", "absent"]
+State = Literal["more", "less", "open", "few", "silent", "failed", "waiting", "units", "apart", "absent"]
 """The result of a paired difference, or why there is none; the second part of a case's id."""
 
 
@@ -34,8 +36,9 @@ State = Literal["more", "less", "open", "few", "silent", "failed", "units", "apa
 class HeadlinePair:
     """The difference b minus a of two solvers by the headline metric, as the result table has it.
 
-    `rows` are the difference under one or both rules of what no answer counts; `right` and `none` count the right and
-    the unreadable answers of a and b to `n` questions, `right` None where the questions have no right and wrong.
+    `rows` is the difference where there is one, `metrics` the metric of each over the questions that both have; `right`
+    and `none` count the right and the unreadable answers of a and b to `n` questions, `right` None where these counts
+    are not the metric: a mean over tasks of several sizes, credit for no answer, repetitions.
     """
 
     a: Scored
@@ -46,29 +49,28 @@ class HeadlinePair:
     none: tuple[int, int] = (0, 0)
     n: int = 0
     failed: int = 0
+    metrics: tuple[Metric, ...] = ()
 
     @cached_property
     def weakest(self) -> Result:
-        """The row whose interval is nearest to 0, or holds it."""
-
-        def strength(row: Result) -> float:
-            return -math.inf if row.low is None or row.high is None else max(row.low, -row.high)
-
-        return min(self.rows, key=strength)
+        """The row that shows least."""
+        return weakest(self.rows)
 
     @property
     def state(self) -> State:
-        """The result that holds under both rules."""
+        """The result, or why there is none."""
         if not self.rows:
             return "apart"
-        states: tuple[tuple[str, State], ...] = (("failed", "failed"), ("unanswered", "silent"), ("units", "units"))
+        states: tuple[tuple[str, State], ...] = (
+            ("failed", "failed"),
+            ("waiting", "waiting"),
+            ("unanswered", "silent"),
+            ("units", "units"),
+        )
         for key, state in states:
             if UNTESTED[key] in self.weakest.note:
                 return state
-        row = self.weakest
-        if row.low is None or row.high is None:
-            return "few"
-        return "more" if row.low > 0 else "less" if row.high < 0 else "open"
+        return shown(self.weakest)
 
     def fields(self) -> dict[str, object]:
         """The fields of the words that are about a tested difference."""
@@ -80,15 +82,47 @@ class HeadlinePair:
             "hybrid": short_name(self.b),
             "other": short_name(self.a),
             "silent": short_name(silent),
+            "left": self.a.open + self.b.open,
         }
+        if self.state == "waiting":
+            fields["command"] = own_command([one for one in (self.a, self.b) if one.open])
         if row is None:
             return fields
-        metric = "" if row.metric == "accuracy" or self.right is None else f" of {row.metric}"
-        rule = "" if row.none == self.rows[0].none or not row.none else f"; no answer counts {COUNTS[row.none]}"
-        fields |= {"metric": row.metric, "unit": _unit(row), "size": "", "interval": ""}
+        fields |= {"metric": row.metric, "size": "", "interval": "", "open": ""}
         if row.value is not None and row.low is not None:
-            fields |= {"size": f"{size_of(row)}{metric}", "interval": f"95 % interval {ends_of(row)}{rule}"}
+            ends = ends_of(row)
+            fields |= {"size": signed(row), "interval": f"{CI} {ends}"}
+            fields["open"] = f"no difference shown: the {CI}, {ends}{unit_of(row)}, holds 0"
         return fields
+
+
+CI = "95 % CI"
+
+
+def weakest(rows: Sequence[Result]) -> Result:
+    """The row whose interval is nearest to 0, or holds it."""
+
+    def strength(row: Result) -> float:
+        return -math.inf if row.low is None or row.high is None else max(row.low, -row.high)
+
+    return min(rows, key=strength)
+
+
+def shown(row: Result) -> State:
+    """What an interval shows of a difference."""
+    if row.low is None or row.high is None:
+        return "few"
+    return "more" if row.low > 0 else "less" if row.high < 0 else "open"
+
+
+def measure(metrics: Sequence[Metric]) -> str:
+    """A metric in words, a mean over tasks as such: `accuracy (mean of 3 tasks)`."""
+    metric = metrics[0]
+    strata = {cell.stratum for cell in metric.cells if cell.denominator > 0}
+    if metric.combine != "mean_of_ratios":
+        return metric.name
+    name = metric.name.removesuffix("_macro")
+    return f"{name} (mean of {len(strata)} tasks)" if len(strata) > 1 else name
 
 
 def short_name(scored: Scored) -> str:
@@ -104,19 +138,30 @@ def number(value: float, unit: str) -> str:
     return f"{points:z.0f}" if abs(points) >= 0.5 or abs(points) < 1e-9 else f"{points:.1g}"
 
 
-def _unit(row: Result) -> str:
+def are_counts(values: Sequence[float | None], right: Sequence[int], n: int) -> bool:
+    """Whether these values of a metric are right answers / questions."""
+    return all(value is not None and abs(value * n - k) < 1e-6 for value, k in zip(values, right, strict=True))
+
+
+def unit_of(row: Result) -> str:
+    """The word behind a number of a row."""
     return " points" if row.unit == FRACTION else ""
 
 
 def size_of(row: Result) -> str:
-    """How large a difference is, without its sign: `14 points`."""
-    return f"{number(abs(row.value or 0.0), row.unit)}{_unit(row)}"
+    """How large a difference is, for words that say its sign: `14 points`."""
+    return f"{number(abs(row.value or 0.0), row.unit)}{unit_of(row)}"
 
 
-def ends_of(row: Result, *, signed: bool = False) -> str:
-    """The interval; of a loss, unless it is printed with its sign, how large that is."""
+def signed(row: Result) -> str:
+    """A difference with its sign: `-14 points`."""
+    return f"{'-' if (row.value or 0.0) < 0 else '+'}{size_of(row)}"
+
+
+def ends_of(row: Result, *, cost: bool = False) -> str:
+    """The interval, with its signs; `cost` turns that of a loss around, for words that say so."""
     low, high = row.low or 0.0, row.high or 0.0
-    if high < 0 and not signed:
+    if cost:
         low, high = -high, -low
     return f"{number(low, row.unit)} to {number(high, row.unit)}"
 
@@ -142,20 +187,25 @@ class ConclusionRows:
         differences = [row for row in differences if row.metric == metric]
         count = {row.quantity: row for row in differences if row.unit == "questions"}
         values = {row.quantity: row.value for row in differences}
+        metrics = self.found.overlap(a, b).headline(b.abstain) or ()
+        n = next((row.n for row in count.values() if row.n is not None), 0)
         judged = [turned(row, names) for row in self.of("helped") if {row.a, row.b} == set(names)]
-        right = None
-        if judged:
-            verdicts = [(row.quantity.split(" -> "), round(row.value or 0)) for row in judged]
-            right = tuple(sum(k for both, k in verdicts if both[place] == "right") for place in (0, 1))
+        verdicts = [(row.quantity.split(" -> "), round(row.value or 0)) for row in judged]
+        right = tuple(sum(k for both, k in verdicts if both[place] == "right") for place in (0, 1))
+        own = (values.get("value a"), values.get("value b"))
+        counted = bool(judged) and are_counts(own, right, n)
+        # Repetitions count with their mean, which has no number of right answers.
+        counted = counted and all(len(self.found.repetitions(one)) == 1 for one in (a, b))
         return HeadlinePair(
             a,
             b,
             tuple(row for row in differences if row.quantity == "difference"),
-            (values.get("value a"), values.get("value b")),
-            (right[0], right[1]) if right else None,
+            own,
+            (right[0], right[1]) if counted else None,
             (count_of(count.get("none a")), count_of(count.get("none b"))),
-            next((row.n for row in count.values() if row.n is not None), 0),
+            n,
             count_of(count.get("failed")),
+            metrics,
         )
 
     def where_answered(self, specialist: Scored, other: Scored) -> tuple[HeadlinePair, dict[str, Result]]:
@@ -168,20 +218,34 @@ class ConclusionRows:
         spoken, silent = ({row.quantity: row for row in own if (row.group == SPOKEN) == here} for here in (True, False))
         if not (spoken and silent):
             return pair, {}
-        values = [spoken[name].value for name in ("value a", "value b")]
-        right = (count_of(spoken["right a"]), count_of(spoken["right b"])) if "right a" in spoken else None
+        values = (spoken["value a"].value, spoken["value b"].value)
         n = spoken.get("right a", spoken["difference"]).n or 0
-        part = replace(pair, rows=(spoken["difference"],), values=(values[0], values[1]), right=right, none=(0, 0), n=n)
+        right = [count_of(spoken.get(name)) for name in ("right a", "right b")]
+        counted = (right[0], right[1]) if "right a" in spoken and are_counts(values, right, n) else None
+        part = replace(pair, rows=(spoken["difference"],), values=values, right=counted, none=(0, 0), n=n)
         return part, silent
 
-    def content(self, group: ComparisonGroup) -> HeadlinePair:
-        """The hybrid solver next to itself with blank tools; the difference is that of the section `gain`."""
-        assert group.blank is not None  # noqa: S101 - the caller asks for groups that have one
-        pair = self.pair(group.blank, group.hybrid)
-        names = (group.blank.solver, group.hybrid.solver)
-        rows = [row for row in self.of("gain") if (row.a, row.b, row.quantity) == (*names, "content") and not row.group]
-        rows.sort(key=lambda row: row.none != group.hybrid.abstain)
+    def part(self, a: Scored, b: Scored, quantity: str) -> HeadlinePair:
+        """A difference of the section `gain`, over the questions that all of a gain's solvers have."""
+        pair, names = self.pair(a, b), (a.solver, b.solver)
+        rows = [row for row in self.of("gain") if (row.a, row.b, row.quantity) == (*names, quantity) and not row.group]
         return replace(pair, rows=tuple(rows), n=pair.n or next((row.n or 0 for row in rows), 0))
+
+    def called(self, solver: Scored) -> tuple[int, int]:
+        """On how many of the questions that a solver answered it called a tool, and how many these are."""
+        attempts = solver.folder.recorded(solver.recorded).without_steps if solver.folder else {}
+        answered = [attempts[one.id] for one in solver.scores if not one.outcome.failed and one.id in attempts]
+        called = (any(each.reply.usage.tool_calls for each in one.exchanges) for one in answered)
+        return sum(called), len(answered)
+
+    def otherwise(self, a: Scored, b: Scored) -> str | None:
+        """How b stands to a by the other rule of what no answer counts; None where the verdict is that of this one."""
+        shared, allow = self.found.overlap(a, b), self.found.options.allow_failed
+        if all(score.answer is not None for row in shared.shared for score in row.scores):
+            return None
+        own, other = (shared.shown(rule, allow_failed=allow) for rule in (shared.rule, OTHER[shared.rule]))
+        said = {1: "ahead of", -1: "behind", 0: "not shown to differ from"}
+        return None if other is None or own == other else f"{short_name(b)} is {said[other]} {short_name(a)}"
 
     def tasks(self, a: Scored, b: Scored) -> list[Result]:
         """The tested differences b minus a within each task, by the rule of the tables."""

@@ -33,6 +33,7 @@ from hybrid.scoring.recorded_calls import recorded_tools
 from hybrid.scoring.score import Scored
 from hybrid.scoring.tally import where_raised
 from hybrid.scoring.traces import TracedCall, calls_of
+from hybrid.solving.call_arguments import AS_READ
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
 from hybrid.solving.rules import table
@@ -40,7 +41,7 @@ from hybrid.solving.solver import Log, Meter, SolverContext
 from hybrid.solving.trust import Trust
 from hybrid.tool import Tool
 from hybrid.tool.rules import CallTool
-from hybrid.types import Attempt, Exchange, Fault, Outcome, Prompt, Question, Reply
+from hybrid.types import Attempt, Exchange, Fault, Outcome, Prompt, Question, Reply, Step
 
 Verdict = Literal["right", "wrong", "none", "unread"]
 """Of the answer that the findings come to. `none`: they come to no answer. `unread`: the answer cannot be known."""
@@ -61,6 +62,8 @@ class Called:
     tool: str
     fault: Fault | None
     seconds: float
+    as_read: tuple[str, ...] = ()
+    """How it was read, where it was written as text or needed repairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,16 @@ class Heard:
     """As scored, where the findings come to one."""
     unread: str | None = None
     """Why the verdict is `unread`."""
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The tools that answered a call; one that ended in a fault said nothing."""
+        return tuple(sorted({call.tool for call in self.calls if call.fault is None}))
+
+    @property
+    def only_faults(self) -> bool:
+        """Whether tools were called and none answered."""
+        return bool(self.calls) and not self.tools
 
     @property
     def no_trace(self) -> bool:
@@ -172,12 +185,26 @@ async def hear(benchmark: Benchmark, question: Question, attempt: Attempt) -> He
 
 
 def _called(attempt: Attempt) -> tuple[Called, ...]:
-    return tuple(
-        Called(step.name, step.fault, step.seconds)
-        for exchange in attempt.exchanges
-        for step in exchange.reply.steps
-        if step.kind == "tool"
-    )
+    calls: list[Called] = []
+    for exchange in attempt.exchanges:
+        read: list[Step] = []
+        for step in exchange.reply.steps:
+            if step.kind == "rule" and step.name == AS_READ:
+                read.append(step)
+            elif step.kind == "tool":
+                # Calls that run side by side are read before the first of them ends, each in its turn; what no tool
+                # could take has no images.
+                named = [one for one in read if one.data.get("tool") == step.name and "images" in step.data]
+                its = named[0] if named else None
+                calls.append(Called(step.name, step.fault, step.seconds, _as_read(its) if its else ()))
+                read = [one for one in read if one is not its]
+    return tuple(calls)
+
+
+def _as_read(step: Step) -> tuple[str, ...]:
+    dialect, repairs = step.data.get("read_from"), step.data.get("repairs")
+    from_text = [f"read from text ({dialect})"] if dialect else []
+    return (*from_text, *(f"repaired: {kind}" for kind in (repairs if isinstance(repairs, list | tuple) else ())))
 
 
 def _to_the_point(exchange: Exchange) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast, get_args
 
 from hybrid.errors import UsageError
@@ -37,6 +38,18 @@ def word(scored: Scored) -> str:
 def repetition(scored: Scored) -> int:
     """The number of a solver's repetition, from 1."""
     return number_of(scored.recorded)
+
+
+def repeated_as(scored: Scored) -> tuple[Path | None, str, str]:
+    """A key that all repetitions of a solver share, and its readings by a judge do not."""
+    return (scored.folder.path if scored.folder else None, word(scored), scored.solver.removeprefix(scored.recorded))
+
+
+def repetitions(solvers: Sequence[Scored], of: Scored) -> tuple[Scored, ...]:
+    """A solver's first repetition with all others in their order; a later one, or one asked once, is alone."""
+    own = [one for one in solvers if repeated_as(one) == repeated_as(of)]
+    ordered = tuple(sorted(own, key=repetition))
+    return ordered if repetition(of) == 1 and len({repetition(one) for one in own}) == len(own) else (of,)
 
 
 def role(scored: Scored) -> Role:
@@ -76,6 +89,17 @@ def model_of(scored: Scored) -> str | None:
 def origin_of(scored: Scored) -> dict[str, str | None]:
     """`model` and `run` of a solver; None for one that has none."""
     return {"model": model_of(scored), "run": None if scored.folder is None else scored.folder.path.as_posix()}
+
+
+AGAIN = "ask again as before"
+"""Said where a run was made by no command: by a call from Python, or by a script."""
+
+
+def own_command(solvers: Sequence[Scored]) -> str:
+    """The command that goes on with the run of the first of these that has one, for a shell; else `AGAIN`."""
+    given = (one.manifest.get("commands", ()) for one in solvers if one.folder is not None)
+    last = (commands[-1]["command"] for commands in given if commands)
+    return next((command for command in last if command.startswith("hybrid ")), AGAIN)
 
 
 def control(scored: Scored) -> str | None:

@@ -13,15 +13,31 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from hybrid.display.tables import NONE, RENDERERS, Column, Table, accuracy, as_narrow, bounds, p_value, share, signed
+from hybrid.benchmarks.base import Abstain
+from hybrid.display.tables import (
+    NONE,
+    NOTE_WIDTH,
+    RENDERERS,
+    Column,
+    Table,
+    accuracy,
+    as_narrow,
+    bounds,
+    p_value,
+    share,
+    signed,
+)
 from hybrid.display.terminal import NARROW, clipped, filled, one_line, pasteable
 from hybrid.log.folder import LOG
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion import Sentence
 from hybrid.scoring.conclusion_rows import turned
+from hybrid.scoring.faults import broken_tools
+from hybrid.scoring.groups import own_command
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import computed, results
+from hybrid.scoring.tally import OTHER
 from hybrid.secrets import redact
 from hybrid.types import Outcome
 
@@ -30,6 +46,7 @@ NAME, TASK, HEADING = 36, 28, 24
 """Columns that the name of a solver, of a task, and of a solver above a column may take."""
 SHOWN_WARNINGS = 4
 COST = ("outcomes", "cost")
+COUNTED: Mapping[Abstain, str] = {"chance": "as a guess on average", "wrong": "as wrong"}
 MORE = "More: --all, or --only NAME: differences, helped, gain, evidence, chance, ..."
 MARKS = "+ -: the difference holds after adjustment (Holm) over the tasks of all pairs."
 
@@ -58,23 +75,50 @@ def warnings(solvers: Sequence[Scored]) -> tuple[str, ...]:
                 f"{one.solver}: {one.failed} of {len(one.scores)} questions failed; they are missing, not wrong"
             )
         if one.open:
-            lines.append(f"{one.solver}: {one.open} questions are not asked yet and left out")
+            lines.append(f"{one.solver}: {one.open} questions are not asked yet and left out ({_open_tasks(one)})")
+        lines += broken_tools(one)
         if one.reasons:
             lines.append(f"{one.solver}: {len(one.reasons)} answers cannot be scored")
     return tuple(dict.fromkeys((*lines, *(line for one in solvers for line in one.damage))))
+
+
+def _open_tasks(scored: Scored) -> str:
+    """`Jigsaw 40 of 40, Counting 3 of 40`."""
+    asked = {score.id for score in scored.scores}
+    every = Counter(question.task for question in scored.questions.values())
+    waiting = Counter(question.task for name, question in scored.questions.items() if name not in asked)
+    named = [f"{task} {count} of {every[task]}" for task, count in waiting.most_common(SHOWN_WARNINGS)]
+    more = len(waiting) - len(named)
+    return ", ".join([*named, *([f"{more} more tasks"] if more > 0 else [])])
+
+
+def rule_line(solvers: Sequence[Scored]) -> str:
+    """What no answer counts in every number of an output; empty where every question has one."""
+    if all(score.answer is not None or score.outcome.failed for one in solvers for score in one.scores):
+        return ""
+    rule = solvers[0].abstain
+    other = OTHER[rule]
+    return f"No answer counts {COUNTED[rule]} in every number here (--abstain {other}: {COUNTED[other]})."
+
+
+def rule_head(solvers: Sequence[Scored], form: str) -> str:
+    """The rule as the first lines of an output."""
+    lines = filled(rule_line(solvers), NARROW if form in ("text", "narrow") else NOTE_WIDTH)
+    return "".join(f"{'% ' if form == 'latex' else ''}{line}\n" for line in lines if line)
 
 
 def as_summary(comparison: Comparison, sentences: Sequence[Sentence], more: str, form: str) -> str:
     """Warnings, conclusion, the two tables and what else can be asked; as text within `NARROW` columns."""
     if form not in ("text", "narrow"):
         listed = "" if form == "latex" else "".join(f"- {one_line(each.text)}\n" for each in sentences)
-        return "\n".join(filter(None, (listed, *map(RENDERERS[form], headline_tables(comparison)))))
+        head = rule_head(comparison.solvers, form)
+        return "\n".join(filter(None, (head, listed, *map(RENDERERS[form], headline_tables(comparison)))))
     faults = (f"{made.name} could not be made: {made.fault}" for made in computed(comparison).values() if made.fault)
     noted = (*warnings(comparison.solvers), *faults)
     hidden = [f"and {len(noted) - SHOWN_WARNINGS} more warnings"] if len(noted) > SHOWN_WARNINGS else []
     warned = [f"warning: {clipped(line, NARROW - 9)}" for line in noted[:SHOWN_WARNINGS]] + hidden
     concluded = [line for each in sentences for line in _lines(each)]
-    parts = ["\n".join([*warned, *concluded])]
+    parts = ["\n".join([*rule_head(comparison.solvers, form).splitlines(), *warned, *concluded])]
     for place, table in enumerate(headline_tables(comparison)):
         title = "" if place else "\n".join(filled(table.title, NARROW)) + "\n"
         parts.append(title + as_narrow(replace(table, title="")).replace("\n\n" + MARKS, "\n" + MARKS).rstrip("\n"))
@@ -222,7 +266,5 @@ def nothing_answered_by(solvers: Sequence[Scored]) -> str | None:
     if not reasons:
         logs = [folder.path / LOG for folder in folders.values() if (folder.path / LOG).is_file()]
         lines += [f"{path} says what happened." for path in logs]
-    commands = [folder.manifest.get("commands", ()) for folder in folders.values()]
-    again = dict.fromkeys(given[-1]["command"] for given in commands if given)
-    lines.append(f"Mend that, then ask again: {'; '.join(again) or 'repeat its `hybrid run`'}")
+    lines.append(f"Mend that, then ask again: {own_command(solvers)}")
     return redact("\n".join(lines) + "\n")

@@ -7,7 +7,7 @@ all that both sides know of each question is the same: text, choices, images, ta
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,10 +62,13 @@ class Data:
         return ", ".join([f"{self.benchmark} {self.split}", *(facts or ["predictions without their questions"])])
 
 
-def check_same(name_a: str, a: tuple[Data, Questions], name_b: str, b: tuple[Data, Questions]) -> None:
+def check_same(
+    name_a: str, a: tuple[Data, Questions], name_b: str, b: tuple[Data, Questions], relabelled: Collection[str] = ()
+) -> None:
     """Raise `UsageError`, with both fingerprints, where the two solvers answered different questions of one id.
 
-    Of one benchmark and the same data, an id is proof, whatever settings say how it was asked.
+    Of one benchmark and the same data, an id is proof, whatever settings say how it was asked. Questions of tasks that
+    are `relabelled` may differ in their target.
     """
     (data_a, of_a), (data_b, of_b) = a, b
     both = f"{name_a}: {data_a}\n  {name_b}: {data_b}"
@@ -78,7 +81,11 @@ def check_same(name_a: str, a: tuple[Data, Questions], name_b: str, b: tuple[Dat
     shared = [identity for identity in of_a if identity in of_b]
     strict = data_a.generated != data_b.generated
     differences = {identity: unlike(of_a[identity], of_b[identity], strict=strict) for identity in shared}
-    different = {identity: part for identity, part in differences.items() if part}
+    different = {
+        identity: part
+        for identity, part in differences.items()
+        if part and not (part == "target" and of_a[identity].task in relabelled)
+    }
     if different:
         identity, part = next(iter(different.items()))
         raise UsageError(

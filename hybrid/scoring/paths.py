@@ -18,6 +18,7 @@ from hybrid.log.folder import RunFolder, runs_near
 from hybrid.log.manifest import MANIFEST
 from hybrid.registry import load
 from hybrid.scoring.compare import ComparisonOptions
+from hybrid.scoring.label_changes import OtherLabels
 from hybrid.scoring.predicted import Field, score_predictions
 from hybrid.scoring.predictions.base import Origin
 from hybrid.scoring.predictions.mounted import sets_of
@@ -51,6 +52,7 @@ class ScoreArguments(TableArguments, total=False):
 class CompareArguments(TableArguments, total=False):
     """The options of `hybrid compare`."""
 
+    other_labels: OtherLabels | None
     baseline: str | None
     pairs: Sequence[str]
     margin: float

@@ -11,6 +11,7 @@ from dataclasses import replace
 from hybrid.display.tables import NONE, Column, Table
 from hybrid.errors import UsageError
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.label_changes import is_concerned, printed_otherwise
 from hybrid.scoring.published import Published, published
 
 WIDEST = 8
@@ -33,13 +34,20 @@ def published_below(comparison: Comparison) -> tuple[Table, ...]:
     measured |= {score.task for solver in comparison.solvers for score in solver.scores}
     splits, name = {solver.data.split for solver in comparison.solvers}, comparison.benchmark.card.name
     cells = [cell for cell in published(name) if cell.metric in measured and cell.split in splits]
+    other, tasks = printed_otherwise(comparison), tuple(comparison.benchmark.card.tasks)
+    cells = [cell for cell in cells if not is_concerned(cell, other, tasks)]
+    notes = tuple(
+        f"{one.task} and means over all tasks are left out: they were printed of the labels before {one.on}, "
+        "which these are not known to be (--other-labels compare shows them)"
+        for one in other
+    )
     if not cells:
-        raise UsageError(f"--published: nothing is printed of these metrics of {name}")
+        raise UsageError("; ".join((f"--published: nothing is printed of these metrics of {name}", *notes)))
     how = (
         "As printed: percent, unless a note says fraction. Other subsets, checkpoints and prompts than yours are noted."
     )
     first, *others = published_tables(cells)
-    return (replace(first, notes=(how, *first.notes)), *others)
+    return (replace(first, notes=(how, *notes, *first.notes)), *others)
 
 
 def published_tables(cells: Sequence[Published]) -> tuple[Table, ...]:

@@ -48,10 +48,10 @@ class RecordedPair:
         """One sentence for each thing that the files do not contain."""
         said = []
         if not self.has_calls:
-            said.append("The file with tools has no column calls: gain and harm are not split into call and schema.")
+            said.append("The file with tools has no column calls: gain and harm are not split by calls.")
         if self.only_one:
             said.append(f"{self.only_one} questions are in one of the files alone, and left out.")
-        said.append("Without controls, repetitions and traces: no effects of format, result or loop, and no luck.")
+        said.append("Without controls, repetitions and traces: no presence, result or loop, and nothing by luck.")
         return tuple(said)
 
 
@@ -66,7 +66,7 @@ class RecordedReport(Report):
     results: tuple[Result, ...]
 
     def tables(self) -> tuple[Table, ...]:
-        """A line a part: its value and interval, then mass, policy and quality."""
+        """A line a part: its value and interval, then its three shares."""
         return (decomposition_table(self.results),)
 
     def as_json(self) -> dict[str, Json]:

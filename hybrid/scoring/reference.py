@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.label_changes import is_concerned, printed_otherwise
 from hybrid.scoring.published import Published, published
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.sections.chance import FREQUENT, GUESS
@@ -63,7 +64,10 @@ def _printed(comparison: Comparison, sizes: Mapping[str, int]) -> list[Reference
     if first.data.generated:
         return []
     kept: dict[tuple[str, str, float], tuple[Published, list[str]]] = {}
+    other, tasks = printed_otherwise(comparison), tuple(comparison.benchmark.card.tasks)
     for cell in published(first.benchmark):
+        if is_concerned(cell, other, tasks):
+            continue
         task = _task_of(cell, sizes)
         value = cell.value if cell.note.startswith(IN_FRACTIONS) else cell.value / PERCENT
         if task is None or cell.split != first.data.split or not 0 <= value <= 1:

@@ -57,11 +57,14 @@ def tables_of(comparison: Comparison, made: SectionResult) -> tuple[Table, ...]:
     if made.fault is not None:
         columns = (Column("section", "left"), Column("why", "left"))
         return (Table("This section could not be made", columns, ((section.name, made.fault),)),)
-    parts: dict[tuple[str, ...], list[Result]] = {}
+    parts: dict[tuple[tuple[str, ...], bool], list[Result]] = {}
+    tested = any(row.p_holm is not None for row in made.rows)
     for row in made.rows:
         if not row.detail:
-            parts.setdefault(tuple(key for key in KEYS if getattr(row, key)), []).append(row)
-    tables = [_table(comparison, section, keys, rows) for keys, rows in parts.items()]
+            # What is adjusted together stands in one table: the headline metric is a family of its own.
+            head = tested and row.metric == comparison.headline
+            parts.setdefault((tuple(key for key in KEYS if getattr(row, key)), head), []).append(row)
+    tables = [_table(comparison, section, keys, rows) for (keys, _), rows in parts.items()]
     return tuple(
         Table(one.title, one.columns, one.rows, (*one.notes, *(section.about.splitlines() if place == 0 else ())))
         for place, one in enumerate(tables)
@@ -110,18 +113,15 @@ def _table(comparison: Comparison, section: Section, keys: Sequence[str], rows: 
         title += f": {metrics.pop()}"
     if "group" in keys:
         title += f", by {comparison.grouping}"
-    rule, rules = comparison.solvers[0].abstain, {row.none for row in rows if row.none}
-    if rules and rule not in rules:
-        title += f", none = {' or '.join(sorted(rules))}"
     names = {"group": comparison.grouping, **section.headings}
     heads = [Column(names.get(key, key), "left") for key in shown]
     notes = _Notes({})
-    quantities = _quantities(section, rows, comparison.solvers[0])
-    cells = len({tuple(getattr(row, key) for key in (*keys, "quantity", "none")) for row in rows})
+    quantities = _quantities(section, rows)
+    cells = len({tuple(getattr(row, key) for key in (*keys, "quantity")) for row in rows})
     lines_of_things = len({tuple(getattr(row, key) for key in keys) for row in rows})
     sparse = 2 * cells < lines_of_things * len(quantities)
     if sparse or sum(len(one.columns) for one in quantities) > WIDEST:
-        columns, lines = _long(section, heads, shown, rows, rule, notes)
+        columns, lines = _long(section, heads, shown, rows, notes)
     else:
         columns, lines = _wide(heads, keys, shown, rows, quantities, notes)
     return Table(title, tuple(columns), tuple(lines), notes.lines())
@@ -133,14 +133,13 @@ class _Quantity:
 
     section: Section
     name: str
-    none: str
     columns: tuple[str, ...]
     extras: tuple[str, ...]
     """Of `interval`, `p`, `p_holm` those that stand in columns of their own."""
 
     def holds(self, row: Result) -> bool:
         """Whether a row stands in these columns."""
-        return (row.quantity, row.none) == (self.name, self.none)
+        return row.quantity == self.name
 
     def cells(self, row: Result | None, n: int | None, notes: _Notes) -> Iterator[str]:
         """The cells of one line; a value over another n than the line's says over how many."""
@@ -153,20 +152,13 @@ class _Quantity:
             yield _extra(self.section, row, extra)
 
 
-def _quantities(section: Section, rows: Sequence[Result], first: Scored) -> list[_Quantity]:
-    """The quantities in the order of the rows; of one under both rules, the other has its value only."""
+def _quantities(section: Section, rows: Sequence[Result]) -> list[_Quantity]:
+    """The quantities in the order of the rows."""
     quantities = []
-    rules = {row.none for row in rows if row.none}
-    known = dict.fromkeys((row.quantity, row.none) for row in rows)
-    second = {
-        (name, none) for name, none in known if none not in ("", first.abstain) and (name, first.abstain) in known
-    }
-    for name, none in known:
-        members = [row for row in rows if (row.quantity, row.none) == (name, none)]
-        extras = [] if (name, none) in second else list(_extras(members))
-        heading = f"{name}, none = {none}" if none and len(rules) > 1 else name
-        quantities.append(_Quantity(section, name, none, (heading, *(NAMED[extra] for extra in extras)), tuple(extras)))
-    return sorted(quantities, key=lambda one: (one.name, one.none) in second)
+    for name in dict.fromkeys(row.quantity for row in rows):
+        extras = tuple(_extras([row for row in rows if row.quantity == name]))
+        quantities.append(_Quantity(section, name, (name, *(NAMED[extra] for extra in extras)), extras))
+    return quantities
 
 
 def _extras(rows: Sequence[Result]) -> Iterator[str]:
@@ -210,34 +202,21 @@ def _wide(
 
 
 def _long(
-    section: Section, heads: Sequence[Column], shown: Sequence[str], rows: Sequence[Result], rule: str, notes: _Notes
+    section: Section, heads: Sequence[Column], shown: Sequence[str], rows: Sequence[Result], notes: _Notes
 ) -> tuple[list[Column], list[tuple[str, ...]]]:
-    of_rule = {_of(row, shown) for row in rows if row.none == rule}
-    others = {_of(row, shown): row for row in rows if row.none not in ("", rule) and _of(row, shown) in of_rule}
-    # What is reckoned under one rule only is shown under that.
-    shown_rows = [row for row in rows if row.none in ("", rule) or _of(row, shown) not in of_rule]
-    extras, other = list(_extras(shown_rows)), next((row.none for row in others.values()), "")
-    value = f"value, none = {rule}" if others else "value"
-    columns = [*heads, Column("quantity", "left"), Column("n"), Column(value), *(Column(NAMED[e]) for e in extras)]
-    columns += [Column(f"none = {other}")] if others else []
-    cells = []
-    for row in shown_rows:
-        second = others.get(_of(row, shown))
-        cells.append(
-            (
-                *(getattr(row, key) for key in shown),
-                row.quantity,
-                NONE if row.n is None else str(row.n),
-                printed(section, row) + notes.mark(row.note),
-                *(_extra(section, row, extra) for extra in extras),
-                *([NONE if second is None else printed(section, second)] if others else []),
-            )
+    extras = list(_extras(rows))
+    columns = [*heads, Column("quantity", "left"), Column("n"), Column("value"), *(Column(NAMED[e]) for e in extras)]
+    cells = [
+        (
+            *(getattr(row, key) for key in shown),
+            row.quantity,
+            NONE if row.n is None else str(row.n),
+            printed(section, row) + notes.mark(row.note),
+            *(_extra(section, row, extra) for extra in extras),
         )
+        for row in rows
+    ]
     return columns, cells
-
-
-def _of(row: Result, keys: Sequence[str]) -> tuple[str, ...]:
-    return (*(getattr(row, key) for key in keys), row.quantity)
 
 
 def printed(section: Section, row: Result) -> str:

@@ -23,8 +23,10 @@ from hybrid.errors import UsageError, did_you_mean
 from hybrid.registry import described_by, load
 from hybrid.scoring.compare import Comparison, ComparisonOptions, chosen_pairs, compare, unique
 from hybrid.scoring.conclusion import Sentence, conclusion
+from hybrid.scoring.faults import broken_tools
 from hybrid.scoring.groups import origin_of
-from hybrid.scoring.headline import MORE, as_summary, headline_tables, nothing_answered_by
+from hybrid.scoring.headline import MORE, as_summary, headline_tables, nothing_answered_by, rule_head
+from hybrid.scoring.label_changes import OtherLabels, with_same_labels
 from hybrid.scoring.paths import (
     TABLES_RULE,
     CompareArguments,
@@ -49,9 +51,6 @@ from hybrid.types import Json
 
 if TYPE_CHECKING:
     import pandas as pd
-
-JSON_RULE: Abstain = "wrong"
-"""The default of the `metrics` in JSON: no answer is wrong, as the papers count."""
 
 
 class Report(ABC):
@@ -98,8 +97,8 @@ class ScoreReport(Report):
     paths: Mapping[Path, tuple[Scored, ...]]
     """None behind a run whose answers are hidden."""
     options: ComparisonOptions = field(default_factory=ComparisonOptions)
-    abstain: Abstain | None = None
-    """The worth of no answer; None for a guess in tables and nothing in JSON."""
+    abstain: Abstain = TABLES_RULE
+    """The worth of no answer, in every form."""
     published: bool = False
     """Whether tables end with what papers printed."""
     in_run: bool = False
@@ -108,12 +107,12 @@ class ScoreReport(Report):
     @property
     def solvers(self) -> tuple[Scored, ...]:
         """All solvers, by the rule of the tables."""
-        return tuple(one.under(self.abstain or TABLES_RULE) for scored in self.paths.values() for one in scored)
+        return tuple(one.under(self.abstain) for scored in self.paths.values() for one in scored)
 
     @property
     def damage(self) -> tuple[str, ...]:
         """A line for each thing that is wrong with a run."""
-        return _damage(self.solvers)
+        return damage_of(self.solvers)
 
     @property
     def failures(self) -> dict[str, str]:
@@ -134,8 +133,7 @@ class ScoreReport(Report):
     def comparisons(self) -> Mapping[Path, ComparisonReport]:
         """The comparison behind each path; solvers with a judge's readings stand there twice, without and with them."""
         solvers = {
-            path: with_judged([one.under(self.abstain or TABLES_RULE) for one in scored])
-            for path, scored in self.paths.items()
+            path: with_judged([one.under(self.abstain) for one in scored]) for path, scored in self.paths.items()
         }
         return {
             path: ComparisonReport(scored, self.options, self.published, more=f"More: hybrid compare {path} --all")
@@ -161,19 +159,19 @@ class ScoreReport(Report):
         return {"paths": by_path} if len(by_path) > 1 else next(iter(by_path.values()))
 
     def _path_as_json(self, path: Path) -> dict[str, Json]:
-        scored = [one.under(self.abstain or JSON_RULE) for one in self.paths[path]]
+        scored = [one.under(self.abstain) for one in self.paths[path]]
         if len(scored) == 1 and not self.in_run:
             return scored[0].as_json(self.options.by)
         return {"run": str(path), "solvers": {one.solver: one.as_json(self.options.by) for one in scored}}
 
     def rows(self) -> list[dict[str, Json]]:
-        """A record for each metric of each solver under each rule, with its 95 % interval."""
+        """A record for each metric of each solver, with its 95 % interval."""
         return [
             {
                 "path": str(path),
                 "benchmark": one.benchmark,
                 "solver": one.solver,
-                "abstain": rule,
+                "abstain": self.abstain,
                 "metric": metric.name,
                 "n": metric.n,
                 "value": metric.value,
@@ -182,8 +180,7 @@ class ScoreReport(Report):
             }
             for path, scored in self.paths.items()
             for one in with_judged(scored)
-            for rule, counted in one.counted.items()
-            for metric in counted.metrics
+            for metric in one.under(self.abstain).metrics
         ]
 
 
@@ -231,7 +228,7 @@ class ComparisonReport(Report):
     def failed(self) -> tuple[str, ...]:
         """A line for each thing that is wrong with a run, and for each section asked for that could not be made."""
         made = computed(self.comparison).values() if self.solvers else ()
-        return (*_damage(self.solvers), *(f"{one.name}: {one.fault}" for one in made if one.fault))
+        return (*damage_of(self.solvers), *(f"{one.name}: {one.fault}" for one in made if one.fault))
 
     @described_by(describer)
     def blocks(self) -> tuple[Block, ...]:
@@ -283,7 +280,8 @@ class ComparisonReport(Report):
         if not self.solvers:
             return ""
         if self.only or self.every:
-            return "\n".join(piece for block in self.blocks() for piece in pieces(block, form))
+            head = rule_head(self.solvers, form)
+            return "\n".join(filter(None, (head, *(piece for block in self.blocks() for piece in pieces(block, form)))))
         short = as_summary(self.comparison, self.conclusion, self.more or MORE, form)
         return "\n".join([short, *(piece for block in self._published() for piece in pieces(block, form))])
 
@@ -297,6 +295,7 @@ class ComparisonReport(Report):
         faults: dict[str, Json] = {made.name: made.fault for made in self.sections if made.fault is not None}
         origins = self._origins()
         return {
+            **({"abstain": self.comparison.rule} if self.solvers else {}),
             "solvers": {one.solver: {**one.as_json(self.options.by), **origins[one.solver]} for one in self.solvers},
             "results": [{**row.as_json(), **sides(origins, row)} for row in self.results],
             "conclusion": [asdict(sentence) for sentence in self.conclusion],
@@ -317,9 +316,9 @@ class ComparisonReport(Report):
 PUBLISHED_TITLE = "What did papers print of the same metrics?"
 
 
-def _damage(solvers: Sequence[Scored]) -> tuple[str, ...]:
-    """A line for each damage of the solvers' runs."""
-    return tuple(dict.fromkeys(line for one in solvers for line in one.damage))
+def damage_of(solvers: Sequence[Scored]) -> tuple[str, ...]:
+    """A line for each damage of the solvers' runs, and for each tool that never ran."""
+    return tuple(dict.fromkeys(line for one in solvers for line in (*one.damage, *broken_tools(one))))
 
 
 @described_by(describer)
@@ -344,7 +343,7 @@ def score_paths(paths: Sequence[str | Path], **options: Unpack[ScoreArguments]) 
     scored = {path: scored_at(path, options, more, options.get("verdicts")) for path, *more in sets}
     by = known_group(options.get("by"), [one for solvers in scored.values() for one in solvers])
     compared = ComparisonOptions(by, allow_failed=options.get("allow_failed", False))
-    return ScoreReport(scored, compared, options.get("abstain"), options.get("published", False))
+    return ScoreReport(scored, compared, options.get("abstain") or TABLES_RULE, options.get("published", False))
 
 
 @described_by(describer)
@@ -358,10 +357,13 @@ def compare_paths(paths: Sequence[str | Path], **options: Unpack[CompareArgument
     refuse_unknown(options, CompareArguments)
     sets = by_model(paths, options)
     scored = [(one, path.as_posix()) for path, *more in sets for one in scored_at(path, options, more)]
+    labels: OtherLabels = options.get("other_labels") or "refuse"
     solvers = unique([one for one, _ in scored], [origin for _, origin in scored])
+    solvers = with_same_labels(solvers, labels)
     chosen = chosen_pairs([one.solver for one in solvers], options.get("baseline"), options.get("pairs", ()))
     by = known_group(options.get("by"), solvers)
-    compared = ComparisonOptions(by, chosen, options.get("allow_failed", False), margin_of(options.get("margin")))
+    margin = margin_of(options.get("margin"))
+    compared = ComparisonOptions(by, chosen, options.get("allow_failed", False), margin, labels)
     only, every = tuple(options.get("only", ())), options.get("all", False)
     if only and every:
         raise UsageError("--only and --all: give one of the two")

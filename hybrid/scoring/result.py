@@ -9,7 +9,7 @@ section by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -177,6 +177,7 @@ def paired_contrast(a: Metric, b: Metric, untested: str | None) -> Contrast:
 
 UNTESTED: Mapping[str, str] = {
     "failed": "not tested: more than 1 % of the questions failed (--allow-failed tests all the same)",
+    "waiting": "not tested: a mean over tasks, of which questions are not asked yet",
     "unanswered": "not tested: one of the solvers answered nothing",
     "units": "not tested: the metric does not count the same units for both",
 }
@@ -196,6 +197,17 @@ def with_contrast(row: Result, found: Contrast, untested: str | None = None) -> 
     how = UNTESTED[untested] if untested else EXACTLY if found.test in (EXACT, SWAPPED) else ""
     note = "; ".join(filter(None, (row.note, how)))
     return replace(row, value=found.difference, low=low, high=high, p=found.p_value, note=note)
+
+
+def gated(rows: Iterable[Result], untested: str | None) -> Iterator[Result]:
+    """The rows as they are, or where nothing is to be tested without intervals and p values, with the reason."""
+    for row in rows:
+        tested = row.low is not None or row.p is not None
+        if untested is None or not tested:
+            yield row
+        else:
+            note = "; ".join(filter(None, (row.note, UNTESTED[untested])))
+            yield replace(row, low=None, high=None, p=None, note=note)
 
 
 def adjusted(rows: Sequence[Result], family: Callable[[Result], Hashable]) -> list[Result]:

@@ -1,8 +1,8 @@
 """One solver's scores: its verdicts and metrics under both rules of what no answer is worth.
 
-Every number exists twice: a question without a readable answer is wrong, as the papers count, or a guess
-(`equal_credit` in JSON), alike for a specialist that abstains and a model whose reply cannot be parsed. A failed
-question is in neither: it is missing, and `with_failed.*` counts it as wrong.
+Every number exists twice, and an output follows one rule: a question without a readable answer is wrong, as the papers
+count, or a guess, alike for a specialist that abstains and a model whose reply cannot be parsed. A failed question is
+in neither: it is missing, and `with_failed.*` counts it as wrong.
 
 `runs.py` scores runs, `predicted.py` predictions that other programs saved.
 """
@@ -123,10 +123,9 @@ class Scored:
     def as_json(self, by: str | None = None) -> dict[str, Json]:
         """The object of `hybrid score --json` for one solver; `by` is a group to report by instead of tasks.
 
-        `metrics` and `tasks` follow the rule `abstain`, `equal_credit` always counts no answer as a guess. Accuracies
-        are over the questions that did not fail; `intervals` are 95 %: low, high, method.
+        All follow the rule `abstain`. Accuracies are over the questions that did not fail; `intervals` are 95 %: low,
+        high, method.
         """
-        guessed = self.counted["chance"]
         report: dict[str, Json] = {
             "benchmark": self.benchmark,
             "n": len(self.scores),
@@ -135,7 +134,6 @@ class Scored:
             "metrics": self.counted[self.abstain].values(),
             "tasks": self.counted[self.abstain].tasks(by),
             "abstain": self.abstain,
-            "equal_credit": {"metrics": guessed.values(), "tasks": guessed.tasks(by)},
             "intervals": {metric.name: None if self.answered_nothing else _ends(metric) for metric in self.metrics},
         }
         if self.open:

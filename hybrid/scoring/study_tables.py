@@ -9,21 +9,25 @@ They are a view of the result table over all questions; every number, by task an
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from hybrid.display.tables import Column, Table, accuracy, p_value, signed
 from hybrid.scoring.rendering import printed
-from hybrid.scoring.result import Result, Section, SectionResult
+from hybrid.scoring.result import Result, Section, SectionResult, adjusted
 from hybrid.scoring.sections import decomposition, effects, gain, knowledge, tool_only, unchanged
 
-PART_COLUMNS = (Column("part", "left"), *map(Column, ("value", "95 %", "mass", "policy", "quality")))
+PART_COLUMNS = (
+    Column("part", "left"),
+    *map(Column, ("value", "95 %", "questions", "of these called", "of these changed")),
+)
 EFFECTS = (gain.PRESENCE, gain.CONTENT, effects.RESULT, effects.LOOP, gain.SHUFFLED, effects.ORACLE, *effects.FORMS)
 WORDS = {
-    gain.PRESENCE: "format: blank tools - alone",
+    gain.PRESENCE: "presence: blank tools - alone",
     gain.CONTENT: "content: with tools - blank tools",
     effects.RESULT: "result: result only - alone",
     effects.LOOP: "loop: with tools - result only",
-    gain.SHUFFLED: "wrong findings - blank tools",
-    effects.ORACLE: "perfect findings - with tools",
+    gain.SHUFFLED: "other questions' findings - blank tools",
+    effects.ORACLE: "oracle - with tools",
     effects.TEXT: "findings as text - both",
     effects.PICTURES: "findings as pictures - both",
 }
@@ -43,9 +47,9 @@ def study_tables(sections: Iterable[SectionResult]) -> tuple[Table, ...]:
 
 
 def decomposition_table(rows: Sequence[Result]) -> Table:
-    """A line a part of the gain of one solver: its value and interval, then mass, policy and quality."""
+    """A line a part of the gain of one solver: value and interval, then the three shares that it is the product of."""
     numbers = {row.quantity: row.value for row in rows}
-    factors = {term.part: (term.mass, term.policy, term.quality) for term in decomposition.TERMS}
+    factors = {term.part: term.factors for term in decomposition.TERMS}
     lines = []
     for row in rows:
         if not row.detail:
@@ -53,7 +57,7 @@ def decomposition_table(rows: Sequence[Result]) -> Table:
             own = [accuracy(numbers.get(name)) for name in factors.get(row.quantity, ())]
             lines.append((row.quantity, value, _ends(row), *(own or ["-"] * 3)))
     first = rows[0]
-    notes = ["gain = call gain + schema gain - call harm - schema harm; part = mass x policy x quality"]
+    notes = [f"{decomposition.EQUATION}; a part is the product of its three shares"]
     return Table(
         f"gain of {first.b} over {first.a}, {first.n} questions",
         PART_COLUMNS,
@@ -72,9 +76,11 @@ def _by_solver(rows: Iterable[Result]) -> list[list[Result]]:
 
 
 def _effects(rows: Sequence[Result]) -> Iterator[Table]:
-    """A line an effect, under the rule that a question without an answer counts as a guess."""
-    kept = [row for row in rows if row.quantity in EFFECTS and row.none in ("", "chance")]
+    """A line an effect."""
+    kept = [row for row in rows if row.quantity in EFFECTS]
     kept.sort(key=lambda row: EFFECTS.index(row.quantity))
+    # The rows of two sections: the family is this table.
+    kept = adjusted([replace(row, p_holm=None) for row in kept], lambda row: "table")
     if kept:
         columns = (Column("effect", "left"), *map(Column, ("n", "difference", "95 %", "p", "p (Holm)")))
         lines = [

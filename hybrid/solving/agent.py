@@ -24,8 +24,9 @@ from typing import Any, Final, Protocol
 from hybrid.errors import BudgetSpent
 from hybrid.images import SHOWN_IMAGES, ImageStore, home
 from hybrid.messages import AssistantMessage, ToolCall, readable, shortened, whole_text, whole_value
-from hybrid.models.chat_completions.codec import read_arguments, wire_messages
+from hybrid.models.chat_completions.codec import wire_messages
 from hybrid.models.images import ImageEncoder, ImageRules, arrange
+from hybrid.models.literals import read_object
 from hybrid.models.toolspec import IMAGE, IMAGES
 from hybrid.solving.solver import Solver, SolverContext
 from hybrid.types import Fault, ImageRef, Json, Outcome, Prompt, Reply, Step, Usage
@@ -186,7 +187,7 @@ class _Conversation:
             name, written = function, _field(call, "arguments")
         elif function is not None:
             name, written = _field(function, "name"), _field(function, "arguments")
-        args, _ = read_arguments(written)
+        args = read_object(written)[0]
         given = {"written": str(written)} if args is None else args
         return ToolCall(str(_field(call, "id") or ""), str(name), self._named(given))
 
@@ -224,7 +225,7 @@ def _finding(message: Any) -> Mapping[str, Json]:
     artifact = _field(message, "artifact")
     found = _field(artifact, "structured_content") or artifact
     if found is None:
-        found, _ = read_arguments(_text(message))
+        found = read_object(_text(message))[0]
     whole = (
         isinstance(found, Mapping) and isinstance(found.get("data"), Mapping) and all(key in found for key in FINDING)
     )

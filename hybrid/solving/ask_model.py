@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from hybrid import tracing
 from hybrid.config import Price
 from hybrid.errors import BudgetSpent, NotRecorded
-from hybrid.messages import AssistantMessage, Message, TokenUsage, readable
+from hybrid.messages import AssistantMessage, Message, TokenUsage, ToolCall, readable
 from hybrid.models.base import CallKey, ChatModel, Likelihoods
 from hybrid.models.prices import cost_usd
 from hybrid.solving.budgets import RunMeter, timed
@@ -25,6 +25,8 @@ from hybrid.timing import CallTime, Clock, counted
 from hybrid.tool import Tool
 from hybrid.types import Fault, Json, Step, Usage
 
+MOST_THOUGHTS = 8_000
+"""Characters of a reply's thoughts that its step keeps; the model is sent all of them again."""
 TIMER_S = 1e-6
 """Seconds; larger than the rounding error of a sum of durations."""
 
@@ -119,11 +121,30 @@ class ModelCalls:
         )
 
 
+def _call(call: ToolCall) -> dict[str, Json]:
+    read: dict[str, Json] = {"read_from": call.read_from} if call.read_from else {}
+    read |= {"repairs": call.repairs} if call.repairs else {}
+    return {"tool": call.name, "args": call.args, **read}
+
+
+def _shortened(thoughts: str) -> str:
+    """Thoughts for the trace: of long ones both ends, as the end is where an answer is decided."""
+    left_out = len(thoughts) - MOST_THOUGHTS
+    if left_out <= 0:
+        return thoughts
+    half = MOST_THOUGHTS // 2
+    return f"{thoughts[:half]}\n[{left_out:,} characters are left out]\n{thoughts[-half:]}"
+
+
 def _data(message: AssistantMessage) -> dict[str, Json]:
-    """The data of a model's step: calls, likelihoods, images sent, retries, each where there are any."""
+    """The data of a model's step: calls, thoughts, likelihoods, images sent, retries, each where there are any."""
     data: dict[str, Json] = {}
     if message.calls:
-        data["tool_calls"] = [{"tool": call.name, "args": call.args} for call in message.calls]
+        data["tool_calls"] = [_call(call) for call in message.calls]
+    if message.unreadable is not None:
+        data["unreadable"] = asdict(message.unreadable)
+    if message.reasoning:
+        data["reasoning"] = _shortened(message.reasoning)
     if message.likelihood is not None:
         data["likelihood"] = message.likelihood
     if message.images_sent is not None:

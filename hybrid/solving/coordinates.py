@@ -11,18 +11,13 @@ A length is not a place and is not converted: an argument that is one says its u
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from hybrid.errors import ToolError, UsageError, needed_by
+from hybrid.errors import ToolError, UsageError
 from hybrid.solving.image_registry import ImageRegistry
 from hybrid.types import Fault, ImageRef, Json
-
-if TYPE_CHECKING:
-    from hybrid.tool import Pixels
 
 FrameName = Literal["pixels", "fractions", "thousandths", "fractions_yx", "thousandths_yx"]
 FRACTIONS = "fractions from 0 to 1 of the image's width (x) and height (y), origin at the top left"
@@ -38,15 +33,6 @@ POINT_KEYS = (("x", "y"), ("x0", "y0"), ("x1", "y1"))
 
 FARTHEST = 1e9
 """Coordinates beyond it, in any frame, lie in no image."""
-
-PROBE_SIZE = (900, 500)
-PROBE_POINT = (630.0, 110.0)
-PROBE_TEXT = (
-    "The picture shows one red disc on grey. Write the coordinates of its centre the way you write coordinates of "
-    "image points, as two numbers in parentheses and nothing else, for example (12, 34)."
-)
-PROBE_TOLERANCE = 0.05
-"""Fraction of the image's diagonal within which a reply still means the target."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +84,13 @@ class CoordinateSystem:
         x, y = (second, first) if self.name.endswith("_yx") else (first, second)
         return self._named(x, y, size)
 
+    def under_names(self, numbers: Sequence[float]) -> dict[str, float]:
+        """A point of two numbers, or a box of four, that stand without names, in the order of this frame."""
+        names: tuple[str, ...] = ("x", "y") if len(numbers) == 2 else ("x0", "y0", "x1", "y1")
+        if self.name.endswith("_yx"):
+            names = tuple(name.translate(str.maketrans("xy", "yx")) for name in names)
+        return dict(zip(names, numbers, strict=True))
+
     def _named(self, x: float, y: float, size: tuple[int, int]) -> tuple[float, float]:
         width, height = size
         if self.name.startswith("fractions"):
@@ -136,44 +129,3 @@ def frame_named(name: str) -> CoordinateSystem:
         if name == known:
             return CoordinateSystem(known)
     raise UsageError(f"--model-arg frame={name}: there are: {', '.join(FRAMES)}, probe")
-
-
-def probe_target() -> Pixels:
-    """The picture for the probe: a red disc on grey, (500, 900, 3) uint8, its centre at `PROBE_POINT`.
-
-    Raises `UsageError` without OpenCV.
-    """
-    with needed_by("--model-arg frame=probe"):
-        import cv2
-    import numpy as np
-
-    width, height = PROBE_SIZE
-    pixels = np.full((height, width, 3), 200, dtype=np.uint8)
-    centre = (int(PROBE_POINT[0]), int(PROBE_POINT[1]))
-    cv2.circle(pixels, centre, 18, (220, 30, 30), -1, cv2.LINE_AA)
-    return pixels
-
-
-def read_probe(text: str, sent_pixels: int | None = None) -> CoordinateSystem:
-    """The frame in which a reply to `PROBE_TEXT` names the target, sent at no more than `sent_pixels`.
-
-    Raises:
-        UsageError: the reply names no two numbers, or a point that no frame puts near the target.
-    """
-    numbers = re.findall(r"-?\d+(?:\.\d+)?", text)
-    if len(numbers) >= 2:
-        x, y = (float(number) for number in numbers[:2])
-        reach = math.hypot(*PROBE_SIZE) * PROBE_TOLERANCE
-        frames = [CoordinateSystem(name, sent_pixels) for name in FRAMES]
-        nearest = min(frames, key=lambda frame: _distance(frame, x, y))
-        if _distance(nearest, x, y) <= reach:
-            return nearest
-    raise UsageError(
-        f"--model-arg frame=probe: {text.strip()[:80]!r} names no point near the target in any frame; "
-        f"declare one of: {', '.join(FRAMES)}"
-    )
-
-
-def _distance(frame: CoordinateSystem, x: float, y: float) -> float:
-    there = frame.point(x, y, PROBE_SIZE)
-    return math.hypot(there[0] - PROBE_POINT[0], there[1] - PROBE_POINT[1])

@@ -13,8 +13,10 @@ from collections.abc import Sequence
 from hybrid.errors import NotRecorded
 from hybrid.messages import AssistantMessage, Message, user_message
 from hybrid.solving.solver import AskModel, Log
+from hybrid.thoughts import without_thoughts
 from hybrid.types import Fault, Step
 
+_AT_LIMIT = frozenset({"length", "max_tokens", "MAX_TOKENS", "model_length", "max_output_tokens"})
 EMPTY = "Your reply was empty. Answer the question."
 
 
@@ -38,7 +40,22 @@ def is_empty(reply: AssistantMessage, log: Log) -> bool:
     if reply.refusal is not None:
         log.note(Step("rule", "refusal", "the provider refused to answer", fault=Fault.REFUSAL))
         return False
-    if reply.text.strip():
+    if without_thoughts(reply.text).strip():
         return False
-    log.note(Step("rule", "empty reply", "the model said nothing", fault=Fault.EMPTY_REPLY))
-    return True
+    # What is nothing but thoughts in the text is not asked for again: it may hold an answer all the same.
+    why, remedy = _why(reply)
+    log.note(Step("rule", "empty reply", why, fault=Fault.EMPTY_REPLY, data={"remedy": remedy} if remedy else {}))
+    return not reply.text.strip()
+
+
+def _why(reply: AssistantMessage) -> tuple[str, str]:
+    """Why a reply is empty, and what a user can do about it."""
+    apart = bool(reply.reasoning) or (reply.usage is not None and reply.usage.reasoning_tokens > 0)
+    thought = "is all reasoning" if apart or reply.text.strip() else "says nothing"
+    if reply.finish_reason in _AT_LIMIT:
+        why = f"the reply {thought}: it ended by the limit of tokens"
+        return why, "raise --max-tokens, or ask for less with --reasoning-effort"
+    if reply.reasoning:
+        why = f"the reply {thought}: the server's reasoning parser never saw the end of the thoughts"
+        return why, "start the server with the reasoning parser of this model, or with none"
+    return f"the reply {thought}" if reply.text.strip() else "the model said nothing", ""

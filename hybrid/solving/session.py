@@ -39,7 +39,7 @@ from hybrid.solving.solver import Log, Meter, Solver, SolverContext
 from hybrid.solving.trust import Trust, TrustFile
 from hybrid.timing import Clock
 from hybrid.tool import Tool
-from hybrid.types import LETTERS, ImageRef, Kind, Outcome, Prompt, Question, Reply, Step, Usage
+from hybrid.types import LETTERS, Fault, ImageRef, Kind, Outcome, Prompt, Question, Reply, Step, Usage
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,9 @@ class Session:
             outcome = next(end for kind, end in ENDS.items() if isinstance(error, kind))
             log.note(Step("rule", outcome.value, str(error)))
             reply = Reply("", outcome)
-        return replace(reply, usage=_difference(self.meter.used, before), steps=tuple(log.steps))
+        unreadable = int(any(step.fault is Fault.UNREADABLE_CALL for step in log.steps))
+        usage = replace(_difference(self.meter.used, before), unreadable=unreadable)
+        return replace(reply, usage=usage, steps=tuple(log.steps))
 
     async def ctx(self, prompt: Prompt) -> SolverContext:
         """The context of the next ask, for callers that take a solver's steps one by one; its `log` has the steps.

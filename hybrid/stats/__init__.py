@@ -15,6 +15,7 @@ from hybrid.stats.contrasts import (
     NonInferiority,
     Verdict,
     contrast,
+    detectable,
     holm,
     noninferiority,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "Verdict",
     "combine",
     "contrast",
+    "detectable",
     "detectable_difference",
     "holm",
     "interval",

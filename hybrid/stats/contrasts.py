@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hybrid.errors import UsageError
+from hybrid.stats.exact import power as exact_power
 from hybrid.stats.exact import unconditional
 from hybrid.stats.intervals import Interval
 from hybrid.stats.linearised import Rows, estimate, paired_rows, value_of
 from hybrid.stats.randomisation import randomisation as by_swapping
-from hybrid.stats.scatter import SKEWED_T, ScatterError, scatter_error, tail_of
+from hybrid.stats.scatter import SKEWED_T, ScatterError, quantile_of, scatter_error, tail_of
 from hybrid.types import Combine, Metric
 
 EXACT = "exact over questions (Suissa and Shuster), not below the skewed t"
@@ -125,6 +126,40 @@ def noninferiority(a: Metric, b: Metric, margin: float, level: float = 0.95) -> 
     return NonInferiority(margin, paired.difference, ends, paired.scatter.p_above(-margin), verdict)
 
 
+def detectable(a: Metric, b: Metric, power: float = 0.8, level: float = 0.05) -> float | None:
+    """The true difference that `contrast` finds with this power over such questions; None where it finds none.
+
+    It follows from the spread of the difference and its degrees of freedom, and so from the metric's own weights: of
+    shares so many clusters differ as here, or as a difference of that size needs. Of few single questions the exact
+    test has to find it too, which no difference passes below 6 questions. `python -m bench.sentences --power` measures
+    it. Raises `DataError` as `contrast` does.
+    """
+    found = _difference(a, b)
+    scatter = found.scatter
+    if scatter is None:
+        return None
+    freedom, variance, counted = scatter.error.freedom, scatter.error.variance, scatter.least.test != SKEWED_T
+    quantiles = quantile_of(freedom, level / 2) + quantile_of(freedom, 1 - power)
+    if not scatter.bounded:
+        return quantiles * math.sqrt(variance)
+    differing = min(1.0, variance / found.unit + scatter.value**2)
+
+    def finds(size: float) -> bool:
+        share = max(differing, size)
+        if size < quantiles * math.sqrt(found.unit * (share - size**2)):
+            return False
+        given = scatter.least.test == SWAPPED
+        return not counted or exact_power(size, share, found.clusters, given=given, level=level) >= power
+
+    low, high = 0.0, 1.0
+    if not finds(high):
+        return None
+    while high - low > 1e-3:
+        size = (low + high) / 2
+        low, high = (low, size) if finds(size) else (size, high)
+    return high
+
+
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     """Holm's step-down adjusted p values, in the order given: Holm, Scandinavian J. of Statistics 6 (1979) 65-70.
 
@@ -188,6 +223,8 @@ class _Difference:
     difference: float | None
     scatter: _Scatter | None
     clusters: int
+    unit: float = 0.0
+    """The weight of an effective cluster: 1 / their number where all are alike."""
 
 
 def _difference(a: Metric, b: Metric) -> _Difference:
@@ -211,7 +248,7 @@ def _difference(a: Metric, b: Metric) -> _Difference:
         return _Difference(value_a, value_b, difference, None, clusters)
     # Plain differences of numbers that are no shares scatter as Student's t expects, however few they are.
     least = _least(a, b, rows_a, rows_b) if shares and clusters < FEW else _Least()
-    return _Difference(value_a, value_b, difference, _Scatter(difference, error, bounded, least), clusters)
+    return _Difference(value_a, value_b, difference, _Scatter(difference, error, bounded, least), clusters, share)
 
 
 def _least(a: Metric, b: Metric, rows_a: Rows, rows_b: Rows) -> _Least:

@@ -65,3 +65,28 @@ def mcnemar(helped: int, harmed: int) -> float:
 def _refuse_negative(helped: int, harmed: int) -> None:
     if helped < 0 or harmed < 0:
         raise ValueError(f"discordant counts {helped} and {harmed}")
+
+
+@cache
+def _tables(questions: int, *, given: bool, level: float) -> tuple[tuple[int, int], ...]:
+    """Helped and harmed of each table that rejects; helped is the greater."""
+    return tuple(
+        (helped, harmed)
+        for helped in range(1, questions + 1)
+        for harmed in range(min(helped, questions - helped + 1))
+        if (mcnemar(helped, harmed) if given else unconditional(helped, harmed, questions)) < level
+    )
+
+
+def power(difference: float, discordant: float, questions: int, *, given: bool, level: float = 0.05) -> float:
+    """How often `unconditional` (`mcnemar` where `given`) finds a true difference above 0, in its direction.
+
+    Of independent questions on a share `discordant` of which, at least the difference, exactly one solver is right.
+    """
+    up, down, same = (discordant + difference) / 2, (discordant - difference) / 2, 1 - discordant
+    return math.fsum(
+        math.comb(questions, helped)
+        * math.comb(questions - helped, harmed)
+        * (up**helped * max(0.0, down) ** harmed * max(0.0, same) ** (questions - helped - harmed))
+        for helped, harmed in _tables(questions, given=given, level=level)
+    )

@@ -124,15 +124,17 @@ def value_of(rows: Rows, how: Combine) -> float | None:
 class Estimate:
     """A metric as the weighted mean of its strata's ratios, strata without a denominator left out.
 
-    `ratios`, `weights` (their sum is 1) and `sizes` (Kish's effective number of clusters) have one entry for each
-    stratum; `shares` one for each cluster: what it adds to the distance between value and truth, corrected for its
-    leverage, so that the sum of squares is the variance.
+    `ratios`, `weights` (their sum is 1), `sizes` (Kish's effective number of clusters) and `squares` (the number that
+    the variance rests on, (sum of squares)^2 / sum of fourth powers) have one entry for each stratum; `shares` one for
+    each cluster: what it adds to the distance between value and truth, corrected for its leverage, so that the sum of
+    squares is the variance.
     """
 
     value: float
     ratios: Floats
     weights: Floats
     sizes: Floats
+    squares: Floats
     shares: Floats
     clusters: int
     """How many have a denominator."""
@@ -149,9 +151,9 @@ class Estimate:
 
     @property
     def freedom(self) -> float:
-        """Satterthwaite's degrees of freedom of the variance, for strata that vary alike."""
+        """Satterthwaite's degrees of freedom of the variance, for strata that vary alike and clusters of any size."""
         parts = self.weights**2 / self.sizes
-        degrees = float(parts.sum() ** 2 / (parts**2 / np.maximum(self.sizes - 1, 1)).sum())
+        degrees = float(parts.sum() ** 2 / (parts**2 / np.maximum(self.squares - 1, 1)).sum())
         return max(1.0, min(degrees, self.clusters - 1.0))
 
 
@@ -175,6 +177,7 @@ def estimate(rows: Rows, how: Combine) -> Estimate | None:
     residuals = np.where(np.abs(residuals) <= _ROUNDING * np.abs(rows.numerator), 0.0, residuals)
     scale = (weights / safe)[rows.stratum] / np.sqrt(np.maximum(1 - leverage, _LEAST_FREE))
     shares = _summed(rows.cluster, scale * residuals, len(rows.clusters))
-    squares = _summed(rows.stratum, rows.denominator**2, len(kept))
+    squares, fourth = (_summed(rows.stratum, rows.denominator**power, len(kept))[kept] for power in (2, 4))
     clusters = len(np.unique(rows.cluster[present]))
-    return Estimate(value, ratios[kept], weights[kept], below[kept] ** 2 / squares[kept], shares, clusters)
+    sizes = below[kept] ** 2 / squares
+    return Estimate(value, ratios[kept], weights[kept], sizes, squares**2 / fourth, shares, clusters)

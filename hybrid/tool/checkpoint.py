@@ -127,8 +127,9 @@ def load_module(model: Any, weights: str, *, device: str = "cpu", download: bool
 
     folder = find_weights(weights, download=download)
     files = sorted(folder.glob("*.safetensors"))
-    if not files or not (folder / "preprocessor_config.json").is_file():
-        raise WeightsError(f"weights absent: {weights} needs a .safetensors file and a preprocessor_config.json")
+    if not files:
+        raise WeightsError(f"weights absent: {weights} has no .safetensors file (no other format is read)")
+    _check_preprocessor(folder / "preprocessor_config.json", weights)
     try:
         tensors = {name: tensor for file in files for name, tensor in load_file(file).items()}
         processor = AutoImageProcessor.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
@@ -137,6 +138,21 @@ def load_module(model: Any, weights: str, *, device: str = "cpu", download: bool
     fill(model, tensors, weights, partial(picture_input, "AutoImageProcessor", folder, weights))
     kind, sha256 = type(model).__name__.lower(), content_hash(folder)
     return Checkpoint(model.to(device).eval(), processor, kind, sha256, device)
+
+
+def _check_preprocessor(path: Path, weights: str) -> None:
+    """Raise `WeightsError` where an image processor is not named: transformers' own message is about something else."""
+    if not path.is_file():
+        raise WeightsError(f"weights absent: {weights} has no {path.name}")
+    try:
+        said = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise WeightsError(f"{weights}: {path.name} is not JSON ({first_line(error)})") from error
+    if not isinstance(said, dict) or not isinstance(said.get("image_processor_type"), str):
+        raise WeightsError(
+            f'{weights}: {path.name} names no image processor: add "image_processor_type": "ViTImageProcessor", or the '
+            "class of transformers by which the network was trained"
+        )
 
 
 def find_checkpoint(weights: str, *, download: bool = False) -> Path:

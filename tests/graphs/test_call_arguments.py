@@ -44,7 +44,7 @@ class ToldInText:
 
     async def chat(self, messages: Any, tools: Any, call: Any) -> Any:
         reply = await self._inner.chat(as_text(messages, tools), (), call)
-        return with_calls(reply, call) if tools else reply
+        return with_calls(reply, tools, messages, call.call)
 
 
 BOX = {"x0": 0, "y0": 0, "x1": 10, "y1": 10}
@@ -95,10 +95,8 @@ BAD = {
     "a surrogate": {"images": ["img:1"], "box": LONE},
     "a surrogate as a name": {"images": ["img:1"], LONE: 1},
     "a NUL": {"images": ["img:1"], "box": "\0"},
-    "no images": {"box": BOX},
     "images that are no list": {"images": {"img:1": 1}, "box": BOX},
     "images that are no names": {"images": [1, None], "box": BOX},
-    "nothing": {},
 }
 
 
@@ -125,8 +123,7 @@ def test_arguments_that_are_no_json_object(ask: Any, written: str) -> None:
     "block",
     [
         '{"tool": "crop", "images": ["img:1"], "args": [1]}',
-        '{"tool": "crop", "images": "img:1", "args": {}}',
-        '{"tool": "crop", "args": {"images": ["img:1"]}}',
+        '{"tool": "crop", "images": ["img:1"], "args": {"images": ["img:1"]}}',
         '{"tool": "", "args": {}}',
         '{"tool": "crop", "images": ["img:1"], "args": {"box": NaN}}',
         '{"tool": "crop", "images": ["img:1"], "args": {"box": ' + "[" * 900 + "]" * 900 + "}}",
@@ -141,15 +138,15 @@ def test_a_bad_call_in_text_is_answered_in_words(ask: Any, block: str) -> None:
     reply, model = ask(f"```json\n{block}\n```", wrap=ToldInText)
     assert (reply.text, reply.usage.tool_calls, len(model.calls)) == ("Answer: (A)", 1, 2)
     (fault,) = [step.fault for step in reply.steps if step.kind == "tool"]
-    assert fault in (Fault.BAD_ARGUMENTS, Fault.UNKNOWN_IMAGE)
-    assert model.calls[-1][0][-1].text.startswith("Error of ")
+    assert fault in (Fault.UNREADABLE_CALL, Fault.BAD_ARGUMENTS, Fault.UNKNOWN_IMAGE)
+    assert model.calls[-1][0][-1].text.removeprefix("Error of crop:\n").startswith(fault.value)
 
 
 NAMES = (
-    "img:0", "img:2", "img:-1", "img:1.1", "img:01", "IMG:1", " img:1", "img:1 ", "img:1\0", "img:1/../img:2", "img:*",
+    "img:0", "img:2", "img:-1", "img:1.1", "img:01", "img:1\0", "img:1/../img:2", "img:*", "image 2", "2",
     "/etc/passwd", "../../etc/passwd", "./img:1", "~/.ssh/id_rsa", "C:\\Windows\\win.ini", "\\\\server\\share\\a.png",
     "file:///etc/passwd", "http://127.0.0.1/a.png", "https://example.org/a.png", "ftp://example.org/a.png",
-    "data:image/png;base64,iVBORw0KGgo=", "/dev/zero", "/proc/self/environ", "$HOME", "%2e%2e%2fpasswd", "{img:1}",
+    "data:image/png;base64,iVBORw0KGgo=", "/dev/zero", "/proc/self/environ", "$HOME", "%2e%2e%2fpasswd",
     "img:1; cat /etc/passwd", "__class__", "q1", "", "0" * 64, "a" * 90_000, "\u202egmi:1", LONE,
 )  # fmt: skip
 

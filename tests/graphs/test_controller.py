@@ -85,10 +85,9 @@ async def test_arguments_that_are_no_object_are_corrected(asker: Any, completion
 
 
 WRONG = {
-    "no images": ({"box": {"x0": 1, "y0": 1, "x1": 9, "y1": 9}}, Fault.BAD_ARGUMENTS, '"image" is missing'),
     "images are numbers": ({"images": [1, 2]}, Fault.BAD_ARGUMENTS, '"images" must hold names of images'),
-    # A structure written as text is refused and explained, not guessed at.
-    "box as text": ({**WHOLE, "box": '{"x0": 1, "y0": 1, "x1": 9, "y1": 9}'}, Fault.BAD_ARGUMENTS, "box: "),
+    # A corner and a size, or two corners the wrong way round.
+    "four numbers in reverse": ({**WHOLE, "box": [60, 60, 20, 20]}, Fault.BAD_ARGUMENTS, "box: the second corner"),
     "words for numbers": ({**WHOLE, "scale": "twice"}, Fault.BAD_ARGUMENTS, "scale: "),
     "unknown argument": ({**WHOLE, "zoom": 2}, Fault.BAD_ARGUMENTS, "zoom: "),
     # The picture is 160 x 90: these y are its x.
@@ -100,7 +99,6 @@ WRONG = {
     "an image that is not there": ({"images": ["img:7"]}, Fault.UNKNOWN_IMAGE, "the images are: img:1"),
     "a path": ({"images": ["/etc/passwd"]}, Fault.UNKNOWN_IMAGE, "the images are: img:1"),
     "too many images": ({"images": ["img:1"] * 12}, Fault.BAD_ARGUMENTS, "takes 1 to 9 images, not 12"),
-    "no image at all": ({"images": []}, Fault.BAD_ARGUMENTS, "takes 1 to 9 images, not 0"),
 }
 
 
@@ -166,7 +164,7 @@ async def test_points_of_the_second_image_are_converted_by_its_size(
 async def test_the_case_of_a_tools_name_does_not_matter(asker: Any, completion: Any, tool_call: Any, name: str) -> None:
     reply = await asker(completion("", tool_call(name, PIECES)), completion("(A)"))
     assert ([step.name for step in reply.steps], asker.faults(reply)) == (
-        ["openai:scripted", "jigsaw", "openai:scripted"],
+        ["openai:scripted", *(["call as read"] if name != "jigsaw" else []), "jigsaw", "openai:scripted"],
         {},
     )
 

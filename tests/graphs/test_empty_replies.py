@@ -9,12 +9,12 @@ import pytest
 
 from hybrid.config import Limits
 from hybrid.errors import NotRecorded
-from hybrid.messages import AssistantMessage
+from hybrid.messages import AssistantMessage, TokenUsage
 from hybrid.models.replay import ReplayModel
 from hybrid.registry import load_solver, solver_names
 from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
-from hybrid.solving.empty_replies import EMPTY, words_of
+from hybrid.solving.empty_replies import EMPTY, is_empty, words_of
 from hybrid.solving.session import Session
 from hybrid.solving.solver import Log
 from hybrid.types import Fault, ImageRef, Kind, Outcome, Prompt, Reply
@@ -107,3 +107,26 @@ async def test_a_recording_with_two_calls_repeats_both(tmp_path: Path, second: s
 
     assert await words_of(call, [], log) == said
     assert [step.fault for step in log.steps] == [Fault.EMPTY_REPLY]
+
+
+@pytest.mark.parametrize(
+    ("reply", "empty", "why", "remedy"),
+    [
+        (AssistantMessage(""), True, "the model said nothing", ""),
+        (AssistantMessage("", finish_reason="length"), True, "says nothing: it ended by the limit", "--max-tokens"),
+        (AssistantMessage("", reasoning="Hm", finish_reason="length"), True, "all reasoning: it ended", "--max-tokens"),
+        (AssistantMessage("", usage=TokenUsage(1, 9, 9), finish_reason="MAX_TOKENS"), True, "all rea", "--max-tokens"),
+        (AssistantMessage(" ", reasoning="So (A).", finish_reason="stop"), True, "never saw the end", "parser"),
+        (AssistantMessage("<think>So", finish_reason="length"), False, "all reasoning: it ended", "--max-tokens"),
+        (AssistantMessage("<think>So</think>", finish_reason="stop"), False, "is all reasoning", ""),
+        (AssistantMessage("<think>So</think>(A)", finish_reason="length"), False, "", ""),
+        (AssistantMessage("(A)", reasoning="So", finish_reason="stop"), False, "", ""),
+    ],
+)
+def test_an_empty_reply_says_why_it_is_empty(reply: AssistantMessage, empty: bool, why: str, remedy: str) -> None:
+    log = Log()
+    assert is_empty(reply, log) is empty
+    assert [step.fault for step in log.steps] == [Fault.EMPTY_REPLY] * bool(why)
+    for step in log.steps:
+        assert why in step.text
+        assert remedy in str(step.data.get("remedy", "" if not remedy else None))

@@ -11,7 +11,6 @@ import pytest
 
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ToolCall
-from hybrid.models import CallKey
 from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.models.toolspec import IMAGE, IMAGES, spec
 from hybrid.registry import load, load_solver, names
@@ -56,7 +55,7 @@ async def test_a_call_as_it_is_told_reaches_the_tool(name: str, style: str, tmp_
     said = AssistantMessage("", (ToolCall("c1", name, {**images, **WRITTEN[name]}),))
     if style == "text":
         (block,) = as_text([said], ())
-        said = with_calls(AssistantMessage(block.text), CallKey("q"))
+        said = with_calls(AssistantMessage(block.text), (tool,), ())
     ctx = replace(
         fakes.context_of(prompt, [said, "Answer: (A)"], [Finding("found", {}, 0.9, "classical", "1")]),
         tools_offered=(tool,),

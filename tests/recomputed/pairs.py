@@ -5,10 +5,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tests.recomputed.rows import RULE, UNTESTED, Rows, Side, compared, result, with_holm, withheld
+from tests.recomputed.rows import UNTESTED, Rows, Side, compared, result, with_holm, withheld
 from tests.recomputed.runs import (
     HEADLINE,
-    RULES,
     Cell,
     JsonObject,
     Runs,
@@ -19,6 +18,7 @@ from tests.recomputed.runs import (
     failed,
     metrics,
     right,
+    rightness,
     unit,
 )
 from tests.recomputed.sums import contrast, linear, loss_of, skewed, t_beyond, t_quantile, value
@@ -45,27 +45,21 @@ def differences(runs: Runs) -> list[JsonObject]:
 
 def _differences(runs: Runs, pair: tuple[str, str]) -> Iterator[JsonObject]:
     whole = aligned(runs, pair)
-    a, b = (metrics(runs.benchmark, column(whole, place), RULE) for place in (0, 1))
+    a, b = (metrics(runs.benchmark, column(whole, place), runs.rule) for place in (0, 1))
     for name in a:
-        yield from _difference(pair, (a[name], b[name]), whole, whole, name)
+        yield from _difference(runs, pair, (a[name], b[name]), whole, whole, name)
         if name == HEADLINE[runs.benchmark]:
             yield from _counts(pair, whole, name)
-            if any(score["answer"] is None for row in whole if not failed(row[0]) for score in row):
-                other = next(rule for rule in RULES if rule != RULE)
-                sides = [metrics(runs.benchmark, column(whole, place), other)[name] for place in (0, 1)]
-                of = {"a": pair[0], "b": pair[1], "metric": name, "none": other, "detail": True}
-                bare = result("differences", "difference", "fraction", None, **of)
-                yield compared(bare, sides[0], sides[1], withheld(whole, whole))
     for task, part in by_task(whole).items():
-        sides = [("ratio", accuracy(column(part, place), RULE)) for place in (0, 1)]
-        yield from _difference(pair, (sides[0], sides[1]), whole, part, "accuracy", task)
+        sides = [("ratio", accuracy(column(part, place), runs.rule)) for place in (0, 1)]
+        yield from _difference(runs, pair, (sides[0], sides[1]), whole, part, "accuracy", task)
         yield from _counts(pair, part, "accuracy", task)
 
 
 def _difference(
-    pair: tuple[str, str], sides: tuple[Side, Side], whole: Rows, part: Rows, metric: str, task: str = ""
+    runs: Runs, pair: tuple[str, str], sides: tuple[Side, Side], whole: Rows, part: Rows, metric: str, task: str = ""
 ) -> Iterator[JsonObject]:
-    of = {"a": pair[0], "b": pair[1], "metric": metric, "group": task, "none": RULE}
+    of = {"a": pair[0], "b": pair[1], "metric": metric, "group": task, "none": runs.rule}
     bare = result("differences", "difference", "fraction", None, **of)
     yield compared(bare, *sides, withheld(whole, part))
     for quantity, side in zip(("value a", "value b"), sides, strict=True):
@@ -75,7 +69,7 @@ def _difference(
 def _counts(pair: tuple[str, str], part: Rows, metric: str, task: str = "") -> Iterator[JsonObject]:
     kept = [row for row in part if not failed(row[0])]
     both = [(a, b) for a, b in kept if a["answer"] is not None and b["answer"] is not None]
-    turned = {wanted: [a["id"] for a, b in both if (right(a), right(b)) == wanted] for wanted in HELPED_HARMED}
+    turned = {wanted: [a["id"] for a, b in both if (a["correct"], b["correct"]) == wanted] for wanted in HELPED_HARMED}
     lost = [row[0]["id"] for row in part if failed(row[0])]
     named = {"helped": turned[False, True], "harmed": turned[True, False], "failed": lost}
     counts = {"both answered": len(both), **{name: len(ids) for name, ids in named.items()}}
@@ -98,9 +92,9 @@ def answered(runs: Runs) -> list[JsonObject]:
             said = part == "the specialists answer"
             here = [row for row in whole if failed(row[0]) or (row[0]["answer"] is not None) == said]
             kept = [row for row in here if not failed(row[0])]
-            sides = [metrics(runs.benchmark, column(here, place), RULE)[head] for place in (0, 1)]
+            sides = [metrics(runs.benchmark, column(here, place), runs.rule)[head] for place in (0, 1)]
             of = {"a": a, "b": b, "metric": head, "group": part}
-            bare = result("answered", "difference", "fraction", None, **of, none=RULE)
+            bare = result("answered", "difference", "fraction", None, **of, none=runs.rule)
             if said:
                 rows.append(compared(bare, sides[0], sides[1], withheld(whole, here)))
             for side, own in zip("ab", sides, strict=True):
@@ -123,7 +117,9 @@ def helped(runs: Runs) -> Iterator[JsonObject]:
 
 
 def _verdict(row: JsonObject) -> str:
-    return "no answer" if row["answer"] is None else "right" if row["correct"] == 1 else "wrong"
+    if row["answer"] is None:
+        return "no answer"
+    return {1: "right", 0: "wrong"}.get(row["correct"], "partly right")
 
 
 def noninferior(runs: Runs) -> Iterator[JsonObject]:
@@ -131,7 +127,7 @@ def noninferior(runs: Runs) -> Iterator[JsonObject]:
     margin, head = 0.05, HEADLINE[runs.benchmark]
     for against in (ALONE, SPECIALIST):
         rows = aligned(runs, (against, HYBRID))
-        a, b = (metrics(runs.benchmark, column(rows, place), RULE)[head] for place in (0, 1))
+        a, b = (metrics(runs.benchmark, column(rows, place), runs.rule)[head] for place in (0, 1))
         assert withheld(rows, rows) is None
         found, of = contrast(a[0], a[1], b[1]), {"a": against, "b": HYBRID, "metric": head, "n": len(a[1])}
         low, high = found["interval"]
@@ -147,7 +143,10 @@ def noninferior(runs: Runs) -> Iterator[JsonObject]:
 def gain(runs: Runs) -> list[JsonObject]:
     """Parts on the questions of alone, blank and hybrid; the shuffled control on those of both controls."""
     parts = {"gain": (0, 2), "presence": (0, 1), "content": (1, 2)}
-    rows = [*_parts(runs, (ALONE, BLANK, HYBRID), parts), *_parts(runs, (BLANK, SHUFFLED), {"shuffled": (0, 1)})]
+    rows = [
+        *_parts(runs, (ALONE, BLANK, HYBRID), parts),
+        *_parts(runs, (BLANK, SHUFFLED), {"other questions' findings": (0, 1)}),
+    ]
     return with_holm(rows, lambda row: ("group" in row, row["none"]))
 
 
@@ -155,43 +154,47 @@ def _parts(runs: Runs, names: Sequence[str], parts: Mapping[str, tuple[int, int]
     whole, head = aligned(runs, names), HEADLINE[runs.benchmark]
     lost = sum(failed(row[0]) for row in whole)
     for task, rows in {"": whole, **by_task(whole)}.items():
-        for rule in RULES:
-            columns = [column(rows, place) for place in range(len(names))]
-            sides: list[Side] = [
-                ("ratio", accuracy(own, rule)) if task else metrics(runs.benchmark, own, rule)[head] for own in columns
-            ]
-            for quantity, (a, b) in parts.items():
-                of = {"a": names[a], "b": names[b], "metric": "accuracy" if task else head, "group": task}
-                note = f"left out: {lost} that one of them failed" if lost and not task else ""
-                row = result("gain", quantity, "fraction", None, **of, none=rule, note=note)
-                yield compared(row, sides[a], sides[b], withheld(whole, rows))
+        columns = [column(rows, place) for place in range(len(names))]
+        sides: list[Side] = [
+            ("ratio", accuracy(own, runs.rule)) if task else metrics(runs.benchmark, own, runs.rule)[head]
+            for own in columns
+        ]
+        for quantity, (a, b) in parts.items():
+            of = {"a": names[a], "b": names[b], "metric": "accuracy" if task else head, "group": task}
+            note = f"left out: {lost} that one of them failed" if lost and not task else ""
+            row = result("gain", quantity, "fraction", None, **of, none=runs.rule, note=note)
+            yield compared(row, sides[a], sides[b], withheld(whole, rows))
 
 
 def ceiling(runs: Runs) -> Iterator[JsonObject]:
     """Right answers of the hybrid, its MLLM alone and its specialist."""
     whole = aligned(runs, (HYBRID, ALONE, SPECIALIST))
     for task, rows in {"": whole, **by_task(whole)}.items():
-        kept = [(row[0]["id"], unit(row[0]), *map(right, row)) for row in rows if not failed(row[0])]
+        kept = [
+            (row[0]["id"], unit(row[0]), *(rightness(one, runs.rule) for one in row))
+            for row in rows
+            if not failed(row[0])
+        ]
         counts = [sum(row[place] for row in kept) for place in (2, 3, 4)]
-        either = sum(a or s for _, _, _, a, s in kept)
+        either = sum(1 - (1 - a) * (1 - s) for _, _, _, a, s in kept)
         better = 3 if counts[1] >= counts[2] else 4
-        ids: dict[str, list[str]] = {"only hybrid": [], "missed": [], "neither": []}
+        shares: dict[str, dict[str, float]] = {"only hybrid": {}, "missed": {}, "neither": {}}
         for identity, _, h, a, s in kept:
-            if h and not (a or s):
-                ids["only hybrid"].append(identity)
-            elif not h:
-                ids["missed" if a or s else "neither"].append(identity)
-        of = {"group": task, "n": len(kept)}
+            nowhere = (1 - a) * (1 - s)
+            for quantity, count in zip(shares, (h * nowhere, (1 - h) * (1 - nowhere), (1 - h) * nowhere), strict=True):
+                if count:
+                    shares[quantity][identity] = count
+        of = {"group": task, "n": len(kept), "none": runs.rule}
         part = {3: ALONE, 4: SPECIALIST}[better]
         either_part = {**of, "a": f"{ALONE} | {SPECIALIST}"}
         yield result("ceiling", "right in either part", "questions", either, **either_part)
         yield result("ceiling", "right in the better part", "questions", counts[better - 2], **of, a=part)
         yield result("ceiling", "right", "questions", counts[0], **of, a=HYBRID)
-        for quantity, own in ids.items():
-            detail = quantity == "neither"
-            yield result("ceiling", quantity, "questions", len(own), **of, a=HYBRID, ids=own, detail=detail)
+        for quantity, own in shares.items():
+            detail, ids = quantity == "neither", list(own)
+            yield result("ceiling", quantity, "questions", sum(own.values()), **of, a=HYBRID, ids=ids, detail=detail)
         cells = [
-            Cell("", cluster, float(row[0] - row[better - 2]), float((row[1] or row[2]) - row[better - 2]))
+            Cell("", cluster, float(row[0] - row[better - 2]), 1 - (1 - row[1]) * (1 - row[2]) - row[better - 2])
             for _, cluster, *row in kept
         ]
         reached = (counts[0] - max(counts[1:])) / (either - max(counts[1:]))
@@ -218,7 +221,7 @@ def agreement(runs: Runs) -> list[JsonObject]:
 
 
 def _agreement(runs: Runs, pair: tuple[str, str]) -> Iterator[JsonObject]:
-    rows = [row for row in aligned(runs, pair) if not failed(row[0])]
+    rows = [row for row in aligned(runs, pair, repeated=False) if not failed(row[0])]
     pairs = [(right(a), right(b)) for a, b in rows]
     n, wrong_a, wrong_b = len(rows), sum(not a for a, _ in pairs), sum(not b for _, b in pairs)
     both = [a["id"] for a, b in rows if not right(a) and not right(b)]

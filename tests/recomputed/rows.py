@@ -8,8 +8,6 @@ import pytest
 from tests.recomputed.runs import Cell, JsonObject, Runs, failed
 from tests.recomputed.sums import contrast, holm, interval, value
 
-RULE = "chance"
-"""The default worth of no answer: a guess."""
 UNTESTED = {
     "failed": "not tested: more than 1 % of the questions failed (--allow-failed tests all the same)",
     "unanswered": "not tested: one of the solvers answered nothing",
@@ -49,6 +47,14 @@ def withheld(whole: Rows, part: Rows) -> str | None:
     kept = [row for row in part if not failed(row[0])]
     silent = any(all(score["answer"] is None for score in one) for one in zip(*kept, strict=True))
     return "unanswered" if silent else None
+
+
+def gated(row: JsonObject, untested: str | None) -> JsonObject:
+    """The row without its interval where nothing is tested."""
+    if untested is None or "low" not in row:
+        return row
+    note = "; ".join(filter(None, (row.get("note"), UNTESTED[untested])))
+    return {**{name: one for name, one in row.items() if name not in ("low", "high")}, "note": note}
 
 
 def with_holm(rows: Iterable[JsonObject], family: Callable[[JsonObject], Hashable]) -> list[JsonObject]:

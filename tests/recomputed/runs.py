@@ -7,6 +7,7 @@ runs.scores["mllm"]["val_Jigsaw_1"]["correct"]
 import itertools
 import json
 import math
+import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -38,6 +39,8 @@ class Runs(NamedTuple):
     questions: Mapping[str, JsonObject]
     folders: Mapping[str, Path]
     """By solver where its attempts and scores lie."""
+    rule: str = "chance"
+    """The worth of no answer: a guess, or nothing."""
 
     @property
     def first(self) -> tuple[str, ...]:
@@ -75,11 +78,11 @@ def solver_folders(paths: Sequence[Path]) -> dict[str, Path]:
     }
 
 
-def read_runs(benchmark: str, folders: Mapping[str, Path]) -> Runs:
+def read_runs(benchmark: str, folders: Mapping[str, Path], rule: str = "chance") -> Runs:
     """The files of solvers whose runs were scored."""
     scores = {name: {row["id"]: row for row in lines(own / "scores.jsonl")} for name, own in folders.items()}
     first = next(iter(folders.values())).parent
-    return Runs(benchmark, scores, {row["id"]: row for row in lines(first / "questions.jsonl")}, folders)
+    return Runs(benchmark, scores, {row["id"]: row for row in lines(first / "questions.jsonl")}, folders, rule)
 
 
 def lines(path: Path) -> list[JsonObject]:
@@ -94,12 +97,21 @@ def failed(row: JsonObject) -> bool:
 
 
 def credit(row: JsonObject, rule: str) -> float:
-    """The worth of an answer; no answer is worth a guess, as the run was scored, or nothing."""
+    """The worth of an answer; no answer is worth a guess, as it was scored, or nothing; of repetitions the mean."""
+    if "again" in row:
+        return statistics.fmean(credit(one, rule) for one in row["again"])
     return float(row["correct"]) if row["answer"] is not None or rule == "chance" else 0.0
 
 
 def right(row: JsonObject) -> bool:
     return row["answer"] is not None and row["correct"] == 1
+
+
+def rightness(row: JsonObject, rule: str) -> float:
+    """How right an answer is, where no answer is worth what the rule says; of repetitions the mean."""
+    return statistics.fmean(
+        float(right(one)) if one["answer"] is not None else credit(one, rule) for one in row.get("again", [row])
+    )
 
 
 def unit(row: JsonObject) -> str:
@@ -110,7 +122,25 @@ def unit(row: JsonObject) -> str:
 
 
 def metrics(benchmark: str, rows: Sequence[JsonObject], rule: str) -> dict[str, tuple[str, list[Cell]]]:
-    """Cells and way of combining of every metric of some rows; a unit with a failed row is missing."""
+    """Cells and way of combining of every metric of some rows; a unit with a failed row is missing.
+
+    Of repetitions each cell is the mean.
+    """
+    if count := max((len(row["again"]) for row in rows if "again" in row), default=0):
+        each = [
+            metrics(benchmark, [{**row["again"][k], "outcome": row["outcome"]} for row in rows], rule)
+            for k in range(count)
+        ]
+        return {
+            name: (
+                how,
+                [
+                    own[0]._replace(above=statistics.fmean(cell.above for cell in own))
+                    for own in zip(*(one[name][1] for one in each), strict=True)
+                ],
+            )
+            for name, (how, _) in each[0].items()
+        }
     if benchmark == "blink":
         here = [row for row in rows if not failed(row)]
         macro = [Cell(row["task"], unit(row), credit(row, rule)) for row in here]
@@ -153,16 +183,28 @@ def accuracy(rows: Iterable[JsonObject], rule: str) -> list[Cell]:
 # The same questions.
 
 
-def aligned(runs: Runs, names: Sequence[str]) -> list[tuple[JsonObject, ...]]:
-    """The rows of these solvers by question; what one of them failed or lacks is failed for all."""
+def aligned(runs: Runs, names: Sequence[str], *, repeated: bool = True) -> list[tuple[JsonObject, ...]]:
+    """The rows of these solvers by question; what one of them failed or lacks is failed for all.
+
+    Where its repetitions are none of the names, a solver stands for all of them.
+    """
     ids = dict.fromkeys(itertools.chain.from_iterable(runs.scores[name] for name in names))
     rows = []
     for identity in ids:
-        own = [runs.scores[name].get(identity) for name in names]
+        own = [_row(runs, name, identity, repeated and not any("@" in one for one in names)) for name in names]
         some = next(row for row in own if row is not None)
         lost = any(row is None or failed(row) for row in own)
         rows.append(tuple({**(row or some), **({"outcome": "outage"} if lost else {})} for row in own))
     return rows
+
+
+def _row(runs: Runs, name: str, identity: str, repeated: bool) -> JsonObject | None:
+    row = runs.scores[name].get(identity)
+    again = [scores[identity] for other, scores in runs.scores.items() if other.partition("@")[0] == name]
+    if row is None or not repeated or len(again) == 1:
+        return row
+    answer = next((one["answer"] for one in again if one["answer"] is not None), None)
+    return {**row, "again": again, "answer": answer, "correct": statistics.fmean(one["correct"] for one in again)}
 
 
 def column(rows: Iterable[tuple[JsonObject, ...]], place: int) -> list[JsonObject]:

@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hybrid.types import Outcome
-from tests.recomputed.rows import RULE, Side, measured, result
+from tests.recomputed.rows import Side, measured, result
 from tests.recomputed.runs import (
     HEADLINE,
-    RULES,
     JsonObject,
     Runs,
     accuracy,
@@ -44,26 +43,24 @@ def key(question: JsonObject) -> str:
 
 
 def each_metric(runs: Runs) -> Iterator[JsonObject]:
-    """Section `metrics`: every metric under both rules, and once more with failed questions as wrong."""
+    """Section `metrics`: every metric, and once more with failed questions as wrong."""
     head = HEADLINE[runs.benchmark]
     for name, scores in runs.scores.items():
         rows = list(scores.values())
         counted = {"": rows} | ({"with_failed.": with_failed(rows)} if any(map(failed, rows)) else {})
-        for rule in RULES:
-            for prefix, own in counted.items():
-                for metric, side in metrics(runs.benchmark, own, rule).items():
-                    of = {"a": name, "metric": f"{prefix}{metric}", "none": rule}
-                    of |= {"detail": True} if prefix and metric != head else {}
-                    yield measured(result("metrics", "value", "fraction", None, **of), side)
+        for prefix, own in counted.items():
+            for metric, side in metrics(runs.benchmark, own, runs.rule).items():
+                of = {"a": name, "metric": f"{prefix}{metric}", "none": runs.rule}
+                of |= {"detail": True} if prefix and metric != head else {}
+                yield measured(result("metrics", "value", "fraction", None, **of), side)
 
 
 def tasks(runs: Runs) -> Iterator[JsonObject]:
-    """Accuracy by task under both rules."""
+    """Accuracy by task."""
     for name, scores in runs.scores.items():
         for task, rows in tasks_of(scores.values()).items():
-            for rule in RULES:
-                of = {"a": name, "group": task, "none": rule}
-                yield measured(result("tasks", "accuracy", "fraction", None, **of), ("ratio", accuracy(rows, rule)))
+            of = {"a": name, "group": task, "none": runs.rule}
+            yield measured(result("tasks", "accuracy", "fraction", None, **of), ("ratio", accuracy(rows, runs.rule)))
             kept = [row for row in rows if not failed(row)]
             none = sum(row["answer"] is None for row in kept)
             yield result("tasks", "none", "questions", none, a=name, group=task, n=len(kept))
@@ -77,11 +74,11 @@ def models(runs: Runs) -> Iterator[JsonObject]:
     for name in asking:
         rows = list(runs.scores[name].values())
         sides: dict[str, Side] = {
-            HEADLINE[runs.benchmark]: metrics(runs.benchmark, rows, RULE)[HEADLINE[runs.benchmark]]
+            HEADLINE[runs.benchmark]: metrics(runs.benchmark, rows, runs.rule)[HEADLINE[runs.benchmark]]
         }
-        sides |= {task: ("ratio", accuracy(own, RULE)) for task, own in tasks_of(rows).items()}
+        sides |= {task: ("ratio", accuracy(own, runs.rule)) for task, own in tasks_of(rows).items()}
         for quantity, side in sides.items():
-            yield result("models", quantity, "fraction", value(*side), a=name, n=len(side[1]), none=RULE)
+            yield result("models", quantity, "fraction", value(*side), a=name, n=len(side[1]), none=runs.rule)
 
 
 def outcomes(runs: Runs) -> Iterator[JsonObject]:
@@ -93,6 +90,17 @@ def outcomes(runs: Runs) -> Iterator[JsonObject]:
             yield result("outcomes", outcome.value, "questions", some, **of, detail=not some)
         attempts = runs.attempts(name)
         used = _usage(attempts)
+        steps = [step for row in attempts for each in row["exchanges"] for step in each["reply"]["steps"]]
+        made = [
+            ("(no such tool)" if s["fault"] == "unknown_tool" else s["name"], s) for s in steps if s["kind"] == "tool"
+        ]
+        for tool, fault in {(tool, step["fault"]) for tool, step in made if step["fault"]}:
+            quantity = f"calls that ended in faults: {fault.replace('_', ' ')}"
+            own = [step for other, step in made if other == tool]
+            count = sum(step["fault"] == fault for step in own)
+            dead = all(step["fault"] for step in own) and {"tool_error", "timeout"} & {step["fault"] for step in own}
+            row = result("outcomes", quantity, "calls", count, a=name, metric=tool, n=len(own))
+            yield {**row, "note": next(step["text"] for step in own if step["fault"])} if dead else row
         assert all(one["started"] == place for place, one in enumerate(attempts) if name != "controller")
         spent: dict[tuple[str, str], float | None] = {
             ("model calls", "calls"): used["model_calls"],
@@ -126,7 +134,7 @@ def cost(runs: Runs) -> Iterator[JsonObject]:
         spent = (used["input_tokens"] + used["output_tokens"]) / asked
         yield result("cost", "tokens per question", "tokens", spent, a=name, metric=head, n=asked)
         row = result("cost", "value", "fraction", None, a=name, metric=head)
-        yield measured(row, metrics(runs.benchmark, rows, RULE)[head])
+        yield measured(row, metrics(runs.benchmark, rows, runs.rule)[head])
 
 
 def chance(runs: Runs) -> Iterator[JsonObject]:
@@ -145,12 +153,14 @@ def chance(runs: Runs) -> Iterator[JsonObject]:
         share = keys[often] / len(asked)
         yield result("chance", "most frequent answer", "fraction", share, **of, n=len(asked), note=note)
         for name, rows in kept.items():
-            yield _above(name, ("ratio", accuracy(rows, RULE)), guess(runs, (row["id"] for row in rows)), **of)
-    for metric in metrics(runs.benchmark, list(runs.scores["mllm"].values()), RULE):
+            yield _above(name, ("ratio", accuracy(rows, runs.rule)), guess(runs, (row["id"] for row in rows)), **of)
+    for metric in metrics(runs.benchmark, list(runs.scores["mllm"].values()), runs.rule):
         sides = {}
         for name, scores in runs.scores.items():
             guessed = [{**row, "correct": guess(runs, [row["id"]]), "answer": "?"} for row in scores.values()]
-            own, by_guess = (metrics(runs.benchmark, each, RULE)[metric] for each in (list(scores.values()), guessed))
+            own, by_guess = (
+                metrics(runs.benchmark, each, runs.rule)[metric] for each in (list(scores.values()), guessed)
+            )
             sides[name] = (own, value(*by_guess))
             yield _above(name, own, value(*by_guess), metric=metric)
         (_, cells), worth = max(sides.values(), key=lambda each: len(each[0][1]))
@@ -175,9 +185,9 @@ def spread(runs: Runs) -> Iterator[JsonObject]:
     whole = aligned(runs, names)
     for task, rows in {"": whole, **by_task(whole)}.items():
         sides: list[Side] = [
-            ("ratio", accuracy(column(rows, place), RULE))
+            ("ratio", accuracy(column(rows, place), runs.rule))
             if task
-            else metrics(runs.benchmark, column(rows, place), RULE)[HEADLINE[runs.benchmark]]
+            else metrics(runs.benchmark, column(rows, place), runs.rule)[HEADLINE[runs.benchmark]]
             for place in range(len(names))
         ]
         values = [value(*side) for side in sides]
@@ -209,7 +219,7 @@ def _voted(runs: Runs, solver: str) -> Iterator[JsonObject]:
     texts = {i: [step["text"] for step in own if step["name"] == "sample"] for i, own in steps.items()}
     votes = {i: next(step["data"] for step in own if step["name"] == "vote") for i, own in steps.items()}
     read = {i: [_read(text) for text in own] for i, own in texts.items()}
-    verdicts = {i: [_worth(runs.questions[i], answer) for answer in own] for i, own in read.items()}
+    verdicts = {i: [_worth(runs.questions[i], answer, runs.rule) for answer in own] for i, own in read.items()}
     yield from _next_to_samples(runs, solver, list(rows.values()), verdicts)
     drawn = sum(map(len, read.values()))
     counts = {i: Counter(answer for answer in own if answer is not None) for i, own in read.items()}
@@ -226,7 +236,7 @@ def _voted(runs: Runs, solver: str) -> Iterator[JsonObject]:
         if inside:
             row = result("sampling", "accuracy by share of the winner", "fraction", None, a=solver, metric="accuracy")
             row["group"] = name
-            yield measured(row, ("ratio", accuracy([rows[i] for i in inside], RULE)))
+            yield measured(row, ("ratio", accuracy([rows[i] for i in inside], runs.rule)))
             claimed = statistics.mean(votes[i]["confidence"] for i in inside)
             row |= {"quantity": "claimed by share of the winner", "value": claimed, "n": len(inside), "detail": True}
             yield row
@@ -237,8 +247,10 @@ def _read(text: str) -> str | None:
     return found[1] if found else None
 
 
-def _worth(question: JsonObject, answer: str | None) -> float:
-    return 1 / len(answers(question)) if answer is None else float(answer == key(question))
+def _worth(question: JsonObject, answer: str | None, rule: str) -> float:
+    if answer is None:
+        return 1 / len(answers(question)) if rule == "chance" else 0.0
+    return float(answer == key(question))
 
 
 def _next_to_samples(
@@ -248,7 +260,7 @@ def _next_to_samples(
 
     def of(members: Sequence[JsonObject], worth: Sequence[float], task: str) -> Side:
         changed = [{**row, "correct": one} for row, one in zip(members, worth, strict=True)]
-        return ("ratio", accuracy(changed, RULE)) if task else metrics(runs.benchmark, changed, RULE)[head]
+        return ("ratio", accuracy(changed, runs.rule)) if task else metrics(runs.benchmark, changed, runs.rule)[head]
 
     for task, own in {"": rows, **tasks_of(rows)}.items():
         vote = of(own, [row["correct"] for row in own], task)

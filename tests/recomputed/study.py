@@ -1,23 +1,24 @@
 """The sections of a study once more: the decomposition by events of each question, sets of questions by plain sets."""
 
 import itertools
+import math
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tests.recomputed.rows import measured, result
-from tests.recomputed.runs import Cell, JsonObject, Runs, aligned, by_task, credit, failed, right, unit
+from tests.recomputed.rows import gated, measured, result, withheld
+from tests.recomputed.runs import Cell, JsonObject, Runs, aligned, by_task, credit, failed, rightness, unit
 from tests.recomputed.sums import contrast
 from tests.recomputed.traces import calls
 
 HYBRID, ALONE, SPECIALIST = "controller", "mllm", "specialist"
 WRONG, RIGHT = "wrong alone", "right alone"
 FACTORS = {
-    "call gain": (WRONG, True, "right"),
-    "schema gain": (WRONG, False, "right"),
-    "call harm": (RIGHT, True, "wrong"),
-    "schema harm": (RIGHT, False, "wrong"),
+    "gain with a call": (WRONG, True, "right"),
+    "gain without a call": (WRONG, False, "right"),
+    "harm with a call": (RIGHT, True, "wrong"),
+    "harm without a call": (RIGHT, False, "wrong"),
 }
 """By part which questions it is of, whether a tool was called, and what they became with tools."""
 
@@ -49,8 +50,8 @@ def asked(runs: Runs) -> list[Asked]:
     found, made = [], calls(runs, HYBRID)
     for alone, hybrid in aligned(runs, (ALONE, HYBRID)):
         if not failed(alone):
-            tools = tuple(sorted({call["name"] for call in made[alone["id"]]}))
-            worth = (credit(alone, "wrong"), credit(hybrid, "wrong"))
+            tools = tuple(sorted({call["name"] for call in made[alone["id"]] if call["fault"] is None}))
+            worth = (credit(alone, runs.rule), credit(hybrid, runs.rule))
             found.append(Asked(alone["id"], alone["task"], unit(alone), *worth, tools))
     return found
 
@@ -74,22 +75,28 @@ def share(row: JsonObject, questions: Sequence[Asked], above: str, below: str = 
 
 
 def decomposition(runs: Runs) -> Iterator[JsonObject]:
-    """Gain, parts and factors over all and by task; call gain and call harm by the tools called."""
+    """Gain, parts and factors over all and by task; gain with a call and harm with a call by the tools called."""
     every = asked(runs)
     lost = sum(failed(row[0]) for row in aligned(runs, (ALONE, HYBRID)))
     notes = [f"left out: {lost} that one of them failed"] * bool(lost)
-    of = {"a": ALONE, "b": HYBRID, "none": "wrong"}
+    made = calls(runs, HYBRID)
+    dead = sum(bool(made[one.id]) and not one.tools for one in every)
+    notes += [f"{dead} with calls that all ended in faults count as without a call"] * bool(dead)
+    of = {"a": ALONE, "b": HYBRID, "none": runs.rule}
     whole = {**of, "n": len(every), "note": "; ".join(notes)}
-    macro = runs.benchmark == "blink"
-    yield from _parts(whole, every, macro)
+    macro, both = runs.benchmark == "blink", aligned(runs, (ALONE, HYBRID))
+    why = withheld(both, both)
+    yield from (gated(row, why) for row in _parts(whole, every, macro))
     for tools in sorted({one.tools for one in every if one.tools}):
         only = [one if one.tools == tools else one._replace(hybrid=one.alone) for one in every]
-        for part in ("call gain", "call harm"):
+        for part in ("gain with a call", "harm with a call"):
             row = {**of, "n": len(every), "metric": " + ".join(tools), "ids": _behind(only, part)}
-            yield share(result("decomposition", part, "fraction", None, **row), only, part, macro=macro)
-    for task in sorted({one.task for one in every}):
+            yield gated(share(result("decomposition", part, "fraction", None, **row), only, part, macro=macro), why)
+    for task, rows in by_task(both).items():
         own = [one for one in every if one.task == task]
-        yield from _parts({**of, "n": len(own), "group": task}, own, False)
+        yield from (
+            gated(row, withheld(both, rows)) for row in _parts({**of, "n": len(own), "group": task}, own, False)
+        )
 
 
 def _parts(of: JsonObject, questions: Sequence[Asked], macro: bool) -> Iterator[JsonObject]:
@@ -137,25 +144,45 @@ def tool_only(runs: Runs) -> Iterator[JsonObject]:
         tasks[row[0]["task"]].append(row)
     for task, rows in itertools.chain([("", whole)], sorted(tasks.items())):
         kept = [row for row in rows if not failed(row[0])]
-        solved = [{row[0]["id"] for row in kept if right(row[place])} for place in range(len(without) + 1)]
-        union = set().union(*solved[1:])
-        of = {"a": ALONE, "b": HYBRID, "group": task}
+        how_right = {row[0]["id"]: [rightness(one, runs.rule) for one in row] for row in kept}
+        of = {"a": ALONE, "b": HYBRID, "group": task, "none": runs.rule}
         if lost and not task:
             of["note"] = f"left out: {lost} that one of them failed"
-        only, gone = solved[0] - union, union - solved[0]
-        yield result("tool_only", "tool-only solved", "questions", len(only), **of, n=len(kept), ids=sorted(only))
-        yield result("tool_only", "tool-only lost", "questions", len(gone), **of, n=len(kept), ids=sorted(gone))
-        new = [
-            solved[k] - set().union(*(solved[j] for j in range(1, len(solved)) if j != k))
-            for k in range(1, len(solved))
+        for quantity, luck, wanted in (
+            ("tool-only solved", "by luck", lambda one, others: one * _none(others)),
+            ("tool-only lost", "lost by luck", lambda one, others: (1 - one) * (1 - _none(others))),
+        ):
+            each = {i: wanted(own[0], own[1:]) for i, own in how_right.items()}
+            ids = sorted(i for i, count in each.items() if count)
+            yield result("tool_only", quantity, "questions", sum(each.values()), **of, n=len(kept), ids=ids)
+            new = [
+                sum(wanted(own[k], [*own[1:k], *own[k + 1 :]]) for own in how_right.values())
+                for k in range(1, len(without) + 1)
+            ]
+            yield result("tool_only", luck, "questions", statistics.fmean(new), **of, n=len(kept))
+        cells = [
+            Cell("", unit(row[0]), own[0] * (1 - _none(own[1:])), own[0])
+            for row in kept
+            for own in (how_right[row[0]["id"]],)
+            if own[0]
         ]
-        yield result("tool_only", "luck", "questions", sum(map(len, new)) / len(new), **of, n=len(kept))
-        if solved[0]:
-            n, k, z = len(solved[0]), len(solved[0] & union), statistics.NormalDist().inv_cdf(0.975)
-            centre, half = k + z * z / 2, z * (k * (n - k) / n + z * z / 4) ** 0.5
-            ends = {"low": (centre - half) / (n + z * z) if k else 0.0, "high": (centre + half) / (n + z * z)}
-            ends["high"] = 1.0 if k == n else ends["high"]
-            yield result("tool_only", "solved without tools too", "fraction", k / n, **of, n=n, **ends)
+        if cells:
+            row = measured(result("tool_only", "solved without tools too", "fraction", None, **of), ("ratio", cells))
+            if all(cell.above in (0, 1) and cell.below == 1 for cell in cells):
+                row |= _wilson(round(sum(cell.above for cell in cells)), len(cells))
+            yield gated(row, withheld(whole, rows))
+
+
+def _none(others: Sequence[float]) -> float:
+    """The chance that none of these is right."""
+    return math.prod(1 - one for one in others)
+
+
+def _wilson(k: int, n: int) -> JsonObject:
+    z = statistics.NormalDist().inv_cdf(0.975)
+    centre, half = k + z * z / 2, z * (k * (n - k) / n + z * z / 4) ** 0.5
+    low, high = (centre - half) / (n + z * z) if k else 0.0, (centre + half) / (n + z * z)
+    return {"low": low, "high": 1.0 if k == n else high}
 
 
 USAGE: Mapping[str, Callable[[JsonObject], float]] = {
@@ -167,17 +194,22 @@ USAGE: Mapping[str, Callable[[JsonObject], float]] = {
 
 def unchanged(runs: Runs) -> Iterator[JsonObject]:
     """Equal answers where a tool was called, and in each unit what these questions took more with tools."""
-    of, made = {"a": ALONE, "b": HYBRID}, calls(runs, HYBRID)
-    whole = aligned(runs, (ALONE, HYBRID))
+    of, every = {"a": ALONE, "b": HYBRID}, calls(runs, HYBRID)
+    whole = aligned(runs, (ALONE, HYBRID), repeated=False)
     lost = sum(failed(row[0]) for row in whole)
+    made = {identity: [call for call in own if call["fault"] is None] for identity, own in every.items()}
+    here = [row[0]["id"] for row in whole if not failed(row[0])]
+    faults = sum(len(every[identity]) - len(made[identity]) for identity in here)
     for task, rows in itertools.chain([("", whole)], by_task(whole).items()):
         called = [row for row in rows if not failed(row[0]) and made[row[0]["id"]]]
         same = [row[0]["id"] for row in called if row[0]["answer"] == row[1]["answer"]]
         cells = [Cell("", unit(row[0]), float(row[0]["id"] in same)) for row in called]
-        note = f"left out: {lost} that one of them failed" if lost and not task else ""
-        row = result("unchanged", "answer unchanged", "fraction", None, **of, group=task, ids=same, note=note)
-        yield measured(row, ("ratio", cells))
-    kept = [row[0]["id"] for row in whole if not failed(row[0])]
+        notes = [f"left out: {lost} that one of them failed"] * bool(lost)
+        notes += [f"{faults} calls that ended in faults are left out"] * bool(faults)
+        note = "" if task else "; ".join(notes)
+        row = result("unchanged", "same answer as alone", "fraction", None, **of, group=task, ids=same, note=note)
+        yield gated(measured(row, ("ratio", cells)), withheld(whole, rows))
+    kept = here
     skip = {identity for identity in kept if made[identity] and _same(runs, identity)}
     spent = {name: _spent(runs, name) for name in (ALONE, HYBRID)}
     yield from _saved(of, "calls", {identity: float(len(made[identity])) for identity in kept}, skip)
@@ -185,7 +217,7 @@ def unchanged(runs: Runs) -> Iterator[JsonObject]:
         more = {identity: spent[HYBRID][identity, name] - spent[ALONE][identity, name] for identity in kept}
         yield from _saved(of, name, more, skip)
     note = f"USD of {ALONE} and {HYBRID} not recorded for {len(kept)} of {len(kept)} questions"
-    yield result("unchanged", "USD saved", "USD", None, **of, n=len(kept), note=note)
+    yield result("unchanged", "USD that could have been skipped", "USD", None, **of, n=len(kept), note=note)
     yield result("unchanged", "share of USD", "fraction", None, **of, n=len(kept), note=note)
 
 
@@ -204,7 +236,7 @@ def _spent(runs: Runs, solver: str) -> dict[tuple[str, str], float]:
 
 def _saved(of: JsonObject, name: str, more: Mapping[str, float], skip: set[str]) -> Iterator[JsonObject]:
     of, total, saved = {**of, "n": len(more)}, sum(more.values()), sum(more[identity] for identity in skip)
-    yield result("unchanged", f"{name} saved", name, saved, **of)
+    yield result("unchanged", f"{name} that could have been skipped", name, saved, **of)
     share = result("unchanged", f"share of {name}", "fraction", saved / total if total > 0 else None, **of)
     yield share if total > 0 else {**share, "note": f"no {name} more with tools than alone"}
 
@@ -214,19 +246,24 @@ def knowledge(runs: Runs) -> Iterator[JsonObject]:
     whole = aligned(runs, (HYBRID, ALONE, SPECIALIST))
     lost = sum(failed(row[0]) for row in whole)
     for task, rows in itertools.chain([("", whole)], by_task(whole).items()):
-        here = [row for row in rows if not failed(row[0])]
-        taught = [row[0] for row in here if right(row[2]) and not right(row[1])]
-        against = [row[0] for row in here if right(row[1]) and row[2]["answer"] is not None and not right(row[2])]
-        for quantity, over, wanted in (
-            ("specialist's knowledge reached", taught, True),
-            ("MLLM's knowledge lost", against, False),
+        here = [
+            (row[0]["id"], unit(row[0]), *(rightness(one, runs.rule) for one in row))
+            for row in rows
+            if not failed(row[0]) and row[2]["answer"] is not None
+        ]
+        taught = [(i, cluster, s * (1 - a), h) for i, cluster, h, a, s in here]
+        against = [(i, cluster, (1 - s) * a, 1 - h) for i, cluster, h, a, s in here]
+        for quantity, over in (
+            ("right by the specialist only: share kept", taught),
+            ("right by the model only: share lost", against),
         ):
-            ids = [row["id"] for row in over if right(row) is wanted]
-            cells = [Cell("", unit(row), float(row["id"] in ids)) for row in over]
+            ids = [i for i, _, weight, counts in over if weight * counts]
+            cells = [Cell("", cluster, weight * counts, weight) for _, cluster, weight, counts in over if weight]
             note = f"left out: {lost} that one of them failed" if lost and not task else ""
-            of = {"a": SPECIALIST, "b": HYBRID, "group": task, "ids": ids, "note": note}
+            of = {"a": SPECIALIST, "b": HYBRID, "group": task, "ids": ids, "note": note, "none": runs.rule}
             if cells:
-                yield measured(result("knowledge", quantity, "fraction", None, **of), ("ratio", cells))
+                row = measured(result("knowledge", quantity, "fraction", None, **of), ("ratio", cells))
+                yield gated(row, withheld(whole, rows))
 
 
 def effects(runs: Runs) -> Iterator[JsonObject]:

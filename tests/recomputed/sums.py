@@ -34,7 +34,7 @@ class Linear(NamedTuple):
 
 def linear(how: str, cells: Sequence[Cell]) -> Linear:
     shares: dict[str, float] = defaultdict(float)
-    strata, parts, sizes = _strata(cells), [], []
+    strata, parts, free = _strata(cells), [], []
     told = []
     for own in strata.values():
         below = sum(c.below for c in own)
@@ -47,12 +47,13 @@ def linear(how: str, cells: Sequence[Cell]) -> Linear:
         assert len(sums) > 1
         for cluster, (above, of) in sums.items():
             shares[cluster] += weight / below * (above - ratio * of) / math.sqrt(1 - of / below)
-        size = below**2 / sum(of**2 for _, of in sums.values())
-        sizes.append(size)
+        squares, fourth = (sum(of**power for _, of in sums.values()) for power in (2, 4))
+        size = below**2 / squares
+        free.append(squares**2 / fourth - 1)
         parts.append(weight**2 / size)
         told.append((ratio, weight, size))
     counted = len({c.cluster for c in cells if c.below > 0})
-    satterthwaite = sum(parts) ** 2 / sum(p**2 / max(s - 1, 1) for p, s in zip(parts, sizes, strict=True))
+    satterthwaite = sum(parts) ** 2 / sum(p**2 / max(f, 1) for p, f in zip(parts, free, strict=True))
     return Linear(shares, sum(parts), max(1.0, min(satterthwaite, counted - 1)), told)
 
 

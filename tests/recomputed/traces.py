@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tests.recomputed.rows import measured, result
-from tests.recomputed.runs import Cell, JsonObject, Runs, failed, unit
+from tests.recomputed.rows import gated, measured, result, withheld
+from tests.recomputed.runs import Cell, JsonObject, Runs, aligned, failed, rightness, unit
 from tests.recomputed.solvers import answers, key
 
 ASKED = {"Counting": "detection", "Jigsaw": "jigsaw", "Relative_Depth": "depth", "yes_no": "detection"}
@@ -92,7 +92,7 @@ RATES: Mapping[str, tuple[Callable[[Case], bool], Callable[[Case], bool]]] = {
 def evidence(runs: Runs) -> Iterator[JsonObject]:
     """Classes, rates, and what is in neither."""
     both = {"a": ALONE, "b": HYBRID}
-    every = cases(runs)
+    every, whole = cases(runs), aligned(runs, (ALONE, HYBRID), repeated=False)
     for task in ("", *sorted({case.row["task"] for case in every})):
         inside = [case for case in every if task in ("", case.row["task"])]
         of = {**both, "group": task}
@@ -112,7 +112,8 @@ def evidence(runs: Runs) -> Iterator[JsonObject]:
         for rate, (over, counts) in RATES.items():
             if own := [case for case in inside if over(case)]:
                 cells = [Cell("", unit(case.row), float(counts(case))) for case in own]
-                yield measured(result("evidence", f"{rate} rate", "fraction", None, **of), ("ratio", cells))
+                row = measured(result("evidence", f"{rate} rate", "fraction", None, **of), ("ratio", cells))
+                yield gated(row, withheld(whole, [row for row in whole if task in ("", row[0]["task"])]))
             elif not task:
                 yield result("evidence", f"{rate} rate", "fraction", None, **of, n=0)
     lost = [i for i, row in runs.scores[HYBRID].items() if failed(row) or failed(runs.scores[ALONE][i])]
@@ -158,11 +159,11 @@ def _used(
     for fault, count in Counter(call["fault"] for call in flat if call["fault"]).items():
         name = fault if fault == "absent" else f"faults: {fault.replace('_', ' ')}"
         yield result("tool_use", name, "calls", count, **of, n=len(flat))
-    correct = {i: runs.scores[solver][i]["correct"] == 1 for i in made}
+    correct = {i: rightness(runs.scores[solver][i], runs.rule) for i in made}
     for quantity, wanted in (("right when called", True), ("right when not called", False)):
         if judged := [correct[i] for i, each in own.items() if bool(each) is wanted]:
             share = sum(judged) / len(judged)
-            yield result("tool_use", quantity, "fraction", share, **of, n=len(judged))
+            yield result("tool_use", quantity, "fraction", share, **of, n=len(judged), none=runs.rule)
     if flat:
         seconds = sum(call["seconds"] for call in flat) / len(flat)
         yield result("tool_use", "seconds a call", "seconds", seconds, **of, n=len(flat))

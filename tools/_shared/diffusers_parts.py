@@ -19,7 +19,7 @@ from typing import Any
 from hybrid.errors import WeightsError, install_extra
 from hybrid.tool.checkpoint import first_line, refuse_unfit
 from hybrid.tool.networks import Network, loaded, normalised
-from hybrid.weights import find_weights
+from hybrid.weights import find_weights, no_directory
 
 INDEX = "model_index.json"
 HALF = (0.5, 0.5, 0.5)
@@ -144,7 +144,7 @@ def _network(kind: Any, folder: Path, where: str) -> Any:
 def _plain(kind: Any, folder: Path, where: str) -> Any:
     """A part without tensors."""
     if not folder.is_dir():
-        raise WeightsError(f"weights absent: there is no directory {where}")
+        raise WeightsError(f"weights absent: {no_directory(where)}")
     try:
         return kind.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError, TypeError, RuntimeError, KeyError) as error:

@@ -24,7 +24,7 @@ from hybrid.benchmarks.blink.baselines import BASELINES
 from hybrid.benchmarks.blink.metric_cards import METRICS
 from hybrid.benchmarks.blink.outputs import read_outputs, rows_of, splits_of
 from hybrid.benchmarks.blink.prior_accuracy import PRIOR_ACCURACY
-from hybrid.benchmarks.card import BenchmarkCard, ImageSource, Setting
+from hybrid.benchmarks.card import BenchmarkCard, ImageSource, Setting, corrections
 from hybrid.errors import DataError, UsageError
 from hybrid.images import Joint
 from hybrid.samples.seeds import Purpose
@@ -157,6 +157,7 @@ CARD = BenchmarkCard(
     joint=Joint(10, (0, 0, 0), "middle"),
     baselines=BASELINES,
     metrics=METRICS,
+    corrections=corrections(Path(__file__).with_name("corrected.toml")),
 )
 
 

@@ -1,7 +1,7 @@
 """Questions of one's own: the rows of a file, or of a folder with one file and its images.
 
     hybrid run questions.jsonl --model openai:gpt-4o            which is: hybrid run questions --data questions.jsonl
-    hybrid run DIR --model openai:gpt-4o                        DIR holds one questions.jsonl, .csv, .tsv or .parquet
+    hybrid run DIR --model openai:gpt-4o                        DIR holds one questions.jsonl (.json, .csv, ...)
 
 Columns are `id, image, question, choices, answer` and optionally `task, group, hint, kind, tolerance, cluster`, or
 those of VLMEvalKit's TSV. Of other names a mapping tells, `questions.yaml` beside `questions.jsonl`, or the file that
@@ -17,8 +17,8 @@ from typing import Final
 from hybrid.benchmarks._shared.paths import inside
 from hybrid.benchmarks.base import Source, metric_of, present
 from hybrid.benchmarks.card import BenchmarkCard, MetricCard, Setting
-from hybrid.benchmarks.questions.benchmark import TOOLS_OFFERED, TableBenchmark, folder_of
-from hybrid.benchmarks.questions.reading import ROUTE, Reader, reader_of
+from hybrid.benchmarks.questions.benchmark import TOOLS_OFFERED, TableBenchmark
+from hybrid.benchmarks.questions.reading import ROUTE, Reader, folder_of, reader_of
 from hybrid.benchmarks.questions.schema import Layout, layout_of
 from hybrid.benchmarks.questions.statistics import counted, summed
 from hybrid.benchmarks.questions.tables import ENDINGS
@@ -91,7 +91,7 @@ class Questions(TableBenchmark):
         """The table as its mapping reads it, or by names that are certain."""
         mapping = mapping_of(source, path)
         layout = Layout() if mapping is None else layout_of(mapping)
-        return reader_of(folder_of(source), path, layout, self.wording(), path.stem)
+        return reader_of(source, path, layout, self.wording(), path.stem)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
         """Accuracy; where there are yes/no questions F1 and its parts, where there are boxes their overlap."""

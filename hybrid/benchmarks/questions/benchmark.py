@@ -11,7 +11,7 @@ from hybrid.benchmarks._shared.paths import inside
 from hybrid.benchmarks._shared.rows import check_one, lost
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, show
 from hybrid.benchmarks.questions import scoring
-from hybrid.benchmarks.questions.reading import Reader, Wording
+from hybrid.benchmarks.questions.reading import Reader, Wording, folder_of
 from hybrid.errors import DataError
 from hybrid.types import Ask, BrokenQuestion, Exchange, Outcome, Prompt, Question, Score
 
@@ -21,6 +21,8 @@ TOOLS_OFFERED: Final = ("attributes", "crop", "depth", "detection", "markers", "
 
 class TableBenchmark(Benchmark):
     """Questions out of tables, asked once, the images before the text; scored by their kind."""
+
+    takes_images_root = True
 
     @abstractmethod
     def tables(self, source: Source) -> tuple[Path, ...]:
@@ -99,8 +101,3 @@ class TableBenchmark(Benchmark):
 def _looked_at(reader: Reader) -> None:
     """A reader has looked through its table when it is made."""
     del reader
-
-
-def folder_of(source: Source) -> Path:
-    """The folder that images lie in: of a file that it lies in."""
-    return source.folder.parent if source.folder.is_file() else source.folder

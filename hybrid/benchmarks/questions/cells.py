@@ -21,9 +21,10 @@ LARGEST_IMAGE: Final = 200_000_000
 MOST_IMAGES: Final = 100
 REFERENCE: Final = 64
 """Characters up to which VLMEvalKit takes the text of an image for the index of a row that holds it (image_base.py)."""
+LONGEST_PATH: Final = 1000
 LONGEST_LIST: Final = 100_000
 """Characters of a text that is read as a list."""
-_FILE: Final = re.compile(r"[^\n]{1,1000}\.(?:png|jpe?g|webp|gif|bmp|tiff?)", re.IGNORECASE)
+_FILE: Final = re.compile(r"[^\n]{1,1000}\.[A-Za-z0-9]{2,5}")
 _DATA_URL: Final = re.compile(r"data:image/[\w.+-]{1,40};base64,", re.IGNORECASE)
 
 
@@ -147,8 +148,9 @@ def _image(cell: Any, where: str, folder: Path) -> bytes | Reference:
         raise DataError(f"{where}: a text with a NUL character")
     if url := _DATA_URL.match(text):
         return _decoded(text[url.end() :], where)
-    if _FILE.fullmatch(text):
-        path = located(folder, text)
+    # Neither base64 nor the id of a row holds a dot before its end; a file without an ending is looked for.
+    path = located(folder, text) if len(text) <= LONGEST_PATH and "\n" not in text else None
+    if path is not None or _FILE.fullmatch(text):
         if path is not None and (size := path.stat().st_size) > LARGEST_IMAGE:
             raise DataError(f"{where}: {text!r:.80} has {size:,} bytes; at most {LARGEST_IMAGE:,} are read")
         return read_located(folder, text, where)

@@ -112,3 +112,11 @@ def _lettered(names: Sequence[str]) -> tuple[str, ...]:
             break
         run.append(letter)
     return tuple(run) if len(run) > 1 else ()
+
+
+def unread(names: Sequence[str], layout: Layout) -> tuple[str, ...]:
+    """The columns that are certain to be a part of a question and that a recipe does not read."""
+    used = {name for theirs in layout.columns.values() for name in theirs}
+    parts = ("image", "question", "choices", "answer", "kind", "tolerance")
+    certain = {name for ours in parts for name in NAMES[ours]} | {*_numbered(names), *_lettered(names)}
+    return tuple(name for name in names if name in certain - used)

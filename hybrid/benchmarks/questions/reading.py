@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from hybrid.benchmarks._shared.rows import DataRow, lost
+from hybrid.benchmarks.base import Source
 from hybrid.benchmarks.questions.cells import Reference, images, listed, scalar_text, texts
 from hybrid.benchmarks.questions.columns import Columns, resolve
 from hybrid.benchmarks.questions.index import CIRCULAR_STEP, Index, cluster_in, index_of, is_number, name_in
@@ -55,6 +56,8 @@ class Reader:
     """One table and how its rows become questions."""
 
     folder: Path
+    images_root: Path
+    """The folder that the paths of images begin in."""
     table: Table
     layout: Layout
     columns: Columns
@@ -187,7 +190,7 @@ class Reader:
         where = f"question {identity}"
         found = tuple(
             store.put(self._referred(data, place) if isinstance(data, Reference) else data, f"{place}, {where}")
-            for place, data in images(row, self.columns.image, self.folder)
+            for place, data in images(row, self.columns.image, self.images_root)
         )
         if not found:
             column = ", ".join(self.columns.image) or "image"
@@ -200,7 +203,7 @@ class Reader:
         row = next((row for _, row in self.table.some([at])), None) if at is not None else None
         if not isinstance(row, DataRow):
             raise DataError(f"{where}: {said!r:.64} is neither the path of an image, nor base64, nor the id of a row")
-        data = next((data for _, data in images(row, self.columns.image, self.folder)), None)
+        data = next((data for _, data in images(row, self.columns.image, self.images_root)), None)
         if data is None or isinstance(data, Reference):
             raise DataError(f"{where}: row {said!r:.64}, whose image it names, has none of its own")
         return data
@@ -222,7 +225,9 @@ def doubts_of(question: Question) -> Iterator[str]:
     if mark := _IMAGE_MARK.search(question.text):
         yield f"its text holds {mark[0]}, which is shown as it stands: images come before the text"
     for letter, choice in zip(LETTERS, question.choices, strict=False):
-        if re.match(rf"\(?{letter}[).:]\s", choice):
+        if choice.casefold() == "nan":
+            yield f"the choice ({letter}) {choice} may be an empty cell that pandas wrote"
+        elif re.match(rf"\(?{letter}[).:]\s", choice):
             yield f"the choice {choice!r:.40} begins with its letter, which is shown before it again"
         elif question.text.count(choice) > 1 and f"{letter}. {choice}" in question.text:
             yield f"the choice {choice!r:.40} stands in the question too: options are shown twice"
@@ -253,8 +258,13 @@ def _cycle(question: Question) -> Iterator[Question | BrokenQuestion]:
             yield replace(turned, id=identity)
 
 
+def folder_of(source: Source) -> Path:
+    """The folder that images lie in: of a file that it lies in."""
+    return source.folder.parent if source.folder.is_file() else source.folder
+
+
 def reader_of(
-    folder: Path,
+    source: Source,
     path: Path,
     layout: Layout,
     wording: Wording,
@@ -267,7 +277,7 @@ def reader_of(
     """A table, looked through once.
 
     Args:
-        folder: of the data set.
+        source: the data set.
         path: of the table.
         layout: how it is read.
         wording: how a question is put, where the layout does not say.
@@ -279,9 +289,9 @@ def reader_of(
     Raises:
         DataError: it cannot be read, or has not the columns.
     """
+    folder = folder_of(source)
     table = table_of(folder, path)
     columns = resolve(table.columns(), layout, str(path))
     put = Wording(layout.prompt or wording.prompt, wording.hint, layout.option or wording.option)
-    return Reader(
-        folder, table, layout, columns, index_of(folder, path, columns, task, rows), put, cyclic, rows, prefix
-    )
+    index = index_of(folder, path, columns, task, rows)
+    return Reader(folder, source.images_root or folder, table, layout, columns, index, put, cyclic, rows, prefix)

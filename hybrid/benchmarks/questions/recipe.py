@@ -17,8 +17,9 @@ from typing import Final
 
 from hybrid.benchmarks.base import Benchmark, Source
 from hybrid.benchmarks.card import BenchmarkCard, ImageSource
-from hybrid.benchmarks.questions.benchmark import TOOLS_OFFERED, TableBenchmark, folder_of
-from hybrid.benchmarks.questions.reading import ROUTE, Reader, reader_of
+from hybrid.benchmarks.questions.benchmark import TOOLS_OFFERED, TableBenchmark
+from hybrid.benchmarks.questions.columns import unread
+from hybrid.benchmarks.questions.reading import ROUTE, Reader, folder_of, reader_of
 from hybrid.benchmarks.questions.schema import Recipe, recipe_of
 from hybrid.benchmarks.questions.statistics import summed
 from hybrid.errors import DataError, UsageError
@@ -27,6 +28,8 @@ from hybrid.samples.seeds import Purpose
 from hybrid.texts import read_texts
 from hybrid.types import Metric, Score
 
+FEWEST, MOST = 0.8, 1.25
+"""Rows of data that may be a recipe's own, per row of its card."""
 OWN_TEXTS: Final = Path(__file__).with_name("texts.toml")
 """How a question is put where a recipe does not say."""
 
@@ -60,11 +63,22 @@ class RecipeBenchmark(TableBenchmark):
             raise DataError(f"{source.folder} holds no {self.card.short_title} data: expected {', '.join(patterns)}")
         return found
 
+    def unlike(self, source: Source) -> str | None:
+        """A count of rows far from the card's, or columns with a meaning to us that the recipe does not read."""
+        readers = [self.reader(source, path) for path in self.tables(source)]
+        rows = sum(len(places) for reader in readers for places in reader.index.places.values())
+        counts = self.card.tasks.values() if source.split == self.card.splits[0] else ()
+        expected = sum(counts) if all(counts) else 0
+        more = dict.fromkeys(name for one in readers for name in unread(one.table.columns(), self.recipe.layout))
+        parts = [f"{rows:,} rows instead of {expected:,}"] if expected and not FEWEST <= rows / expected <= MOST else []
+        parts += [f"the columns {', '.join(more)}, which {self.card.short_title} has not"] if more else []
+        return " and ".join(parts) or None
+
     def reader(self, source: Source, path: Path) -> Reader:
         """The table as the recipe reads it."""
         recipe, every = self.recipe, self.tables(source)
         return reader_of(
-            folder_of(source),
+            source,
             path,
             recipe.layout,
             self.wording(),

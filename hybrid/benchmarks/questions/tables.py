@@ -1,4 +1,4 @@
-"""Tables of questions as files: JSON lines, CSV, TSV, parquet; rows one by one, and again by their place.
+"""Tables of questions as files: JSON lines or a list, CSV, TSV, parquet; rows one by one, and again by their place.
 
 A table of a million rows is read in two passes: the first keeps of each row its place, the second reads the rows that
 are asked for. No more than one row is held. A row that cannot be read is a `DataError` in its place, and costs itself.
@@ -19,12 +19,13 @@ from hybrid.benchmarks._shared.paths import check_table
 from hybrid.benchmarks._shared.rows import MAX_ROWS, DataRow, opened, read_group, rows
 from hybrid.errors import DataError
 
-ENDINGS: Final = (".jsonl", ".csv", ".tsv", ".parquet")
+ENDINGS: Final = (".jsonl", ".csv", ".tsv", ".parquet", ".json")
 LARGEST_LINE: Final = 400_000_000
 """Bytes of one line, and characters of one cell of a CSV file: a picture of 200 MB in base64 is shorter."""
 MOST_COLUMNS: Final = 10_000
 """Different keys of the rows of a file."""
 _BOM: Final = b"\xef\xbb\xbf"
+_CONVERT: Final = "where it was saved on Windows: iconv -f {} -t UTF-8 OLD > NEW"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +65,12 @@ def table_of(folder: Path, path: Path) -> Table:
     match path.suffix.lower():
         case ".jsonl":
             return JsonLines(path)
+        case ".json":
+            return JsonList(path)
         case ".csv":
-            return Separated(path, ",")
+            return Separated(path, _separator(path, ","))
         case ".tsv":
-            return Separated(path, "\t")
+            return Separated(path, _separator(path, "\t"))
         case ".parquet":
             return Parquet(folder, path)
     raise DataError(f"{path}: a table of questions ends in {', '.join(ENDINGS)}")
@@ -78,7 +81,17 @@ class _Lines:
 
     def __init__(self, file: BinaryIO, line: int) -> None:
         self._file, self.line = file, line
-        self.too_long = self.not_text = False
+        self.too_long = False
+        self.not_text = ""
+
+    def tell(self) -> int:
+        """The byte where the next line begins."""
+        return self._file.tell()
+
+    def seek(self, offset: int, line: int) -> None:
+        """Go back to a byte, before which there are so many lines."""
+        self._file.seek(offset)
+        self.line = line
 
     def __iter__(self) -> Iterator[str]:
         while data := self._file.readline(LARGEST_LINE):
@@ -90,17 +103,19 @@ class _Lines:
                 data = b"\n"
             try:
                 yield data.decode()
-            except UnicodeDecodeError:
-                self.not_text = True
+            except UnicodeDecodeError as error:
+                self.not_text = f"byte 0x{data[error.start]:02x}, the {error.start + 1}th of line {self.line}"
                 yield data.decode(errors="replace")
 
     def fault(self, where: str) -> DataError | None:
         """Why the lines since the last question cannot be read."""
         too_long, not_text = self.too_long, self.not_text
-        self.too_long = self.not_text = False
+        self.too_long, self.not_text = False, ""
         if too_long:
             return DataError(f"{where}: more than {LARGEST_LINE:,} bytes in one line")
-        return DataError(f"{where}: is not text in UTF-8") if not_text else None
+        return (
+            DataError(f"{where}: is not text in UTF-8 ({not_text}); {_CONVERT.format('CP1252')}") if not_text else None
+        )
 
 
 class JsonLines:
@@ -149,6 +164,48 @@ def _keys(path: Path, stamp: tuple[int, int]) -> tuple[str, ...]:
     return tuple(named)
 
 
+class JsonList:
+    """A list of JSON objects, which is read whole."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.counted = path, "row"
+
+    def columns(self) -> tuple[str, ...]:
+        """The keys of all rows."""
+        return tuple(dict.fromkeys(key for row in self._rows() if isinstance(row, dict) for key in row))
+
+    def scan(self, columns: Sequence[str]) -> Iterator[Row]:
+        """Every row."""
+        del columns
+        return self.some([At(place, place + 1) for place in range(len(self._rows()))])
+
+    def some(self, places: Sequence[At]) -> Iterator[Row]:
+        """Those rows."""
+        rows = self._rows()
+        for at in places:
+            where, row = f"{self.path}, row {at.line}", rows[at.offset]
+            yield at, DataRow(row, where) if isinstance(row, dict) else DataError(f"{where}: expected an object")
+
+    def _rows(self) -> list[Any]:
+        state = self.path.stat()
+        return _list(self.path, (state.st_mtime_ns, state.st_size))
+
+
+@lru_cache(maxsize=1)
+def _list(path: Path, stamp: tuple[int, int]) -> list[Any]:
+    if stamp[1] > LARGEST_LINE:
+        raise DataError(f"{path}: a list of more than {LARGEST_LINE:,} bytes: write one object a line (.jsonl)")
+    with _open(path) as file:
+        _past_bom(file)
+        try:
+            found = json.loads(file.read())
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{path}: not JSON ({error})") from error
+    if not isinstance(found, list):
+        raise DataError(f"{path}: expected a list of objects, found {type(found).__name__}")
+    return found
+
+
 def _object(text: str, where: str) -> DataRow | DataError:
     try:
         values = json.loads(text)
@@ -173,31 +230,61 @@ class Separated:
 
     def _head(self, lines: _Lines) -> tuple[str, ...]:
         where = f"{self.path}:1"
-        head = next(self._records(lines), None)
+        head = self._next(lines, 0)
         if head is None:
             raise DataError(f"{where}: the file is empty; its first line has the names of the columns")
-        if fault := lines.fault(where):
-            raise fault
-        if isinstance(head, str):
-            raise DataError(f"{where}: {head}")
+        if isinstance(head, DataError):
+            raise head
         names = tuple(name.strip() for name in head)
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise DataError(f"{where}: the column {twice[0]!r:.80} is there twice")
         return names
 
-    def _records(self, lines: _Lines) -> Iterator[list[str] | str]:
-        """The fields of each record, or why it is none."""
+    def _next(self, lines: _Lines, columns: int) -> list[str] | DataError | None:
+        """The fields of the record that begins here, why it is none, or None at the end of the file.
+
+        A quotation mark that opens a field may be a text's own: the field then takes the rows behind it, up to the next
+        mark. Such a record costs its first line alone.
+        """
         csv.field_size_limit(max(csv.field_size_limit(), LARGEST_LINE))
-        reader = csv.reader(lines, delimiter=self._delimiter, strict=False)
-        while True:
-            try:
-                record = next(reader, None)
-            except csv.Error as error:
-                yield str(error)
-                continue
-            if record is None:
-                return
-            yield record
+        begin, number = lines.tell(), lines.line
+        where, like_rows = f"{self.path}:{number + 1}", list[bool]()
+
+        def physical() -> Iterator[str]:
+            for text in lines:
+                like_rows.append(self._like_a_row(text, columns))
+                yield text
+
+        why, takes_rows = "a quotation mark opens a field that is not closed", False
+        try:
+            record = next(csv.reader(physical(), delimiter=self._delimiter, strict=True), None)
+            first_too, rest = like_rows[:1] == [True], like_rows[1:]
+            if not (rest and first_too and 2 * sum(rest) >= len(rest)):
+                return lines.fault(where) or record
+            why = f"a quotation mark opens a field that takes lines {number + 1} to {lines.line}, which look like rows"
+            takes_rows = True
+        except csv.Error:
+            pass
+        lines.fault(where)
+        lines.seek(begin, number)
+        first = next(iter(lines))
+        try:
+            # A line more shows whether the first one leaves a field open; a mark inside of a field is the text's own.
+            loose = list(csv.reader((first, "x"), delimiter=self._delimiter))
+        except csv.Error as error:
+            return lines.fault(where) or DataError(f"{where}: {error}")
+        if len(loose) == 2 and not takes_rows:
+            return lines.fault(where) or loose[0]
+        return lines.fault(where) or DataError(
+            f'{where}: {why}; quote the field, with each mark of its own twice (""), or write JSON lines'
+        )
+
+    def _like_a_row(self, text: str, columns: int) -> bool:
+        """Whether a line has as many fields as the table has columns; a sentence of a CSV file may have too."""
+        fields = text.count(self._delimiter) + 1
+        if self._delimiter != ",":
+            return fields >= columns
+        return fields == columns and (columns > 4 or " " not in text.split(",", 1)[0])
 
     def scan(self, columns: Sequence[str]) -> Iterator[Row]:
         """Every record that is not blank."""
@@ -206,13 +293,13 @@ class Separated:
             _past_bom(file)
             lines = _Lines(file, 0)
             names = self._head(lines)
-            offset, line = file.tell(), lines.line + 1
-            for record in self._records(lines):
-                where = f"{self.path}:{line}"
-                fault = lines.fault(where)
-                if record or fault:
-                    yield At(offset, line), fault or _record(names, record, where)
-                offset, line = file.tell(), lines.line + 1
+            while True:
+                at = At(file.tell(), lines.line + 1)
+                record = self._next(lines, len(names))
+                if record is None:
+                    return
+                if record:
+                    yield at, _record(names, record, f"{self.path}:{at.line}")
 
     def some(self, places: Sequence[At]) -> Iterator[Row]:
         """Those records, in any order."""
@@ -220,15 +307,26 @@ class Separated:
         with _open(self.path) as file:
             for at in places:
                 file.seek(at.offset)
-                lines = _Lines(file, at.line - 1)
                 where = f"{self.path}:{at.line}"
-                record = next(self._records(lines), "the file is shorter than it was")
-                yield at, lines.fault(where) or _record(names, record, where)
+                record = self._next(_Lines(file, at.line - 1), len(names))
+                yield at, _record(names, record or DataError(f"{where}: the file is shorter than it was"), where)
 
 
-def _record(names: Sequence[str], record: list[str] | str, where: str) -> DataRow | DataError:
-    if isinstance(record, str):
-        return DataError(f"{where}: {record}")
+def _separator(path: Path, usual: str) -> str:
+    """The separator of a table: that of its ending, or of `,`, `;` and tab the one that its head has instead."""
+    with _open(path) as file:
+        head = file.readline(LARGEST_LINE)
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in head[:100]:
+        raise DataError(f"{path}: is text in UTF-16; {_CONVERT.format('UTF-16')}")
+    if b"\r" in head.rstrip(b"\r\n"):
+        raise DataError(f"{path}: its lines end in CR alone: tr '\\r' '\\n' < OLD > NEW")
+    found = {mark: head.count(mark.encode()) for mark in (",", ";", "\t")}
+    return usual if found[usual] or not any(found.values()) else max(found, key=lambda mark: found[mark])
+
+
+def _record(names: Sequence[str], record: list[str] | DataError, where: str) -> DataRow | DataError:
+    if isinstance(record, DataError):
+        return record
     if len(record) > len(names):
         return DataError(
             f"{where}: {len(record)} fields for {len(names)} columns; quote a field that holds a separator"

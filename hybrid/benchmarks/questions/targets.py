@@ -64,7 +64,9 @@ def _shown(row: DataRow, column: str) -> Kind:
 
 
 def _answer(row: DataRow, column: str) -> str:
-    text = scalar_text(row, column)
+    # `["B"]` is one answer in a list.
+    one = texts(row, column)
+    text = one[0] if one is not None and len(one) == 1 else scalar_text(row, column)
     if text is None:
         raise DataError(f"{row.where}, column {column}: there is no answer")
     return text

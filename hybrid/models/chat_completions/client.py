@@ -8,20 +8,33 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from hybrid.config import ModelSettings
+from hybrid.display.notes import tell
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, Message, SentImage
-from hybrid.models.base import CallKey
+from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.caller import ChatRequest, Keep
-from hybrid.models.chat_completions.codec import PLACE, as_json, message, readable, request_body, wire_messages
+from hybrid.models.chat_completions.codec import (
+    PLACE,
+    as_json,
+    fields_beside,
+    message,
+    readable,
+    request_body,
+    wire_messages,
+)
+from hybrid.models.chat_completions.terms import PLAIN, Terms, learnt
 from hybrid.models.chat_completions.wire import Address, Wire, proxy_for
-from hybrid.models.images import ImageEncoder, ImageRules
-from hybrid.models.options import Connection, connection, options, options_of_repetition, server_metadata
+from hybrid.models.failures import StatusError, summary
+from hybrid.models.images import ImageEncoder
+from hybrid.models.options import Connection, connection, image_rules, options, options_of_repetition, server_metadata
 from hybrid.models.prompt_cache import lane
 from hybrid.models.providers import PROVIDERS
 from hybrid.models.toolspec import ToolsOffered
@@ -61,6 +74,15 @@ def speaks(settings: ModelSettings) -> bool:
     return proxy is None or proxy.startswith(("http://", "https://"))
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A request as it was written on some terms, and as it is on others."""
+
+    terms: Terms
+    body: bytes
+    on: Callable[[Terms], list[bytes]]
+
+
 class ChatCompletionsClient:
     """One model of one server, with the options of a run.
 
@@ -75,9 +97,11 @@ class ChatCompletionsClient:
         provider = PROVIDERS["openai"]
         self._connection = connection(provider, settings)
         self._options = options(provider, self._model, settings)
-        self.images = ImageEncoder(store, ImageRules(provider.images, settings.max_pixels))
+        self.images = ImageEncoder(store, image_rules(provider, self._connection, settings))
         self._tools_offered = ToolsOffered()
         self._tools_json: tuple[list[dict[str, Any]], bytes] | None = None
+        self._terms = Terms(stream=settings.stream == "on")
+        """Learnt from what the server says, once for all requests."""
         self._wire = Wire(_address(self._connection, self._options), settings.timeout_s)
 
     def metadata(self) -> Mapping[str, Json]:
@@ -85,10 +109,11 @@ class ChatCompletionsClient:
         return server_metadata(self.name, self._settings, self._options, ("aiohttp",), caches=True)
 
     def connection(self) -> Mapping[str, Json]:
-        """Address without secrets, timeout and retries."""
-        return self._connection.metadata(self._settings)
+        """Address without secrets, timeout and retries, and on what other terms than ours the server was asked."""
+        terms = self._terms.changes(PLAIN)
+        return self._connection.metadata(self._settings) | ({"terms": [*terms]} if terms else {})
 
-    def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[bytes]:
+    def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[Written]:
         """The body of a request. Raises `DataError` for an image that is not in the store."""
         sent: list[SentImage] = []
         images: list[bytes] = []
@@ -105,11 +130,17 @@ class ChatCompletionsClient:
         wired = wire_messages(messages, image, self._model)
         cache_key = lane(self._connection.base_url, call) if self._settings.prompt_cache else None
         given = options_of_repetition(self._options, call.repetition)
-        pieces = request_body(self._model, given, wired, self._schemas(tools), images, cache_key)
-        # Images count by the hashes that they have already.
+        schemas, terms = self._schemas(tools), self._terms
+
+        def on(terms: Terms) -> list[bytes]:
+            return request_body(self._model, given, wired, schemas, images, cache_key, terms)
+
+        pieces = on(PLAIN)
+        # Images count by the hashes that they have already, and on whatever terms a reply came, it is the same call's.
         sha256 = hashlib.sha256(b"".join(pieces[::2]))
         sha256.update("".join(image.sent.sha256 for image in sent).encode())
-        return ChatRequest(call, b"".join(pieces), sha256.hexdigest(), tuple(sent))
+        body = b"".join(pieces if terms == PLAIN else on(terms))
+        return ChatRequest(call, Written(terms, body, on), sha256.hexdigest(), tuple(sent))
 
     def _schemas(self, tools: Sequence[Tool]) -> bytes:
         """The tools' schemas as JSON, made once for each list of tools."""
@@ -118,15 +149,54 @@ class ChatCompletionsClient:
             self._tools_json = specs, as_json(specs) if specs else b""
         return self._tools_json[1]
 
-    async def send(self, request: ChatRequest[bytes], keep: Keep) -> AssistantMessage:
-        """The reply, read and kept in the thread of the connections. Raises as `Wire.post`."""
+    async def send(self, request: ChatRequest[Written], keep: Keep) -> AssistantMessage:
+        """The reply, read and kept in the thread of the connections.
+
+        A request is sent again at once where its refusal teaches on which terms the server takes it. Raises as
+        `Wire.post`, and `ModelRefused` where it takes an option that counts on none.
+        """
 
         def read(body: bytes) -> AssistantMessage:
             reply = self.read(body, request.call)
             keep(body)
             return reply
 
-        return await self._wire.post(request.body, read)
+        written = request.body
+        terms, body = written.terms, written.body
+        while True:
+            try:
+                reply = await self._wire.post(body, read, stream=terms.stream)
+            except StatusError as error:
+                # What another request has learnt meanwhile may be all that was wrong with this one.
+                if self._terms == terms:
+                    self._agree(self._learnt(error, terms, body), error)
+                terms = self._terms
+                body = b"".join(written.on(terms))
+            else:
+                if self._wire.streamed and self._settings.stream == "auto":
+                    self._agree(replace(self._terms, stream=True))
+                return reply
+
+    def _agree(self, terms: Terms | None, error: StatusError | None = None) -> None:
+        """Ask by these terms from now on, and say so once. Raises the error where they are no others."""
+        if terms is None or (terms == self._terms and error is not None):
+            assert error is not None  # noqa: S101 - only an error teaches nothing
+            raise error
+        why = f" ({summary(error)})" if error is not None else ", as it answers so"
+        for change in terms.changes(self._terms):
+            tell(f"note: {self.name}: from now on {change}{why}")
+        self._terms = terms
+
+    def _learnt(self, error: StatusError, terms: Terms, body: bytes) -> Terms | None:
+        """The terms that a refusal teaches. Raises `ModelRefused`, which names the option that allows the run."""
+        asked = json.loads(body)
+        options = asked.keys() - {"model", "messages", "tools", "stream"}
+        options |= {"stream", "streaming"} if terms.stream else set()
+        options |= {"detail"} if self._settings.image_detail is not None else set()
+        try:
+            return learnt(terms, error, options, fields_beside(asked["messages"]), self._settings)
+        except ModelRefused as refused:
+            raise ModelRefused(f"--model {self.name}: {refused}") from error
 
     def read(self, reply: bytes, call: CallKey) -> AssistantMessage:
         """The message in the body of a reply. Raises `UnreadableReplyError`."""

@@ -11,13 +11,15 @@ which a controller answers like any other wrong call.
 from __future__ import annotations
 
 import json
+import math
 import re
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hybrid.messages import (
+    MAX_DEPTH,
     AssistantMessage,
     InvalidCall,
     Message,
@@ -30,19 +32,25 @@ from hybrid.messages import (
     whole_value,
 )
 from hybrid.models.base import CallKey
-from hybrid.models.failures import UnreadableReplyError, summary
+from hybrid.models.chat_completions.terms import OLDER, PLAIN, THOUGHTS, Terms
+from hybrid.models.failures import UnreadableReplyError, error_in_reply, summary
+from hybrid.models.literals import read_object
 from hybrid.models.replies import refusal_of
 from hybrid.types import ImageRef, Json
 
 ImageBlock = Callable[[ImageRef], dict[str, Any]]
 """From the image in a message to the part of a request that holds its bytes."""
 
-_RENAMED = {"max_tokens": "max_completion_tokens"}
 _NOT_SENT = frozenset({"use_responses_api", "extra_body", "default_query"})
 PLACE = f"<{secrets.token_hex(16)}>"
 """Stands for the base64 of an image while a request is written, so that JSON need not look for escapes in there. It is
 random, so that no text holds it."""
 _REASONING_MODEL = re.compile(r"o\d")
+_READ = frozenset({"role", "content", "tool_calls", "refusal", "annotations", "audio", "function_call", "parsed"})
+_READ_OF_CALLS = frozenset({"id", "type", "index", "function"})
+_READ_OF_FUNCTIONS = frozenset({"name", "arguments", "parsed_arguments"})
+"""Fields of a reply that do not go back as they came: we write them, or they are a server's word to its client."""
+_IN_A_THOUGHT = ("text", "thinking", "reasoning", "summary", "content")
 
 
 def request_body(
@@ -52,6 +60,7 @@ def request_body(
     tools: bytes = b"",
     images: Sequence[bytes] = (),
     cache_key: str | None = None,
+    terms: Terms = PLAIN,
 ) -> list[bytes]:
     """A request as it is sent, in pieces: JSON, an image, JSON, ..., JSON. Equal requests are equal bytes.
 
@@ -62,11 +71,16 @@ def request_body(
         tools: the schemas of those that are offered, as JSON; empty for none.
         images: the base64 of each, in order.
         cache_key: the result of `prompt_cache.lane`.
+        terms: how its server is asked.
     """
-    body: dict[str, Any] = {"model": model, "stream": False, "messages": list(messages)}
-    body |= {_RENAMED.get(name, name): value for name, value in options.items() if name not in _NOT_SENT}
-    if cache_key is not None:
-        body["prompt_cache_key"] = cache_key
+    renamed = {OLDER: terms.max_tokens}
+    body: dict[str, Any] = {"model": model, "stream": terms.stream, "messages": list(messages)}
+    body |= {renamed.get(name, name): value for name, value in options.items() if name not in _NOT_SENT}
+    body |= {} if cache_key is None else {"prompt_cache_key": cache_key}
+    body |= {"stream_options": {"include_usage": True}} if terms.stream else {}
+    if terms.without:
+        body = _without(body, terms.without)
+        body["messages"] = [_said_without(one, terms.without) for one in messages]
     extra = options.get("extra_body")
     if isinstance(extra, dict) and extra:
         text = as_json(body | ({"tools": json.loads(tools)} if tools else {}) | extra)
@@ -80,6 +94,27 @@ def request_body(
     for one, after in zip(places, around[1:], strict=True):
         pieces += [one, after]
     return pieces
+
+
+def _without(said: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in said.items() if name not in names}
+
+
+def _said_without(message: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """A message, which is without these fields and has calls without them where it is a reply."""
+    if message["role"] != "assistant":
+        return message
+    calls = [_without(call, names) for call in message.get("tool_calls", ())]
+    return _without(message, names) | ({"tool_calls": calls} if calls else {})
+
+
+def fields_beside(messages: Sequence[Mapping[str, Any]]) -> set[str]:
+    """The fields of replies in a request, and of their calls, that are the server's own."""
+    said = [one for one in messages if one.get("role") == "assistant"]
+    calls = [call for one in said for call in one.get("tool_calls", ())]
+    return {name for one in said for name in one.keys() - _READ} | {
+        name for one in calls for name in one.keys() - _READ_OF_CALLS
+    }
 
 
 def as_json(value: Any) -> bytes:
@@ -101,11 +136,31 @@ def _wire_message(message: Message, image: ImageBlock, model: str) -> dict[str, 
         return {"content": message.text, "role": "developer" if _REASONING_MODEL.match(model) else "system"}
     calls = [*map(_wire_call, message.calls), *map(_wire_invalid, message.invalid)]
     wire: dict[str, Any] = {"content": message.text, "role": "assistant"}
-    return {**wire, "content": message.text or None, "tool_calls": calls} if calls else wire
+    wire = {**wire, "content": message.text or None, "tool_calls": calls} if calls else wire
+    return wire if message.native is None else _as_it_came(wire, message.native)
+
+
+def _as_it_came(wire: dict[str, Any], native: Any) -> dict[str, Any]:
+    """A reply with all that its server said in it beside the text and the calls, which are those of `wire`."""
+    whole = {**wire, **native["message"]}
+    if parts := native["content"]:
+        text = wire["content"] or ""
+        others = [part for part in parts if not _is_text(part)]
+        whole["content"] = parts if _text(parts) == text else [*others, *([_wire_text(text)] if text else [])]
+    beside = list(native["calls"])
+    for call in wire.get("tool_calls", ()):
+        if (its := next((one for one in beside if one["id"] == call["id"]), None)) is not None:
+            beside.remove(its)
+            call.update({**its["call"], "function": {**call["function"], **its["function"]}})
+    return whole
 
 
 def _wire_part(part: Part, image: ImageBlock) -> dict[str, Any]:
-    return {"type": "text", "text": part} if isinstance(part, str) else image(part.ref)
+    return _wire_text(part) if isinstance(part, str) else image(part.ref)
+
+
+def _wire_text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
 
 
 def _wire_call(call: ToolCall) -> dict[str, Any]:
@@ -131,18 +186,21 @@ def readable(data: bytes) -> CompletionChoice:
 
     Raises:
         UnreadableReplyError: no JSON, an error instead of a reply, no message, or a message that holds nothing.
+        StatusError: an error that names a status.
     """
     whole = _parsed(data)
     if not isinstance(whole, dict):
         raise UnreadableReplyError(f"the reply is no JSON object: {_start(data)}")
     if whole.get("error"):
-        raise UnreadableReplyError(f"the reply is an error: {_start(data)}")
+        raise error_in_reply(whole["error"])
     choices = whole.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     message = first.get("message") if isinstance(first, dict) else None
     if not isinstance(first, dict) or not isinstance(message, dict):
         raise UnreadableReplyError(f"the reply holds no message: {_start(data)}")
     content, reason = message.get("content"), first.get("finish_reason")
+    if reason == "error":
+        raise UnreadableReplyError(f"the reply ended in an error: {_start(data)}")
     if not isinstance(content, str | list | None):
         raise UnreadableReplyError(f"the content of the reply is no text: {_start(data)}")
     if not (content or reason or message.get("tool_calls") or message.get("refusal")):
@@ -183,38 +241,108 @@ def message(choice: CompletionChoice, call: CallKey) -> AssistantMessage:
         _usage(choice.whole.get("usage")),
         choice.finish_reason,
         refusal or refusal_of(choice.finish_reason),
+        reasoning=thoughts_in(said),
+        native=_native(said, call),
     )
+
+
+def _is_text(part: Any) -> bool:
+    """Whether a part of a message is a piece of its answer."""
+    return isinstance(part, str) or (isinstance(part, dict) and "text" in part and not _is_thought(part))
 
 
 def _text(content: Any) -> str:
     if isinstance(content, str):
         return content
-    texts = (part.get("text") if isinstance(part, dict) else part for part in content or ())
+    texts = (part.get("text") if isinstance(part, dict) else part for part in content or () if _is_text(part))
     return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def thoughts_in(said: Mapping[str, Any]) -> str:
+    """The thoughts in a message, in words, under the first of the names that holds some."""
+    content = said.get("content")
+    parts = [part for part in content if _is_thought(part)] if isinstance(content, list) else None
+    return next((words for value in (*map(said.get, THOUGHTS), parts) if (words := _words(value))), "")
+
+
+def _is_thought(part: Any) -> bool:
+    kind = part.get("type") if isinstance(part, dict) else None
+    return isinstance(kind, str) and ("think" in kind or "reason" in kind)
+
+
+def _words(value: Any, depth: int = 4) -> str:
+    """The text in a thought, whatever its form: text, parts, or objects that hold one of these."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict) and depth:
+        return next((words for name in _IN_A_THOUGHT if (words := _words(value.get(name), depth - 1))), "")
+    return (
+        "\n".join(filter(None, (_words(one, depth - 1) for one in value))) if isinstance(value, list) and depth else ""
+    )
+
+
+def _native(said: Mapping[str, Any], call: CallKey) -> Json:
+    """What a message says beside its text and the names and arguments of its calls; None where that is nothing."""
+    content = said.get("content")
+    message = _beside(said, _READ)
+    parts = content if isinstance(content, list) and _can_be_written(content) else []
+    parts = parts if any(isinstance(part, dict) and not _is_text(part) for part in parts) else []
+    calls: list[Json] = []
+    for identity, one in _identified(said.get("tool_calls"), call):
+        if isinstance(one, dict) and isinstance(function := one.get("function"), dict):
+            its = {"call": _beside(one, _READ_OF_CALLS), "function": _beside(function, _READ_OF_FUNCTIONS)}
+            calls += [{"id": identity, **its}] if any(its.values()) else []
+    return {"message": message, "content": parts, "calls": calls} if message or parts or calls else None
+
+
+def _beside(said: Mapping[str, Any], read: frozenset[str]) -> dict[str, Json]:
+    # Many servers name every field that they know, with nothing in it.
+    held = {name: value for name, value in said.items() if name not in read and value is not None and value != []}
+    return {name: value for name, value in held.items() if _can_be_written(value)}
+
+
+def _can_be_written(value: Any) -> bool:
+    """Whether a value that was read from JSON can be sent as JSON: it is not nested too deep, and knows no NaN."""
+    open_values = [(value, 1)]
+    while open_values:
+        one, depth = open_values.pop()
+        if depth > MAX_DEPTH or (isinstance(one, float) and not math.isfinite(one)):
+            return False
+        inner = one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+        open_values += [(item, depth + 1) for item in inner]
+    return True
+
+
+def _identified(said: Any, call: CallKey) -> Iterator[tuple[str, Any]]:
+    """The calls of a message as they are written, each with its id, or with one of ours where it has none of its own.
+
+    Ours is of nine letters and digits, as the servers of Mistral want it.
+    """
+    seen: set[str] = set()
+    for place, one in enumerate(said if isinstance(said, list) else [said] if said else ()):
+        identity = one.get("id") if isinstance(one, dict) else None
+        if not isinstance(identity, str) or not identity or identity in seen:
+            identity = f"c{call.ask % 100:02}{call.call % 1000:03}{place % 1000:03}"
+        seen.add(identity)
+        yield identity, one
 
 
 def _calls(said: Any, call: CallKey) -> tuple[list[ToolCall], list[InvalidCall]]:
     """Calls of a message: those that can be made, and those whose arguments cannot be read."""
     calls: list[ToolCall] = []
     invalid: list[InvalidCall] = []
-    if not said:
-        return calls, invalid
-    for place, one in enumerate(said if isinstance(said, list) else [said]):
-        given = one if isinstance(one, dict) else {}
-        identity = given.get("id")
-        if not isinstance(identity, str) or not identity:
-            identity = f"call_{call.ask}_{call.call}_{place}"
-        function = given.get("function")
+    for identity, one in _identified(said, call):
+        function = one.get("function") if isinstance(one, dict) else None
         if not isinstance(function, dict):
             invalid.append(_invalid(None, one, identity, "no function is named"))
             continue
         name, written = function.get("name"), function.get("arguments")
         name = name if isinstance(name, str) else ""
-        args, error = read_arguments(written)
+        args, error, repairs = read_object(written)
         if args is None:
             invalid.append(_invalid(name, written, identity, error))
         else:
-            calls.append(ToolCall(identity, name, args))
+            calls.append(ToolCall(identity, name, args, repairs=repairs))
     return calls, invalid
 
 
@@ -225,24 +353,6 @@ def _invalid(name: str | None, written: Any, identity: str, error: str) -> Inval
 def as_written(arguments: Any) -> str:
     """Arguments as text; a server may give the value itself."""
     return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-
-
-def read_arguments(written: Any) -> tuple[dict[str, Any] | None, str]:
-    """Arguments as an object, or None and what is wrong with them; nothing written is an empty object."""
-    value = written
-    if isinstance(written, str):
-        try:
-            value = json.loads(written, strict=False, parse_constant=_refuse) if written.strip() else None
-        except (ValueError, RecursionError) as error:
-            return None, f"not JSON: {str(error)[:200]}"
-        value = whole_value(value) if "\\u" in written else value
-    if value is None:
-        return {}, ""
-    return (value, "") if isinstance(value, dict) else (None, "the arguments must be a JSON object")
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no number of JSON")
 
 
 def _usage(counts: Any) -> TokenUsage | None:

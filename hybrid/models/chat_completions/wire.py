@@ -16,23 +16,27 @@ import ssl
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from hybrid.messages import AssistantMessage
+from hybrid.models.chat_completions.stream import LARGEST_REPLY, Assembly, is_stream
 from hybrid.models.failures import StatusError, UnreadableReplyError, redirected
 
 if TYPE_CHECKING:
     import aiohttp
 
-LARGEST_REPLY = 8 * 2**20
-"""Bytes of a reply, unpacked; a larger one is read no further and counts as unreadable."""
 LARGEST_ERROR = 64 * 2**10
 """Bytes of an error that are read."""
 IDLE_S = 4.0
 """Seconds that an unused connection is kept: many servers close theirs after 5, and a request may not cross that."""
+STREAM_TIMES = 10
+"""A reply in pieces may take so many times as long as one that comes whole, as long as it is never silent that long."""
+LAST_S = 1.0
+"""Seconds for which the end of a connection is awaited after the end of a reply, so that it can be used again."""
 LARGE_BODY = 2**20
 """Bytes from which aiohttp wants a body in pieces."""
 
@@ -75,18 +79,22 @@ class Wire:
         self._thread: threading.Thread | None = None
         self._session: aiohttp.ClientSession | None = None
         self._lock = threading.Lock()
+        self.streamed = False
+        """Whether a reply has come in pieces."""
 
-    async def post(self, body: bytes, read: Read) -> AssistantMessage:
-        """Send a request and read its reply.
+    async def post(self, body: bytes, read: Read, *, stream: bool = False) -> AssistantMessage:
+        """Send a request, which asks for a `stream` or does not, and read its reply, which may be one in either case.
 
         Raises:
-            StatusError: the server answers with a status of 300 or above; redirections are not followed.
+            StatusError: the server answers with a status of 300 or above, or says one in the middle of a stream;
+                redirections are not followed.
             UnreadableReplyError: what came is no reply, or more than `LARGEST_REPLY` bytes.
-            TimeoutError: it was not complete after `timeout_s`.
+            TimeoutError: it was not complete after `timeout_s`. One that was asked for in pieces may take
+                `STREAM_TIMES` as long, and be silent for `timeout_s`.
             aiohttp.ClientError: the connection failed.
         """
         # A cancelled call cancels its request, and closing the connections cancels the call.
-        sent = asyncio.run_coroutine_threadsafe(self._post(body, read), self._started())
+        sent = asyncio.run_coroutine_threadsafe(self._post(body, read, stream=stream), self._started())
         return await asyncio.wrap_future(sent)
 
     def _started(self) -> asyncio.AbstractEventLoop:
@@ -99,26 +107,52 @@ class Wire:
                 self._thread.start()
             return self._loop
 
-    async def _post(self, body: bytes, read: Read) -> AssistantMessage:
+    async def _post(self, body: bytes, read: Read, *, stream: bool) -> AssistantMessage:
         """In the thread: one request and its reply."""
         data: Any = body if len(body) < LARGE_BODY else io.BytesIO(body)
         at = self._address
         import aiohttp
 
         session = self._opened()
+        given: dict[str, Any] = {"headers": at.headers}
+        if stream:
+            long = aiohttp.ClientTimeout(total=STREAM_TIMES * self._timeout_s, sock_read=self._timeout_s)
+            given = {"headers": {**at.headers, "Accept": "text/event-stream"}, "timeout": long}
         try:
             async with session.post(
-                at.url, data=data, headers=at.headers, params=at.query, proxy=at.proxy, allow_redirects=False
+                at.url, data=data, params=at.query, proxy=at.proxy, allow_redirects=False, **given
             ) as response:
                 if response.status >= 300:
                     raise await _status_error(response)
-                reply = await _body(response, LARGEST_REPLY)
+                reply = await self._reply(response)
         # Both carry a status of 400 that did not come from the server.
         except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError) as error:
             raise UnreadableReplyError(f"the reply is cut off or no HTTP ({error})") from None
         if len(reply) > LARGEST_REPLY:
             raise UnreadableReplyError(f"the reply has more than {LARGEST_REPLY:,} bytes")
         return read(reply)
+
+    async def _reply(self, response: aiohttp.ClientResponse) -> bytes:
+        """The body of a reply; what came in pieces is put together."""
+        import aiohttp
+
+        labelled = "text/event-stream" in response.headers.get("content-type", "").lower()
+        whole = b"" if labelled else await _body(response, LARGEST_REPLY)
+        if not labelled and not is_stream(whole[:100]):
+            return whole
+        self.streamed = True
+        reply = Assembly()
+        reply.feed(whole)
+        # A connection that is lost behind the end of the reply has lost nothing.
+        with suppress(aiohttp.ClientPayloadError):
+            async for chunk in response.content.iter_any():
+                reply.feed(chunk)
+                if reply.ended:
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(LAST_S):
+                            await response.content.readany()
+                    break
+        return reply.body()
 
     def _opened(self) -> aiohttp.ClientSession:
         import aiohttp

@@ -38,6 +38,7 @@ from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.images import arrange, scaled
 from hybrid.models.in_process import generation
 from hybrid.models.text_protocol import as_text, with_calls
+from hybrid.models.thoughts import for_model
 from hybrid.models.toolspec import ToolsOffered
 from hybrid.repeats import seed_of_repetition
 from hybrid.timing import waiting
@@ -103,6 +104,7 @@ class HuggingFaceChat:
             "keep_images": settings.keep_images,
             "versions": {package: version(package) for package in ("transformers", "torch")},
             **({"tool_calling": "text"} if settings.tool_calling == "text" else {}),
+            **({"reasoning": "drop"} if settings.thoughts == "drop" else {}),
         }
 
     def connection(self) -> Mapping[str, Json]:
@@ -126,7 +128,7 @@ class HuggingFaceChat:
         shown = as_text(messages, tools) if as_blocks else list(messages)
         conversation, sent = await self._conversation(shown, () if as_blocks else tools)
         reply = self._message(await self._submit(conversation, call), sent, call.call)
-        return with_calls(reply, call) if as_blocks and tools else reply
+        return with_calls(reply, tools, messages, call.call, asked=as_blocks)
 
     async def likelihood(
         self, messages: Sequence[Message], options: Sequence[str], prefix: str = "Answer: ("
@@ -191,7 +193,8 @@ class HuggingFaceChat:
     async def _conversation(
         self, messages: list[Message], tools: Sequence[Tool]
     ) -> tuple[generation.Conversation, list[SentImage]]:
-        arranged = arrange(messages, self._settings.keep_images)
+        own = for_model(messages, self.name, self._settings.thoughts)
+        arranged = arrange(own, self._settings.keep_images)
         sent: list[SentImage] = []
         with waiting():
             shown = await asyncio.to_thread(lambda: [self._turn(message, sent) for message in arranged])
@@ -275,6 +278,7 @@ def _extra(settings: ModelSettings) -> tuple[str, int]:
         "--base-url": settings.base_url,
         "--image-detail": settings.image_detail,
         "--reasoning-effort": settings.reasoning_effort,
+        "--stream": "on" if settings.stream == "on" else None,
     }
     for option, value in options.items():
         if value is not None:

@@ -19,7 +19,7 @@ from hybrid.config import ModelSettings
 from hybrid.errors import UsageError
 from hybrid.models.credentials import keep_credentials, names_a_secret, redacted
 from hybrid.models.failures import summary
-from hybrid.models.providers import WEB, Provider
+from hybrid.models.providers import Provider
 from hybrid.secrets import keep_secret
 from hybrid.types import Json
 
@@ -64,7 +64,6 @@ def row_of(chat_model: BaseChatModel, word: str) -> Provider:
 
     return Provider(
         name=word,
-        images=WEB,
         efforts=_EFFORTS if "reasoning_effort" in known else (),
         seed_option=named("seed"),
         max_tokens_option=named("max_tokens", "max_output_tokens", "max_completion_tokens") or "max_tokens",

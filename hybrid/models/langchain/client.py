@@ -19,7 +19,7 @@ from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.caller import ChatRequest, Keep
 from hybrid.models.circuit import CHECK
 from hybrid.models.failures import Failure, UnreadableReplyError
-from hybrid.models.images import ImageEncoder, ImageRules
+from hybrid.models.images import ImageEncoder
 from hybrid.models.langchain.chat_models import (
     chat_model_metadata,
     chat_model_named,
@@ -31,7 +31,14 @@ from hybrid.models.langchain.chat_models import (
 )
 from hybrid.models.langchain.messages import from_langchain, to_langchain
 from hybrid.models.langchain.pools import OWN_POOL, anthropic_pool, httpx_arguments, openai_pool
-from hybrid.models.options import client_limits, connection, options, options_of_repetition, server_metadata
+from hybrid.models.options import (
+    client_limits,
+    connection,
+    image_rules,
+    options,
+    options_of_repetition,
+    server_metadata,
+)
 from hybrid.models.prompt_cache import lane, marked
 from hybrid.models.providers import PROVIDERS, Provider
 from hybrid.models.remembered import conversation_sha256, message_from_json, message_json
@@ -67,6 +74,8 @@ class LangChainClient:
     def __init__(
         self, name: str, settings: ModelSettings, store: ImageStore, handed_in: BaseChatModel | None = None
     ) -> None:
+        if settings.stream == "on":
+            raise UsageError(f"--stream on: {name} is asked through LangChain, whose replies come whole")
         self.name = name
         self._provider, _, self._model = name.partition(":")
         self._handed_in = handed_in
@@ -80,7 +89,7 @@ class LangChainClient:
             refuse_settings(settings)
             self._options = {}
         self._detail = settings.image_detail if self._row.detail_option is None else None
-        self.images = ImageEncoder(store, ImageRules(self._row.images, settings.max_pixels))
+        self.images = ImageEncoder(store, image_rules(self._row, self._connection, settings))
         self._chat_models: dict[int, BaseChatModel] = {}
         """By the number of the repetition, where each is sent a seed of its own; else one for all."""
         self._transports: list[Any] = []

@@ -24,7 +24,8 @@ from hybrid.messages import (
     ToolCall,
     UserMessage,
 )
-from hybrid.models.chat_completions.codec import as_written, read_arguments
+from hybrid.models.chat_completions.codec import as_written, thoughts_in
+from hybrid.models.literals import TWICE, read_object
 from hybrid.models.replies import refusal_of
 from hybrid.types import StoredImage
 
@@ -106,18 +107,21 @@ def from_langchain(reply: AIMessage) -> AssistantMessage:
     blocked = (metadata.get("prompt_feedback") or {}).get("block_reason")
     reasons = [str(metadata[name]) for name in _REASONS if metadata.get(name)]
     unread = [call for call in reply.tool_calls if UNREAD in call["args"]]
+    others = [_repaired(call) for call in reply.invalid_tool_calls]
     return AssistantMessage(
         _text(reply) or words or "",
-        tuple(
-            ToolCall(call["id"] or "", call["name"], call["args"]) for call in reply.tool_calls if call not in unread
+        (
+            *(ToolCall(one["id"] or "", one["name"], one["args"]) for one in reply.tool_calls if one not in unread),
+            *(call for call in others if isinstance(call, ToolCall)),
         ),
         (
             *(InvalidCall(call["id"] or "", call["name"], *map(str, call["args"][UNREAD])) for call in unread),
-            *(_invalid(call) for call in reply.invalid_tool_calls),
+            *(call for call in others if isinstance(call, InvalidCall)),
         ),
         _usage(reply.usage_metadata),
         reasons[0] if reasons else None,
         words or refusal_of(*reasons) or (str(getattr(blocked, "value", blocked)) if blocked else None),
+        reasoning=thoughts_in({**reply.additional_kwargs, "content": reply.content}),
         native=reply.model_dump(exclude={"usage_metadata"}),
     )
 
@@ -130,8 +134,13 @@ def _text(message: BaseMessage) -> str:
     return "\n".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
 
 
-def _invalid(call: Mapping[str, Any]) -> InvalidCall:
-    return InvalidCall(call.get("id") or "", call.get("name"), call.get("args") or "", call.get("error") or "")
+def _repaired(call: Mapping[str, Any]) -> ToolCall | InvalidCall:
+    """A call whose arguments LangChain could not read."""
+    identity, name = call.get("id") or "", call.get("name")
+    args, error, repairs = read_object(call.get("args") or "")
+    if args is None or not repairs or not name:
+        return InvalidCall(identity, name, call.get("args") or "", call.get("error") or error)
+    return ToolCall(identity, name, args, repairs=repairs)
 
 
 def holdable(reply: bytes) -> bytes:
@@ -142,17 +151,14 @@ def holdable(reply: bytes) -> bytes:
     """
     try:
         whole = json.loads(reply)
-        unread = [(called, error) for called in _called(whole) if (error := _wrong_with(called))]
+        read = [(called, *read_object(called.get("arguments"))) for called in _called(whole)]
     except (ValueError, RecursionError, TypeError, AttributeError, KeyError):
         return reply
-    for called, error in unread:
-        called["arguments"] = json.dumps({UNREAD: [as_written(called["arguments"]), error]})
-    return json.dumps(whole).encode() if unread else reply
-
-
-def _wrong_with(called: Mapping[str, Any]) -> str:
-    """The reason why the arguments of a call cannot be used; empty where they are an object, or absent."""
-    return read_arguments(called.get("arguments"))[1]
+    other = [(called, args, error) for called, args, error, repairs in read if args is None or TWICE in repairs]
+    for called, args, error in other:
+        unread = {UNREAD: [as_written(called["arguments"]), error]}
+        called["arguments"] = json.dumps(unread if args is None else args)
+    return json.dumps(whole).encode() if other else reply
 
 
 def _called(whole: Any) -> Iterator[dict[str, Any]]:

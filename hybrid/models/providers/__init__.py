@@ -15,8 +15,8 @@ from typing import Literal
 
 from hybrid.types import Json
 
-_PHOTO = frozenset({"image/jpeg", "image/png"})
-WEB = _PHOTO | {"image/webp", "image/gif"}
+PHOTO = frozenset({"image/jpeg", "image/png"})
+WEB = PHOTO | {"image/webp", "image/gif"}
 """Media types that every browser shows."""
 
 
@@ -81,7 +81,7 @@ class Provider:
     """Environment variables that its client reads besides."""
     apis: tuple[str, ...] = ()
     """Values of `--model-arg api`, the first by default; none where there is one API only."""
-    images: frozenset[str] = _PHOTO
+    images: frozenset[str] = PHOTO
     """Media types sent as they are; others are converted."""
     images_as_urls: bool = False
     """Whether images go as data URLs in OpenAI's form, which every client of LangChain's reads."""
@@ -157,7 +157,7 @@ _ROWS = (
         name="google_genai",
         key_env=("GOOGLE_API_KEY", "GEMINI_API_KEY"),
         begins=("gemini", "gemma"),
-        images=_PHOTO | {"image/webp"},
+        images=PHOTO | {"image/webp"},
         details=("low", "medium", "high"),
         detail_option="media_resolution",
         # langchain-google-genai 4.4.2 takes it as a field of the client and then does not send it.

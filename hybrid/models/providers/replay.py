@@ -34,6 +34,8 @@ def _refuse_options(settings: ModelSettings) -> None:
         "--max-pixels": settings.max_pixels,
         "--reasoning-effort": settings.reasoning_effort,
         "--tool-calling": settings.tool_calling if settings.tool_calling != "auto" else None,
+        "--reasoning": settings.thoughts if settings.thoughts != "keep" else None,
+        "--stream": "on" if settings.stream == "on" else None,
         **{f"--model-arg {key}": value for key, value in settings.extra.items()},
     }
     useless = [option for option, value in given.items() if value is not None]

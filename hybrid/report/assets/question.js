@@ -20,7 +20,9 @@ function call(tool, args) {
 
 function modelStep(step) {
   const calls = Array.isArray(step.data.tool_calls) ? step.data.tool_calls : [];
+  const thoughts = step.data.reasoning;
   return [
+    typeof thoughts === "string" ? report.fold("Reasoning", () => report.longText(thoughts, "Reasoning"), "reasoning-fold") : null,
     step.text ? report.longText(step.text, "Message") : null,
     calls.map((one) => report.el("p", { class: "calls" }, report.el("span", { class: "quiet", text: "calls " }), isObject(one) ? call(String(one.tool ?? one.name ?? "?"), one.args) : call(String(one), {}))),
     !step.text && !calls.length ? report.el("p", { class: "quiet", text: "(an empty message)" }) : null,

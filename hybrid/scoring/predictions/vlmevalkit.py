@@ -8,13 +8,13 @@ not used, because every solver goes through our own parser.
 
 from __future__ import annotations
 
-import csv
 import string
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from zipfile import BadZipFile
 
 from hybrid.benchmarks.base import PredictedRow
+from hybrid.benchmarks.questions.tables import Separated
 from hybrid.errors import DataError, UsageError
 from hybrid.scoring.predictions.base import Recognised, letter_of
 
@@ -55,11 +55,12 @@ def read(path: Path) -> Recognised | None:
 
 
 def _tsv(path: Path) -> Iterator[Sequence[str]]:
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            yield from csv.reader(file, delimiter="\t")
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is not a sheet separated by tabs ({error})") from error
+    sheet = Separated(path, "\t")
+    yield (names := sheet.columns())
+    for _, row in sheet.scan(names):
+        if isinstance(row, DataError):
+            raise row
+        yield [str(row.values.get(name, "")) for name in names]
 
 
 def _xlsx(path: Path) -> Iterator[Sequence[str]]:

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison, SolverPair
-from hybrid.scoring.overlap import FAILED_SHARE, SharedQuestion
-from hybrid.scoring.result import QUESTIONS, UNTESTED, Result, Section, adjusted
+from hybrid.scoring.overlap import SharedQuestion
+from hybrid.scoring.result import QUESTIONS, Result, Section, adjusted, gated
 from hybrid.scoring.score import Scored
 from hybrid.stats.kappa import kappa, shared_mistakes
 from hybrid.types import Question
@@ -29,20 +29,16 @@ def rows(comparison: Comparison) -> list[Result]:
 
 def _of_pair(comparison: Comparison, pair: SolverPair) -> Iterator[Result]:
     a, b = comparison.named(pair.a), comparison.named(pair.b)
-    shared = comparison.overlap(a, b)
+    shared = comparison.overlap(a, b, repeated=False)
     kept = shared.kept
     if not kept:
         return
-    withheld = shared.failed_share > (1.0 if comparison.options.allow_failed else FAILED_SHARE)
-    note = UNTESTED["failed"] if withheld else ""
-    right_a, right_b = ([row.right[place] for row in kept] for place in (0, 1))
+    right_a, right_b = ([row.right[place] == 1 for row in kept] for place in (0, 1))
     units = [row.first.unit for row in kept]
     mistakes = shared_mistakes(right_a, right_b, [_stratum(row, a, b) for row in kept], units)
-    both_wrong = tuple(row.first.id for row in kept if row.right == (False, False))
+    both_wrong = tuple(row.first.id for row in kept if 1 not in row.right)
     same = tuple(
-        row.first.id
-        for row in kept
-        if row.right == (False, False) and row.scores[0].answer == row.scores[1].answer is not None
+        row.first.id for row in kept if 1 not in row.right and row.scores[0].answer == row.scores[1].answer is not None
     )
     line = Result(NAME, "", QUESTIONS, None, *pair, n=mistakes.n)
     counts: dict[str, tuple[float, tuple[str, ...]]] = {
@@ -55,12 +51,13 @@ def _of_pair(comparison: Comparison, pair: SolverPair) -> Iterator[Result]:
     }
     for name, (value, ids) in counts.items():
         yield replace(line, quantity=name, value=float(value), ids=ids)
-    p = None if withheld else mistakes.p_value
-    yield replace(line, quantity=RATIO, unit="ratio", value=mistakes.ratio, p=p, note=note)
     agreed = kappa(right_a, right_b, units)
-    ends = None if withheld else agreed.interval
-    low, high = (ends.low, ends.high) if ends else (None, None)
-    yield replace(line, quantity="kappa", unit="kappa", value=agreed.value, low=low, high=high, note=note)
+    low, high = (agreed.interval.low, agreed.interval.high) if agreed.interval else (None, None)
+    made = (
+        replace(line, quantity=RATIO, unit="ratio", value=mistakes.ratio, p=mistakes.p_value),
+        replace(line, quantity="kappa", unit="kappa", value=agreed.value, low=low, high=high),
+    )
+    yield from gated(made, shared.untested(allow_failed=comparison.options.allow_failed, whole=shared))
 
 
 def _stratum(row: SharedQuestion, a: Scored, b: Scored) -> str:

@@ -54,7 +54,7 @@ def _of_part(comparison: Comparison, whole: Overlap, part: Overlap, name: str) -
         yield replace(row, quantity="value a", value=metrics[0].value)
     yield replace(row, quantity="value b", value=metrics[1].value)
     for place, side in enumerate("ab") if part.kept else ():
-        ids = tuple(kept.first.id for kept in part.kept if kept.right[place])
+        ids = tuple(kept.first.id for kept in part.kept if kept.right[place] == 1)
         yield replace(row, quantity=f"right {side}", unit=QUESTIONS, value=float(len(ids)), n=part.n, none="", ids=ids)
 
 

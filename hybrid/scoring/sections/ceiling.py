@@ -6,20 +6,22 @@ right. The better part is right on fewer; the share of the way from there to the
     (right of the hybrid - right of the better part) / (right of either - right of the better part)
 
 It is negative where the hybrid is behind its better part, above 1 where it is right on questions that neither part gets
-right, and undefined where the better part reaches the ceiling. Only right answers count: no answer is not one.
+right, and undefined where the better part reaches the ceiling. Where no answer counts as a guess, a question adds the
+chance that it is right: of two parts, 1 - (1 - a)(1 - s).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.groups import ComparisonGroup
-from hybrid.scoring.overlap import FAILED_SHARE, Overlap, SharedQuestion
-from hybrid.scoring.result import FRACTION, QUESTIONS, UNTESTED, Result, Section
-from hybrid.stats import interval
+from hybrid.scoring.overlap import Overlap, SharedQuestion
+from hybrid.scoring.result import FRACTION, QUESTIONS, Result, Section, gated, with_interval
 from hybrid.types import Cell, Metric
 
 NAME = "ceiling"
@@ -40,48 +42,38 @@ def _of_group(
     comparison: Comparison, group: ComparisonGroup, name: str, shared: Overlap, whole: Overlap
 ) -> Iterator[Result]:
     kept = shared.kept
-    right = [sum(row.right[place] for row in kept) for place in (HYBRID, ALONE, SPECIALIST)]
+    right = [math.fsum(row.right[place] for row in kept) for place in (HYBRID, ALONE, SPECIALIST)]
     better = ALONE if right[ALONE] >= right[SPECIALIST] else SPECIALIST
     parts = [one.solver for one in shared.solvers[1:]]
-    ids = {
-        "only hybrid": _ids(kept, right=True, either=False),
-        "missed": _ids(kept, right=False, either=True),
-        "neither": _ids(kept, right=False, either=False),
-    }
-    count = Result(NAME, "", QUESTIONS, None, group.hybrid.solver, group=name, n=len(kept))
+    count = Result(NAME, "", QUESTIONS, None, group.hybrid.solver, group=name, n=len(kept), none=comparison.rule)
 
-    def counted(quantity: str, value: int, of: str = group.hybrid.solver) -> Result:
-        return replace(count, quantity=quantity, value=float(value), a=of, ids=ids.get(quantity, ()))
+    def counted(quantity: str, value: float, of: str = group.hybrid.solver) -> Result:
+        return replace(count, quantity=quantity, value=value, a=of)
 
-    either = sum(map(_either, kept))
+    either = math.fsum(map(_either, kept))
     # Of two equal parts the MLLM alone counts as the better one.
     yield counted("right in either part", either, " | ".join(parts))
     yield counted("right in the better part", right[better], parts[better - 1])
     yield counted("right", right[HYBRID])
-    for quantity, members in ids.items():
-        yield replace(counted(quantity, len(members)), detail=quantity == "neither")
-    reached = _reached(kept, better)
-    allowed = 1.0 if comparison.options.allow_failed else FAILED_SHARE
-    withheld = max(shared.failed_share, whole.failed_share) > allowed
-    ends = interval(reached) if reached.value is not None and not withheld else None
-    yield replace(
-        count,
-        quantity="reached",
-        unit=FRACTION,
-        value=reached.value,
-        low=ends.low if ends else None,
-        high=ends.high if ends else None,
-        note=UNTESTED["failed"] if withheld else "",
-    )
+    for quantity, share in SHARES.items():
+        each = [(row.first.id, share(row.right[HYBRID], _either(row))) for row in kept]
+        made = counted(quantity, math.fsum(part for _, part in each))
+        yield replace(made, ids=tuple(i for i, part in each if part), detail=quantity == "neither")
+    reached = replace(with_interval(count, _reached(kept, better)), quantity="reached", unit=FRACTION)
+    untested = shared.untested(allow_failed=comparison.options.allow_failed, whole=whole)
+    yield from gated([reached], untested)
 
 
-def _either(row: SharedQuestion) -> bool:
-    return row.right[ALONE] or row.right[SPECIALIST]
+SHARES: Final[Mapping[str, Callable[[float, float], float]]] = {
+    "only hybrid": lambda hybrid, either: hybrid * (1 - either),
+    "missed": lambda hybrid, either: (1 - hybrid) * either,
+    "neither": lambda hybrid, either: (1 - hybrid) * (1 - either),
+}
+"""How much of a question counts, by how right the hybrid is and how surely one of its parts."""
 
 
-def _ids(kept: Sequence[SharedQuestion], *, right: bool, either: bool) -> tuple[str, ...]:
-    """The questions that the hybrid gets right or not, and one of its parts or neither."""
-    return tuple(row.first.id for row in kept if (row.right[HYBRID], _either(row)) == (right, either))
+def _either(row: SharedQuestion) -> float:
+    return 1 - (1 - row.right[ALONE]) * (1 - row.right[SPECIALIST])
 
 
 def _reached(kept: Sequence[SharedQuestion], better: int) -> Metric:
@@ -95,8 +87,8 @@ def _reached(kept: Sequence[SharedQuestion], better: int) -> Metric:
         Cell(
             "",
             row.first.unit,
-            float(row.right[HYBRID] - row.right[better]),
-            float(_either(row) - row.right[better]),
+            row.right[HYBRID] - row.right[better],
+            _either(row) - row.right[better],
         )
         for row in kept
     )
@@ -151,7 +143,7 @@ SECTION = Section(
     about=(
         "reached: the hybrid's share of the way from its better part to what a solver reaches that always knew whom to "
         "believe; below 0 it is behind that part. only hybrid: right where neither part is. missed: wrong where one "
-        "part is right. Only right answers count. The interval takes the part that is better here for the better one."
+        "part is right. The interval takes the part that is better here for the better one."
     ),
     headings={"a": "of"},
     order=130,

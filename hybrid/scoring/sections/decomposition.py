@@ -1,15 +1,22 @@
-"""Where the gain comes from: calls or the tools' mere presence, gains on failures or harm to what was right alone.
+"""Where the gain is made: on questions with a call or without, of what was wrong alone or of what was right.
 
     hybrid compare RUN --only decomposition
 
 With a and w in 0..1 for how right the MLLM is alone and with tools on a question, and c = 1 where it called a tool,
 
-    gain = mean(w - a) = call gain + schema gain - call harm - schema harm
+    gain = mean(w - a) = gain with a call + gain without a call - harm with a call - harm without a call
 
-exactly, over any questions and for every task: call gain = mean(c max(w - a, 0)), schema gain the same of the
-questions without a call, and the harms with max(a - w, 0). Each is mass x policy x quality: of call gain P(wrong
+exactly, over any questions and for every task: gain with a call = mean(c max(w - a, 0)), gain without one the same of
+the other questions, and the harms with max(a - w, 0). Each is a product of three shares: of gain with a call P(wrong
 alone), P(call | wrong alone) and P(right with tools | call, wrong alone). Ma et al., "What Does Vision Tool-Use
-Reinforcement Learning Really Learn?" (arXiv 2602.01334), section "Explain"; graded answers are ours.
+Reinforcement Learning Really Learn?" (arXiv 2602.01334), section "Explain", who say call gain, schema gain, call harm,
+schema harm, and mass x policy x quality. That a tool was called does not say that the call is the cause: tools that are
+only there may harm a question with a call.
+
+Fractions are ours: of graded answers, of no answer that counts as a guess, and of repetitions. Then 1 - a is the room
+above a question and a what can be lost, and the last share is how much of the room with a call was gained: 0..1, as
+max(w - a, 0) <= 1 - a. Of a solver with tools that was asked again, each part is the mean over its repetitions, c and w
+of one repetition together.
 """
 
 from __future__ import annotations
@@ -17,6 +24,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Final
 
 from hybrid.benchmarks.card import MetricCard
@@ -24,16 +32,18 @@ from hybrid.display.tables import signed
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.findings import Heard, heard
 from hybrid.scoring.groups import ComparisonGroup
-from hybrid.scoring.overlap import PLAIN, Overlap
-from hybrid.scoring.result import FRACTION, Result, Section
+from hybrid.scoring.overlap import Overlap
+from hybrid.scoring.result import FRACTION, Result, Section, gated
+from hybrid.scoring.sections import results
 from hybrid.stats import Interval, combine, contrast, interval
 from hybrid.types import Cell, Combine, Metric
 
 NAME: Final = "decomposition"
 GAIN: Final = "gain"
-PARTS: Final = ("call gain", "schema gain", "call harm", "schema harm")
+PARTS: Final = ("gain with a call", "gain without a call", "harm with a call", "harm without a call")
 SIGNS: Final = (1, 1, -1, -1)
 """How each part enters the gain."""
+EQUATION: Final = "gain = gain with a call + gain without a call - harm with a call - harm without a call"
 
 
 @dataclass(frozen=True)
@@ -48,6 +58,11 @@ class Term:
     """Whether the part is of the questions that are right alone, or of those that are wrong."""
     call: bool
     """Whether it is of the questions with a call, or of those without."""
+
+    @property
+    def factors(self) -> tuple[str, str, str]:
+        """The shares of questions, of these called, and of these changed."""
+        return self.mass, self.policy, self.quality
 
 
 WRONG_ALONE, RIGHT_ALONE = "P(wrong alone)", "P(right alone)"
@@ -69,12 +84,24 @@ class ToolQuestion:
     alone: float
     with_tools: float
     tools: tuple[str, ...]
+    later: tuple[ToolQuestion, ...] = ()
+    """The later repetitions with tools."""
+
+    @property
+    def asked(self) -> tuple[ToolQuestion, ...]:
+        """Every repetition with tools."""
+        return (self, *self.later)
 
     @property
     def parts(self) -> tuple[float, float, float, float]:
         """Its contribution to each of `PARTS`."""
-        gain, harm = max(self.with_tools - self.alone, 0.0), max(self.alone - self.with_tools, 0.0)
-        return (gain, 0.0, harm, 0.0) if self.tools else (0.0, gain, 0.0, harm)
+        first, second, third, fourth = (fmean(parts) for parts in zip(*map(_parts, self.asked), strict=True))
+        return (first, second, third, fourth)
+
+    def only(self, tools: tuple[str, ...]) -> ToolQuestion:
+        """The question as if tools changed its answer only where exactly these were called."""
+        later = tuple(one.only(tools) for one in self.later)
+        return replace(self, with_tools=self.with_tools if self.tools == tools else self.alone, later=later)
 
     def selected(self, term: Term) -> float:
         """How much of it the mass of a term counts."""
@@ -82,7 +109,12 @@ class ToolQuestion:
 
     def acted(self, term: Term) -> float:
         """How much of that has a call, or has none, as the term wants."""
-        return self.selected(term) if bool(self.tools) == term.call else 0.0
+        return self.selected(term) * fmean(bool(one.tools) == term.call for one in self.asked)
+
+
+def _parts(one: ToolQuestion) -> tuple[float, float, float, float]:
+    gain, harm = max(one.with_tools - one.alone, 0.0), max(one.alone - one.with_tools, 0.0)
+    return (gain, 0.0, harm, 0.0) if one.tools else (0.0, gain, 0.0, harm)
 
 
 @dataclass(frozen=True)
@@ -103,7 +135,10 @@ def decompose(questions: Sequence[ToolQuestion], how: Combine) -> dict[str, Esti
     every = _ones(questions)
     alone, with_tools = (
         _metric(GAIN, questions, values, every, how)
-        for values in ([one.alone for one in questions], [one.with_tools for one in questions])
+        for values in (
+            [one.alone for one in questions],
+            [fmean(asked.with_tools for asked in one.asked) for one in questions],
+        )
     )
     difference = contrast(alone, with_tools)
     found = {GAIN: Estimated(difference.difference, difference.interval), **parts_of(questions, how)}
@@ -171,35 +206,41 @@ def rows(found: Comparison) -> list[Result]:
 def _of_group(found: Comparison, group: ComparisonGroup) -> Iterator[Result]:
     if group.alone is None or group.hybrid.folder is None:
         return
-    whole = found.overlap(group.alone, group.hybrid)
-    said = heard(group.hybrid)
-    questions = {name: _questions(part, said) for name, part in whole.by_group(found.options.by).items()}
+    whole, allow = found.overlap(group.alone, group.hybrid), found.options.allow_failed
+    said = [heard(one) for one in found.repetitions(group.hybrid)]
+    parts = whole.by_group(found.options.by)
+    questions = {name: _questions(part, said) for name, part in parts.items()}
     every = [one for own in questions.values() for one in own]
     if not every:
         return
-    headline = whole.headline(PLAIN)
+    headline = whole.headline(found.rule)
     how: Combine = "mean_of_ratios" if headline and headline[0].combine == "mean_of_ratios" else "ratio"
     notes = [f"left out: {whole.left_out}"] if whole.left_out else []
     if unread := len(whole.kept) - len(every):
         notes.append(f"{unread} without a readable trace")
-    row = Result(NAME, GAIN, FRACTION, None, group.alone.solver, group.hybrid.solver, none=PLAIN)
-    yield from rows_of(replace(row, note="; ".join(notes)), every, how)
-    yield from _by_tools(row, every, how)
+    if lost := sum(any(i in of and of[i].only_faults for of in said) for i in (one.id for one in every)):
+        notes.append(f"{lost} with calls that all ended in faults count as without a call")
+    row = Result(NAME, GAIN, FRACTION, None, group.alone.solver, group.hybrid.solver, none=found.rule)
+    made = [*rows_of(replace(row, note="; ".join(notes)), every, how), *_by_tools(row, every, how)]
+    yield from gated(made, whole.untested(headline, allow_failed=allow, whole=whole))
     for name, own in questions.items():
         if own:
-            yield from rows_of(replace(row, group=name), own, "ratio")
+            untested = parts[name].untested(allow_failed=allow, whole=whole)
+            yield from gated(rows_of(replace(row, group=name), own, "ratio"), untested)
 
 
-def _questions(shared: Overlap, said: Mapping[str, Heard]) -> list[ToolQuestion]:
+def _questions(shared: Overlap, said: Sequence[Mapping[str, Heard]]) -> list[ToolQuestion]:
     """The questions that both answered, in the order of the overlap; those without a readable trace are left out."""
     kept = []
     for row in shared.kept:
-        alone, with_tools = row.scores
-        one = said.get(with_tools.id)
-        if one is not None and not one.no_trace:
-            tools = tuple(sorted({call.tool for call in one.calls}))
-            values = (float(alone.correct or 0.0), float(with_tools.correct or 0.0))
-            kept.append(ToolQuestion(alone.id, alone.task, alone.unit, *values, tools))
+        alone = row.scores[0]
+        asked = [
+            ToolQuestion(alone.id, alone.task, alone.unit, alone.correct or 0.0, score.correct or 0.0, one.tools)
+            for score, heard_of in zip(row.asked[1], said, strict=True)
+            if (one := heard_of.get(score.id)) is not None and not one.no_trace and not score.outcome.failed
+        ]
+        if asked:
+            kept.append(replace(asked[0], later=tuple(asked[1:])))
     return kept
 
 
@@ -213,14 +254,14 @@ def rows_of(row: Result, questions: Sequence[ToolQuestion], how: Combine) -> Ite
 
 
 def _by_tools(row: Result, questions: Sequence[ToolQuestion], how: Combine) -> Iterator[Result]:
-    """Call gain and call harm by the set of tools that were called: they add up to those over all."""
-    called = sorted({one.tools for one in questions if one.tools})
+    """Gain with a call and harm with a call by the set of tools that were called: they add up to those over all."""
+    called = sorted({one.tools for question in questions for one in question.asked if one.tools})
     if len(called) < 2:
         return
     for tools in called:
-        only = [one if one.tools == tools else replace(one, with_tools=one.alone) for one in questions]
+        only = [one.only(tools) for one in questions]
         made = parts_of(only, how)
-        for part in ("call gain", "call harm"):
+        for part in ("gain with a call", "harm with a call"):
             of = replace(row, quantity=part, metric=" + ".join(tools), n=len(questions), ids=_behind(only, part))
             yield _filled(of, made[part])
 
@@ -236,7 +277,7 @@ def _filled(row: Result, made: Estimated) -> Result:
 
 
 def lead(found: Comparison, made: Sequence[Result]) -> str:
-    """The equation of each hybrid solver in numbers."""
+    """The equation of each hybrid solver in numbers, then what blank tools bring of it, where they were tried."""
     said = []
     for group in found.groups:
         own = {
@@ -246,12 +287,12 @@ def lead(found: Comparison, made: Sequence[Result]) -> str:
         }
         if GAIN in own:
             terms = " ".join(
-                f"{'+' if sign > 0 else '-'} {part} {own[part]:.3f}"
+                f"{'+' if sign > 0 else '-'} {own[part]:.3f} ({part})"
                 for part, sign in zip(PARTS, SIGNS, strict=True)
                 if part in own
             )
             said.append(f"{group.hybrid.solver}: gain {signed(own[GAIN])} = {terms.removeprefix('+ ')}.")
-    return " ".join(said)
+    return " ".join((*said, *(one.lead for one in results(found, ("gain",)) if said and one.lead)))
 
 
 COUNTS = "questions that both answered and none failed"
@@ -264,33 +305,34 @@ def _card(name: str, formula: str, about: str = "", values: str = "0 to 1") -> M
 
 SECTION = Section(
     NAME,
-    "Where does the gain come from: calls or presence, gains or harm?",
+    "Where is the gain made: with a call or without, gains or harm?",
     (
-        _card(GAIN, "with tools - alone = call gain + schema gain - call harm - schema harm", values="-1 to 1"),
+        _card(GAIN, f"with tools - alone; {EQUATION}", values="-1 to 1"),
         _card(
-            "<call|schema> <gain|harm>",
-            "mass x policy x quality; mean of max(with - alone, 0), or of max(alone - with, 0), over questions "
-            "with (call) or without (schema) a tool call",
-            "By set of tools called in the column tools; these add up to the part over all.",
+            "<gain|harm> <with|without> a call",
+            "mean over questions of max(with - alone, 0), or of max(alone - with, 0), on those with a call or without: "
+            "the product of the three shares below",
+            "Ma et al.: call gain, schema gain, call harm, schema harm; mass x policy x quality. By set of tools in "
+            "the column tools called; these add up to the part over all.",
         ),
-        _card("P(<wrong|right> alone)", "mass: the share that the MLLM gets wrong, or right, without tools"),
-        _card("P(<call|no call> | <wrong|right> alone)", "policy: the share of these with, or without, a tool call"),
+        _card("P(<wrong|right> alone)", "the share of questions that the MLLM gets wrong, or right, without tools"),
+        _card("P(<call|no call> | <wrong|right> alone)", "the share of these with, or without, a tool call"),
         _card(
             "P(right with tools | <call|no call>, wrong alone)",
-            "quality: the share of these that the MLLM gets right with tools",
+            "the share of these that the MLLM gets right with tools",
         ),
         _card(
             "P(wrong with tools | <call|no call>, right alone)",
-            "quality: the share of these that the MLLM gets wrong with tools",
+            "the share of these that the MLLM gets wrong with tools",
         ),
     ),
     rows,
     lead,
     about=(
-        "call gain: wrong alone, a tool was called, right with tools. schema gain: the same without a call, so that "
-        "only the tools' descriptions and the loop differ. call harm, schema harm: right alone and wrong with tools. "
-        "gain = call gain + schema gain - call harm - schema harm. Without repetitions chance is in all four: a model "
-        "that draws its answers gains and loses by itself."
+        f"gain with a call: wrong alone, a tool was called, right with tools; harm: right alone, wrong with tools. "
+        f"{EQUATION}. A call that ended in a fault is no call. No part names a cause: blank tools tell what mere "
+        "presence does (section gain). Without "
+        "repetitions chance is in all four: a model that draws its answers gains and loses by itself."
     ),
     headings={"metric": "tools called"},
     chart="waterfall",

@@ -26,7 +26,6 @@ from hybrid.scoring.result import (
     with_contrast,
 )
 from hybrid.scoring.score import summary
-from hybrid.scoring.tally import OTHER
 from hybrid.types import Metric
 
 NAME = "differences"
@@ -47,37 +46,34 @@ def _headlines(made: Sequence[Result]) -> frozenset[tuple[str, str, str]]:
 
 
 def _of_pair(comparison: Comparison, pair: SolverPair) -> Iterator[Result]:
-    rule = comparison.solvers[0].abstain
+    rule = comparison.rule
     shared = comparison.overlap(comparison.named(pair.a), comparison.named(pair.b))
     metrics = shared.metrics(rule)
     head = next((name for name in comparison.benchmark.card.headline if name in metrics), None)
     shown = [name for name in metrics if comparison.is_shown(name) or name == head]
-    behind = _behind(shared, comparison)
+    behind = _behind(shared)
     for name in sorted(shown, key=lambda name: name != head):
-        part = shared.at(behind.get(name, range(len(shared.rows[rule]))))
+        part = shared.at(behind.get(name, range(len(shared.shared))))
         yield from _compared(comparison, shared, part, (metrics[name][0], metrics[name][1]), "", counted=name == head)
-    if head is not None:
-        yield from _otherwise_counted(comparison, shared, head)
     for group, places in shared.places_by_group(comparison.options.by).items():
         part = shared.at(places)
-        judged = [row for row in part.rows[rule] if all(score.correct is not None for score in row.scores)]
+        judged = [row for row in part.shared if all(score.correct is not None for score in row.scores)]
         both = tuple(accuracy("accuracy", [row.scores[side] for row in judged]) for side in (0, 1))
         if both[0].n:
             yield from _compared(comparison, shared, part, (both[0], both[1]), group, counted=True)
 
 
-def _behind(shared: Overlap, comparison: Comparison) -> Mapping[str, Sequence[int]]:
+def _behind(shared: Overlap) -> Mapping[str, Sequence[int]]:
     """Places of the questions behind each metric: those of the tasks that have the metric when they are alone.
 
     A metric that needs several tasks at once is not in it.
     """
     tasks: dict[str, list[int]] = {}
-    all_rows = shared.rows[comparison.solvers[0].abstain]
-    for place, row in enumerate(all_rows):
+    for place, row in enumerate(shared.shared):
         tasks.setdefault(row.first.task, []).append(place)
     behind: dict[str, list[int]] = {}
     for places in tasks.values():
-        for metric in summary(shared.benchmark, shared.questions, [all_rows[place].first for place in places]):
+        for metric in summary(shared.benchmark, shared.questions, [shared.shared[place].first for place in places]):
             if metric.cells:
                 behind.setdefault(metric.name, []).extend(places)
     return behind
@@ -87,34 +83,19 @@ def _compared(
     comparison: Comparison, shared: Overlap, part: Overlap, metrics: tuple[Metric, Metric], group: str, *, counted: bool
 ) -> Iterator[Result]:
     """The rows of one pair by one metric; `part` are the questions behind it, `shared` all that the two share."""
-    rule = comparison.solvers[0].abstain
     names = (part.solvers[0].solver, part.solvers[1].solver)
     unit = FRACTION if group else unit_of(_own_metrics(comparison, names, metrics[0].name))
-    bare = Result(NAME, "difference", unit, None, *names, metrics[0].name, group, metrics[0].n, none=rule)
+    bare = Result(NAME, "difference", unit, None, *names, metrics[0].name, group, metrics[0].n, none=part.rule)
     untested = part.untested(metrics, allow_failed=comparison.options.allow_failed, whole=shared)
     measured = paired_contrast(*metrics, untested)
     yield with_contrast(bare, measured, untested)
     yield replace(bare, quantity="value a", value=measured.value_a)
     yield replace(bare, quantity="value b", value=measured.value_b)
     if counted:
-        n = sum(not row.first.outcome.failed for row in part.rows[rule])
-        for name, ids in _counts(part.rows[rule], part.lost).items():
+        n = sum(not row.first.outcome.failed for row in part.shared)
+        for name, ids in _counts(part.shared, part.lost).items():
             named = ids if name in ("helped", "harmed", "failed") else ()
             yield replace(bare, quantity=name, unit=QUESTIONS, value=float(len(ids)), n=n, none="", ids=named)
-
-
-def _otherwise_counted(comparison: Comparison, shared: Overlap, head: str) -> Iterator[Result]:
-    """The headline difference under the other rule of what no answer counts; none where every question is answered."""
-    rule = OTHER[comparison.solvers[0].abstain]
-    unread = (score.answer is None for row in shared.rows[rule] for score in row.scores if not score.outcome.failed)
-    both = shared.metrics(rule).get(head) if any(unread) else None
-    if both is None:
-        return
-    names = (shared.solvers[0].solver, shared.solvers[1].solver)
-    unit = unit_of(_own_metrics(comparison, names, head))
-    row = Result(NAME, "difference", unit, None, *names, head, n=both[0].n, none=rule, detail=True)
-    untested = shared.untested(both, allow_failed=comparison.options.allow_failed, whole=shared)
-    yield with_contrast(row, paired_contrast(both[0], both[1], untested), untested)
 
 
 def _own_metrics(comparison: Comparison, names: tuple[str, str], metric: str) -> list[Metric]:

@@ -15,12 +15,11 @@ from collections.abc import Iterator
 from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.groups import ComparisonGroup
-from hybrid.scoring.overlap import RULES
 from hybrid.scoring.result import FRACTION, Result, Section, adjusted, paired_contrast, with_contrast
 from hybrid.scoring.score import Scored
 
 NAME = "effects"
-RESULT, LOOP, ORACLE = "result effect", "loop effect", "oracle effect"
+RESULT, LOOP, ORACLE = "result effect", "loop effect", "oracle"
 TEXT, PICTURES = FORMS = "text alone", "pictures alone"
 
 Cells = tuple[str, Scored | None, Scored | None]
@@ -39,7 +38,7 @@ def cells(group: ComparisonGroup) -> tuple[Cells, ...]:
 
 
 def rows(found: Comparison) -> list[Result]:
-    """Each effect whose cells were run, of each hybrid solver, over all and by task, under both rules."""
+    """Each effect whose cells were run, of each hybrid solver, over all and by task."""
     made = [
         row
         for group in found.groups
@@ -47,21 +46,20 @@ def rows(found: Comparison) -> list[Result]:
         if a is not None and b is not None
         for row in _difference(found, quantity, a, b)
     ]
-    return adjusted(made, lambda row: (bool(row.group), row.none))
+    return adjusted(made, lambda row: bool(row.group))
 
 
 def _difference(found: Comparison, quantity: str, a: Scored, b: Scored) -> Iterator[Result]:
     whole = found.overlap(a, b)
     left_out = f"left out: {whole.left_out}" if whole.left_out else ""
     for group, shared in {"": whole, **whole.by_group(found.options.by)}.items():
-        for rule in RULES:
-            metrics = shared.accuracy(rule) if group else shared.headline(rule)
-            if metrics is None:
-                continue
-            untested = shared.untested(metrics, allow_failed=found.options.allow_failed, whole=whole)
-            name, n, note = metrics[0].name, metrics[0].n, "" if group else left_out
-            row = Result(NAME, quantity, FRACTION, None, a.solver, b.solver, name, group, n, none=rule, note=note)
-            yield with_contrast(row, paired_contrast(metrics[0], metrics[1], untested), untested)
+        metrics = shared.accuracy(found.rule) if group else shared.headline(found.rule)
+        if metrics is None:
+            continue
+        untested = shared.untested(metrics, allow_failed=found.options.allow_failed, whole=whole)
+        name, n, note = metrics[0].name, metrics[0].n, "" if group else left_out
+        row = Result(NAME, quantity, FRACTION, None, a.solver, b.solver, name, group, n, none=found.rule, note=note)
+        yield with_contrast(row, paired_contrast(metrics[0], metrics[1], untested), untested)
 
 
 COUNTS = "questions that both have and none failed"

@@ -17,7 +17,7 @@ from hybrid.benchmarks.base import accuracy
 from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.findings import Heard, Verdict, heard
-from hybrid.scoring.result import FRACTION, QUESTIONS, Result, Section, with_interval
+from hybrid.scoring.result import FRACTION, QUESTIONS, Result, Section, gated, with_interval
 from hybrid.scoring.score import Scored, group_of
 from hybrid.types import Score
 
@@ -169,9 +169,13 @@ def rows(comparison: Comparison) -> Iterator[Result]:
         if group.alone is not None:
             use = evidence_use(group.hybrid, group.alone, comparison.options.by)
             row = Result(NAME, "", QUESTIONS, None, group.alone.solver, group.hybrid.solver)
-            yield from _part(row, use.answered)
-            for name in sorted({one.group for one in use.answered}):
-                yield from _part(replace(row, group=name), [one for one in use.answered if one.group == name])
+            whole = comparison.overlap(group.alone, group.hybrid, repeated=False)
+            parts = {"": whole, **whole.by_group(comparison.options.by)}
+            for name in ("", *sorted({one.group for one in use.answered})):
+                own = [one for one in use.answered if name in ("", one.group)]
+                shared = parts.get(name, whole)
+                untested = shared.untested(allow_failed=comparison.options.allow_failed, whole=whole)
+                yield from gated(_part(replace(row, group=name), own), untested)
             for why, ids in use.left_out.items():
                 yield replace(row, quantity=f"left out: {why}", value=float(len(ids)), ids=ids)
             for why in sorted({one.said.unread for one in use.answered if one.said.unread is not None}):
@@ -252,7 +256,8 @@ SECTION = Section(
     lead,
     about=(
         "A finding is right where the specialist's rule, run on what the tools said in this conversation, answers "
-        "right. helped: alone wrong, hybrid right; harmed: the reverse; no readable answer is not right.\n"
+        "right. helped: alone wrong, hybrid right; harmed: the reverse; no readable answer is not right. The "
+        "first repetition is read.\n"
         + "\n".join(
             (
                 *(f"{name}: {words}." for name, words in CLASSES.items()),

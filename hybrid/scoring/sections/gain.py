@@ -12,19 +12,20 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.conclusion_cases import WORDS
+from hybrid.scoring.conclusion_rows import CI, State, ends_of, number, shown, signed, size_of, weakest
 from hybrid.scoring.groups import ComparisonGroup
-from hybrid.scoring.overlap import RULES
 from hybrid.scoring.result import FRACTION, Result, Section, adjusted, paired_contrast, with_contrast
 from hybrid.scoring.score import Scored
 
 NAME = "gain"
-GAIN, PRESENCE, CONTENT, SHUFFLED = "gain", "presence", "content", "shuffled"
+GAIN, PRESENCE, CONTENT, SHUFFLED = "gain", "presence", "content", "other questions' findings"
 
 
 def rows(found: Comparison) -> list[Result]:
-    """Each part of each hybrid solver that has a blank control, over all and by task, under both rules."""
+    """Each part of each hybrid solver that has a blank control, over all and by task."""
     made = [row for group in found.groups if group.blank is not None for row in _of_group(found, group)]
-    return adjusted(made, lambda row: (bool(row.group), row.none))
+    return adjusted(made, lambda row: bool(row.group))
 
 
 def _of_group(found: Comparison, group: ComparisonGroup) -> Iterator[Result]:
@@ -43,58 +44,69 @@ def _parts(found: Comparison, solvers: Sequence[Scored], places: Mapping[str, tu
     whole = found.overlap(*solvers)
     left_out = f"left out: {whole.left_out}" if whole.left_out else ""
     for group, shared in {"": whole, **whole.by_group(found.options.by)}.items():
-        for rule in RULES:
-            metrics = shared.accuracy(rule) if group else shared.headline(rule)
-            if metrics is None:
-                continue
-            untested = shared.untested(metrics, allow_failed=found.options.allow_failed, whole=whole)
-            for name, (a, b) in places.items():
-                row = Result(
-                    NAME,
-                    name,
-                    FRACTION,
-                    None,
-                    solvers[a].solver,
-                    solvers[b].solver,
-                    metrics[a].name,
-                    group,
-                    metrics[a].n,
-                    none=rule,
-                    note="" if group else left_out,
-                )
-                yield with_contrast(row, paired_contrast(metrics[a], metrics[b], untested), untested)
+        metrics = shared.accuracy(found.rule) if group else shared.headline(found.rule)
+        if metrics is None:
+            continue
+        untested = shared.untested(metrics, allow_failed=found.options.allow_failed, whole=whole)
+        for name, (a, b) in places.items():
+            row = Result(
+                NAME,
+                name,
+                FRACTION,
+                None,
+                solvers[a].solver,
+                solvers[b].solver,
+                metrics[a].name,
+                group,
+                metrics[a].n,
+                none=found.rule,
+                note="" if group else left_out,
+            )
+            yield with_contrast(row, paired_contrast(metrics[a], metrics[b], untested), untested)
 
 
 def lead(found: Comparison, made: Sequence[Result]) -> str:
-    """A sentence for each hybrid solver, where a gain or a loss holds under both rules of what no answer counts."""
+    """What of each hybrid solver's difference blank tools bring and what the tools say."""
     said = []
     for group in found.groups:
-        if group.blank is not None:
-            overall = [row for row in made if not row.group and row.b == group.hybrid.solver]
-            said.append(_reading(group.hybrid.solver, _direction(overall, GAIN), _direction(overall, CONTENT)))
-    return " ".join(filter(None, said))
+        parts = [
+            [row for row in made if (row.a, row.b, row.quantity) == (a.solver, b.solver, name) and not row.group]
+            for a, b, name in (
+                (group.blank, group.hybrid, CONTENT),
+                (group.alone, group.hybrid, GAIN),
+                (group.alone, group.blank, PRESENCE),
+            )
+            if a is not None and b is not None
+        ]
+        tested = [weakest(rows) for rows in parts if rows]
+        if tested and all(row.low is not None for row in tested):
+            said.append(f"{group.hybrid.solver}: {said_of(*tested)[1]}")
+    return " ".join(said)
 
 
-def _reading(name: str, gain: int | None, content: int | None) -> str:
-    if content is None:
-        return ""
-    by_content = {1: "what the tools say brings a gain", -1: "what the tools say brings a loss"}.get(content)
-    if gain is None:
-        return f"{name}: {by_content or 'what the tools say makes no difference that these questions can show'}."
-    if gain > 0:
-        where = "the gain comes from what the tools say"
-        return f"{name}: {where}." if content > 0 else f"{name}: it is not shown that {where}."
-    over = "no gain over the MLLM alone is shown" if gain == 0 else "with tools it is behind the MLLM alone"
-    return f"{name}: {over}{f'; next to blank tools {by_content}' if by_content else ''}."
+def said_of(content: Result, gain: Result | None = None, presence: Result | None = None) -> tuple[str, str]:
+    """The case of a conclusion (`conclusion_cases.py`) and its words; a part is asserted where it holds after Holm."""
+    if gain is None or presence is None:
+        return "content.alone", WORDS["content.alone"].format(content=_clause("content", content))
+    states, parts = tuple(map(_held, (gain, presence, content))), {"presence": presence, "content": content}
+    if states == ("more", "more", "more"):
+        case, form = "content.shared", lambda row: f"{number(row.value or 0.0, row.unit)} ({CI} {ends_of(row)})"
+    elif states == ("more", "open", "more") and 2 * (content.value or 0.0) > (gain.value or 0.0):
+        case, form = "content.source", lambda row: f"{signed(row)}, {CI} {ends_of(row)}"
+    else:
+        return "content.parts", WORDS["content.parts"].format(**{n: _clause(n, row) for n, row in parts.items()})
+    return case, WORDS[case].format(gain=size_of(gain), **{name: form(row) for name, row in parts.items()})
 
 
-def _direction(rows_: Sequence[Result], quantity: str) -> int | None:
-    """1 for a gain and -1 for a loss under both rules, 0 where one of them shows neither; None without a test."""
-    parts = [row for row in rows_ if row.quantity == quantity]
-    if not parts or any(row.low is None for row in parts):
-        return None
-    signs = {int((row.low or 0.0) > 0) - int((row.high or 0.0) < 0) for row in parts}
-    return signs.pop() if len(signs) == 1 else 0
+def _held(row: Result) -> State:
+    return shown(row) if row.holds else "open"
+
+
+def _clause(part: str, row: Result) -> str:
+    state = _held(row)
+    size = signed(row) if state == "open" else size_of(row)
+    note = ", not after adjustment (Holm)" if state == "open" and row.excludes_zero else ""
+    return WORDS[f"{part}.{state}"].format(size=size, ends=f"{CI} {ends_of(row, cost=state == 'less')}{note}")
 
 
 BOTH = "questions that all of these have and none failed"
@@ -128,7 +140,7 @@ SECTION = Section(
     about=(
         "gain: the hybrid solver minus its MLLM alone. presence: with blank tools minus alone (prompts, texts of "
         "tools, more turns). content: with tools minus with blank tools (what they say). gain = presence + content. "
-        "shuffled: with findings about other questions minus with blank tools. p is of the difference in the row, "
+        "other questions' findings: these minus blank tools. p is of the difference in the row, "
         "adjusted (Holm) over all parts of its table."
     ),
     chart="intervals",

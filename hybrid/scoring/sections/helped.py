@@ -32,7 +32,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
 def _of_pair(comparison: Comparison, pair: SolverPair) -> Iterator[Result]:
     shared = comparison.overlap(comparison.named(pair.a), comparison.named(pair.b))
     ids: dict[tuple[str, str], list[str]] = {}
-    for row in shared.rows[comparison.solvers[0].abstain]:
+    for row in shared.shared:
         if not row.first.outcome.failed and all(score.correct is not None for score in row.scores):
             a, b = map(verdict, row.scores)
             ids.setdefault((a, b), []).append(row.first.id)

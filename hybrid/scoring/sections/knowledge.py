@@ -9,36 +9,42 @@ it answers wrongly and the MLLM alone rightly. Where it abstains it says nothing
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from hybrid.benchmarks.base import accuracy
 from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.overlap import Overlap, SharedQuestion
-from hybrid.scoring.result import FRACTION, Result, Section, with_interval
+from hybrid.scoring.result import FRACTION, Result, Section, gated, with_interval
+from hybrid.stats import combine
+from hybrid.types import Cell, Metric
 
 NAME: Final = "knowledge"
-REACHED: Final = "specialist's knowledge reached"
-LOST: Final = "MLLM's knowledge lost"
+REACHED: Final = "right by the specialist only: share kept"
+LOST: Final = "right by the model only: share lost"
 HYBRID, ALONE, SPECIALIST = range(3)
 
 
 class Share(NamedTuple):
-    """Of which questions a share is, and which of them count."""
+    """How much a question weighs in a share, 0..1, and how much of that counts."""
 
-    over: Callable[[SharedQuestion], bool]
-    counts: Callable[[SharedQuestion], bool]
+    over: Callable[[SharedQuestion], float]
+    counts: Callable[[SharedQuestion], float]
 
 
-def _says_wrong(row: SharedQuestion) -> bool:
-    return row.scores[SPECIALIST].answer is not None and not row.right[SPECIALIST]
+def _says(row: SharedQuestion) -> bool:
+    return row.scores[SPECIALIST].answer is not None
 
 
 SHARES: Final = {
-    REACHED: Share(lambda row: row.right[SPECIALIST] and not row.right[ALONE], lambda row: row.right[HYBRID]),
-    LOST: Share(lambda row: row.right[ALONE] and _says_wrong(row), lambda row: not row.right[HYBRID]),
+    REACHED: Share(
+        lambda row: _says(row) * row.right[SPECIALIST] * (1 - row.right[ALONE]), lambda row: row.right[HYBRID]
+    ),
+    LOST: Share(
+        lambda row: _says(row) * (1 - row.right[SPECIALIST]) * row.right[ALONE], lambda row: 1 - row.right[HYBRID]
+    ),
 }
 
 
@@ -48,37 +54,43 @@ def rows(found: Comparison) -> Iterator[Result]:
         if group.alone is not None and group.specialist is not None:
             whole = found.overlap(group.hybrid, group.alone, group.specialist)
             note = f"left out: {whole.left_out}" if whole.left_out else ""
-            row = Result(NAME, "", FRACTION, None, group.specialist.solver, group.hybrid.solver)
-            if whole.kept:
-                yield from _shares(replace(row, note=note), whole)
-            for name, part in whole.by_group(found.options.by).items():
-                yield from _shares(replace(row, group=name), part)
+            row = Result(NAME, "", FRACTION, None, group.specialist.solver, group.hybrid.solver, none=found.rule)
+            parts = {"": whole} if whole.kept else {}
+            for name, part in {**parts, **whole.by_group(found.options.by)}.items():
+                untested = part.untested(allow_failed=found.options.allow_failed, whole=whole)
+                yield from gated(_shares(replace(row, group=name, note="" if name else note), part), untested)
 
 
 def _shares(row: Result, shared: Overlap) -> Iterator[Result]:
     """A share of no question is told over all only, without a value."""
     for quantity, share in SHARES.items():
-        over = [one for one in shared.kept if share.over(one)]
+        over = [(one, weight) for one in shared.kept if (weight := share.over(one))]
         if over or not row.group:
-            marked = [replace(one.first, correct=float(share.counts(one))) for one in over]
-            ids = tuple(one.id for one in marked if one.correct)
-            made = with_interval(replace(row, quantity=quantity), accuracy(quantity, marked))
-            yield replace(made, n=len(over), ids=ids)
+            cells = tuple(Cell("", one.first.unit, weight * share.counts(one), weight) for one, weight in over)
+            ids = tuple(one.first.id for one, _ in over if share.counts(one))
+            metric = Metric(quantity, combine(cells, "ratio"), len(over), "ratio", cells)
+            yield replace(with_interval(replace(row, quantity=quantity), metric), ids=ids)
 
 
 def lead(found: Comparison, made: Sequence[Result]) -> str:
-    """How many of the questions that one part alone knows the hybrid solver answers rightly, or loses."""
+    """How much of what one part alone knows the hybrid solver answers rightly, or loses."""
     said = []
     for group in found.groups:
         own = {row.quantity: row for row in made if row.b == group.hybrid.solver and not row.group}
         if group.alone is not None and own:
             reached, lost = own[REACHED], own[LOST]
             said.append(
-                f"{group.hybrid.solver} answers {len(reached.ids)} of the {reached.n} questions rightly that "
-                f"{reached.a} knows and {group.alone.solver} alone does not, and loses {len(lost.ids)} of {lost.n} the "
+                f"{group.hybrid.solver} answers {_of(reached, 'the ')} questions rightly that "
+                f"{reached.a} knows and {group.alone.solver} alone does not, and loses {_of(lost)} the "
                 "other way round."
             )
     return " ".join(said)
+
+
+def _of(row: Result, the: str = "") -> str:
+    """`3 of the 8`; a share where no answer that counts as a guess, or a repetition, makes fractions of them."""
+    whole = math.isclose((row.value or 0.0) * (row.n or 0), len(row.ids))
+    return f"{len(row.ids) if whole else f'{100 * (row.value or 0.0):.0f} %'} of {the}{row.n}"
 
 
 OURS = "ours; docs/study.md"
@@ -103,8 +115,8 @@ SECTION = Section(
     rows,
     lead,
     about=(
-        "Questions on which the specialist abstains are in neither share. Only right answers count: no answer is not "
-        "one. A question counts whether or not the hybrid called a tool about it."
+        "Questions on which the specialist abstains are in neither share. No other answer that is none counts as "
+        "named above. A question counts whether or not the hybrid called a tool about it."
     ),
     headings={"a": "specialist", "b": "hybrid"},
     order=135,

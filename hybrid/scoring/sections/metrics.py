@@ -1,31 +1,29 @@
-"""Every metric of every solver, under both rules of what no answer counts."""
+"""Every metric of every solver."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hybrid.benchmarks.base import Abstain
 from hybrid.benchmarks.card import MetricCard
 from hybrid.display.tables import accuracy
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.overlap import RULES
-from hybrid.scoring.result import Result, Section, unit_of, with_interval
+from hybrid.scoring.result import Result, Section, gated, unit_of, with_interval
 from hybrid.scoring.score import JUDGED, WITH_FAILED
 
 NAME = "metrics"
-OTHER: dict[Abstain, Abstain] = {"chance": "wrong", "wrong": "chance"}
 COUNTS = {"chance": "as a guess would on average", "wrong": "as wrong"}
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """A row for each solver, rule and metric; those that the benchmark's card does not report are details."""
+    """A row for each solver and metric; those that the benchmark's card does not report are details."""
+    rule = comparison.rule
     for solver in comparison.solvers:
-        for rule in RULES:
-            for metric in solver.counted[rule].metrics:
-                row = Result(NAME, "value", unit_of((metric,)), None, solver.solver, metric=metric.name, none=rule)
-                row = replace(with_interval(row, metric), detail=not _is_shown(metric.name, comparison))
-                yield replace(row, low=None, high=None) if solver.answered_nothing else row
+        for metric in solver.metrics:
+            row = Result(NAME, "value", unit_of((metric,)), None, solver.solver, metric=metric.name, none=rule)
+            row = replace(with_interval(row, metric), detail=not _is_shown(metric.name, comparison))
+            waiting = "waiting" if solver.open and metric.combine == "mean_of_ratios" else None
+            yield replace(row, low=None, high=None) if solver.answered_nothing else next(gated([row], waiting))
 
 
 def _is_shown(name: str, comparison: Comparison) -> bool:
@@ -36,24 +34,15 @@ def _is_shown(name: str, comparison: Comparison) -> bool:
 
 
 def lead(comparison: Comparison, made: Sequence[Result]) -> str:
-    """The highest value of the headline metric under either rule of what no answer counts."""
-    rule = comparison.solvers[0].abstain
-    first, second = (
-        [row for row in made if (row.metric, row.none) == (comparison.headline, each) and row.value is not None]
-        for each in (rule, OTHER[rule])
-    )
+    """The highest value of the headline metric."""
+    first = [row for row in made if row.metric == comparison.headline and row.value is not None]
     if not first:
         return ""
     best, row = _highest(first)
     limits = "" if len(best) > 1 or row.low is None else f" (95 % interval [{row.low:.2f}, {row.high:.2f}])"
     verb, highest = "have" if len(best) > 1 else "has", "" if len(first) == 1 else "the highest "
     opening = f"{' and '.join(best)} {verb} {highest}{row.metric}, {accuracy(row.value)}{limits}, over n = {row.n}."
-    others, other = _highest(second) if second else (best, row)
-    otherwise = "the last column counts it the other way."
-    if others != best:
-        names = f"{' and '.join(others)} {'have' if len(others) > 1 else 'has'}"
-        otherwise = f"counted {COUNTS[OTHER[rule]]}, {names} the highest, {accuracy(other.value)}."
-    sentence = f"{opening} A question without a readable answer counts {COUNTS[rule]}; {otherwise}"
+    sentence = f"{opening} A question without a readable answer counts {COUNTS[comparison.rule]}."
     return sentence if len(first) == 1 or _asked_alike(comparison) else f"{sentence} {NOT_ALIKE}"
 
 

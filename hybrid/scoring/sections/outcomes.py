@@ -8,13 +8,16 @@ from dataclasses import replace
 
 from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.faults import tool_faults
 from hybrid.scoring.result import QUESTIONS, Result, Section
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.cost import uncounted
-from hybrid.types import Outcome
+from hybrid.types import Fault, Outcome
 
 NAME = "outcomes"
 OPEN = "open"
+UNREADABLE = "unreadable call"
+FAULTS = "calls that ended in faults"
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
@@ -33,6 +36,8 @@ def _of_solver(solver: Scored) -> Iterator[Result]:
     usage = solver.usage
     if usage is None:
         return
+    if usage.unreadable:
+        yield replace(row, quantity=UNREADABLE, unit="asks", value=float(usage.unreadable))
     # A recorded model was called and reports no token: their number is not known, and not 0.
     unknown = usage.uncounted_calls > 0 or (usage.model_calls > 0 and usage.input_tokens == usage.output_tokens == 0)
     spent: tuple[tuple[str, str, float | None], ...] = (
@@ -45,6 +50,10 @@ def _of_solver(solver: Scored) -> Iterator[Result]:
         ("wall", "seconds", solver.wall_s),
         ("cost", "USD", None if usage.uncounted_calls else usage.cost_usd),
     )
+    for one in tool_faults(solver):
+        for fault, calls in one.kinds.items():
+            line = replace(row, quantity=f"{FAULTS}: {fault.value.replace('_', ' ')}", unit="calls", metric=one.tool)
+            yield replace(line, value=float(calls), n=one.calls, note=one.error if one.never_ran else "")
     for name, unit, value in spent:
         note = uncounted(usage) if name in ("tokens in", "tokens out", "cost") else ""
         yield replace(row, quantity=name, unit=unit, value=value, note=note)
@@ -80,8 +89,18 @@ SECTION = Section(
             for outcome in Outcome
         ),
         MetricCard(OPEN, "questions that are not asked yet, and in no other number", "not given", "ours", values=COUNT),
+        MetricCard(
+            UNREADABLE, "asks in which the model wrote a call that could not be read", ONE, "recorded", values="0 to n"
+        ),
         MetricCard("model calls", "calls of the MLLM", ONE, "recorded", values=CALLS),
         MetricCard("tool calls", "calls of tools", ONE, "recorded", values=CALLS),
+        MetricCard(
+            f"{FAULTS}: <{'|'.join(kind.value.replace('_', ' ') for kind in Fault)}>",
+            "calls of the tool in the column tool that ended so",
+            "calls of the tool",
+            "recorded",
+            values="0 to n, in calls",
+        ),
         MetricCard("lost", "tool calls that ended in a timeout or an error of the tool", ONE, "recorded", values=CALLS),
         MetricCard(
             "tokens <in|out>",
@@ -104,7 +123,7 @@ SECTION = Section(
         "lost: tool calls that ended in an error or a timeout; what was answered then was answered without them. busy: "
         "time of the model and of the tools, added up; wall: time with at least one question open."
     ),
-    headings={"a": "solver"},
+    headings={"a": "solver", "metric": "tool"},
     chart="stack",
     charted=(*(outcome.value for outcome in Outcome), OPEN),
     order=300,

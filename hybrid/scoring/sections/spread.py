@@ -14,7 +14,7 @@ from dataclasses import replace
 from hybrid.benchmarks.base import accuracy
 from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.groups import repetition, word
+from hybrid.scoring.groups import repetition, repetitions
 from hybrid.scoring.result import FRACTION, Result, Section
 from hybrid.scoring.score import Scored, group_of, summary
 from hybrid.stats.spread import spread
@@ -32,11 +32,8 @@ def rows(comparison: Comparison) -> Iterator[Result]:
 
 def repeated_solvers(solvers: Sequence[Scored]) -> tuple[tuple[Scored, ...], ...]:
     """The solvers that were asked more than once, each with its repetitions in order."""
-    groups: dict[tuple[str | None, str], list[Scored]] = {}
-    for one in solvers:
-        groups.setdefault((str(one.folder.path) if one.folder else None, word(one)), []).append(one)
-    ordered = (tuple(sorted(members, key=repetition)) for members in groups.values())
-    return tuple(members for members in ordered if len({repetition(one) for one in members}) == len(members) > 1)
+    groups = (repetitions(solvers, one) for one in solvers if repetition(one) == 1)
+    return tuple(members for members in groups if len(members) > 1)
 
 
 def _aligned(members: Sequence[Scored]) -> tuple[tuple[Score, ...], ...]:

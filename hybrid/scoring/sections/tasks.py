@@ -8,7 +8,6 @@ from dataclasses import replace
 from hybrid.benchmarks.base import accuracy
 from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.overlap import RULES
 from hybrid.scoring.result import FRACTION, QUESTIONS, Result, Section, with_interval
 from hybrid.scoring.score import Scored, group_of, nothing_answered
 
@@ -16,31 +15,29 @@ NAME = "tasks"
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """Accuracy of each task under both rules, and how many questions have no readable answer."""
+    """Accuracy of each task, and how many of its questions have no readable answer."""
     for solver in comparison.solvers:
         yield from _of_solver(solver, comparison.options.by)
 
 
 def _of_solver(solver: Scored, by: str | None) -> Iterator[Result]:
-    for rule in RULES:
-        # There is no right and wrong where `correct` is None (a scanpath).
-        scores = [score for score in solver.counted[rule].scores if score.correct is not None]
-        for group in sorted({group_of(score, by) for score in scores}):
-            members = [score for score in scores if group_of(score, by) == group]
-            row = Result(NAME, "accuracy", FRACTION, None, solver.solver, group=group, none=rule)
-            row = with_interval(row, accuracy("accuracy", members))
-            # Nothing was measured where nothing was answered.
-            yield replace(row, low=None, high=None) if nothing_answered(members) else row
-            if rule == solver.abstain:
-                none = sum(score.answer is None and not score.outcome.failed for score in members)
-                yield Result(NAME, "none", QUESTIONS, float(none), solver.solver, group=group, n=row.n)
+    # There is no right and wrong where `correct` is None (a scanpath).
+    scores = [score for score in solver.scores if score.correct is not None]
+    for group in sorted({group_of(score, by) for score in scores}):
+        members = [score for score in scores if group_of(score, by) == group]
+        row = Result(NAME, "accuracy", FRACTION, None, solver.solver, group=group, none=solver.abstain)
+        row = with_interval(row, accuracy("accuracy", members))
+        # Nothing was measured where nothing was answered.
+        yield replace(row, low=None, high=None) if nothing_answered(members) else row
+        none = sum(score.answer is None and not score.outcome.failed for score in members)
+        yield Result(NAME, "none", QUESTIONS, float(none), solver.solver, group=group, n=row.n)
 
 
 def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     """On how many tasks each hybrid solver is above and below its parts."""
-    rule, by = comparison.solvers[0].abstain, comparison.grouping
+    by = comparison.grouping
     # Without an interval nothing was answered: to be above that is to be above a guess.
-    answered = (row for row in made if row.quantity == "accuracy" and row.none == rule and row.low is not None)
+    answered = (row for row in made if row.quantity == "accuracy" and row.low is not None)
     value = {(row.a, row.group): row.value for row in answered}
     parts = []
     for group in comparison.groups:

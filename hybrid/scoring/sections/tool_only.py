@@ -9,23 +9,28 @@ and by at least one setting without; the correction for luck is ours.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.groups import ComparisonGroup, role, word
-from hybrid.scoring.overlap import Overlap, SharedQuestion
-from hybrid.scoring.result import FRACTION, QUESTIONS, Result, Section
+from hybrid.scoring.groups import ComparisonGroup, repeated_as, role
+from hybrid.scoring.overlap import SharedQuestion
+from hybrid.scoring.result import FRACTION, QUESTIONS, Result, Section, gated
 from hybrid.scoring.score import Scored
-from hybrid.stats import wilson
+from hybrid.stats import combine, interval, wilson
+from hybrid.types import Cell, Metric
 
 NAME: Final = "tool_only"
 SOLVED: Final = "tool-only solved"
 LOST: Final = "tool-only lost"
 WITHOUT_TOO: Final = "solved without tools too"
-LUCK: Final = "luck"
+LUCK: Final = "by luck"
+MOST: Final = "by luck at most"
+LUCK_LOST: Final = "lost by luck"
+MOST_LOST: Final = "lost by luck at most"
 
 
 def rows(found: Comparison) -> Iterator[Result]:
@@ -39,7 +44,8 @@ def rows(found: Comparison) -> Iterator[Result]:
                 if part.kept:
                     note = "; ".join(filter(None, ("" if name else left_out, _luck_note(without))))
                     row = Result(NAME, "", QUESTIONS, None, without[0].solver, group.hybrid.solver, group=name)
-                    yield from _of_questions(replace(row, note=note), part, without)
+                    made = _of_questions(replace(row, note=note, none=found.rule), part.kept, without)
+                    yield from gated(made, part.untested(allow_failed=found.options.allow_failed, whole=shared))
 
 
 def settings_without_tools(solvers: Sequence[Scored], group: ComparisonGroup) -> tuple[Scored, ...]:
@@ -49,41 +55,60 @@ def settings_without_tools(solvers: Sequence[Scored], group: ComparisonGroup) ->
     return tuple(sorted(own, key=lambda one: one is not group.alone))
 
 
-def _of_questions(row: Result, shared: Overlap, without: Sequence[Scored]) -> Iterator[Result]:
-    kept = shared.kept
-    solved = _ids(kept, lambda right: right[0])
-    only = _ids(kept, lambda right: right[0] and not any(right[1:]))
-    lost = _ids(kept, lambda right: not right[0] and any(right[1:]))
+def _of_questions(row: Result, kept: Sequence[SharedQuestion], without: Sequence[Scored]) -> Iterator[Result]:
+    places = range(1, len(without) + 1)
     counted = replace(row, n=len(kept))
-    yield replace(counted, quantity=SOLVED, value=float(len(only)), ids=only)
-    yield replace(counted, quantity=LOST, value=float(len(lost)), ids=lost)
-    luck = _luck(kept, without)
-    if luck is not None:
-        yield replace(counted, quantity=LUCK, value=luck)
-    if solved:
-        k, n = len(solved) - len(only), len(solved)
-        ends = wilson(k, n)
+    quantities = (
+        (SOLVED, LUCK if len(_repetitions(without)) > 1 else MOST, _solved_by),
+        (LOST, LUCK_LOST if len(_repetitions(without)) > 1 else MOST_LOST, _missed_by),
+    )
+    for quantity, luck, of in quantities:
+        each = [(one.first.id, of(one, 0, places)) for one in kept]
+        ids = tuple(identity for identity, count in each if count)
+        yield replace(counted, quantity=quantity, value=math.fsum(count for _, count in each), ids=ids)
+        if (by_chance := _luck(kept, without, of)) is not None:
+            yield replace(counted, quantity=luck, value=by_chance)
+    cells = [
+        Cell("", one.first.unit, one.right[0] - _solved_by(one, 0, places), one.right[0])
+        for one in kept
+        if one.right[0]
+    ]
+    if cells:
+        metric = Metric(WITHOUT_TOO, combine(cells, "ratio"), len(cells), "ratio", tuple(cells))
+        whole = all(cell.numerator in (0, 1) and cell.denominator == 1 for cell in cells)
+        ends = wilson(round(sum(cell.numerator for cell in cells)), len(cells)) if whole else interval(metric)
         low, high = (ends.low, ends.high) if ends else (None, None)
-        yield replace(row, quantity=WITHOUT_TOO, unit=FRACTION, value=k / n, n=n, low=low, high=high)
+        share = replace(row, quantity=WITHOUT_TOO, unit=FRACTION, value=metric.value, n=len(cells))
+        yield replace(share, low=low, high=high)
 
 
-def _ids(kept: Sequence[SharedQuestion], wanted: Callable[[tuple[bool, ...]], bool]) -> tuple[str, ...]:
-    return tuple(row.first.id for row in kept if wanted(row.right))
+ByOne = Callable[[SharedQuestion, int, Iterable[int]], float]
+"""How much a question counts for one of its solvers next to the others."""
 
 
-def _luck(kept: Sequence[SharedQuestion], without: Sequence[Scored]) -> float | None:
-    """How many questions one more run without tools would solve that the others do not; None at temperature 0.
+def _solved_by(row: SharedQuestion, place: int, others: Iterable[int]) -> float:
+    """Right by the solver at this place, and by none of the others."""
+    return row.right[place] * math.prod(1 - row.right[other] for other in others)
+
+
+def _missed_by(row: SharedQuestion, place: int, others: Iterable[int]) -> float:
+    """Not right by the solver at this place, and right by one of the others."""
+    return (1 - row.right[place]) * (1 - math.prod(1 - row.right[other] for other in others))
+
+
+def _luck(kept: Sequence[SharedQuestion], without: Sequence[Scored], of: ByOne) -> float | None:
+    """How many questions one more run without tools would solve, or miss, that the others do not; None where none can.
 
     With several runs of one setting it is counted: each repetition against all other settings, and the mean of these.
     With one run at a temperature above 0 it is the greatest that the accuracy allows: a question that is right with
-    probability p is solved by one run and not by another with p(1 - p), whose sum is at most n a(1 - a) for accuracy a.
+    probability p is right in one run and not in another with p(1 - p), whose sum is at most n a(1 - a) for accuracy a.
     """
     repeated = _repetitions(without)
     if len(repeated) > 1:
         counts = []
         for place in repeated:
             others = [other for other in range(1, len(without) + 1) if other != place]
-            counts.append(sum(row.right[place] and not any(row.right[other] for other in others) for row in kept))
+            counts.append(sum(of(row, place, others) for row in kept))
         return sum(counts) / len(counts)
     if not _draws(without[0]):
         return None
@@ -93,7 +118,7 @@ def _luck(kept: Sequence[SharedQuestion], without: Sequence[Scored]) -> float | 
 
 def _repetitions(without: Sequence[Scored]) -> Collection[int]:
     """The places, from 1, of the runs that asked as the first setting did."""
-    kinds = [(word(one), one.folder and one.folder.path) for one in without]
+    kinds = list(map(repeated_as, without))
     return [place for place, kind in enumerate(kinds, 1) if kind == kinds[0]]
 
 
@@ -108,7 +133,7 @@ def _draws(scored: Scored) -> bool:
 def _luck_note(without: Sequence[Scored]) -> str:
     if len(_repetitions(without)) > 1 or not _draws(without[0]):
         return ""
-    return "luck: asked once and drawn, so this is an upper bound; --setting repeats=3 measures it"
+    return "by luck at most: asked once and drawn; --setting repeats=3 measures it"
 
 
 def lead(found: Comparison, made: Sequence[Result]) -> str:
@@ -117,8 +142,8 @@ def lead(found: Comparison, made: Sequence[Result]) -> str:
     for group in found.groups:
         own = {row.quantity: row for row in made if row.b == group.hybrid.solver and not row.group}
         if too := own.get(WITHOUT_TOO):
-            only, luck = own[SOLVED], own.get(LUCK)
-            chance = f"; one more run without tools would solve up to {luck.value:.1f} new ones" if luck else ""
+            only, luck = own[SOLVED], own.get(LUCK) or own.get(MOST)
+            chance = f", {luck.quantity} {luck.value:.1f}" if luck else ""
             share = f"{100 * (too.value or 0):.0f} % of the {too.n} questions solved with tools are solved without too"
             said.append(f"{group.hybrid.solver}: {share}, {only.value:.0f} only with tools{chance}.")
     return " ".join(said)
@@ -139,11 +164,23 @@ SECTION = Section(
         ),
         MetricCard(
             LUCK,
-            "what one more run without tools would solve anew: counted over repetitions, or at most n a(1 - a)",
+            "what one more run without tools would solve anew, counted over repetitions",
             COUNTS,
             "ours; docs/study.md",
             "Compare with tool-only solved: as many may be luck.",
             "0 to n, in questions",
+        ),
+        MetricCard(MOST, "n a(1 - a), of accuracy a", COUNTS, "ours; docs/study.md", values="0 to n, in questions"),
+        MetricCard(
+            LUCK_LOST,
+            "what one more run without tools would miss that the others solve, counted over repetitions",
+            COUNTS,
+            "ours; docs/study.md",
+            "Compare with tool-only lost: as many may be luck.",
+            "0 to n, in questions",
+        ),
+        MetricCard(
+            MOST_LOST, "n a(1 - a), of accuracy a", COUNTS, "ours; docs/study.md", values="0 to n, in questions"
         ),
         MetricCard(
             WITHOUT_TOO,
@@ -157,7 +194,7 @@ SECTION = Section(
     lead,
     about=(
         "The settings without tools are all forms of the same MLLM alone in this comparison: with images, captions or "
-        "text only, and repetitions. A model that draws its answers solves others each time: luck says how many."
+        "text only, and repetitions. A model that draws its answers solves others each time: by luck says how many."
     ),
     headings={"a": "without tools", "b": "with tools"},
     chart="counts",

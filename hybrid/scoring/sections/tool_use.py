@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from hybrid.benchmarks.base import Abstain
 from hybrid.benchmarks.card import MetricCard
 from hybrid.registry import names
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.faults import named
 from hybrid.scoring.findings import Called, Heard, heard
 from hybrid.scoring.groups import role
+from hybrid.scoring.overlap import rightness
 from hybrid.scoring.result import FRACTION, QUESTIONS, Result, Section
 from hybrid.scoring.score import Scored, group_of
 from hybrid.types import Fault, Score
 
 NAME: Final = "tool_use"
-NO_SUCH: Final = "(no such tool)"
-"""Stands for every name that no tool has: these are a model's words."""
 FAULTS: Final = (
+    Fault.UNREADABLE_CALL,
     Fault.UNKNOWN_TOOL,
     Fault.UNKNOWN_IMAGE,
     Fault.BAD_ARGUMENTS,
@@ -33,6 +35,15 @@ FAULTS: Final = (
     Fault.ABSENT,
 )
 """Of a tool call, as a table lists them; the last is none of the tool's or the solver's."""
+
+
+def fault_row(fault: Fault) -> str:
+    """The quantity that counts calls with a fault."""
+    words = fault.value.replace("_", " ")
+    return words if fault is Fault.ABSENT else f"faults: {words}"
+
+
+FAULT_ROWS: Final = frozenset(map(fault_row, FAULTS))
 
 
 @dataclass(frozen=True)
@@ -55,7 +66,8 @@ def rows(comparison: Comparison) -> list[Result]:
     for solver in comparison.solvers:
         if solver.folder is not None and role(solver) in ("hybrid", "specialist"):
             findings = heard(solver)
-            made += _of_solver(solver.solver, answered(solver, findings, comparison.options.by))
+            questions = answered(solver, findings, comparison.options.by)
+            made += _of_solver(solver.solver, questions, solver.abstain)
             if lost := tuple(name for name, one in findings.items() if one.no_trace):
                 count = float(len(lost))
                 made.append(Result(NAME, "without a readable trace", QUESTIONS, count, solver.solver, ids=lost))
@@ -66,18 +78,17 @@ def answered(scored: Scored, findings: Mapping[str, Heard], by: str | None) -> t
     """The questions that a solver answered, with their calls; those without a readable trace are left out."""
     known = frozenset(names("tools"))
     return tuple(
-        CallsOfQuestion(score, group_of(score, by), tuple(_named(call, known) for call in findings[score.id].calls))
+        CallsOfQuestion(
+            score,
+            group_of(score, by),
+            tuple(replace(call, tool=named(call.tool, call.fault, known)) for call in findings[score.id].calls),
+        )
         for score in scored.scores
         if score.id in findings and not findings[score.id].no_trace
     )
 
 
-def _named(call: Called, known: Collection[str]) -> Called:
-    strange = call.fault is Fault.UNKNOWN_TOOL or (call.fault is Fault.BAD_ARGUMENTS and call.tool not in known)
-    return replace(call, tool=NO_SUCH) if strange else call
-
-
-def _of_solver(solver: str, questions: Sequence[CallsOfQuestion]) -> Iterator[Result]:
+def _of_solver(solver: str, questions: Sequence[CallsOfQuestion], rule: Abstain) -> Iterator[Result]:
     """For any tool and for each tool that a solver called: over all questions, and in each group where it was."""
     tools = sorted({call.tool for question in questions for call in question.calls})
     groups = sorted({question.group for question in questions})
@@ -86,10 +97,10 @@ def _of_solver(solver: str, questions: Sequence[CallsOfQuestion]) -> Iterator[Re
         for group, inside in parts.items():
             if not tool or any(one.to(tool) for one in inside):
                 row = Result(NAME, "", QUESTIONS, None, solver, metric=tool, group=group)
-                yield from _used(row, tool, inside)
+                yield from _used(row, tool, inside, rule)
 
 
-def _used(row: Result, tool: str, questions: Sequence[CallsOfQuestion]) -> Iterator[Result]:
+def _used(row: Result, tool: str, questions: Sequence[CallsOfQuestion], rule: Abstain) -> Iterator[Result]:
     calls = [one.to(tool) for one in questions]
     times = [call.seconds for of_one in calls for call in of_one]
     faults = Counter(call.fault for of_one in calls for call in of_one if call.fault is not None)
@@ -102,23 +113,25 @@ def _used(row: Result, tool: str, questions: Sequence[CallsOfQuestion]) -> Itera
     yield replace(asked, quantity="called first", value=float(first), detail=True)
     for fault in FAULTS:
         if faults[fault]:
-            words = fault.value.replace("_", " ")
             yield replace(
                 row,
-                quantity=words if fault is Fault.ABSENT else f"faults: {words}",
+                quantity=fault_row(fault),
                 unit="calls",
                 value=float(faults[fault]),
                 n=len(times),
             )
+    for how, count in sorted(Counter(how for of_one in calls for call in of_one for how in call.as_read).items()):
+        yield replace(row, quantity=how, unit="calls", value=float(count), n=len(times))
     verdicts = [
-        (bool(of_one), one.score.correct == 1.0)
+        (bool(of_one), rightness(one.score))
         for one, of_one in zip(questions, calls, strict=True)
         if one.score.correct is not None
     ]
     for quantity, wanted in (("right when called", True), ("right when not called", False)):
         judged = [right for called, right in verdicts if called is wanted]
         if judged:
-            yield replace(row, quantity=quantity, unit=FRACTION, value=sum(judged) / len(judged), n=len(judged))
+            share = replace(row, quantity=quantity, unit=FRACTION, value=sum(judged) / len(judged), n=len(judged))
+            yield replace(share, none=rule)
     if times:
         mean = math.fsum(times) / len(times)
         yield replace(row, quantity="seconds a call", unit="seconds", value=mean, n=len(times))
@@ -133,13 +146,20 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
             calls = [one for one in made if (one.a, one.group, one.quantity) == (row.a, "", "calls") and one.metric]
             most = max(calls, key=lambda one: one.value or 0.0, default=None)
             mostly = f", {most.metric} most often" if most is not None else ""
-            parts.append(f"{row.a} called a tool about {row.value:.0f} of {row.n} questions{mostly}")
+            faults = math.fsum(
+                one.value or 0.0
+                for one in made
+                if (one.a, one.group, one.metric) == (row.a, "", "") and one.quantity in FAULT_ROWS
+            )
+            failed = f"; {faults:.0f} of its calls ended in faults" if faults else ""
+            parts.append(f"{row.a} called a tool about {row.value:.0f} of {row.n} questions{mostly}{failed}")
     return f"{'; '.join(parts)}." if parts else ""
 
 
 PAGE = "docs/evidence.md"
 ANSWERED = "answered questions"
 CALLS = "0 and above, in calls"
+MADE, OF_CALLS = "calls of the tool", "0 to n, in calls"
 
 SECTION = Section(
     NAME,
@@ -162,18 +182,22 @@ SECTION = Section(
             values="0 to n, in questions",
         ),
         MetricCard(
-            "faults: <bad arguments|unknown tool|unknown image|tool error|timeout>",
+            "faults: <bad arguments|unreadable call|unknown tool|unknown image|tool error|timeout>",
             "calls that ended so",
-            "calls of the tool",
+            MADE,
             PAGE,
-            values="0 to n, in calls",
+            values=OF_CALLS,
         ),
+        MetricCard(
+            "read from text (<dialect>)", "calls that stood in the text of a reply", MADE, PAGE, values=OF_CALLS
+        ),
+        MetricCard("repaired: <kind>", "calls that took such a repair to be read", MADE, PAGE, values=OF_CALLS),
         MetricCard(
             "absent",
             "calls that ran nothing, as the tool has no weights here",
-            "calls of the tool",
+            MADE,
             PAGE,
-            values="0 to n, in calls",
+            values=OF_CALLS,
         ),
         MetricCard(
             "right when called",

@@ -17,16 +17,16 @@ from typing import Final
 from hybrid.benchmarks.base import accuracy
 from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.findings import heard
+from hybrid.scoring.findings import Heard, heard
 from hybrid.scoring.groups import is_imported
 from hybrid.scoring.overlap import Overlap
-from hybrid.scoring.result import FRACTION, Result, Section, with_interval
+from hybrid.scoring.result import FRACTION, Result, Section, gated, with_interval
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.cost import COSTS
 from hybrid.types import Attempt, Score
 
 NAME: Final = "unchanged"
-UNCHANGED: Final = "answer unchanged"
+UNCHANGED: Final = "same answer as alone"
 CALLS: Final = "calls"
 UNITS: Final = (CALLS, "seconds", "tokens", "USD")
 """In which the saving is told, in this order."""
@@ -68,32 +68,37 @@ def rows(found: Comparison) -> Iterator[Result]:
 
 
 def _of_pair(found: Comparison, alone: Scored, hybrid: Scored) -> Iterator[Result]:
-    whole = found.overlap(alone, hybrid)
-    questions = _questions(whole)
+    whole = found.overlap(alone, hybrid, repeated=False)
+    said = heard(hybrid)
+    questions = _questions(whole, said)
     if not any(one.calls for one in questions.values()):
         return
     notes = [f"left out: {whole.left_out}"] if whole.left_out else []
     if unread := len(whole.kept) - len(questions):
         notes.append(f"{unread} without a readable trace")
-    row = Result(NAME, UNCHANGED, FRACTION, None, alone.solver, hybrid.solver)
-    yield from _share(replace(row, note="; ".join(notes)), list(questions.values()))
-    yield from _savings(row, list(questions.values()))
+    if lost := sum(call.fault is not None for name in questions for call in said[name].calls):
+        notes.append(f"{lost} calls that ended in faults are left out")
+    row, allow = Result(NAME, UNCHANGED, FRACTION, None, alone.solver, hybrid.solver), found.options.allow_failed
+    own = list(questions.values())
+    yield from gated(_share(replace(row, note="; ".join(notes)), own), whole.untested(allow_failed=allow, whole=whole))
+    yield from _savings(row, own)
     for name, part in whole.by_group(found.options.by).items():
         own = [questions[one.first.id] for one in part.kept if one.first.id in questions]
-        yield from _share(replace(row, group=name), own)
+        yield from gated(_share(replace(row, group=name), own), part.untested(allow_failed=allow, whole=whole))
 
 
-def _questions(shared: Overlap) -> dict[str, ToolCost]:
+def _questions(shared: Overlap, said: Mapping[str, Heard]) -> dict[str, ToolCost]:
     """By id the questions that both answered; those without a readable trace are left out."""
     alone, hybrid = shared.solvers
-    said, before, after = heard(hybrid), _attempts(alone), _attempts(hybrid)
+    before, after = _attempts(alone), _attempts(hybrid)
     kept = {}
     for row in shared.kept:
         identity, (one, other) = row.first.id, row.scores
         if identity in said and not said[identity].no_trace:
             costs = (spent(before.get(identity)), spent(after.get(identity)))
             same = one.answer == other.answer
-            kept[identity] = ToolCost(other, same, len(said[identity].calls), *costs)
+            calls = sum(call.fault is None for call in said[identity].calls)
+            kept[identity] = ToolCost(other, same, calls, *costs)
     return kept
 
 
@@ -125,7 +130,7 @@ def _savings(row: Result, questions: Sequence[ToolCost]) -> Iterator[Result]:
     """In each unit the saving and its share of what the tools cost over all questions; None where it is unknown."""
     counted = replace(row, n=len(questions))
     for unit in UNITS:
-        saved = replace(counted, quantity=f"{unit} saved", unit=unit)
+        saved = replace(counted, quantity=f"{unit} that could have been skipped", unit=unit)
         share = replace(counted, quantity=f"share of {unit}")
         added = [cost for one in questions if (cost := one.added(unit)) is not None]
         if len(added) < len(questions):
@@ -183,7 +188,7 @@ SECTION = Section(
             TOOLGATE,
         ),
         MetricCard(
-            "<calls|seconds|tokens|USD> saved",
+            "<calls|seconds|tokens|USD> that could have been skipped",
             "sum over questions with a call and an unchanged answer of: with tools - alone",
             BOTH,
             TOOLGATE,
@@ -192,7 +197,7 @@ SECTION = Section(
         ),
         MetricCard(
             "share of <calls|seconds|tokens|USD>",
-            "saved / sum over all questions of: with tools - alone",
+            "skipped / sum over all questions of: with tools - alone",
             BOTH,
             TOOLGATE,
             "None where the tools cost nothing more. Sums of this run, so without an interval.",
@@ -202,9 +207,10 @@ SECTION = Section(
     rows,
     lead,
     about=(
-        "answer unchanged: of the questions with a call, those with the answer that the MLLM gives alone. saved: what "
-        "asking the MLLM alone about exactly these would have cost less, were they known beforehand. A model that "
-        "draws its answers changes some by itself."
+        "same answer as alone: of the questions with a call, those with the answer that the MLLM gives alone. Their "
+        "calls could have been skipped: what asking the MLLM alone about exactly these would have cost less, were they "
+        "known beforehand. A call that ended in a fault is no call. A model that draws its answers changes some by "
+        "itself; of repetitions the first is read."
     ),
     headings={"a": "alone", "b": "with tools"},
     order=119,

@@ -19,8 +19,9 @@ from hybrid.benchmarks.blink import analyze_answer
 from hybrid.benchmarks.mm_sap.metrics import read_answer
 from hybrid.benchmarks.mvp_bench.parse import circular_rule, read_options, single_run_rule, yes_no_rule
 from hybrid.errors import UsageError
-from hybrid.models.text_protocol import parse as calls_in
-from hybrid.solving.coordinates import read_probe
+from hybrid.models.dialects import read
+from hybrid.registry import load
+from hybrid.running.probes import read_frame
 from hybrid.types import LETTERS, Kind
 
 MB = 1_000_000
@@ -47,6 +48,10 @@ def choices_of(kind: Kind) -> tuple[str, ...]:
     return CHOICES if kind in (Kind.CHOICE, Kind.ORDER) else ()
 
 
+def calls_in(text: str) -> None:
+    read(text, (load("tools", "crop"),))
+
+
 def every_parser(text: str) -> None:
     for kind in Kind:
         parsed = parse(text, kind, choices_of(kind))
@@ -65,7 +70,7 @@ def others(text: str) -> None:
     single_run_rule(text, 4)
     circular_rule(text, 4)
     with suppress(UsageError):
-        read_probe(text)
+        read_frame(text)
 
 
 OFTEN = ("digits", "fences")

@@ -58,6 +58,7 @@ class Given:
             ("calibrate",): (run, "-o", out),
             ("plan",): ("--difference", "0.1"),
             ("view",): (run,),
+            ("models", "check"): (f"replay:{self.model}",),
             ("completion",): ("bash",),
             ("runs", "list"): (run,),
             ("data", "check"): (data,),

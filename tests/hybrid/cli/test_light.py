@@ -244,7 +244,6 @@ def test_without_any_extra_what_needs_one_is_said_in_a_line(
             f"{blink}/Jigsaw/val-00000-of-00001.parquet needs pyarrow, {parquet}"
         ),
         (*asking(server, "blink", "sample"), "--solver", "mllm"): f"the generator of blink needs cv2, {vision}",
-        (*ask, "--model-arg", "frame=probe", "--out", "probe"): f"--model-arg frame=probe needs cv2, {vision}",
         ("tools", "check", "depth"): f"the weight-free backend of depth needs cv2, {vision}",
         ("tools", "run", "library", picture, "--path", tools): f"the tool needs cv2, {vision}",
         ("tools", "run", "drawing", picture, "--path", tools): f"drawing: {joined}",

@@ -74,5 +74,6 @@ def test_every_command_that_prints_tables_can_print_them_narrow() -> None:
     assert having == {
         *(("quickstart",), ("run",), ("score",), ("judge",), ("compare",), ("ablate",), ("calibrate",)),
         ("study",),
+        ("models", "check"),
         *(("runs", "list"), ("solvers", "list"), ("tools", "list"), ("benchmarks", "list"), ("benchmarks", "show")),
     }

@@ -89,7 +89,7 @@ def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, m
     (_, *compare), (_, *list_tools), (_, *study) = named_next(first.out)
     compared, listed, estimated = command(*compare), command(*list_tools), command(*study, "--task", "Jigsaw")
     assert compared.code == 0, compared.err
-    assert "call gain" in compared.out
+    assert "gain with a call" in compared.out
     assert listed.code == 0, listed.err
     assert "OPENAI_API_KEY" in estimated.out
     assert re.search(r"controller +\d+", estimated.out)

@@ -88,6 +88,7 @@ def test_a_broken_image_costs_one_question_and_the_code_is_3(
         (["--limit", "0"], "0 is not in the range"),
         (["--tools", "jigsaw,crystal"], "no 'crystal' in tools/"),
         (["--backend", "auto", "--weights", "depth=/nowhere"], "there is no directory /nowhere"),
+        (["--backend", "auto", "--weights", f"depth={__file__}"], "is a file; weights are a folder with .safetensors"),
         (["--weights", "depth=/nowhere"], "--backend classical loads no weights"),
         (["--backend", "auto", "--weights", "dpeth=/nowhere"], "--weights dpeth=/nowhere: there is no such tool"),
     ],

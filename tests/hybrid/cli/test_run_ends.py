@@ -18,7 +18,7 @@ import pytest
 
 from hybrid.benchmarks.blink import Blink
 from hybrid.log.folder import RunFolder
-from hybrid.running.sight import PROBE_NUMBER, PROBE_TEXT
+from hybrid.running.probes import PROBE_NUMBER, PROBE_TEXT
 from tests.servers import JsonHandler, LocalServer, listening
 
 Command = Callable[..., Any]

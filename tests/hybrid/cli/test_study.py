@@ -23,18 +23,23 @@ def test_a_study_asks_its_cells_says_what_came_out_and_asks_nothing_twice(comman
     ):
         assert table in ended.out
     lines = {path: path.read_bytes() for path in (tmp_path / "study").glob("*/*/attempts.jsonl")}
-    assert {path.parts[-3] for path in lines} == {"with-tools", "format-only"}
+    assert {path.parts[-3] for path in lines} == {"with-tools", "blank-tools"}
     again = command(*words, "--json")
     told = json.loads(again.out)
     assert again.code == 0
     assert {path: path.read_bytes() for path in lines} == lines
-    assert told["study"]["format-only"] == str(tmp_path / "study" / "format-only")
+    assert told["study"]["blank-tools"] == str(tmp_path / "study" / "blank-tools")
     parts = {
         row["quantity"]: row["value"]
         for row in told["results"]
         if row["section"] == "decomposition" and not row.get("group") and not row.get("metric")
     }
-    total = parts["call gain"] + parts["schema gain"] - parts["call harm"] - parts["schema harm"]
+    total = (
+        parts["gain with a call"]
+        + parts["gain without a call"]
+        - parts["harm with a call"]
+        - parts["harm without a call"]
+    )
     assert total == pytest.approx(parts["gain"], abs=1e-12)
 
 
@@ -43,7 +48,7 @@ def test_a_dry_run_prices_every_cell_and_asks_nothing(command: Command, tmp_path
     assert ended.code == 0, ended.err
     told = json.loads(ended.out)
     assert list(told["runs"]) == [
-        *("with-tools", "format-only", "wrong-results", "oracle", "findings-as-text", "findings-as-pictures")
+        *("with-tools", "blank-tools", "other-findings", "oracle", "findings-as-text", "findings-as-pictures")
     ]
     assert told["total"]["questions"] == 2 * (5 + 5)
     assert not (tmp_path / "study").exists()
@@ -55,11 +60,11 @@ def test_recorded_results_are_decomposed_without_asking(command: Command, tmp_pa
     ended = command("study", "--recorded", "alone.csv", "--recorded", "tools.csv")
     assert ended.code == 0, ended.err
     assert "gain of tools over alone, 3 questions" in ended.out
-    assert "no effects of format, result or loop" in ended.err
+    assert "no presence, result or loop" in ended.err
     latex = command("study", "--recorded", "alone.csv", "--recorded", "tools.csv", "--latex").out
     assert r"part & value & 95 \%" in latex
     rows = json.loads(command("study", "--recorded", "alone.csv", "--recorded", "tools.csv", "--json").out)["results"]
-    assert {row["quantity"]: row["value"] for row in rows}["call gain"] == pytest.approx(1 / 3)
+    assert {row["quantity"]: row["value"] for row in rows}["gain with a call"] == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize(

@@ -260,7 +260,8 @@ def test_the_page_asks_an_agent_of_inspect(way: str, tmp_path: Path, monkeypatch
     assert sum(value or 0 for value in judged) == 8
     assert judged[0]
     assert whole["decomposition", "gain"].value == pytest.approx(
-        (whole["decomposition", "call gain"].value or 0) - (whole["decomposition", "call harm"].value or 0)
+        (whole["decomposition", "gain with a call"].value or 0)
+        - (whole["decomposition", "harm with a call"].value or 0)
     )
     (first, *_) = RunFolder(Path("runs/inspect")).recorded("inspected").by_id.values()
     ((call,), usage) = calls_of(first.exchanges[0]), first.exchanges[0].reply.usage

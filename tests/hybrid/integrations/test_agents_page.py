@@ -92,8 +92,11 @@ def test_the_page_runs_as_it_is_printed(address: str, tmp_path: Path, monkeypatc
     assert evidence["correct adoption"] > 0
     assert not any(evidence[name] for name in ("no call", "wrong tool", "no finding", "unread", "ignored evidence"))
     gain = {name: row.value for (section, name), row in whole.items() if section == "decomposition"}
-    assert gain["gain"] == pytest.approx(gain["call gain"] - gain["call harm"])
-    assert (evidence["correct adoption"] / 8, evidence["over-trust"] / 8) == (gain["call gain"], gain["call harm"])
+    assert gain["gain"] == pytest.approx(gain["gain with a call"] - gain["harm with a call"])
+    assert (evidence["correct adoption"] / 8, evidence["over-trust"] / 8) == (
+        gain["gain with a call"],
+        gain["harm with a call"],
+    )
     answers = RunFolder(Path("runs/served")).recorded("served").by_id
     assert {exchange.reply.text for one in answers.values() for exchange in one.exchanges} == {"Answer: (B)"}
     called = [calls_of(exchange) for one in answers.values() for exchange in one.exchanges]

@@ -35,6 +35,16 @@ def test_questions_come_in_the_order_of_their_ranks(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_one_of_each_task_in_turn_whatever_a_task_is_called(tmp_path: Path) -> None:
+    odd = 'b","task":"a\\'
+    tasks = {"a1": "a", "a2": "a", "a3": "a", "b1": odd, "b2": odd, "c1": "\u2028"}
+    rows = [(0, replace(row(name), task=task)) for name, task in tasks.items()]
+    found = spooled(tmp_path, *rows, (0, BrokenQuestion("a0", "a", "does not decode")))
+    assert [question.id for question in found.in_turn(set())] == ["a1", "b1", "c1", "a2", "b2", "a3"]
+    # What was asked task by task is made even first.
+    assert [question.id for question in found.in_turn({"a1", "a2"})] == ["b1", "c1", "b2", "a3"]
+
+
 def test_a_second_question_of_an_id_is_not_taken(tmp_path: Path) -> None:
     spool = QuestionSpool(tmp_path)
     assert spool.add(row("a1", text="first"))

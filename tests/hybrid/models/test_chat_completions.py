@@ -120,10 +120,10 @@ def test_arguments_that_can_be_read_are(arguments: Any, args: Any) -> None:
 
 def test_calls_without_id_name_or_function_can_be_answered() -> None:
     reply = read(calling({"function": {"name": "crop", "arguments": "{}"}}, {"id": 5}, "nonsense"))
-    assert [call.id for call in reply.calls] == ["call_1_2_0"]
+    assert [call.id for call in reply.calls] == ["c01002000"]
     assert [(call.id, call.name) for call in reply.invalid] == [
-        ("call_1_2_1", None),
-        ("call_1_2_2", None),
+        ("c01002001", None),
+        ("c01002002", None),
     ]
     assert read(calling(one_call("{}", function={"name": None}))).calls[0].name == ""
 

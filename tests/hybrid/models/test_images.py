@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from PIL.PngImagePlugin import PngInfo
 
+from hybrid.config import ModelSettings
 from hybrid.errors import DataError
 from hybrid.images import ImageStore
 from hybrid.messages import (
@@ -25,6 +25,8 @@ from hybrid.messages import (
     user_message,
 )
 from hybrid.models.images import SMALL_BYTES, ImageEncoder, ImageRules, arrange, fit
+from hybrid.models.options import connection, image_rules
+from hybrid.models.providers import PROVIDERS
 from hybrid.types import ImageRef, StoredImage
 
 
@@ -185,36 +187,6 @@ def test_only_what_a_provider_cannot_take_is_converted(store: ImageStore) -> Non
     assert sent(store, image, media_types=frozenset({"image/webp"}))[0] == image
 
 
-def test_a_rotated_photograph_is_turned_once(store: ImageStore) -> None:
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    image = stored(store, "JPEG", exif=exif)
-    encoder = ImageEncoder(store, ImageRules())
-    turned, text = encoder.encoded(image)
-    picture = Image.open(io.BytesIO(base64.b64decode(text)))
-    assert picture.format == "JPEG"
-    assert picture.size == (30, 40) == (turned.width, turned.height)
-    assert 0x0112 not in picture.getexif()
-    assert encoder.encoded(image) == ImageEncoder(store, ImageRules()).encoded(image) == (turned, text)
-
-
-@pytest.mark.parametrize("how", ["exif", "xmp", "none"])
-@pytest.mark.parametrize("form", ["JPEG", "PNG"])
-def test_only_a_file_that_can_say_how_it_is_turned_is_opened(store: ImageStore, form: str, how: str) -> None:
-    xmp = b'<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf tiff:Orientation="6"/></x:xmpmeta>'
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    notes = PngInfo()
-    notes.add_itxt("XML:com.adobe.xmp", xmp.decode(), zip=True)
-    written: dict[str, Any] = {"exif": {"exif": exif}, "none": {}}
-    written["xmp"] = {"xmp": xmp} if form == "JPEG" else {"pnginfo": notes}
-    image = stored(store, form, **written[how])
-    turned, _ = sent(store, image)
-    assert (turned == image) is (how == "none")
-    assert (turned.width, turned.height) == (image.width, image.height)
-    assert ImageEncoder(store, ImageRules()).at_once(image) is (how == "none")
-
-
 def test_what_is_quick_is_in_memory_when_it_is_asked_for(store: ImageStore) -> None:
     image, large = stored(store, "PNG"), stored(store, "PNG", (700, 600))
     encoder = ImageEncoder(store, ImageRules())
@@ -252,3 +224,20 @@ def test_a_size_fits_and_keeps_its_shape(width: int, height: int, most: int) -> 
     assert w * h <= most
     if width * height <= most:
         assert (w, h) == (width, height)
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "google_genai", "ollama"])
+@pytest.mark.parametrize("form", ["WEBP", "GIF", "BMP", "JPEG", "PNG"])
+def test_a_server_elsewhere_is_sent_jpeg_and_png_alone(
+    store: ImageStore, form: str, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image, row = stored(store, form), PROVIDERS[provider]
+    for name in row.key_env:
+        monkeypatch.setenv(name, "k")
+
+    def sent_as(base_url: str | None) -> StoredImage:
+        settings = ModelSettings(base_url=base_url)
+        return ImageEncoder(store, image_rules(row, connection(row, settings), settings)).encoded(image)[0]
+
+    assert sent_as("http://127.0.0.1:9/v1").media_type in ("image/jpeg", "image/png")
+    assert (sent_as(None) == image) is (image.media_type in row.images)

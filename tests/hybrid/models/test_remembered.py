@@ -17,6 +17,7 @@ from hybrid.messages import (
     TokenUsage,
     ToolCall,
     ToolMessage,
+    UnreadableCall,
     user_message,
 )
 from hybrid.models import CallKey, open_model, remembering
@@ -72,7 +73,7 @@ def reply() -> AssistantMessage:
     picture = StoredImage("ab" * 32, 4, 3, "image/png")
     return AssistantMessage(
         "half a \ud83d character",
-        (ToolCall("c1", "crop", {"images": ["img:1"]}),),
+        (ToolCall("c1", "crop", {"images": ["img:1"]}, "hermes", ("fence",)),),
         (InvalidCall("c2", "crop", "{oops", "no JSON"),),
         TokenUsage(5, 2, 1, 3),
         "stop",
@@ -81,6 +82,9 @@ def reply() -> AssistantMessage:
         2,
         {"A": 0.75, "B": 0.25},
         {"content": [{"type": "thinking", "signature": "xyz"}], "id": "run-1"},
+        "A closer look.",
+        unreadable=UnreadableCall("hermes", "<tool_call>{", "no JSON"),
+        said_by="openai:m",
     )
 
 

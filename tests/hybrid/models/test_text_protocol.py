@@ -1,10 +1,5 @@
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
-
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hybrid.config import ModelSettings
 from hybrid.images import ImageStore
@@ -21,8 +16,9 @@ from hybrid.messages import (
 )
 from hybrid.models import CallKey
 from hybrid.models.caller import Caller, ChatRequest, Keep
+from hybrid.models.dialects import read
 from hybrid.models.images import ImageEncoder, ImageRules
-from hybrid.models.text_protocol import as_text, describe, parse
+from hybrid.models.text_protocol import as_text, describe
 from hybrid.models.toolspec import spec
 from hybrid.registry import load
 from hybrid.registry import names as known
@@ -76,7 +72,7 @@ async def test_a_conversation_with_a_call_and_its_result(
     opening = user_message(["Which?", image("img:1", 1)])
     reply = await model.chat([opening], (crop_tool,), CallKey("q"))
     assert reply.text == "I look closer."
-    assert reply.calls == (ToolCall("text_0_0", "crop", {"images": ["img:1"], "zoom": 3}),)
+    assert reply.calls == (ToolCall("text00000", "crop", {"images": ["img:1"], "zoom": 3}),)
     result = ToolMessage("text_0_0", "crop", ("cut", ImagePart(image("img:1.1", 2))))
     final = await model.chat([opening, reply, result], (crop_tool,), CallKey("q", 0, 1))
     assert final.text == "Answer: (A)"
@@ -86,7 +82,7 @@ async def test_a_conversation_with_a_call_and_its_result(
     assert first[0].text.startswith("You can call tools")
     assert first[0].text.endswith("\nWhich?\nimg:1:")
     assert [message.role for message in second] == ["user", "assistant", "user"]
-    assert parse(second[1].text)[1][0].args == {"images": ["img:1"], "zoom": 3}
+    assert read(second[1].text, (crop_tool,)).calls[0].args == {"images": ["img:1"], "zoom": 3}
     assert second[2].text == "Result of crop:\ncut\nimg:1.1:"
     assert [ref.name for ref in images_of(second)] == ["img:1", "img:1.1"]
 
@@ -157,62 +153,6 @@ def test_types_are_short_and_whole() -> None:
             assert field in ("image", "images") or re.search(rf"\n    {field}\??: ", text), (name, field)
 
 
-def test_a_call_under_the_name_of_one_image_is_written_as_any_other() -> None:
-    (said,) = as_text([AssistantMessage("", (ToolCall("c", "depth", {"image": "img:1"}),))], ())
-    assert parse(said.text)[1][0].args == {"images": ["img:1"]}
-
-
-def test_only_blocks_that_name_a_tool_are_calls() -> None:
-    text = 'Look:\n```json\n{"answer": "A"}\n```\n```python\n{"tool": "crop"}\n```\n`{"tool": "crop"}`'
-    assert parse(text) == (text, (), ())
-
-
-def test_two_calls_keep_their_order_and_the_text_between() -> None:
-    text = f"a\n{CALL}\nb\n{CALL.replace('3', '4')}\nc"
-    rest, calls, invalid = parse(text, turn=2)
-    assert rest == "a\n\nb\n\nc"
-    assert [(call.id, call.args["zoom"]) for call in calls] == [("text_2_0", 3), ("text_2_1", 4)]
-    assert invalid == ()
-
-
-INVALID = {
-    '{"tool": "crop", }': "not JSON",
-    '{"tool": ""}': "name of a tool",
-    '{"tool": 3}': "name of a tool",
-    '{"tool": "crop", "images": "img:1"}': "list of image names",
-    '{"tool": "crop", "args": []}': "must be an object",
-    '{"tool": "crop", "args": {"images": []}}': "next to",
-    '{"tool": "crop", "zoom": 3}': "unknown keys zoom",
-}
-
-
-def test_what_is_wrong_with_a_call_is_told() -> None:
-    for block, told in INVALID.items():
-        rest, calls, invalid = parse(f"```json\n{block}\n```")
-        assert (rest, calls) == ("", ())
-        assert told in invalid[0].error
-        assert block in invalid[0].written
-
-
-names = st.text(min_size=1, max_size=8)
-json_values = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=8), st.lists, max_leaves=5)
-
-
-@given(
-    names, st.lists(names, max_size=3), st.dictionaries(names.filter(lambda n: n != "images"), json_values, max_size=3)
-)
-def test_any_call_survives_the_text(tool: str, images: list[str], args: dict[str, Any]) -> None:
-    block = json.dumps({"tool": tool, "images": images, "args": args})
-    _, calls, invalid = parse(f"before\n```json\n{block}\n```\nafter")
-    assert invalid == ()
-    assert (calls[0].name, calls[0].args) == (tool, {"images": images, **args})
-
-
-@given(
-    st.text(max_size=80)
-    | st.lists(st.sampled_from(["```json\n", "```", '{"tool": ', '"a"', "}", "\n", "["])).map("".join)
-)
-def test_any_text_is_parsed_or_kept(text: str) -> None:
-    rest, calls, invalid = parse(text)
-    assert (calls or invalid) or rest == text
-    assert len({call.id for call in (*calls, *invalid)}) == len(calls) + len(invalid)
+def test_a_call_under_the_name_of_one_image_is_written_as_any_other(crop_tool: Tool) -> None:
+    (said,) = as_text([AssistantMessage("", (ToolCall("c", "crop", {"image": "img:1"}),))], ())
+    assert read(said.text, (crop_tool,)).calls[0].args == {"images": ["img:1"]}

@@ -256,6 +256,7 @@ async def test_a_signed_thought_goes_back_as_it_came_also_when_it_was_kept(
         try:
             reply = await model.chat(messages, (crop_tool,), CallKey("q"))
             (call,) = reply.calls
+            assert reply.reasoning == (THOUGHT["thinking"] if name == "anthropic:c" else "")
             messages += [reply, ToolMessage(call.id, call.name, ("found",))]
             await model.chat(messages, (crop_tool,), CallKey("q", 0, 1 + len(histories)))
         finally:
@@ -270,3 +271,19 @@ async def test_a_signed_thought_goes_back_as_it_came_also_when_it_was_kept(
     else:
         (part,) = histories[0]["contents"][1]["parts"]
         assert (part["functionCall"]["name"], part["thoughtSignature"]) == ("crop", "c2lnbmVk")
+
+
+async def test_a_dropped_thought_goes_back_through_no_client(recorder: Any, store: ImageStore, crop_tool: Tool) -> None:
+    path, body = THOUGHTFUL["anthropic:c"]
+    recorder.says(body)
+    model = open_model("anthropic:c", ModelSettings(base_url=recorder.url + path, thoughts="drop"), store)
+    try:
+        reply = await model.chat([user_message(["Which?"])], (crop_tool,), CallKey("q"))
+        messages = [user_message(["Which?"]), reply, ToolMessage("c1", "crop", ("found",))]
+        await model.chat(messages, (crop_tool,), CallKey("q", 0, 1))
+    finally:
+        await model.close()
+    assert reply.reasoning == THOUGHT["thinking"]
+    assert recorder.requests[1][1]["messages"][1]["content"] == [ANTHROPIC_CALL]
+    assert (model.metadata()["reasoning"], "reasoning" in open_model(
+        "anthropic:c", ModelSettings(base_url=recorder.url), store).metadata()) == ("drop", False)  # fmt: skip

@@ -333,7 +333,11 @@ def steps_of(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> Char
     known = [(row, one, other) for row, one, other in both if one is not None and other is not None]
     pair, n = (solvers[1].name, solvers[0].name), len(known)
     found = [Result("steps", "alone", FRACTION, sum(other for _, _, other in known) / n, *pair, n=n)]
-    for name, sign, call in (("call gain", 1, True), ("schema gain", 1, False), ("call harm", -1, True)):
+    for name, sign, call in (
+        ("gain with a call", 1, True),
+        ("gain without a call", 1, False),
+        ("harm with a call", -1, True),
+    ):
         own = [(row.id, sign * (one - other)) for row, one, other in known if bool(row.verdicts[0].tools) is call]
         ids = tuple(id_ for id_, moved in own if moved > 0)
         share = sum(moved for _, moved in own if moved > 0) / n

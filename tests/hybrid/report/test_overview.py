@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import click
@@ -70,7 +71,6 @@ def test_differences_are_one_chart_over_all_and_one_of_the_main_pairs_by_task(fo
         row("x", 0.3, "mllm", b="controller", metric="accuracy_micro"),
         row("x", 0.4, "mllm", b="controller", metric="accuracy", group="Jigsaw"),
         row("x", 0.5, "mllm", b="specialist", metric="accuracy", group="Jigsaw"),
-        row("x", 0.6, "mllm", b="controller", metric="accuracy_macro", none="wrong"),
         row("x", 0.7, "mllm", b="controller", detail=True),
         row("x", None, "mllm", b="controller"),
         row("y", 0.8, "mllm", b="controller"),
@@ -132,9 +132,9 @@ def test_a_waterfall_is_of_one_pair_in_the_order_of_its_steps(found: Comparison)
     rows = [*one, *other, *by_task, *steps("controller", metric="a tool")]
     made = charts(found, "waterfall", rows, "start", "down", signs=(0, -1))
     assert [chart.title for chart in made] == [
-        "From mllm to controller (no answer counts as wrong)",
-        "From mllm to specialist (no answer counts as wrong)",
-        f"From mllm to controller by {found.grouping} (no answer counts as wrong)",
+        "From mllm to controller",
+        "From mllm to specialist",
+        f"From mllm to controller by {found.grouping}",
     ]
     assert [chart.rows for chart in made] == [tuple(own[::-1]) for own in (one, other, by_task)]
     assert {chart.signs for chart in made} == {(0, -1)}
@@ -178,7 +178,7 @@ def test_of_several_first_pictures_the_menu_alone_has_the_names(made_up_runs: An
     (pages,) = collect_paths(runs).benchmarks
     steps = [chart for chart in pages.overview.front if chart.kind == "waterfall"]
     assert len({(chart.rows[0].a, chart.rows[0].b) for chart in steps}) == len(steps) == 2
-    assert {chart.title for chart in steps} == {f"{GAIN} (no answer counts as wrong)"}
+    assert {chart.title for chart in steps} == {GAIN}
 
 
 def test_the_first_picture_leads_from_alone_to_with_tools(made: tuple[BenchmarkPages, ComparisonReport]) -> None:
@@ -195,8 +195,12 @@ def test_the_first_picture_leads_from_alone_to_with_tools(made: tuple[BenchmarkP
     # The end is what the pair's own right answers are worth, over the questions that both answered.
     moved = sum(sign * (row.value or 0.0) for sign, row in zip(first.signs[1:], steps, strict=True))
     assert moved == pytest.approx(gain.value)
-    asked = {one.solver: {score.id: score.correct for score in one.counted["wrong"].scores} for one in report.solvers}
-    alone, with_tools = asked[start.a], asked[start.b]
+    asked = {
+        one.solver: {score.id: None if score.outcome.failed else score.correct for score in one.scores}
+        for one in report.solvers
+    }
+    again, with_tools = [own for name, own in asked.items() if name.partition("@")[0] == start.a], asked[start.b]
+    alone = {name: None if None in (own := [one[name] for one in again]) else fmean(own) for name in again[0]}
     both = [name for name in alone if alone[name] is not None and with_tools.get(name) is not None]
     by_part = {name for row in steps for name in row.ids}
     assert by_part == {name for name in both if alone[name] != with_tools[name]}
@@ -208,7 +212,8 @@ def test_ids_of_counts_are_questions_of_the_list(made: tuple[BenchmarkPages, Com
     counts = [chart for one in pages.overview.sections for chart in one.charts if chart.kind == "counts"]
     rows = [row for chart in counts for row in chart.rows]
     assert len(counts) == 3
-    assert all(row.value == len(row.ids) and set(row.ids) <= asked for row in rows)
+    # No answer that counts as a guess is a part of a question.
+    assert all((row.value or 0) <= len(row.ids) and set(row.ids) <= asked for row in rows)
     assert set(rows) <= set(report.results)
 
 

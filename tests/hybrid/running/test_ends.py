@@ -19,9 +19,9 @@ from hybrid.log.folder import RunFolder
 from hybrid.messages import AssistantMessage, Message, TokenUsage
 from hybrid.models.base import CallKey, ChatModel, ModelRefused, ReplyLog
 from hybrid.running.engine import attempt_question
+from hybrid.running.probes import SIGHT_PROBE
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, UnfinishedQuestion, carry_out, execute
-from hybrid.running.state import SIGHT_PROBE
 from hybrid.scoring.runs import score_run
 from hybrid.secrets import keep_secret
 from hybrid.solving.call_tool import find_tool

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.config import RunConfig, ServiceOptions, ToolOutput, digest
+from hybrid.config import RunConfig, RunLimits, ServiceOptions, ToolOutput, digest
 from hybrid.errors import Outage, UsageError
 from hybrid.models.base import ModelRefused
 from hybrid.registry import load
@@ -178,6 +178,8 @@ async def test_a_killed_process_is_continued_where_it_stopped(config: RunConfig,
     assert process.returncode == -signal.SIGKILL
     finished = path.read_bytes()
     assert finished.count(b"\n") == 3
+    # One of each task in turn: a killed run is no run of its first task.
+    assert [finished.count(task) > 0 for task in (b'{"id":"val_Jigsaw', b'{"id":"val_Spatial')] == [True, True]
     # What the kernel had not written of the next line.
     path.write_bytes(finished + b'{"id":"val_Spatial_Re')
     run, model = watched(config, fakes)
@@ -239,6 +241,20 @@ async def test_a_run_is_extended_by_limit_concurrency_and_solvers(config: RunCon
     assert len(model.asked) == 1
     assert len(run.folder.questions()) == 6
     assert run.folder.solvers() == ("mllm", "specialist")
+
+
+async def test_tasks_are_asked_in_turn_and_one_that_is_behind_first(config: RunConfig, fakes: Any) -> None:
+    """A run whose calls are limited has asked all tasks alike, also one that was begun task by task."""
+    alone = replace(config, concurrency=1)
+    run, model = watched(replace(alone, run_limits=RunLimits(model_calls=4)), fakes)
+    await ran(run)
+    assert model.asked == ["val_Jigsaw_1", "val_Spatial_Relation_1", "val_Jigsaw_2", "val_Spatial_Relation_2"]
+    path = run.folder.path / "mllm" / "attempts.jsonl"
+    begun = [line for line in path.read_bytes().splitlines(keepends=True) if b"val_Jigsaw" in line]
+    path.write_bytes(b"".join(begun))
+    run, model = watched(replace(alone, run_limits=RunLimits(model_calls=3)), fakes)
+    await ran(run)
+    assert model.asked == ["val_Spatial_Relation_1", "val_Spatial_Relation_2", "val_Jigsaw_3"]
 
 
 async def test_a_run_without_the_model_can_be_extended_by_one_with_it(config: RunConfig) -> None:
@@ -344,7 +360,7 @@ async def test_only_questions_that_a_network_may_be_asked_about_are_put_in_order
     named = {"depth": load("tools", "depth")}
     tools = replace(run.tools, tools=named, backends={"depth": backend}, by_solver={"chance": ("depth",)})
     await ran(replace(run, tools=tools))
-    given = [question.id for question in run.sound]
+    given = [question.id for question in run.questions.in_turn(set())]
     assert list(attempts(run, "chance")) == (given[::-1] if backend.startswith("learned") else given)
 
 

@@ -11,8 +11,8 @@ from hybrid.running.study import MAIN, cells_of
 
 DIFFERS = {
     "with-tools": {},
-    "format-only": {"tool_output": "blank"},
-    "wrong-results": {"tool_output": "shuffled"},
+    "blank-tools": {"tool_output": "blank"},
+    "other-findings": {"tool_output": "shuffled"},
     "oracle": {"tool_output": "oracle"},
     "findings-as-text": {"show": "text"},
     "findings-as-pictures": {"show": "image"},

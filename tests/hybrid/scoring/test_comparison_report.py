@@ -59,7 +59,7 @@ def test_sections_are_read_in_their_order_each_under_its_heading(whole: Comparis
 def test_json_has_every_row_and_every_conclusion(whole: ComparisonReport) -> None:
     report = whole
     told: Any = json.loads(json.dumps(report.as_json()))
-    assert set(told) == {"solvers", "results", "conclusion", "conclusions"}
+    assert set(told) == {"abstain", "solvers", "results", "conclusion", "conclusions"}
     assert [(one["id"], one["text"]) for one in told["conclusion"]] == [(one.id, one.text) for one in report.conclusion]
     assert len(told["results"]) == len(report.results) == len(report.rows())
     assert told["conclusions"] == {made.name: made.lead for made in report.sections if made.lead}

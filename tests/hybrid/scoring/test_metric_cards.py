@@ -26,7 +26,7 @@ from hybrid.scoring.score import JUDGED, metrics_of
 from hybrid.scoring.sections import sections
 from hybrid.scoring.sections.helped import VERDICTS
 from hybrid.scoring.sections.tool_use import FAULTS
-from hybrid.types import Outcome, Prompt, Question, Reply, Score
+from hybrid.types import Fault, Outcome, Prompt, Question, Reply, Score
 
 BENCHMARKS = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.sample_tasks]
 MANY_METRICS = ("hvsbench", "mm_sap", "mvp_bench")
@@ -186,19 +186,21 @@ def test_every_quantity_of_a_comparison_has_a_card(quantities: dict[str, set[str
 def test_every_card_of_a_comparison_has_a_quantity(quantities: dict[str, set[str]]) -> None:
     rare = {
         "tool_use": {"faults: bad arguments", "faults: unknown tool", "faults: unknown image", "faults: timeout"}
-        | {"without a readable trace", "absent"},
-        "outcomes": {"open", *(outcome.value for outcome in Outcome)},
+        | {"without a readable trace", "absent", "faults: unreadable call", "read from text (Hermes)"}
+        | {"repaired: coordinates"},
+        "outcomes": {"open", "unreadable call", *(outcome.value for outcome in Outcome)}
+        | {f"calls that ended in faults: {fault.value.replace('_', ' ')}" for fault in Fault},
         "helped": {f"{a} -> {b}" for a, b in itertools.product(VERDICTS, repeat=2)},
         "evidence": {"why unread: there is no trace"},
+        "tool_only": {"by luck", "by luck at most", "lost by luck", "lost by luck at most"},
         "sampling": {"samples without a verdict"},
         "cost": {"USD per question", "seconds per question"},
     }
     for section in sections():
         seen = quantities[section.name] | rare.get(section.name, set())
         assert unused(section.quantities, seen) == [], section.name
-    assert {f"faults: {fault.value.replace('_', ' ')}" for fault in FAULTS} > rare["tool_use"] - {
-        "without a readable trace",
-        "absent",
+    assert {f"faults: {fault.value.replace('_', ' ')}" for fault in FAULTS} > {
+        name for name in rare["tool_use"] if name.startswith("faults: ")
     }
 
 

@@ -26,7 +26,7 @@ def test_what_one_failed_is_failed_for_all(write: Any) -> None:
     assert shared.lost == {"val_Jigsaw_1", "val_Jigsaw_3"}
     assert (shared.n, shared.missing, shared.failed_share) == (2, frozenset(), 0.5)
     assert [row.first.id for row in shared.kept] == ["val_Jigsaw_2", "val_Jigsaw_4"]
-    assert [row.right for row in shared.kept] == [(False, False, True), (True, False, True)]
+    assert [row.right for row in shared.kept] == [(0.0, 0.5, 1.0), (1.0, 0.5, 1.0)]
     assert shared.left_out == "2 that one of them failed"
     assert [metric.value for metric in shared.headline("chance") or ()] == [0.5, 0.5, 1.0]
     assert [metric.value for metric in shared.headline("wrong") or ()] == [0.5, 0.0, 1.0]

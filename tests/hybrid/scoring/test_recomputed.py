@@ -37,13 +37,33 @@ def near(expected: Any) -> Any:
     return pytest.approx(expected, rel=1e-7, abs=1e-9)
 
 
-@pytest.fixture(scope="module", params=["blink", pytest.param("mvp_bench", marks=pytest.mark.system)])
+@pytest.fixture(
+    scope="module",
+    params=[
+        ("blink", "chance"),
+        ("blink", "wrong"),
+        pytest.param(("mvp_bench", "chance"), marks=pytest.mark.system),
+        pytest.param(("mvp_bench", "wrong"), marks=pytest.mark.system),
+    ],
+    ids="-".join,
+)
 def compared(request: pytest.FixtureRequest, made_up_runs: Any, tmp_path_factory: pytest.TempPathFactory) -> Compared:
-    """The made-up runs of a benchmark next to the one comparison of them."""
-    folder = tmp_path_factory.mktemp(request.param)
-    made = made_up_runs.write(folder, request.param, size=34, seed=17, failed=1, repeats=3, samples=5)
-    report = json.loads(json.dumps(compare(*made.paths).as_json()))
-    return read_runs(request.param, solver_folders(made.paths)), report
+    """The made-up runs of a benchmark next to the one comparison of them, by one rule of what no answer counts.
+
+    A quarter of the MLLM's replies cannot be read, and the specialist abstains.
+    """
+    benchmark, rule = request.param
+    folder = tmp_path_factory.mktemp(benchmark)
+    made = made_up_runs.write(folder, benchmark, size=34, seed=17, failed=1, repeats=3, samples=5, unreadable=0.25)
+    report = json.loads(json.dumps(compare(*made.paths, abstain=rule).as_json()))
+    return read_runs(benchmark, solver_folders(made.paths), rule), report
+
+
+def test_every_number_follows_the_rule_that_the_head_names(compared: Compared) -> None:
+    runs, report = compared
+    assert report["abstain"] == runs.rule
+    assert {row.get("none", runs.rule) for row in report["results"]} == {runs.rule}
+    assert {one["abstain"] for one in report["solvers"].values()} == {runs.rule}
 
 
 def test_the_runs_have_what_is_recomputed(compared: Compared) -> None:
@@ -94,18 +114,16 @@ def test_solvers(compared: Compared) -> None:
         assert (told["n"], told["failed"]) == (len(rows), sum(map(failed, rows)))
         assert told["outcomes"] == dict(Counter(row["outcome"] for row in rows))
         rule = told["abstain"]
-        for form, by_rule in ((told, rule), (told["equal_credit"], "chance")):
-            flat = _flat(form["metrics"])
-            wanted = {key: value(*cells) for key, cells in metrics(runs.benchmark, rows, by_rule).items()}
-            if any(map(failed, rows)):
-                counted = metrics(runs.benchmark, with_failed(rows), by_rule)
-                wanted |= {f"with_failed.{key}": value(*cells) for key, cells in counted.items()}
-            assert flat == near(wanted)
-            for task, own in tasks_of(rows).items():
-                cells = accuracy(own, by_rule)
-                lost = len(own) - len(cells)
-                expected = {"n": len(own), "accuracy": near(value("ratio", cells))}
-                assert form["tasks"][task] == {**expected, **({"failed": lost} if lost else {})}
+        wanted = {key: value(*cells) for key, cells in metrics(runs.benchmark, rows, rule).items()}
+        if any(map(failed, rows)):
+            counted = metrics(runs.benchmark, with_failed(rows), rule)
+            wanted |= {f"with_failed.{key}": value(*cells) for key, cells in counted.items()}
+        assert _flat(told["metrics"]) == near(wanted)
+        for task, own in tasks_of(rows).items():
+            cells = accuracy(own, rule)
+            lost = len(own) - len(cells)
+            expected = {"n": len(own), "accuracy": near(value("ratio", cells))}
+            assert told["tasks"][task] == {**expected, **({"failed": lost} if lost else {})}
         for key, (how, cells) in metrics(runs.benchmark, rows, rule).items():
             assert told["intervals"][key][:2] == near(interval(how, cells)), key
 

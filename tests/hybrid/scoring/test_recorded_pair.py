@@ -48,9 +48,20 @@ def test_the_report_has_a_line_a_part_and_every_row(tmp_path: Path) -> None:
     with_tools = "id,correct,calls\n" + "".join(f"{name},{int(w)},{c}\n" for name, _, w, c in rows)
     report = decomposed(read_pair(*files(tmp_path, without, with_tools)), "without", "with")
     (table,) = report.tables()
-    assert [line[0] for line in table.rows] == ["gain", "call gain", "schema gain", "call harm", "schema harm"]
+    assert [line[0] for line in table.rows] == [
+        "gain",
+        "gain with a call",
+        "gain without a call",
+        "harm with a call",
+        "harm without a call",
+    ]
     value = {row.quantity: row.value for row in report.results}
-    total = value["call gain"] + value["schema gain"] - value["call harm"] - value["schema harm"]
+    total = (
+        value["gain with a call"]
+        + value["gain without a call"]
+        - value["harm with a call"]
+        - value["harm without a call"]
+    )
     assert total == pytest.approx(value["gain"], abs=1e-12)
     assert value["gain"] == pytest.approx(sum(w - a for _, a, w, _ in rows) / 24)
     assert "gain of with over without, 24 questions" in report.render()

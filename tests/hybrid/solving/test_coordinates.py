@@ -1,4 +1,4 @@
-"""Coordinates in the frames that models speak: each is taken to pixels of the original, and the probe tells which."""
+"""Coordinates in the frames that models speak: each is taken to pixels of the original."""
 
 import re
 from typing import Any
@@ -13,12 +13,8 @@ from hybrid.models.images import fit
 from hybrid.registry import load, names
 from hybrid.solving.coordinates import (
     FRAMES,
-    PROBE_POINT,
-    PROBE_SIZE,
     CoordinateSystem,
     frame_named,
-    probe_target,
-    read_probe,
 )
 from hybrid.solving.image_registry import ImageRegistry
 from hybrid.tool import Request
@@ -125,43 +121,6 @@ def test_a_point_of_an_image_that_is_not_there_is_left_to_the_call() -> None:
     assert CoordinateSystem("fractions").to_pixels(args, image_registry(), []) == args
 
 
-def reply_of(name: str, point: tuple[float, float] = PROBE_POINT) -> str:
-    x, y = said(frame_named(name), *point, PROBE_SIZE)
-    return f"({x:.3f}, {y:.3f})"
-
-
-@given(
-    st.sampled_from(sorted(FRAMES)),
-    st.floats(-25, 25),
-    st.floats(-25, 25),
-    st.sampled_from(["{}", "The centre is at {}.", "**{}**", "point: {}\n"]),
-)
-def test_the_probe_tells_the_frames_apart(name: str, dx: float, dy: float, words: str) -> None:
-    """A model that is off by 25 pixels each way still says in which frame it speaks."""
-    reply = words.format(reply_of(name, (PROBE_POINT[0] + dx, PROBE_POINT[1] + dy)))
-    assert read_probe(reply).name == name
-
-
-def test_the_probe_knows_the_copy_that_was_sent() -> None:
-    """At a quarter of the pixels the target is sent at half its size."""
-    sent = PROBE_SIZE[0] * PROBE_SIZE[1] // 4
-    assert read_probe(f"({PROBE_POINT[0] / 2}, {PROBE_POINT[1] / 2})", sent) == CoordinateSystem("pixels", sent)
-    assert read_probe(reply_of("thousandths"), sent) == CoordinateSystem("thousandths", sent)
-
-
-@pytest.mark.parametrize("reply", ["", "I cannot see a disc.", "(12)", "(5, 480)", "(450, 250)", "(-630, -110)"])
-def test_a_reply_that_names_no_target_is_refused(reply: str) -> None:
-    with pytest.raises(UsageError, match=r"frame=probe: .*declare one of: pixels, fractions"):
-        read_probe(reply)
-
-
-def test_the_target_is_where_it_is_said_to_be() -> None:
-    picture = probe_target()
-    assert picture.shape == (PROBE_SIZE[1], PROBE_SIZE[0], 3)
-    rows, columns = np.nonzero(picture[..., 0].astype(int) - picture[..., 1] > 100)
-    assert (columns.mean(), rows.mean()) == pytest.approx(PROBE_POINT, abs=0.5)
-
-
 def test_an_unknown_frame_is_refused_with_those_there_are() -> None:
     with pytest.raises(UsageError, match=r"frame=percent: there are: pixels, fractions, .*probe"):
         frame_named("percent")
@@ -229,15 +188,3 @@ def test_a_number_that_is_no_place_is_refused_in_words(
         return
     assert refused.fault is Fault.BAD_ARGUMENTS
     assert re.fullmatch(r"[xy]: a coordinate must be a finite number, found .{1,40}", str(refused))
-
-
-@given(st.lists(ANY_NUMBER, max_size=4))
-def test_a_reply_to_the_probe_with_any_numbers_is_read_or_refused(numbers: list[Any]) -> None:
-    text = f"({', '.join(map(str, numbers))})"
-    try:
-        assert read_probe(text).name in FRAMES
-    except UsageError as error:
-        refused = str(error)
-    else:
-        return
-    assert "names no point near the target" in refused

@@ -13,7 +13,7 @@ import pytest
 from hybrid.config import ImageForm, Limits, Price, RunConfig, ServiceOptions
 from hybrid.errors import BudgetSpent, NotRecorded, Outage, ToolError
 from hybrid.images import ImageStore
-from hybrid.messages import images_of
+from hybrid.messages import AssistantMessage, images_of
 from hybrid.models.base import prompt_sha256
 from hybrid.prompts import FORMAT_LINES
 from hybrid.registry import load
@@ -163,6 +163,16 @@ async def test_tools_are_warmed_by_a_model_call_that_offers_any_and_may_lead_to_
 async def test_without_a_price_the_cost_is_unknown(start: Start, prompt: Prompt, fakes: Any) -> None:
     reply = await start(say, [fakes.counted("(A)", 100, 20)]).ask(prompt)
     assert reply.usage.cost_usd is None
+
+
+@pytest.mark.parametrize("length", [0, 5, 8_000, 200_000])
+async def test_the_step_of_a_reply_keeps_its_thoughts_up_to_a_length(length: int, start: Start, prompt: Prompt) -> None:
+    thoughts = f"{'a' * length}"[:-1] + "z" * min(length, 1)
+    reply = await start(say, [AssistantMessage("(A)", reasoning=thoughts)]).ask(prompt)
+    kept = str(reply.steps[0].data.get("reasoning", ""))
+    assert (kept == thoughts) == (length <= 8_000)
+    assert (kept[:1], kept[-1:], len(kept) < 8_100) == (thoughts[:1], thoughts[-1:], True)
+    assert ("192,000 characters are left out" in kept) == (length == 200_000)
 
 
 async def test_each_ask_reports_its_own_usage_and_its_own_call_key(start: Start, prompt: Prompt, fakes: Any) -> None:

@@ -144,10 +144,19 @@ def test_a_module_of_ones_own_is_verified_like_a_checkpoint(tmp_path: Path) -> N
     def module() -> torch.nn.Module:
         return torch.nn.Conv2d(3, 4, 3)
 
-    with pytest.raises(WeightsError, match=r"needs a \.safetensors file and a preprocessor_config\.json"):
-        load_module(module(), str(tmp_path))
+    def refused(said: str) -> None:
+        with pytest.raises(WeightsError, match=said):
+            load_module(module(), str(tmp_path))
+
+    refused(r"has no \.safetensors file")
     made = module()
     save_file(made.state_dict(), tmp_path / "model.safetensors")
+    refused(r"has no preprocessor_config\.json")
+    # As a page once told: size, mean and spread alone.
+    (tmp_path / "preprocessor_config.json").write_text('{"size": {"height": 8, "width": 8}, "image_mean": [0, 0, 0]}')
+    refused('names no image processor: add "image_processor_type"')
+    (tmp_path / "preprocessor_config.json").write_text("{")
+    refused("preprocessor_config.json is not JSON")
     transformers.BitImageProcessor().save_pretrained(tmp_path)
     with collecting() as networks:
         found = load_module(module(), str(tmp_path))

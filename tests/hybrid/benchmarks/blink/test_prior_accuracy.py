@@ -14,5 +14,7 @@ def test_the_means_are_those_of_the_test_split() -> None:
     models = [row for row in table if row.who in MODELS]
     assert {row.who for row in models} == set(MODELS)
     means = {task: mean(row.value / 100 for row in models if row.metric == task) for task in CARD.tasks}
+    # Its labels were corrected since: no printed number is of them.
+    del means["Relative_Reflectance"]
     assert means == pytest.approx(dict(CARD.prior_accuracy.accuracy), abs=5e-5)
     assert CARD.prior_accuracy.guessed == {}

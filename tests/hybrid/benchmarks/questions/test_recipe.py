@@ -1,15 +1,17 @@
 """Recipes: a strict schema, found by name, metrics out of a closed vocabulary, and no code."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 
 from hybrid.benchmarks.questions.options import PATTERNS, split
 from hybrid.benchmarks.questions.schema import layout_of, recipe_of
 from hybrid.benchmarks.questions.statistics import STATISTICS, counted, summed
+from hybrid.cli import cli
 from hybrid.errors import DataError, UsageError
 from hybrid.registry import load, module_of, names
 from hybrid.registry import recipe_of as file_of
@@ -233,3 +235,58 @@ def test_the_mapping_on_the_page_is_one(made: Any) -> None:
     (question,) = made.sound(made.table([row], "mine.jsonl"))
     assert (question.text, question.target, len(question.images)) == ("Open?\nA. yes\nB. no", "B", 2)
     assert set(re.findall(r"`(\w+)`", page.partition("Metrics are ")[2].partition("each alone")[0])) == set(STATISTICS)
+
+
+def many(made: Any, near: int, far: int, **more: object) -> Path:
+    rows = [row(made, qid=f"n{number}", **more) for number in range(near)]
+    made.table([*rows, *(row(made, qid=f"f{number}", category="far", **more) for number in range(far))], "test.csv")
+    return Path(made.folder)
+
+
+@pytest.mark.parametrize(
+    ("near", "far", "more", "said"),
+    [
+        (8, 3, {}, None),
+        (10, 2, {"notes": "of ours"}, None),
+        (2, 1, {}, "3 rows instead of 12"),
+        (40, 20, {}, "60 rows instead of 12"),
+        (8, 4, {"choices": "x|y"}, "the columns choices, which Mine has not"),
+        (1, 0, {"image": "red.png"}, "1 rows instead of 12 and the columns image, which Mine has not"),
+    ],
+)
+def test_data_of_ones_own_are_not_called_a_benchmark(
+    made: Any,
+    recipe: Callable[[str, str], str],
+    monkeypatch: pytest.MonkeyPatch,
+    near: int,
+    far: int,
+    more: Mapping[str, object],
+    said: str | None,
+) -> None:
+    monkeypatch.setenv("HYBRID_HOME", str(made.folder.parent / "home"))
+    name = recipe("mine", RECIPE.replace("{near: 2, far: 1}", "{near: 8, far: 4}"))
+    data, out = str(many(made, near, far, **more)), str(made.folder.parent / "run")
+
+    def run(*words: str) -> Result:
+        asked = ["run", name, "--data", data, "--solver", "chance,specialist", "--out", out]
+        return CliRunner().invoke(cli, [*asked, "--tables", "wide", *words])
+
+    first = run()
+    if said is None:
+        assert first.exit_code == 0, first.output
+    else:
+        assert isinstance(first.exception, UsageError)
+        assert f"is this Mine? It has {said}. Questions of your own: hybrid run FILE" in str(first.exception)
+        second = run("--allow", "partial")
+        assert f"partial: {said}" in second.output
+    missing = [f"{n} of {all_} of {task}" for n, all_, task in ((near, 8, "near"), (far, 4, "far")) if 0 < n < all_]
+    shown = " ".join((first if said is None else second).output.split())
+    assert ("the data hold" in shown) == bool(missing)
+    assert all(part in shown for part in missing)
+
+
+def test_a_folder_of_ones_own_is_told_how_to_be_asked_before_a_benchmark_is_guessed(made: Any) -> None:
+    (made.folder / "data").mkdir()
+    made.table([made.row()], "data/test-0.parquet")
+    with pytest.raises(DataError, match=r"say: hybrid run .*data/test-0\.parquet"):
+        made.asked(made.folder)

@@ -5,12 +5,10 @@ from collections.abc import Sequence
 from hybrid.scoring.result import Result
 
 
-def by_quantity(rows: Sequence[Result], group: str = "", none: str = "", **fields: str) -> dict[str, Result]:
-    """The rows of one group by their quantity; those of one rule, and only those whose fields are as named."""
+def by_quantity(rows: Sequence[Result], group: str = "", **fields: str) -> dict[str, Result]:
+    """The rows of one group by their quantity; only those whose fields are as named."""
     return {
         row.quantity: row
         for row in rows
-        if row.group == group
-        and row.none in ("", none)
-        and all(getattr(row, name) == value for name, value in fields.items())
+        if row.group == group and all(getattr(row, name) == value for name, value in fields.items())
     }

@@ -22,12 +22,12 @@ def made(tmp_path: Path, made_up_runs: Any) -> Any:
     """The rows of a run of three solvers."""
     count = iter(range(1000))
 
-    def rows(hybrid: str, alone: str, specialist: str, **options: Any) -> dict[str, Result]:
+    def rows(hybrid: str, alone: str, specialist: str, rule: Any = "wrong", **options: Any) -> dict[str, Result]:
         said = {"controller": hybrid, "mllm": alone, "specialist": specialist}
         folder = made_up_runs.from_letters(
             tmp_path / str(next(count)), {name: {"Jigsaw": word} for name, word in said.items()}
         )
-        found = compare(compare_paths([folder.path]).solvers, ComparisonOptions(**options))
+        found = compare(compare_paths([folder.path], abstain=rule).solvers, ComparisonOptions(**options))
         return by_quantity(tuple(SECTION.rows(found)))
 
     return rows
@@ -49,6 +49,13 @@ def test_the_ceiling_by_hand(made: Any) -> None:
     assert rows["only hybrid"].ids == ("val_Jigsaw_7",)
     assert rows["missed"].ids == ("val_Jigsaw_4", "val_Jigsaw_6")
     assert rows["neither"].ids == ("val_Jigsaw_8",)
+    # The seventh question, on which the specialist abstains, is right in a part with 1/2.
+    guessed = made("rrrwrwrw", "rrrrwwww", "rwwwrraw", rule="chance")
+    assert {name: row.value for name, row in guessed.items() if row.value != rows[name].value} == {
+        "right in either part": 6.5,
+        "only hybrid": 0.5,
+        "reached": 0.4,
+    }
 
 
 def test_behind_the_better_part_it_is_negative_and_above_the_ceiling_more_than_one(made: Any) -> None:
@@ -66,7 +73,7 @@ def test_no_answer_is_not_right_and_a_failed_question_is_out(made: Any) -> None:
     assert {rows[name].n for name in rows} == {3}
     assert [rows[name].value for name in ("right", "right in either part")] == [3, 1]
     assert rows["right in the better part"].a == "mllm"
-    withheld = made("rf" + "rw" * 20, "wr" + "rr" * 20, "rr" * 21)["reached"]
+    withheld = made("rf" + "rw" * 20, "wr" + "rw" * 20, "rr" + "wr" * 20)["reached"]
     assert withheld.low is None
     assert "--allow-failed" in withheld.note
 
@@ -92,7 +99,7 @@ def sides(tmp_path_factory: pytest.TempPathFactory, made_up_runs: Any) -> Any:
 @settings(max_examples=60)
 @given(WORD, WORD, WORD)
 def test_the_ceiling_is_above_both_parts_and_ids_are_behind_every_count(sides: Any, a: str, b: str, c: str) -> None:
-    rows = by_quantity(tuple(SECTION.rows(compare(sides(a, b, c)))))
+    rows = by_quantity(tuple(SECTION.rows(compare([one.under("wrong") for one in sides(a, b, c)]))))
     value = {name: row.value or 0.0 for name, row in rows.items()}
     better = max(b.count("r"), c.count("r"))
     assert value["right in the better part"] == better <= value["right in either part"]

@@ -48,7 +48,7 @@ def test_a_mean_over_tasks_weighs_each_task_alike() -> None:
     hard = [ToolQuestion("h", "hard", "h", 0, 1, ("depth",))]
     for how, gained in (("ratio", 0.1), ("mean_of_ratios", 0.5)):
         found = values([*easy, *hard], how)
-        assert (found[GAIN], found["call gain"]) == pytest.approx((gained, gained))
+        assert (found[GAIN], found["gain with a call"]) == pytest.approx((gained, gained))
 
 
 def test_intervals_are_those_of_a_difference_and_of_shares() -> None:
@@ -58,7 +58,7 @@ def test_intervals_are_those_of_a_difference_and_of_shares() -> None:
     assert quality[0] is not None
     assert quality[1] is not None
     assert singly["P(right with tools | call, wrong alone)"].interval == quality[1]
-    assert singly["call gain"].interval == wilson(12, 40)
+    assert singly["gain with a call"].interval == wilson(12, 40)
     assert quality[0].low < quality[1].low < quality[1].high < quality[0].high  # four copies are one question
     assert singly[GAIN].interval is not None
     assert singly[GAIN].interval.method == SKEWED_T

@@ -8,11 +8,11 @@ import pytest
 
 from hybrid.scoring.compare import compare
 from hybrid.scoring.reports import compare_paths
-from hybrid.scoring.result import Result
+from hybrid.scoring.result import UNTESTED, Result
 from hybrid.scoring.sections.knowledge import SECTION
 from tests.hybrid.scoring.sections.rows import by_quantity
 
-REACHED, LOST = "specialist's knowledge reached", "MLLM's knowledge lost"
+REACHED, LOST = "right by the specialist only: share kept", "right by the model only: share lost"
 
 
 @pytest.fixture
@@ -20,8 +20,9 @@ def made(tmp_path: Path, made_up_runs: Any) -> Any:
     """The rows over all and the conclusion of solvers that answer Jigsaw so."""
 
     def section(**said: str) -> tuple[Mapping[str, Result], str]:
-        made_up_runs.from_letters(tmp_path / "run", {name: {"Jigsaw": letters} for name, letters in said.items()})
-        found = compare(compare_paths([tmp_path / "run"]).solvers)
+        path = tmp_path / "-".join(said.values())
+        made_up_runs.from_letters(path, {name: {"Jigsaw": letters} for name, letters in said.items()})
+        found = compare(compare_paths([path]).solvers)
         rows = tuple(SECTION.rows(found))
         return by_quantity(rows), SECTION.lead(found, rows)
 
@@ -50,11 +51,16 @@ def test_an_abstaining_specialist_knows_nothing_and_contradicts_nothing(made: An
 def test_no_answer_alone_is_something_the_mllm_lacks(made: Any) -> None:
     rows, _ = made(controller="rw", mllm="ua", specialist="rr")
     assert (rows[REACHED].value, rows[REACHED].n, rows[LOST].n) == (0.5, 2, 0)
+    rows, _ = made(controller="rw", mllm="uw", specialist="rr")
+    # The first weighs half: a guess of the model alone would have been right as often.
+    assert rows[REACHED].value == pytest.approx(0.5 / 1.5)
 
 
 def test_no_answer_with_tools_is_lost(made: Any) -> None:
-    rows, _ = made(controller="ar", mllm="rr", specialist="ww")
-    assert (rows[LOST].value, rows[LOST].ids) == (0.5, ("val_Jigsaw_1",))
+    """Half of it, where no answer counts as a guess of two."""
+    rows, lead = made(controller="ar", mllm="rr", specialist="ww")
+    assert (rows[LOST].value, rows[LOST].ids) == (0.25, ("val_Jigsaw_1",))
+    assert "loses 25 % of 2" in lead
 
 
 def test_one_question(made: Any) -> None:
@@ -65,7 +71,10 @@ def test_one_question(made: Any) -> None:
 
 def test_what_one_of_them_failed_is_left_out(made: Any) -> None:
     rows, _ = made(controller="rf", mllm="ww", specialist="rr")
-    assert (rows[REACHED].n, rows[REACHED].note) == (1, "left out: 1 that one of them failed")
+    assert (rows[REACHED].n, rows[REACHED].note) == (
+        1,
+        f"left out: 1 that one of them failed; {UNTESTED['failed']}",
+    )
 
 
 @pytest.mark.parametrize("there", ["mllm", "specialist"])

@@ -16,7 +16,7 @@ from hybrid.scoring.sections.metrics import SECTION as METRICS
 from hybrid.types import Usage
 
 LETTERS = str.maketrans({"A": "r", "B": "w", "-": "a", "x": "f"})
-GUESS = "A question without a readable answer counts as a guess would on average;"
+GUESS = "A question without a readable answer counts as a guess would on average."
 
 
 def read(found: Comparison, name: str) -> str:
@@ -49,17 +49,17 @@ LEADS: list[tuple[str, Mapping[str, str], str]] = [
     (
         "metrics",
         {"mllm": "AAAAAABBBB", "specialist": "AAAAAAAB--"},
-        f"{GUESS} the last column counts it the other way.",
+        GUESS,
     ),
     (
         "metrics",
         {"mllm": "AAAAAABBBB", "specialist": "AAAAA----B"},
-        f"{GUESS} counted as wrong, mllm has the highest, 0.600.",
+        GUESS,
     ),
     (
         "metrics",
         {"mllm": "AAAAABBBBB", "specialist": "AAAAA----B"},
-        f"{GUESS} counted as wrong, mllm and specialist have the highest, 0.500.",
+        GUESS,
     ),
     ("metrics", {"mllm": "AAAAAAAxxx", "specialist": "AAAAAAAAAA"}, NOT_ALIKE),
     ("metrics", {"mllm": "AAB"}, "mllm has accuracy_macro, 0.667 (95 % interval [0.21, 0.94]), over n = 3. "),
@@ -96,7 +96,7 @@ LEADS: list[tuple[str, Mapping[str, str], str]] = [
     (
         "decomposition",
         {"controller": "AAAB", "mllm": "BABB"},
-        "controller: gain +0.500 = call gain 0.000 + schema gain 0.500 - call harm 0.000 - schema harm 0.000.",
+        "controller: gain +0.500 = 0.000 (gain with a call) + 0.500 (gain without a call) - 0.000 (harm with a call)",
     ),
 ]
 

@@ -33,24 +33,24 @@ def test_the_union_of_all_settings_without_tools_counts(tmp_path: Path, made_up_
 
 def test_one_drawn_run_bounds_luck_by_its_accuracy(tmp_path: Path, made_up_runs: Any) -> None:
     rows, lead = made(tmp_path / "run", made_up_runs, {"controller": "rrrr", "mllm": "rwww"})
-    assert rows["luck"].value == pytest.approx(4 * 0.25 * 0.75)
-    assert "upper bound" in rows["luck"].note
-    assert "up to 0.8 new ones" in lead
+    assert rows["by luck at most"].value == pytest.approx(4 * 0.25 * 0.75)
+    assert "at most" in rows["by luck at most"].note
+    assert "3 only with tools, by luck at most 0.8." in lead
 
 
 def test_repetitions_count_luck(tmp_path: Path, made_up_runs: Any) -> None:
     """Each of three runs without tools against the two others: 1, 0 and 2 questions that they do not solve."""
     said = {"controller": "rrrrrr", "mllm": "rrwwww", "mllm@2": "wrwwww", "mllm@3": "wrrrww"}
     rows, _ = made(tmp_path / "run", made_up_runs, said)
-    assert rows["luck"].value == pytest.approx((1 + 0 + 2) / 3)
-    assert rows["luck"].note == ""
+    assert rows["by luck"].value == pytest.approx((1 + 0 + 2) / 3)
+    assert rows["by luck"].note == ""
     assert rows["tool-only solved"].value == 2.0
 
 
 def test_other_settings_are_no_repetitions(tmp_path: Path, made_up_runs: Any) -> None:
     said = {"controller": "rr", "mllm": "rw", "text_only": "wr"}
     rows, _ = made(tmp_path / "run", made_up_runs, said)
-    assert rows["luck"].value == pytest.approx(2 * 0.5 * 0.5)
+    assert rows["by luck at most"].value == pytest.approx(2 * 0.5 * 0.5)
 
 
 def test_what_one_of_them_failed_is_left_out(tmp_path: Path, made_up_runs: Any) -> None:

@@ -1,4 +1,4 @@
-"""A model that does not see is found before it is measured: once a run, and no weak one is taken for it."""
+"""A model that does not see, or whose calls cannot be read, is found before it is measured: once a run."""
 
 import json
 from collections.abc import Mapping
@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from hybrid.config import Price, RunConfig, ServiceOptions
-from hybrid.errors import Outage, UsageError
-from hybrid.messages import AssistantMessage, ImagePart, TokenUsage, images_of
+from hybrid.errors import HybridError, Outage, UsageError
+from hybrid.messages import AssistantMessage, ImagePart, InvalidCall, TokenUsage, ToolCall, UnreadableCall, images_of
 from hybrid.models.base import ModelRefused
+from hybrid.models.failures import StatusError
 from hybrid.running.estimate import estimate
+from hybrid.running.probes import PROBE_NUMBER, PROBE_TEXT
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, carry_out
-from hybrid.running.sight import PROBE_NUMBER, PROBE_TEXT
 from hybrid.solving.budgets import RunMeter
 from hybrid.types import Json
 
@@ -24,6 +26,10 @@ GUESSES = AssistantMessage("42", usage=TokenUsage(140, 5))
 ONE_WORD_LONGER = AssistantMessage("", usage=TokenUsage(156, 5))
 UNCOUNTED = AssistantMessage("I see a cat.")
 ANSWER = AssistantMessage("Answer: (A)", usage=TokenUsage(140, 5))
+CALLS = AssistantMessage(calls=(ToolCall("1", "crop", {"images": ["img:1"]}),), usage=TokenUsage(150, 9))
+READ_FROM_TEXT = replace(CALLS, calls=(replace(CALLS.calls[0], read_from="Hermes"),))
+UNREADABLE = AssistantMessage("<|tool_call_begin|>crop", unreadable=UnreadableCall("Kimi", "<|tool_call_begin|>", "?"))
+CALLS_BADLY = AssistantMessage(invalid=(InvalidCall("1", "crop", "{", "not JSON"),))
 
 
 def without(tokens: int) -> AssistantMessage:
@@ -95,9 +101,20 @@ async def test_who_sees_or_cannot_be_known_not_to_is_measured(
     assert [len(images) for images in shown[: len(replies)]] == [1, 0][: len(replies)]
     assert PROBE_NUMBER not in PROBE_TEXT
     # A run that goes on, and one more solver, ask no second time.
-    more, model = asked(replace(config, solvers=("mllm", "controller")), fakes, ANSWER)
+    more, model = asked(replace(config, solvers=("mllm", "caption")), fakes, "A cat.", ANSWER)
     assert (await ends(more)).answered == 1
-    assert len(model.calls) == 1
+    assert len(model.calls) == 2
+
+
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP"])
+async def test_it_is_shown_a_file_of_the_type_that_the_questions_have(tmp_path: Path, fakes: Any, form: str) -> None:
+    Image.new("RGB", (40, 30), "red").save(tmp_path / "picture.png", form)
+    (tmp_path / "own.jsonl").write_text('{"question": "Red?", "image": "picture.png", "answer": "yes"}\n')
+    own = RunConfig("questions", ("mllm",), "embedded", data=str(tmp_path / "own.jsonl"), out=tmp_path / "run")
+    run, model = asked(own, fakes, READS, ANSWER)
+    await ends(run)
+    sent = [images_of(messages)[0].image for messages, _, _ in model.calls]
+    assert [image.media_type for image in sent] == [f"image/{form.lower()}"] * 2
 
 
 @pytest.mark.parametrize("first", [GUESSES, ONE_WORD_LONGER])
@@ -160,3 +177,90 @@ async def test_a_dry_run_says_that_it_will_be_asked(config: RunConfig, fakes: An
     assert model.calls == []
     await ends(run)
     assert not any("whether it sees" in note for note in (await estimate(run)).notes)
+
+
+@pytest.fixture
+def calling(config: RunConfig) -> RunConfig:
+    """One question whose model may call a tool."""
+    return replace(config, solvers=("controller",), tools=("crop",))
+
+
+def refused(words: str, kind: type[HybridError] = Outage) -> HybridError:
+    """The error for a request that a server does not take."""
+    error = kind("does not take this request")
+    error.__cause__ = StatusError(400, {"error": {"message": words}})
+    return error
+
+
+@pytest.mark.parametrize(
+    ("reply", "verdict", "noted"),
+    [
+        (CALLS, "calls", False),
+        (READ_FROM_TEXT, "calls", False),
+        (CALLS_BADLY, "calls", False),
+        (AssistantMessage("I see a cat."), "none", True),
+    ],
+)
+async def test_a_model_is_told_to_call_a_tool_once(
+    calling: RunConfig, fakes: Any, reply: AssistantMessage, verdict: str, noted: bool
+) -> None:
+    run, model = asked(calling, fakes, READS, reply, ANSWER)
+    lines: list[str] = []
+    assert (await carry_out(run, lambda *_: None, lines.append)).answered == 1
+    assert manifest(run)["calling"]["verdict"] == verdict
+    assert any("called no tool" in line for line in lines) is noted
+    messages, tools, _ = model.calls[1]
+    assert [tool.card.name for tool in tools] == ["crop"]
+    assert "Call the tool crop once on the image img:1" in messages[0].text
+    assert len(images_of(messages)) == 1
+    # What is known is not asked again, by another solver neither.
+    more, model = asked(replace(calling, solvers=("controller", "mllm")), fakes, ANSWER)
+    assert (await ends(more)).answered == 1
+    assert len(model.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("replies", "said"),
+    [
+        ((refused("m does not support tools"),), "takes no tools: say --tool-calling text.*does not support tools"),
+        ((refused("tools[0].function: unexpected"), "ready"), "takes no tools: .*unexpected"),
+        ((UNREADABLE,), r"cannot be read \(Kimi: .*--tool-call-parser kimi_k2.*--tool-calling text"),
+    ],
+)
+async def test_calls_that_nothing_reads_are_refused_unless_allowed(
+    calling: RunConfig, fakes: Any, replies: tuple[Any, ...], said: str
+) -> None:
+    run, model = asked(calling, fakes, READS, *replies)
+    with pytest.raises(UsageError, match=rf"--model queue:model.*{said}.*--allow toolless measures it all the same"):
+        await ends(run)
+    assert len(model.calls) == 1 + len(replies)
+    # The model alone is not concerned.
+    alone, _ = asked(replace(calling, solvers=("mllm",)), fakes, ANSWER)
+    assert (await ends(alone)).answered == 1
+    let_in, model = asked(replace(calling, allow=("toolless",)), fakes, ANSWER)
+    assert (await ends(let_in)).answered == 1
+    assert "calls that cannot be read" in manifest(let_in)["labels"]
+    assert len(model.calls) == 1
+
+
+@pytest.mark.parametrize("error", [Outage("500"), refused("prompt is too long")])
+async def test_a_probe_of_calls_that_fails_otherwise_is_left_to_the_questions(
+    calling: RunConfig, fakes: Any, error: Exception
+) -> None:
+    again = [] if error.__cause__ is None else [Outage("again")]
+    run, _ = asked(calling, fakes, READS, error, *again, ANSWER)
+    assert (await ends(run)).answered == 1
+    assert "calling" not in manifest(run)
+
+
+async def test_a_dry_run_says_that_a_call_will_be_asked_for(calling: RunConfig, fakes: Any) -> None:
+    run, _ = asked(calling, fakes)
+    assert any("told to call a tool" in note for note in (await estimate(run)).notes)
+    run, _ = asked(replace(calling, tools=("none",)), fakes)
+    assert not any("told to call a tool" in note for note in (await estimate(run)).notes)
+
+
+async def test_a_model_that_is_shown_no_image_is_told_to_call_without_one(calling: RunConfig, fakes: Any) -> None:
+    run, model = asked(replace(calling, images="none"), fakes, CALLS, ANSWER)
+    assert (await ends(run)).answered == 1
+    assert images_of(model.calls[0][0]) == ()

@@ -1,0 +1,212 @@
+"""A small server of chat completions that behaves as a row of bench/conformity.toml says; its head explains the keys.
+
+for behaviour in behaviours():
+with serving(behaviour) as server:
+...                              # POST {server.url}/chat/completions
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from hybrid.running.probes import PROBE_NUMBER, PROBE_TEXT
+
+DATA: Final = Path(__file__).with_name("conformity.toml")
+ARGUMENTS: Final = '{"images": ["img:1"], "box": {"x0": 10, "y0": 10, "x1": 90, "y1": 80}}'
+Wanted = Literal["call", "repaired", "fault", "nothing"]
+Messages = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Scripted:
+    """One reply."""
+
+    text: str | None = None
+    calls: Sequence[Mapping[str, Any]] = ()
+    message: Mapping[str, Any] = field(default_factory=dict)
+    finish: str | None = None
+    body: str | None = None
+    deltas: Sequence[str] = ()
+    before: str = ""
+    end: str = "data: [DONE]"
+    status: int = 200
+    error: str | None = None
+    content_type: str | None = None
+
+    def said(self) -> dict[str, Any]:
+        """The message, with the calls in OpenAI's form."""
+        calls = []
+        for call in self.calls:
+            function = {"name": call.get("name", "crop"), "arguments": call.get("arguments", ARGUMENTS)}
+            calls.append(
+                {"id": call.get("id", "call_1"), "type": "function", "function": function} | call.get("more", {})
+            )
+        return {"role": "assistant", "content": self.text, **({"tool_calls": calls} if calls else {}), **self.message}
+
+    def ended(self) -> str:
+        """Why the reply ended."""
+        return self.finish or ("tool_calls" if self.calls else "stop")
+
+    def whole(self) -> str:
+        """The body of a reply that is not streamed."""
+        if self.error is not None:
+            return json.dumps({"error": {"message": self.error, "type": "error", "param": None, "code": None}})
+        choice = {"index": 0, "message": self.said(), "finish_reason": self.ended()}
+        return self.body or json.dumps({"choices": [choice], "usage": {"prompt_tokens": 90, "completion_tokens": 9}})
+
+    def streamed(self) -> str:
+        """The events of a reply."""
+        said = self.said()
+        for place, call in enumerate(said.get("tool_calls", ())):
+            call["index"] = place
+        deltas = [json.loads(delta) for delta in self.deltas] or [said]
+        choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+        if self.finish or not self.deltas:
+            choices.append({"index": 0, "delta": {}, "finish_reason": self.ended()})
+        events = (json.dumps({"id": "1", "object": "chat.completion.chunk", "choices": [one]}) for one in choices)
+        return self.before + "".join(f"data: {event}\n\n" for event in events) + (f"{self.end}\n\n" if self.end else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Behaviour:
+    """One server."""
+
+    name: str
+    reference: str
+    wants: Wanted
+    reply: Scripted
+    first: Scripted | None = None
+    calls_made: int = 1
+    needs: str = ""
+    checks: Sequence[str] = ()
+    refusal: str = "the request is not taken"
+    status_of_refusal: int = 400
+    rejects: Sequence[str] = ()
+    rejection: str = ""
+    stream: str = ""
+    unstreamed: str = ""
+    cut: int = 1 << 20
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def behaviours(path: Path = DATA) -> tuple[Behaviour, ...]:
+    """The rows of a data file. Raises `TypeError` for a key that there is not."""
+    return tuple(_behaviour(_filled(row)) for row in tomllib.loads(path.read_text())["server"])
+
+
+def _behaviour(row: dict[str, Any]) -> Behaviour:
+    reply = {key: row.pop(key) for key in Scripted.__dataclass_fields__ if key in row}
+    first = {"first": Scripted(**row.pop("first"))} if "first" in row else {}
+    return Behaviour(reply=Scripted(**reply), **first, **row)
+
+
+def _filled(value: Any) -> Any:
+    """The value with the good arguments wherever a text has their place."""
+    if isinstance(value, str):
+        return value.replace("@ARGS@", ARGUMENTS)
+    if isinstance(value, dict):
+        return {key: _filled(part) for key, part in value.items()}
+    return [_filled(part) for part in value] if isinstance(value, list) else value
+
+
+def _calls(messages: Messages) -> list[Mapping[str, Any]]:
+    return [call for message in messages for call in message.get("tool_calls") or ()]
+
+
+def _arguments_are_json(messages: Messages) -> bool:
+    try:
+        return all(isinstance(json.loads(call["function"]["arguments"]), dict) for call in _calls(messages))
+    except ValueError:
+        return False
+
+
+CHECKS: Final[Mapping[str, Callable[[Messages], bool]]] = {
+    "ids": lambda messages: len({call["id"] for call in _calls(messages)} - {"", None}) == len(_calls(messages)),
+    "short ids": lambda messages: all(re.fullmatch(r"[a-zA-Z0-9]{9}", call["id"]) for call in _calls(messages)),
+    "arguments are JSON": _arguments_are_json,
+    "no empty text": lambda messages: not any(message.get("content") == "" for message in messages),
+    "no thoughts": lambda messages: not any("reasoning_content" in message for message in messages),
+    "tools speak text": lambda messages: all(
+        isinstance(one["content"], str) for one in messages if one["role"] == "tool"
+    ),
+}
+
+
+class Server(ThreadingHTTPServer):
+    """One behaviour on a free port of 127.0.0.1."""
+
+    daemon_threads = True
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.behaviour = behaviour
+        self.first = [behaviour.first] if behaviour.first else []
+
+    @property
+    def url(self) -> str:
+        """What `--base-url` takes."""
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+    def reply(self, body: bytes) -> tuple[Scripted, bool]:
+        """What it says to a request, and whether as events."""
+        row, asked = self.behaviour, json.loads(body)
+        if any(key in asked for key in row.rejects):
+            return Scripted(status=row.status_of_refusal, body=row.rejection), False
+        if row.stream == "only" and not asked.get("stream"):
+            return Scripted(status=400, error=row.unstreamed), False
+        events = bool(asked.get("stream")) or row.stream == "always"
+        if PROBE_TEXT.encode() in body:
+            return Scripted(text=PROBE_NUMBER), events
+        messages = asked["messages"]
+        if not any(message["role"] == "assistant" for message in messages):
+            reply = self.first.pop() if self.first else row.reply
+            return reply, events and reply.status == 200 and reply.body is None
+        # Where nothing of the model's could be read, there is nothing that must come back.
+        kept = row.needs.encode() in body or not _calls(messages)
+        if kept and all(CHECKS[name](messages) for name in row.checks):
+            return Scripted(text="Answer: (A)"), events
+        return Scripted(status=row.status_of_refusal, error=row.refusal), False
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Sends what the server says."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: Server
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+    def do_POST(self) -> None:
+        """One request."""
+        reply, events = self.server.reply(self.rfile.read(int(self.headers["Content-Length"])))
+        data = (reply.streamed() if events else reply.whole()).encode()
+        self.send_response(reply.status)
+        self.send_header("Content-Type", reply.content_type or ("text/event-stream" if events else "application/json"))
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        for start in range(0, len(data), self.server.behaviour.cut):
+            self.wfile.write(data[start : start + self.server.behaviour.cut])
+
+
+@contextmanager
+def serving(behaviour: Behaviour) -> Iterator[Server]:
+    """The server of a behaviour while it answers, on a thread."""
+    with Server(behaviour) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()

@@ -1,0 +1,145 @@
+"""What comes of behaviours of servers and models that break loops of tool calls: one small server for each.
+
+python -m bench.conformity                    every behaviour of bench/conformity.toml, as a page
+python -m bench.conformity --only Gemini      those whose name or reference holds the text
+python -m bench.conformity --out bench/results/conformity.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+import hybrid
+from bench._scripted_server import Behaviour, behaviours, serving
+from hybrid.config import ModelSettings, RunConfig, ServiceOptions
+from hybrid.display.notes import quietly
+from hybrid.errors import HybridError
+from hybrid.log.attempts import read_attempts
+from hybrid.types import Step
+
+Kind = Literal["call", "repaired", "fault", "nothing", "failed"]
+SAID: Final[Mapping[Kind, str]] = {
+    "call": "call made right",
+    "repaired": "repaired",
+    "fault": "typed fault",
+    "nothing": "nothing run",
+    "failed": "failed",
+}
+WORTH: Final[Mapping[Kind, int]] = {"call": 3, "repaired": 2, "fault": 1, "nothing": 1, "failed": 0}
+HEAD: Final = """# Servers and models that break loops of tool calls
+
+Each behaviour is one small server of `bench/conformity.toml`, asked one question by the controller through the real
+client. The bodies are ours, after what the report says. A call is *made right* as it came, *repaired* after it was read
+from text or mended; a *typed fault* is counted and told; *failed* is less than what the behaviour allows.
+
+```sh
+python -m bench.conformity --out bench/results/conformity.md
+```
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of a behaviour, and the words that tell of it."""
+
+    behaviour: Behaviour
+    kind: Kind
+    said: str
+
+    @property
+    def silent(self) -> bool:
+        """Whether it failed without a word."""
+        return self.kind == "failed" and not self.said
+
+
+def measured(behaviour: Behaviour, folder: Path) -> Result:
+    """What comes of one question to the server of a behaviour, by a run in a folder of its own."""
+    said, steps = "", list[Step]()
+    with serving(behaviour) as server, quietly():
+        settings = ModelSettings(base_url=server.url, retries=1, seed=0, **behaviour.options)
+        config = RunConfig(
+            "blink",
+            ("controller",),
+            "openai:k",
+            model_settings=settings,
+            data="sample",
+            tasks=("Jigsaw",),
+            limit=1,
+            tools=("crop",),
+            service=ServiceOptions("classical"),
+            allow=("blind", "toolless"),
+            out=folder,
+        )
+        try:
+            hybrid.run(config)
+        except HybridError as error:
+            said = f"{type(error).__name__}: {error}"
+    recorded = read_attempts(folder / "controller" / "attempts.jsonl", None)
+    for attempt in recorded.by_id.values():
+        steps += [step for exchange in attempt.exchanges for step in exchange.reply.steps]
+    for trace in recorded.unfinished.values():
+        # Notes of LangGraph's stand below the error.
+        lines = [line for line in trace.splitlines() if line.startswith("hybrid.")]
+        said = said or lines[-1].partition(".errors.")[2]
+    return _result(behaviour, steps, said)
+
+
+def _result(behaviour: Behaviour, steps: Sequence[Step], said: str) -> Result:
+    """What the steps of the attempt come to, or the error in their place."""
+    ran = [step for step in steps if step.kind == "tool" and step.fault is None]
+    faults = [f"{step.fault.value}: {step.text}" for step in steps if step.fault is not None]
+    marks = [step.text for step in steps if "read_from" in step.data]
+    kind: Kind = "failed"
+    if said or faults:
+        kind, said = "fault", said or "; ".join(faults)
+    elif ran and behaviour.wants == "nothing":
+        said = "a call ran that is none"
+    elif len(ran) == behaviour.calls_made:
+        kind, said = ("repaired", "; ".join(marks)) if marks else ("call", "")
+    elif steps and behaviour.wants == "nothing":
+        kind = "nothing"
+    return Result(behaviour, kind if WORTH[kind] >= WORTH[behaviour.wants] else "failed", said)
+
+
+def page(results: Sequence[Result]) -> str:
+    """The page of results, in Markdown."""
+    counts = Counter(one.kind for one in results)
+    told = ", ".join(f"{name} {counts[kind]}" for kind, name in SAID.items())
+    lines = [f"{len(results)} behaviours: {told}; silent {sum(one.silent for one in results)}.", ""]
+    lines += ["| behaviour | reported in | came to | what is said |", "|---|---|---|---|"]
+    for one in results:
+        link = f"[{one.behaviour.reference}](https://github.com/{one.behaviour.reference.replace('#', '/issues/')})"
+        cells = (_cell(one.behaviour.name), link, SAID[one.kind], _cell(one.said[:160]))
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join([HEAD, *lines, ""])
+
+
+def _cell(text: str) -> str:
+    # What would be a tag, a column or a link is shown as it stands.
+    return re.sub(r"([|<\[\\`*_])", r"\\\1", " ".join(text.split()))
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Print the page; 1 where a behaviour failed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", metavar="TEXT", help="behaviours whose name or reference holds it")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the page there as well")
+    given = parser.parse_args(words)
+    chosen = [one for one in behaviours() if given.only.lower() in f"{one.name} {one.reference}".lower()]
+    with tempfile.TemporaryDirectory() as home:
+        results = [measured(one, Path(home) / str(place)) for place, one in enumerate(chosen)]
+    print(page(results))
+    if given.out is not None:
+        given.out.write_text(page(results))
+    return int(any(one.kind == "failed" for one in results))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,363 @@
+"""How often what a conclusion asserts is true: run folders drawn from known truths, compared, and their sentences read.
+
+python -m bench.sentences                 60 draws a design, some minutes on two cores
+python -m bench.sentences --power         how often the difference of "80 % power" is found
+python -m bench.sentences --draws 100     bench/results/sentences.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from multiprocessing import Pool
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hybrid.log.attempts import Unfinished, attempt_line
+from hybrid.log.codec import to_json
+from hybrid.log.folder import QUESTIONS, RunFolder, attempts_of
+from hybrid.repeats import REPEAT
+from hybrid.scoring.conclusion import Sentence, conclusion
+from hybrid.scoring.reports import compare_paths
+from hybrid.stats import combine, contrast, detectable
+from hybrid.types import (
+    Attempt,
+    Cell,
+    Combine,
+    Exchange,
+    Fault,
+    ImageRef,
+    Json,
+    Kind,
+    Metric,
+    Outcome,
+    Prompt,
+    Question,
+    Reply,
+    Step,
+    StoredImage,
+    Usage,
+)
+
+TASKS: Final = (
+    *("Art_Style", "Counting", "Forensic_Detection", "Functional_Correspondence", "IQ_Test", "Jigsaw"),
+    *("Multi-view_Reasoning", "Object_Localization", "Relative_Depth", "Relative_Reflectance"),
+    *("Semantic_Correspondence", "Spatial_Relation", "Visual_Correspondence", "Visual_Similarity"),
+)
+CALLED: Final = 0.7
+"""Share of the questions about which the model with tools calls one."""
+MEMORY: Final = Path("/dev/shm")  # noqa: S108 - of this machine's own
+
+
+@dataclass(frozen=True)
+class Design:
+    """A truth, and the run that is drawn from it.
+
+    `presence` and `content` are the shares of wrong answers that become right (below 0: of right ones that become
+    wrong) by blank tools next to alone, and by what the tools say next to blank tools. `kept` is how often an answer is
+    the one before and not drawn anew.
+    """
+
+    name: str
+    sizes: tuple[int, ...]
+    presence: float = 0.0
+    content: float = 0.0
+    alone: float = 0.5
+    kept: float = 0.6
+    rows: int = 1
+    repeats: int = 1
+    specialist: float | None = None
+    silent: float = 0.0
+    unread: float = 0.0
+    failed: float = 0.0
+    faults: float = 0.0
+
+    @property
+    def truth(self) -> tuple[float, float, float]:
+        """The accuracy alone, with blank tools and with tools."""
+        blank = _moved(self.alone, self.presence)
+        return self.alone, blank, _moved(blank, self.content)
+
+
+ARMS: Final = (
+    Design("presence alone", (120, 120, 120), presence=0.4),
+    Design("what the tools say alone", (120, 120, 120), content=0.4),
+    Design("harm by presence", (120, 120, 120), presence=-0.4),
+    Design("presence and less of content", (300, 300), presence=0.4, content=0.15),
+    Design("presence, and content costs", (300, 300), presence=0.4, content=-0.15),
+)
+NULLS: Final = (
+    Design("20 of one task", (20,)),
+    Design("200 of one task", (200,)),
+    Design("1,200 of three tasks", (400, 400, 400)),
+    Design("14 tasks x 30", (30,) * 14),
+    Design("14 tasks x 6", (6,) * 14),
+    Design("100 + 20 + 5", (100, 20, 5)),
+    Design("five tasks x 40, four a cluster", (40,) * 5, rows=4),
+    Design("accuracy 0.1", (60,) * 3, alone=0.1),
+    Design("accuracy 0.95, three repetitions", (60,) * 3, alone=0.95, repeats=3),
+    Design("specialists abstain", (60,) * 3, specialist=0.5, silent=0.3, unread=0.1),
+    Design("tools at fault, 0.5 % failed", (60,) * 3, failed=0.005, faults=0.3),
+)
+"""Designs in which nothing brings anything: every asserted difference is false."""
+
+
+def _moved(share: float, effect: float) -> float:
+    return share + effect * ((1 - share) if effect > 0 else share)
+
+
+Right = NDArray[np.bool_]
+
+
+def _after(rng: np.random.Generator, before: Right, share: float, effect: float, kept: float) -> Right:
+    """Answers next to those before: some drawn anew, and then the effect."""
+    after = np.where(rng.random(len(before)) < kept, before, rng.random(len(before)) < share)
+    hit = rng.random(len(before)) < abs(effect)
+    return after | hit if effect > 0 else after & ~hit
+
+
+def drawn(design: Design, rng: np.random.Generator) -> tuple[list[Question], dict[str, dict[str, Right]]]:
+    """The questions, and by control and solver which are right."""
+    questions = [
+        _question(task, number, design.rows)
+        for task, size in zip(TASKS, design.sizes, strict=False)
+        for number in range(size)
+    ]
+    first = {one.cluster: place for place, one in reversed(list(enumerate(questions)))}
+    shared = np.array([first[one.cluster] for one in questions])
+    copies = (rng.random(len(questions)) < 0.5) & (design.rows > 1)
+    alone_share, blank_share, _ = design.truth
+    alone = rng.random(len(questions)) < alone_share
+    blank = _after(rng, alone, alone_share, design.presence, design.kept)
+    tools = _after(rng, blank, blank_share, design.content, design.kept)
+    again = [_after(rng, alone, alone_share, 0, design.kept) for _ in range(1, design.repeats)]
+    real = {"controller": tools, "mllm": alone, **{f"mllm{REPEAT}{n}": own for n, own in enumerate(again, 2)}}
+    if design.specialist is not None:
+        real["specialist"] = rng.random(len(questions)) < design.specialist
+    runs = {"real": real, "blank": {"controller": blank}}
+    return questions, {
+        output: {name: np.where(copies, own[shared], own) for name, own in solvers.items()}
+        for output, solvers in runs.items()
+    }
+
+
+def _question(task: str, number: int, rows: int) -> Question:
+    identity = f"val_{task}_{number + 1}"
+    image = StoredImage(identity.encode().hex().zfill(64)[-64:], 8, 8, "image/png")
+    cluster = f"{task}-{number // rows}"
+    return Question(
+        identity,
+        task,
+        (image,),
+        f"Which is it in {identity}?",
+        Kind.CHOICE,
+        ("one", "other"),
+        "(A)",
+        task,
+        cluster=cluster,
+    )
+
+
+def write(
+    path: Path,
+    design: Design,
+    questions: Sequence[Question],
+    output: str,
+    solvers: Mapping[str, Right],
+    rng: np.random.Generator,
+) -> Path:
+    """A run folder with these right and wrong answers."""
+    folder = RunFolder(path)
+    with folder.locked():
+        folder.write_questions(questions)
+        for name, right in solvers.items():
+            journal = folder.journal(name)
+            for question, one in zip(questions, right.tolist(), strict=True):
+                reply = _reply(name, design, right=one, draws=rng.random(4))
+                if reply is None:
+                    journal.append(to_json(Unfinished, Unfinished(question.id, "an outage")))
+                    continue
+                image = ImageRef("img:1", question.images[0])
+                prompt = Prompt((question.text, image), question.kind, question.choices, route=question.route)
+                journal.append(attempt_line(Attempt(question.id, (Exchange(prompt, reply),), 0.5, started=0.0)))
+            journal.close()
+        identity: dict[str, Json] = {
+            "benchmark": "blink",
+            "split": "val",
+            "settings": {},
+            "data": {"kind": "folder", "sha256": "a" * 64},
+            "model": {"model": "drawn"},
+            "protocol": "strict",
+            "tool_output": output,
+            "seed": 0,
+        }
+        labels: list[Json] = [] if output == "real" else [f"tool output {output}"]
+        files: dict[str, Json] = {
+            part: asdict(folder.measure(part).extent) for part in (QUESTIONS, *map(attempts_of, solvers))
+        }
+        named: dict[str, Json] = {name: {} for name in solvers}
+        folder.write_manifest({"identity": identity, "labels": labels, "solvers": named, "files": files})
+    return path
+
+
+def _reply(name: str, design: Design, *, right: bool, draws: Sequence[float]) -> Reply | None:
+    """Four numbers in 0..1 decide whether it fails, is silent or unreadable, calls a tool, and whether that fails."""
+    if draws[0] < design.failed:
+        return None
+    if name == "specialist" and draws[1] < design.silent:
+        return Reply("", Outcome.ABSTAINED)
+    text = "I cannot tell." if draws[1] < design.unread else f"Answer: ({'A' if right else 'B'})"
+    if name != "controller" or draws[2] > CALLED:
+        return Reply(text, usage=Usage(1))
+    fault = Fault.TOOL_ERROR if draws[3] < design.faults else None
+    step = Step("tool", "jigsaw", "a finding", 0.1, fault, {"images": ["img:1"], "args": {}})
+    return Reply(text, usage=Usage(2, 1, tool_faults=int(fault is not None)), steps=(step,))
+
+
+CLAIMS: Final = {
+    "gain": "^gain.more",
+    "loss": "^gain.less",
+    "ahead of the specialists": "^specialists.more",
+    "behind the specialists": "^specialists.less",
+    "presence adds": "Blank tools already bring|come with blank tools already",
+    "presence costs": "Blank tools alone cost",
+    "what the tools say adds": "hat the tools say adds|comes from what the tools say",
+    "what the tools say costs": "hat the tools say costs",
+    "the gain comes from it": "gain comes from what the tools say",
+    "a task is worse": "^tasks.*worse on",
+    "a task is better": "^tasks.*better on",
+}
+"""What sentences assert, by a pattern of a sentence's case and words."""
+
+
+def is_true(design: Design) -> dict[str, bool]:
+    """Of each claim whether it is true of a design; its tasks are alike."""
+    alone, blank, tools = design.truth
+    presence, content, gain = blank - alone, tools - blank, tools - alone
+    guess = (1 - design.unread) * tools + design.unread / 2
+    theirs = (
+        None
+        if design.specialist is None
+        else (1 - design.silent) * (1 - design.unread) * design.specialist
+        + (design.silent + (1 - design.silent) * design.unread) / 2
+    )
+    ahead = 0.0 if theirs is None else guess - theirs
+    return {
+        "gain": gain > 0,
+        "loss": gain < 0,
+        "ahead of the specialists": ahead > 1e-9,
+        "behind the specialists": ahead < -1e-9,
+        "presence adds": presence > 0,
+        "presence costs": presence < 0,
+        "what the tools say adds": content > 0,
+        "what the tools say costs": content < 0,
+        "the gain comes from it": gain > 0 and 2 * content > gain,
+        "a task is worse": gain < 0,
+        "a task is better": gain > 0,
+    }
+
+
+def claims(sentences: Iterable[Sentence]) -> set[str]:
+    """What a conclusion asserts."""
+    said = [f"{one.id} {one.text}" for one in sentences]
+    return {name for name, pattern in CLAIMS.items() if any(re.search(pattern, one) for one in said)}
+
+
+def asserted(design: Design, seed: int) -> set[str]:
+    """The claims of one draw."""
+    rng = np.random.default_rng([seed, *map(ord, design.name)])
+    questions, runs = drawn(design, rng)
+    # Every answer waits for the disk, which memory does not have.
+    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
+        paths = [write(Path(folder) / output, design, questions, output, own, rng) for output, own in runs.items()]
+        return claims(conclusion(compare_paths(paths).comparison))
+
+
+def _row(design: Design, found: Sequence[set[str]]) -> str:
+    true, count = is_true(design), Counter(claim for one in found for claim in one)
+    cells = [f"{count[name]}{'' if true[name] or not count[name] else ' false'}" for name in CLAIMS]
+    return f"| {design.name} | {' | '.join(cells)} |"
+
+
+def sentences(draws: int, seed: int) -> Iterator[str]:
+    """A table of the designs by claims: in how many draws it is made; and how often each is true."""
+    yield f"| design, {draws} draws | {' | '.join(CLAIMS)} |"
+    yield "| :--- |" + " ---: |" * len(CLAIMS)
+    false, least = Counter[str](), dict.fromkeys(CLAIMS, 1.0)
+    designs = (*ARMS, *NULLS)
+    with Pool() as pool:
+        for design in designs:
+            found = pool.map(partial(asserted, design), range(seed, seed + draws))
+            yield _row(design, found)
+            for name, true in is_true(design).items():
+                wrong = sum(name in one for one in found) * (not true)
+                false[name] += wrong
+                least[name] = min(least[name], 1 - wrong / draws)
+    total = draws * len(designs)
+    yield f"| true, all designs | {' | '.join(f'{1 - false[name] / total:.3f}' for name in CLAIMS)} |"
+    yield f"| true, the worst design | {' | '.join(f'{least[name]:.2f}' for name in CLAIMS)} |"
+
+
+POWER: Final = (
+    *(((n,), 0.4) for n in (4, 5, 6, 8, 10, 15, 20, 29, 60, 200)),
+    *(((12,) * 5, 0.4), ((120, 60, 20), 0.4), ((120, 60, 20), 0.15), ((100, 20, 5), 0.3), ((100, 1), 0.3)),
+    ((30,) * 14, 0.3),
+)
+"""Sizes of tasks, and the share of questions on which exactly one of two solvers is right."""
+
+
+def pair(rng: np.random.Generator, sizes: Sequence[int], discordant: float, difference: float) -> tuple[Metric, Metric]:
+    """The metrics of two solvers, the second better by a difference in every task."""
+    strata = [str(task) for task, size in enumerate(sizes) for _ in range(size)]
+    draws, both = rng.random(len(strata)), rng.random(len(strata)) < 0.5
+    up, down = (discordant + difference) / 2, (discordant - difference) / 2
+    better, worse = draws < up, (draws >= up) & (draws < up + down)
+    how: Combine = "mean_of_ratios" if len(sizes) > 1 else "ratio"
+    made = []
+    for right in (worse | (both & ~better), better | (both & ~worse)):
+        cells = tuple(
+            Cell(stratum if len(sizes) > 1 else "", str(place), float(one), 1.0)
+            for place, (stratum, one) in enumerate(zip(strata, right.tolist(), strict=True))
+        )
+        made.append(Metric("accuracy", combine(cells, how), len(cells), how, cells))
+    return made[0], made[1]
+
+
+def power(draws: int, seed: int) -> Iterator[str]:
+    """Of each design the difference that draws without one say to have 80 % power, and how often one of it is found."""
+    yield "| tasks | differing | 80 % power from, median | cannot show any | found |"
+    yield "| :--- | ---: | ---: | ---: | ---: |"
+    for sizes, discordant in POWER:
+        rng = np.random.default_rng([seed, *sizes])
+        said = [detectable(*pair(rng, sizes, discordant, 0.0)) for _ in range(draws)]
+        known = [one for one in said if one is not None]
+        name = f"14 x {sizes[0]}" if len(sizes) == 14 else " + ".join(map(str, sizes))
+        found = size = "-"
+        if known:
+            least = float(np.median(known))
+            p_values = (contrast(*pair(rng, sizes, max(discordant, least), least)).p_value for _ in range(draws))
+            found, size = f"{sum(p is not None and p < 0.05 for p in p_values) / draws:.2f}", f"{least:.3f}"
+        yield f"| {name} | {discordant} | {size} | {1 - len(known) / draws:.2f} | {found} |"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print a table in Markdown."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--draws", type=int, default=60)
+    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--power", action="store_true")
+    given = options.parse_args(arguments)
+    for line in (power if given.power else sentences)(given.draws, given.seed):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

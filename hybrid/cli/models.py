@@ -1,0 +1,67 @@
+"""`hybrid models`: find out what a model and its server can do before a run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from hybrid.cli._help import Grouped
+from hybrid.cli._path import path_option
+from hybrid.cli._run_options import model_options, settings_of
+from hybrid.cli._table_options import tables_option
+from hybrid.display.terminal import TEXT, Shape, pasteable
+
+
+@click.group("models")
+def command() -> None:
+    """Find out what a model and its server can do."""
+
+
+@command.command("check", cls=Grouped, params=model_options())
+@click.argument("model")
+@path_option
+@tables_option
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.pass_context
+def check(context: click.Context, /, model: str, tables: Shape, as_json: bool, **options: Any) -> int:
+    """Ask MODEL about 15 small questions: what it sees, how it calls tools, what its server takes.
+
+    The last line is a command to run with. Ends with 3 where a run without its options would be refused.
+
+    \b
+    Example:
+      hybrid models check openai:qwen3-vl --base-url http://127.0.0.1:8000/v1
+    """
+    from hybrid.display.tables import RENDERERS, Column, Table
+    from hybrid.images import ImageStore, home
+    from hybrid.running.model_check import check_model
+
+    checked = asyncio.run(check_model(model, settings_of(options), ImageStore(home() / "images")))
+    solvers = "controller,mllm" if checked.calls else "mllm"
+    words = ["hybrid", "run", "blink", "--data", "sample", "--limit", "4", "--solver", solvers, "--model", model]
+    words += [*_typed(context), *checked.options]
+    if as_json:
+        click.echo(json.dumps({**asdict(checked), "model": model, "command": words}))
+    else:
+        columns = tuple(Column(name, "left") for name in ("asked", "came", "means"))
+        rows = tuple((one.asked, one.came, one.means) for one in checked.found)
+        click.echo(RENDERERS[TEXT[tables]](Table("", columns, rows)))
+        if checked.requests:
+            click.echo(f"{checked.requests} requests in {checked.seconds:.1f} s; to run with:\n")
+            click.echo(pasteable(words, tables))
+    return 3 if any(one.refused for one in checked.found) else 0
+
+
+def _typed(context: click.Context) -> Iterator[str]:
+    """The options of the model as they were typed."""
+    for parameter in model_options():
+        value = context.params[str(parameter.name)]
+        if context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE:
+            for one in value if isinstance(value, tuple) else (value,):
+                yield from (parameter.opts[0], str(one))

@@ -1,0 +1,177 @@
+"""The forms of calls in text: JSON objects, a name and an object, elements, Python.
+
+    end, calls = FORMS["objects"](text, mark)       # from the match of a dialect's mark
+
+Each is linear in the length of the text, and bounded in the number of calls.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from hybrid.models.literals import read_object, read_value
+from hybrid.models.toolspec import IMAGE, IMAGES
+
+MOST_CALLS = 256
+"""Of one reply."""
+
+Written = tuple[str, Any, tuple[str, ...]]
+"""The name of a tool, its arguments (an object, or text that should hold one), and the repairs of reading it."""
+Reader = Callable[[str, "re.Match[str]"], tuple[int, list[Written]]]
+"""From the match of a mark to where the calls end, and the calls. Raises `ValueError`."""
+
+_NAMES = ("tool", "name", "tool_name", "function", "action", "recipient_name")
+_ARGUMENTS = ("args", "arguments", "parameters", "params", "input", "tool_input", "action_input")
+_BESIDE = frozenset({"type", "id", "index", "tool_call_id", "call_id"})
+_NAMED = re.compile(
+    r"""["']?(?P<key>tool|name|tool_name|function|action)["']?\s{0,9}:\s{0,9}["'](?P<name>[^"'\n]{0,100})["']"""
+    r"""(?P<ours>\s{0,9},\s{0,9}["'](?:args|images)["'])?|\{\s{0,9}["']tool["']\s{0,9}:\s{0,9}(?=[{\[])"""
+)
+_INPUT = re.compile(r"[ *`]{0,4}\s{1,4}[ \t>*#-]{0,8}Action[ _]Input[ *`]{0,4}:[ *]{0,4}")
+_BETWEEN = re.compile(r"[\s,;]*(?:```\w*\s*)?")
+_CALLED = re.compile(r"(?:print\()?(?P<name>[^\W\d][\w.]{0,99})\(")
+_KEYWORD = re.compile(r"[\s,]*(?P<key>[^\W\d]\w{0,99})\s*=\s*")
+_FIELD = re.compile(
+    r"<[^<>=\s]{0,20}parameter(?:=|\s+name=)[\"']?(?P<key>[^\"'<>\s]{1,100})[\"']?[^<>]{0,40}>"
+    r"|<arg_key>\s*(?P<arg>[^<>\s]{1,100})\s*</arg_key>\s*<arg_value>"
+    r'|<\|open\|>argument key="(?P<opened>[^"<>\s]{1,100})"[^<>]{0,40}<\|sep\|>'
+)
+_FIELD_ENDS = re.compile(
+    r"</[^<>\s]{0,20}parameter>|</arg_value>|<\|close\|>argument<\|sep\|>|(?=<parameter=)|(?=<arg_key>)"
+)
+_ELEMENT_ENDS = re.compile(
+    r"</[^<>\s]{0,20}(?:function|invoke|tool_call|call_record)>|<\|close\|>call<\|sep\|>|(?=<tool_call>)|(?=<function=)"
+)
+
+
+def named_at(text: str, mark: re.Match[str], form: str) -> str | None:
+    """The name of a tool at the mark of a call that is no object; None where there is none."""
+    if "name" in mark.re.groupindex:
+        return mark["name"]
+    call = _CALLED.match(text, _between(text, mark.end())) if form == "calls" else None
+    return call["name"] if call else None
+
+
+def names_in_objects(text: str) -> Iterator[tuple[int, str, bool]]:
+    """Where an object may name a tool, the name, and whether in the form that `as_text` asks for."""
+    for named in _NAMED.finditer(text):
+        yield (
+            named.start(),
+            named["name"] or "",
+            named["key"] is None or (named["key"] == "tool" and named["ours"] is not None),
+        )
+
+
+def _objects(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
+    """JSON objects, or lists of them, that hold a name and arguments."""
+    end, found = mark.end(), list[Written]()
+    while len(found) <= MOST_CALLS:
+        at = _between(text, end)
+        if text[at : at + 1] not in ("{", "[", '"') or (found and text[at] == '"'):
+            break
+        value, end, loose = read_value(text, at)
+        value = read_object(value)[0] if isinstance(value, str) else value
+        found += [_object(item, loose) for item in (value if isinstance(value, list) else [value])]
+    if not found:
+        raise ValueError("no JSON object")
+    return end, found
+
+
+def _between(text: str, at: int) -> int:
+    match = _BETWEEN.match(text, at)
+    return match.end() if match else at
+
+
+def _object(value: Any, repairs: tuple[str, ...]) -> Written:
+    if not isinstance(value, dict) or not value:
+        raise ValueError("no JSON object with the name of a tool")
+    if isinstance(inner := value.get("function"), dict):
+        return _object(inner, repairs)
+    name = next((key for key in _NAMES if isinstance(value.get(key), str)), None)
+    if name is None and len(value) == 1:
+        ((only, inner),) = value.items()
+        if isinstance(inner, dict):
+            return only, inner, repairs
+    if name is None or not value[name]:
+        raise ValueError("no name of a tool")
+    given = next((key for key in _ARGUMENTS if key in value and key != name), None)
+    beside = {key: item for key, item in value.items() if key not in (name, given) and key not in _BESIDE}
+    if given is None:
+        return value[name], beside, repairs
+    if extra := sorted(beside.keys() - {IMAGE, IMAGES}):
+        raise ValueError(f"unknown keys {', '.join(extra)[:100]}")
+    args, error, more = read_object(value[given])
+    if args is None:
+        raise ValueError(error)
+    if args.keys() & beside:
+        raise ValueError("images are named twice")
+    return value[name], beside | args, repairs + more
+
+
+def _named(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
+    """The name of a tool, and a JSON object behind it."""
+    value, end, loose = read_value(text, _between(text, mark.end()))
+    return end, [(mark["name"], value, loose)]
+
+
+def _actions(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
+    """The name of a tool, and its input on the next line or in brackets."""
+    if text[mark.end() : mark.end() + 1] == "(":
+        return _calls(text, mark)
+    given = _INPUT.match(text, mark.end())
+    if given is None and not text[mark.end() :].lstrip(" *`").startswith("{"):
+        raise ValueError("no input of the action")
+    value, end, loose = read_value(text, _between(text, given.end() if given else mark.end()))
+    return end, [(mark["name"], value, loose)]
+
+
+def _elements(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
+    """Elements, one an argument, or a JSON object in their place; values are text."""
+    closing = _ELEMENT_ENDS.search(text, mark.end())
+    if closing is None:
+        raise ValueError("the call does not end")
+    body = text[mark.end() : closing.start()]
+    if body.lstrip().startswith("{"):
+        return closing.end(), [(mark["name"], body, ())]
+    fields, at = dict[str, Any](), 0
+    while begin := _FIELD.search(body, at):
+        end = _FIELD_ENDS.search(body, begin.end())
+        # The last one is often not closed.
+        value = body[begin.end() : end.start() if end else len(body)]
+        fields[begin["key"] or begin["arg"] or begin["opened"]] = Typed(value.removeprefix("\n").removesuffix("\n"))
+        at = end.end() if end else len(body)
+    return closing.end(), [(mark["name"], fields, ())]
+
+
+class Typed(str):
+    """The text of an element, whose type only the tool's schema tells."""
+
+    __slots__ = ()
+
+
+def _calls(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
+    """Calls as Python writes them, with keywords."""
+    end, found = mark.start("name") if "name" in mark.re.groupindex else mark.end(), list[Written]()
+    while (call := _CALLED.match(text, _between(text, end))) and len(found) <= MOST_CALLS:
+        args, end = dict[str, Any](), call.end()
+        while keyword := _KEYWORD.match(text, end):
+            args[keyword["key"]], end, _ = read_value(text, keyword.end())
+        closing = re.compile(r"[\s,]*\)" + (r"\s*\)" if call[0].startswith("print") else "")).match(text, end)
+        if closing is None:
+            raise ValueError("arguments need names, and the call a closing bracket")
+        end = closing.end()
+        found.append((call["name"], args, ()))
+    if not found or (mark[0].endswith("[") and not re.match(r"[\s,]{0,20}\]", text[end:])):
+        raise ValueError("the list of calls does not end")
+    return end + (mark[0].endswith("[") and text[end:].index("]") + 1), found
+
+
+FORMS: Mapping[str, Reader] = {
+    "objects": _objects,
+    "named": _named,
+    "actions": _actions,
+    "elements": _elements,
+    "calls": _calls,
+}

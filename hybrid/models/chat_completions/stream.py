@@ -1,0 +1,253 @@
+"""A reply in pieces (server-sent events), put together to the body of a reply that came whole.
+
+reply = Assembly()
+reply.feed(chunk)         # bytes as they come, cut anywhere; until `reply.ended`
+body = reply.body()       # the JSON of one chat completion, which is read and kept like any other
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from hybrid.messages import MAX_CHARACTERS, MAX_DEPTH
+from hybrid.models.failures import UnreadableReplyError, error_in_reply
+
+LARGEST_REPLY = 8 * 2**20
+"""Bytes of a reply, unpacked; a larger one is read no further and counts as unreadable."""
+LARGEST_STREAM = 16 * LARGEST_REPLY
+"""Bytes of a reply in pieces: each piece of a few letters is wrapped in hundreds of bytes."""
+MOST_TRIED = 2_000
+"""Pieces of the arguments of one call that are looked at for the end of an object."""
+_LINE_ENDS = re.compile(rb"\r\n|\n|\r(?!\Z)")
+_BEGINS = re.compile(rb"\s*(?:data:|event:|id:|retry:|:)")
+_GROWS = frozenset({"content", "reasoning_content", "reasoning", "thinking", "refusal", "text", "summary", "arguments"})
+"""Fields whose pieces follow each other, even where two are equal; another that is repeated is said twice."""
+_OF_ONE_PART = ("type", "index", "id")
+
+
+def is_stream(head: bytes) -> bool:
+    """Whether a body that begins so is an event stream, whatever its type is said to be."""
+    return _BEGINS.match(head) is not None
+
+
+class _Pieces(list[str]):
+    """A text that grows: joined at the end, as to add to a long text again and again would copy it each time."""
+
+
+class Assembly:
+    """One reply. What its methods raise is about the reply: `UnreadableReplyError`, or `StatusError` with a status."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        """Whether the server has said that nothing follows."""
+        self._bytes = 0
+        self._line = bytearray()
+        self._data: list[bytes] = []
+        self._event = b""
+        self._about: dict[str, Any] = {}
+        self._message: dict[str, Any] = {}
+        self._reason: str | None = None
+
+    def feed(self, chunk: bytes) -> None:
+        """Read the next bytes."""
+        self._line += chunk
+        self._bytes += len(chunk)
+        if self._bytes > LARGEST_STREAM or len(self._line) > LARGEST_REPLY + len(chunk):
+            raise UnreadableReplyError(f"the stream has more than {LARGEST_STREAM:,} bytes, or no end of a line")
+        if b"\n" in chunk or b"\r" in self._line[-len(chunk) - 1 :]:
+            *lines, rest = _LINE_ENDS.split(bytes(self._line))
+            self._line = bytearray(rest)
+            for line in lines:
+                self._read_line(line)
+
+    def body(self) -> bytes:
+        """The reply, after its last byte. Raises where that came before its end."""
+        for line in (bytes(self._line).rstrip(b"\r"), b""):
+            self._read_line(line)
+        if not (self.ended or self._reason):
+            raise UnreadableReplyError("the stream broke off before the reply was complete")
+        message = {"role": "assistant", "content": None, **_settled(self._message)}
+        choice = {"index": 0, "message": message, "finish_reason": self._reason}
+        # ASCII: pieces may hold half a character each, which are one again when this is read.
+        return json.dumps({"object": "chat.completion", **self._about, "choices": [choice]}).encode("ascii")
+
+    def _read_line(self, line: bytes) -> None:
+        name, _, value = (b"data", b"", line) if line.startswith(b"{") else line.partition(b":")
+        value = value.removeprefix(b" ")
+        if not line:
+            self._read_event()
+        elif name == b"data":
+            # Some servers leave out the empty line between events.
+            if len(self._data) == 1 and (self._data[0] == b"[DONE]" or _parsed(self._data[0]) is not None):
+                self._read_event()
+            self._data.append(value)
+        elif name == b"event":
+            self._event = value
+        elif name == b"error":
+            self._data.append(b'{"error":%b}' % value)
+
+    def _read_event(self) -> None:
+        data, event = b"\n".join(self._data).strip(), self._event
+        self._data, self._event = [], b""
+        if data == b"[DONE]":
+            self.ended = True
+        # Some gateways send the comments that keep a stream alive as data.
+        if (
+            not data
+            or data.startswith(b":")
+            or self.ended
+            or event in (b"ping", b"heartbeat", b"keepalive", b"keep-alive")
+        ):
+            return
+        piece = _parsed(data)
+        if not isinstance(piece, dict):
+            shown = data[:200].decode("utf-8", "replace")
+            raise UnreadableReplyError(f"a piece of the stream is no JSON object: {shown}")
+        if error := piece.get("error") or (piece if event == b"error" else None):
+            raise error_in_reply(error)
+        self._add(piece)
+
+    def _add(self, piece: Mapping[str, Any]) -> None:
+        self._about |= {name: piece[name] for name in ("id", "model") if isinstance(piece.get(name), str)}
+        self._count(piece)
+        self._count(piece.get("x_groq"))
+        choices = piece.get("choices")
+        for choice in choices if isinstance(choices, list) else ():
+            if not isinstance(choice, dict) or choice.get("index") not in (None, 0):
+                continue
+            self._count(choice)
+            if choice.get("error"):
+                raise error_in_reply(choice["error"])
+            said = choice.get("delta")
+            if not said and isinstance(said := choice.get("message"), dict):
+                # At the end, or each time: the whole message so far.
+                self._message = {}
+            if isinstance(said, dict):
+                for name, value in said.items():
+                    if name == "tool_calls":
+                        _add_calls(self._message.setdefault(name, []), value)
+                    elif name != "role":
+                        _grow(self._message, name, value)
+            reason = choice.get("finish_reason")
+            self._reason = reason if isinstance(reason, str) and reason else self._reason
+
+    def _count(self, said: Any) -> None:
+        """Keep the counts of tokens, which come with a choice, beside it or in a piece of their own."""
+        if isinstance(said, dict) and isinstance(usage := said.get("usage"), dict):
+            self._about["usage"] = usage
+
+
+def _parsed(data: bytes) -> Any:
+    try:
+        return json.loads(data.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _grow(into: dict[str, Any], name: str, more: Any, depth: int = 0) -> None:
+    """Add a piece to a field: texts and lists grow, objects field by field, anything else is replaced."""
+    if depth > MAX_DEPTH:
+        raise UnreadableReplyError("a piece of the stream is nested too deep")
+    held = into.get(name)
+    if more is None or (held and name in _OF_ONE_PART):
+        return
+    if isinstance(more, str) and more == held and name not in _GROWS:
+        return
+    if isinstance(held, str | _Pieces) and isinstance(more, str):
+        into[name] = pieces = held if isinstance(held, _Pieces) else _Pieces([held])
+        pieces.append(more)
+    elif isinstance(more, list):
+        into[name] = parts = _parts(held)
+        for part in more:
+            _add_part(parts, part, depth)
+    elif isinstance(held, list) and isinstance(more, str):
+        _add_part(held, {"type": "text", "text": more}, depth)
+    elif isinstance(more, dict) and name != "arguments":
+        into[name] = held if isinstance(held, dict) else {}
+        for key, value in more.items():
+            _grow(into[name], key, value, depth + 1)
+    else:
+        into[name] = more
+
+
+def _parts(held: Any) -> list[Any]:
+    held = "".join(held) if isinstance(held, _Pieces) else held
+    return held if isinstance(held, list) else [{"type": "text", "text": held}] if held else []
+
+
+def _add_part(parts: list[Any], more: Any, depth: int) -> None:
+    """A piece of a list: it goes on with the last part, or begins another."""
+    if not isinstance(more, dict):
+        parts.append(more)
+        return
+    last = parts[-1] if parts and isinstance(parts[-1], dict) else {}
+    others = (name in more and last.get(name, more[name]) != more[name] for name in _OF_ONE_PART)
+    # What is encrypted comes whole.
+    if not last or "data" in last or any(others):
+        parts.append({})
+    for name, value in more.items():
+        _grow(parts[-1], name, value, depth + 1)
+
+
+def _add_calls(calls: list[dict[str, Any]], said: Any) -> None:
+    for more in said if isinstance(said, list) else [said]:
+        if not isinstance(more, dict):
+            continue
+        function = more.get("function")
+        function = function if isinstance(function, dict) else {}
+        call = _call_of(calls, more, function)
+        if call is None:
+            calls.append(call := {"function": {}})
+        # At the end some servers say a call again.
+        again = more.get("id") and function.get("arguments") and _whole(call) == function["arguments"]
+        for name, value in more.items():
+            if name != "function" and value != "":
+                _grow(call, name, value)
+        for name, value in {} if again else function.items():
+            _grow(call["function"], name, value)
+
+
+def _call_of(
+    calls: list[dict[str, Any]], more: Mapping[str, Any], function: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """The call that a piece goes on with, by its index, else by its id, else the last; None for one that begins.
+
+    Of several whole calls some servers give each the index 0; others send a new id with every piece of one call.
+    """
+    index, identity, begins = more.get("index"), more.get("id"), bool(function.get("name"))
+    if isinstance(index, int):
+        known = [call for call in calls if call.get("index") == index]
+    else:
+        known = [call for call in calls if call.get("id") == identity] if identity else calls
+    if not known and not begins and index is None:
+        known = calls
+    call = known[-1] if known else None
+    if call is None or not begins:
+        return call
+    if identity:
+        return call if call.get("id") in (None, identity) else None
+    goes_on = not function.get("arguments") and function["name"] == call["function"].get("name")
+    return call if goes_on or _whole(call) is None else None
+
+
+def _whole(call: Mapping[str, Any]) -> Any:
+    """The arguments of a call so far, where they are an object; None for others."""
+    arguments = call["function"].get("arguments")
+    if isinstance(arguments, _Pieces):
+        # No tool takes longer ones, and to try them with every piece would take long.
+        arguments = "".join(arguments) if len(arguments) <= MOST_TRIED else ""
+    if isinstance(arguments, str) and len(arguments) <= MAX_CHARACTERS:
+        return arguments if isinstance(_parsed(arguments.encode("utf-8", "replace")), dict) else None
+    return arguments if isinstance(arguments, dict) else None
+
+
+def _settled(value: Any) -> Any:
+    """The value with its growing texts joined."""
+    if isinstance(value, _Pieces):
+        return "".join(value)
+    if isinstance(value, dict):
+        return {name: _settled(item) for name, item in value.items()}
+    return [_settled(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,134 @@
+"""The terms on which one server takes requests, learnt from the words of its refusals, once for a run.
+
+    terms = learnt(Terms(), error, sent)     # what to ask by from now on; None where the refusal is about another thing
+
+Only what means the same is changed without being asked for: the older name of an option, or none for an option that is
+a courtesy. What would change what is measured is refused, with the words that allow it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from hybrid.config import ModelSettings
+from hybrid.models.base import ModelRefused
+from hybrid.models.failures import StatusError, summary
+
+NEWER, OLDER = "max_completion_tokens", "max_tokens"
+CAN_BE_LEFT_OUT: Final[Mapping[str, str]] = {
+    "seed": "so that its replies to the same request may differ",
+    "prompt_cache_key": "so that it may keep less of what requests share",
+    "stream_options": "so that it may count no tokens",
+}
+"""Options of our own that a server may not know, and what that costs."""
+THOUGHTS: Final = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks", "thoughts")
+"""Names under which servers say what a model thought; several of one reply say the same."""
+SENT_BACK: Final = (*THOUGHTS, "extra_content", "thought_signature", "provider_specific_fields")
+"""Fields of its own replies that a server may not take back."""
+REMEDIES: Final[Mapping[str, str]] = {
+    "temperature": "--model-arg temperature=null leaves it to the server",
+    "reasoning_effort": "leave --reasoning-effort away",
+    "detail": "leave --image-detail away",
+    "stream": "say --stream off",
+    "streaming": "say --stream off",
+    OLDER: "leave --max-tokens away",
+    **dict.fromkeys(SENT_BACK, "--reasoning drop sends it no thoughts"),
+}
+_STATUSES = frozenset({400, 404, 415, 422, 500, 501})
+_STREAMS_ONLY = re.compile(
+    r"\bonly (?:support|allow|accept|work|available|run)\w*[^.]{0,40}\bstream"
+    r"|\bstream\w*\W{0,3}(?:mode |output |parameter )?(?:is |only\b|must |has to |needs? to |should )+"
+    r"(?:be )?(?:set to |set |required|enabled|supported\b(?<!not supported)|on\b|\W?true)"
+    r"|\bmust [^.]{0,30}\bstream|\benable (?:the )?\W?stream|\bset \W?stream\W{1,3}(?:to |=)?\W{0,2}true"
+    r"|\bnon-?_?stream\w*(?: \w+){0,3} (?:is |are )?(?:not|un)\s?-?(?:supported|allowed|available)"
+    r"|(?:not|n't) support[^.]{0,20}\bnon-?_?stream|\bfalse for non-?_?stream|\bstream\W{0,3}=\W{0,2}true"
+    r"|\b(?:when|if|with) \W?stream\W{0,3}=\W{0,2}false",
+    re.IGNORECASE,
+)
+"""A server that only streams: DashScope (of models, and of `enable_thinking`), gateways, vLLM's and Anthropic's kin."""
+_UNKNOWN = (
+    r"(?:unsupported|unknown|unrecogni[sz]ed|unexpected|extraneous|extra_forbidden|deprecated"
+    r"|not (?:be )?(?:supported|permitted|allowed|recogni[sz]ed|accepted|available|implemented)|(?:not|n't) support"
+    r"|invalid (?:parameter|argument|field|key|temperature)|extra (?:fields|inputs|keys)|cannot find field"
+    r"|additional properties|only \S{1,12} is (?:allowed|supported))"
+)
+_WANTS_THOUGHTS = re.compile(r"reasoning_content|thought_?signature|\bthinking\b.{0,60}(?:pass|miss|must|expected)")
+_AND = r"(?:\W{1,4}|\W{1,3}and\W{1,3})"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How requests are written for one server."""
+
+    stream: bool = False
+    max_tokens: str = NEWER
+    """The name of the option for the longest reply."""
+    without: frozenset[str] = frozenset()
+    """Options that are left out."""
+
+    def changes(self, before: Terms) -> list[str]:
+        """How these differ from others, in words."""
+        said = ["it is asked for its replies in pieces"] if self.stream > before.stream else []
+        said += [f"it is sent {OLDER} for {NEWER}"] if self.max_tokens != before.max_tokens else []
+        left_out = sorted(self.without - before.without)
+        return said + [f"it is sent no {one}, {CAN_BE_LEFT_OUT.get(one, 'its own word')}" for one in left_out]
+
+
+PLAIN: Final = Terms()
+"""Those of OpenAI, by which a server is asked that has said nothing else."""
+
+
+def learnt(
+    terms: Terms, error: StatusError, options: Collection[str], beside: Collection[str], settings: ModelSettings
+) -> Terms | None:
+    """The terms for the next request after a refusal of one; None where it is about nothing that was sent.
+
+    Args:
+        terms: those of the refused request.
+        error: the refusal.
+        options: names of what was sent besides the messages.
+        beside: fields that the server itself had put into its replies.
+        settings: those of the run.
+
+    Raises:
+        ModelRefused: it is about something that cannot be left out; says by which option it can.
+    """
+    said = summary(error, 4000)
+    if error.status_code not in _STATUSES:
+        return None
+    if not terms.stream and _STREAMS_ONLY.search(said):
+        if settings.stream != "off":
+            return replace(terms, stream=True)
+        raise ModelRefused(f"the server only streams, which --stream off does not allow: {summary(error)}")
+    if settings.thoughts == "drop" and _WANTS_THOUGHTS.search(said):
+        raise ModelRefused(f"the server wants the thoughts back that --reasoning drop leaves out: {summary(error)}")
+    names = _named(said, {*options, *beside})
+    if not names:
+        return None
+    can_be_left_out = {*CAN_BE_LEFT_OUT, NEWER, *beside} - {*SENT_BACK}
+    if refused := [name for name in names if name not in can_be_left_out]:
+        remedy = REMEDIES.get(refused[0], f"leave --model-arg {refused[0]} away")
+        raise ModelRefused(f"the server does not take {refused[0]} as it is sent; {remedy}: {summary(error)}")
+    older = OLDER if NEWER in names else terms.max_tokens
+    return replace(terms, max_tokens=older, without=terms.without | {name for name in names if name != NEWER})
+
+
+def _named(said: str, sent: Collection[str]) -> list[str]:
+    """Which of the options sent a refusal calls unknown: the first that it names, and those in one list with it."""
+    if not sent:
+        return []
+    name = rf"(?<![\w/-])({'|'.join(map(re.escape, sorted(sent, key=len, reverse=True)))})(?![\w/-]|\.\d)"
+    about = re.compile(rf"{_UNKNOWN}.{{0,80}}?{name}|{name}.{{0,80}}?{_UNKNOWN}", re.IGNORECASE | re.DOTALL)
+    if (found := about.search(said)) is None:
+        return []
+    place = 1 if found[1] else 2
+    names, end = [found[place].lower()], found.end(place)
+    following = re.compile(rf"{_AND}{name}", re.IGNORECASE)
+    while more := following.match(said, end):
+        names.append(more[1].lower())
+        end = more.end(1)
+    listed = re.findall(rf"extra_forbidden\W+loc\W+(?:body\W+)?{name}", said)
+    return list(dict.fromkeys([*names, *listed]))

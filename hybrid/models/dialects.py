@@ -1,0 +1,242 @@
+"""How models write calls of tools in the text of a reply: one row of `dialects.toml` a dialect.
+
+    found = read('<tool_call>{"name": "crop", "arguments": {"image": "img:1"}}</tool_call>', tools, messages)
+    found.calls, found.rest, found.unreadable       # crop(image="img:1"), "", None
+
+Every reader is linear in the length of the reply. Thoughts and quotations are not read.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, reduce
+from heapq import merge
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from hybrid.messages import Message, ToolCall, ToolMessage, UnreadableCall, UserMessage, whole_text
+from hybrid.models.call_forms import FORMS, MOST_CALLS, Typed, Written, named_at, names_in_objects
+from hybrid.models.literals import read_object, read_value
+from hybrid.models.toolspec import spec, tool_named
+from hybrid.thoughts import thoughts
+from hybrid.tool import Tool
+
+MOST_ERRORS = 8
+"""Of one reply."""
+CUT = "the reply ended inside of it, at the limit of tokens"
+SHOWN = 400
+"""Characters of a call that cannot be read that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One way to write calls; it is read where its mark stands."""
+
+    name: str
+    mark: re.Pattern[str]
+    """Where a call begins; its group `name`, if any, is that of the tool."""
+    form: str
+    """The reader of `FORMS`."""
+    sign: str = ""
+    """What a reply holds for no other reason than a call."""
+    parser: str = ""
+    """The option of vLLM's `--tool-call-parser` for it."""
+    sure: bool = True
+    """Whether the mark alone tells a call; else the name of a tool that is offered does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The calls of a reply, its text without them, and what looks like a call and is none."""
+
+    calls: tuple[ToolCall, ...] = ()
+    rest: str = ""
+    unreadable: UnreadableCall | None = None
+
+
+@cache
+def table() -> tuple[Dialect, ...]:
+    """The rows of `dialects.toml`."""
+    with Path(__file__).with_suffix(".toml").open("rb") as file:
+        rows = tomllib.load(file)
+    made = []
+    for row in rows["dialect"]:
+        mark = reduce(lambda text, word: text.replace(word, rows["word"][word]), rows["word"], row.pop("mark"))
+        made.append(Dialect(mark=re.compile(mark, re.MULTILINE), **row))
+    return tuple(made)
+
+
+def remedy(dialect: str) -> str:
+    """What a user can do about calls of a dialect that cannot be read."""
+    parser = next((row.parser for row in table() if row.name == dialect and row.parser), "NAME")
+    return (
+        f"start the server with a parser (vllm serve --enable-auto-tool-choice --tool-call-parser {parser}), or run "
+        "with --tool-calling text"
+    )
+
+
+@cache
+def _signs() -> tuple[Mapping[str, Dialect], re.Pattern[str]]:
+    signs = {row.sign: row for row in table() if row.sign}
+    return signs, re.compile("|".join(map(re.escape, sorted(signs, key=len, reverse=True))))
+
+
+_ENDS = (
+    r"(?:</[^<>\n]{1,40}>|<[|｜](?:[^<>\n]{0,30}(?:end|END|suffix|eom_id|eot_id)[^<>\n]{0,8}|call|return)[|｜]>"
+    r"|<[a-z_]{1,30}\|>|<end_function_call>|\[/TOOL_CALLS?\]|```(?=\s|<|\Z))"
+)
+_BEGINS = (
+    r"(?:<[\w:]{0,20}(?:tool_calls?|function_calls?|tools?|TOOLCALL|tool_use)>|<[|｜][^<>\n]{1,40}>(?:function)?"
+    r"|<｜DSML｜\w{1,20}>|\[TOOL_CALLS?\]|```[a-z_]{0,10}(?=\s|\Z))"
+)
+_BEFORE, _AFTER = re.compile(rf"(?:{_BEGINS}\s*)+\Z"), re.compile(rf"(?:\s*{_ENDS})+")
+_RESULT = re.compile(
+    r"\s{0,20}(?:<\|?(?:tool_response|tool_results?|function_results?)|[>*#` -]{0,8}Observation[ *`]{0,4}:)"
+)
+_QUOTED = re.compile(r"^[ \t]{0,3}>(?!>)[^\n]*|(?<!`)`(?!`)[^`\n]{1,2000}`(?!`)", re.MULTILINE)
+_PAIRS = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "「": "」", "„": "“"}
+_IGNORED = re.compile(r"[\s\\\"'`>*]+")
+
+
+def read(
+    text: str, tools: Sequence[Tool], messages: Sequence[Message] = (), *, turn: int = 0, cut: bool = False
+) -> Found:
+    """The calls in a reply to which tools were offered.
+
+    Args:
+        text: the reply.
+        tools: those offered; without any nothing is read.
+        messages: the conversation so far: what stands in a question or in a tool's result is no call where it is said
+            again.
+        turn: of the model, from 0; calls are called after it.
+        cut: whether the reply ended at a limit of tokens.
+    """
+    return _Reading(text, tools, messages, turn, cut).found() if tools else Found((), text)
+
+
+class _Reading:
+    """The reading of one reply: spans of calls, and spans that hold none whatever stands in them."""
+
+    def __init__(self, text: str, tools: Sequence[Tool], messages: Sequence[Message], turn: int, cut: bool) -> None:
+        self._text, self._tools, self._messages, self._turn, self._cut = text, tools, messages, turn, cut
+        self._hidden: list[tuple[int, int]] = []
+        for span in merge(thoughts(text), (match.span() for match in _QUOTED.finditer(text))):
+            if not self._hidden or span[0] >= self._hidden[-1][1]:
+                self._hidden.append(span)
+
+    def found(self) -> Found:
+        calls, spans, wrong = list[ToolCall](), list[tuple[int, int]](), list[tuple[int, Dialect, str]]()
+        at = 0
+        for start, place, mark in merge(*(_marks(place, row, self._text) for place, row in enumerate(table()))):
+            row = table()[place]
+            if start < at or self._is_hidden(start) or not (row.sure or self._is_meant(mark, row)):
+                continue
+            try:
+                end, written = FORMS[row.form](self._text, mark)
+                made = [self._call(one, row, len(calls) + number) for number, one in enumerate(written)]
+            except (ValueError, RecursionError) as error:
+                wrong.append((start, row, str(error)))
+                if len(wrong) == MOST_ERRORS:
+                    break
+                continue
+            before = _BEFORE.search(self._text, max(at, start - 200), start)
+            begin, after = before.start() if before else start, _AFTER.match(self._text, end)
+            at = after.end() if after else end
+            if self._is_quoted(begin, at, self._text[start:end]):
+                insort(self._hidden, (begin, at))
+                continue
+            calls += made
+            if _RESULT.match(self._text, at):
+                # What the model made up as the result, and what it made of that.
+                spans.append((begin, len(self._text)))
+                break
+            spans.append((begin, at))
+            if len(calls) > MOST_CALLS:
+                wrong.append((at, row, f"a reply may hold {MOST_CALLS} calls"))
+                break
+        return Found(tuple(calls[:MOST_CALLS]), self._rest(spans), self._unreadable(spans, wrong))
+
+    def _is_hidden(self, at: int) -> bool:
+        place = bisect_right(self._hidden, (at, len(self._text) + 1)) - 1
+        return place >= 0 and at < self._hidden[place][1]
+
+    def _is_meant(self, mark: re.Match[str], row: Dialect) -> bool:
+        """Whether a tool that is offered is named where a call would name it."""
+        if row.form == "objects":
+            place = bisect_left(self._naming, mark.end())
+            return place < len(self._naming) and self._naming[place] < mark.end() + SHOWN
+        name = named_at(self._text, mark, row.form)
+        return name is not None and tool_named(name, self._tools) is not None
+
+    @cached_property
+    def _naming(self) -> list[int]:
+        """Where objects name a tool that is offered."""
+        named = cache(lambda name: tool_named(name, self._tools) is not None)
+        return [at for at, name, ours in names_in_objects(self._text) if ours or named(name)]
+
+    def _call(self, written: Written, row: Dialect, number: int) -> ToolCall:
+        name, value, repairs = written
+        args, error, more = read_object(value)
+        if args is None:
+            raise ValueError(error)
+        tool = tool_named(name, self._tools)
+        known = spec(tool)["function"]["parameters"]["properties"] if tool else {}
+        typed = {key: _typed(one, known.get(key, {})) if type(one) is Typed else one for key, one in args.items()}
+        # Nine letters and digits: some servers take no other id.
+        identity = f"text{self._turn % 100:02d}{number % 1000:03d}"
+        return ToolCall(
+            identity, tool.card.name if tool else name, typed, row.name, tuple(dict.fromkeys(repairs + more))
+        )
+
+    def _is_quoted(self, begin: int, end: int, call: str) -> bool:
+        """Whether a call stands in quotation marks, or in what the model was given to read."""
+        closing = _PAIRS.get(self._text[begin - 1 : begin])
+        return (closing is not None and self._text[end : end + 1] == closing) or _IGNORED.sub("", call) in self._given
+
+    @cached_property
+    def _given(self) -> str:
+        given = (message.text for message in self._messages if isinstance(message, UserMessage | ToolMessage))
+        return _IGNORED.sub("", "\n".join(given))
+
+    def _rest(self, spans: Sequence[tuple[int, int]]) -> str:
+        if not spans:
+            return self._text
+        edges = [0, *(edge for span in spans for edge in span), len(self._text)]
+        return "".join(self._text[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True)).strip()
+
+    def _unreadable(
+        self, spans: Sequence[tuple[int, int]], wrong: Sequence[tuple[int, Dialect, str]]
+    ) -> UnreadableCall | None:
+        """The first mark or sign of a call that is in none that was read."""
+        rows, signs = _signs()
+        seen = (
+            (sign.start(), rows[sign[0]], "its form is not known")
+            for sign in islice(signs.finditer(self._text), MOST_CALLS + MOST_ERRORS)
+        )
+        for start, row, error in (*wrong, *seen):
+            place = bisect_right(spans, (start, len(self._text) + 1)) - 1
+            shown = self._text[start : start + SHOWN]
+            inside = place >= 0 and start < spans[place][1]
+            if not inside and not self._is_hidden(start) and _IGNORED.sub("", shown[:60]) not in self._given:
+                return UnreadableCall(row.name, whole_text(shown), CUT if self._cut else error)
+        return None
+
+
+def _marks(place: int, row: Dialect, text: str) -> Iterator[tuple[int, int, re.Match[str]]]:
+    return ((mark.start(), place, mark) for mark in row.mark.finditer(text))
+
+
+def _typed(text: str, schema: Mapping[str, Any]) -> Any:
+    """A text in the type that the schema of its argument has."""
+    if "string" in {kind.get("type") for kind in (schema, *schema.get("anyOf", ()))}:
+        return str(text)
+    try:
+        value, end, _ = read_value(text)
+    except ValueError:
+        return str(text)
+    return str(text) if text[end:].strip() else value

@@ -1,0 +1,181 @@
+"""What a run asks its model before its first question, once, and keeps in its manifest.
+
+    run = await ask_before(run, state, tell)
+
+It asks whether the model behind a server sees, as a server may take images and give none to its model; whether its
+calls can be read, as a server may leave them in the text; and its frame of coordinates where that is to be probed.
+Models in this process and recordings are not asked for the first two: what they are given is known.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any, Final
+
+from hybrid.config.words import Gate
+from hybrid.errors import NotRecorded, Outage, UsageError
+from hybrid.images import PNG
+from hybrid.log.manifest import MANIFEST
+from hybrid.messages import AssistantMessage, Message
+from hybrid.models.base import CallKey, ChatModel
+from hybrid.models.circuit import CHECK
+from hybrid.models.dialects import remedy
+from hybrid.models.failures import Failure
+from hybrid.models.prices import cost_usd
+from hybrid.running.engine import Tell
+from hybrid.running.probes import Calling, Chat, Sight, call_tool, frame_of, look
+from hybrid.running.resolve import ResolvedRun
+from hybrid.running.state import CALLING, FRAME, SIGHT, RunState
+from hybrid.solving.coordinates import frame_named
+from hybrid.solving.solver import Solver
+from hybrid.tool import Tool
+from hybrid.types import Usage
+
+log = logging.getLogger(__name__)
+
+BLIND: Final = "blind model"
+TOOLLESS: Final = "calls that cannot be read"
+"""The labels of a run whose model was let in all the same."""
+
+
+async def ask_before(run: ResolvedRun, state: RunState, tell: Tell) -> ResolvedRun:
+    """Ask what the solvers with open questions need; label a run whose model is let in. Returns it with its frame.
+
+    Where no reply comes it is left to the questions.
+
+    Raises:
+        UsageError: the model is blind or its calls cannot be read, and `--allow` does not say so, or it names no place
+            that could be its coordinate frame.
+        ModelRefused: the configuration cannot work.
+    """
+    model, store = run.resources.model, run.service.store
+    if model is None:
+        return run
+    waiting = [run.solvers[name] for name in run.solvers if run.questions.without(state.solvers[name].finished)]
+    showing = [solver for solver in waiting if shows_images(run, solver)]
+    offering = [solver for solver in waiting if offers_tools(run, solver)]
+    if showing:
+        # Some servers take one type of file and drop another: the picture is of the type that the questions' are.
+        kind = next((image.media_type for question in run.sound for image in question.images), PNG)
+        sight = await _check(run, model, SIGHT, lambda chat: look(chat, store, kind))
+        if sight.get("verdict") == "blind":
+            _let_in(run, "blind", BLIND, _unseeing(model.name, sight))
+    if offering:
+        tools, shown = run.resources.tools_offered, any(solver in showing for solver in offering)
+        called = await _check(run, model, CALLING, lambda chat: call_tool(chat, store, tools, shown=shown))
+        if called.get("verdict") in ("unreadable", "refused"):
+            _let_in(
+                run, "toolless", TOOLLESS, uncalled(model.name, called["verdict"], called["said"], called["read_from"])
+            )
+        if called.get("verdict") == "none":
+            tell(f"note: {model.name} called no tool when it was told to: what tools bring may be nothing")
+    return await _with_frame(run, model)
+
+
+def before_notes(run: ResolvedRun) -> list[str]:
+    """For a dry run: what the model will be asked first."""
+    kept = run.folder.manifest if (run.folder.path / MANIFEST).is_file() else {}
+    waiting = [solver for name, solver in run.solvers.items() if run.open_questions(name)]
+    asked = {
+        SIGHT: (shows_images, "the model is first asked whether it sees, with one small picture: one call or two"),
+        CALLING: (offers_tools, "the model is first told to call a tool, to see whether its calls are read: one call"),
+    }
+    return [note for key, (when, note) in asked.items() if key not in kept and any(when(run, one) for one in waiting)]
+
+
+def shows_images(run: ResolvedRun, solver: Solver) -> bool:
+    """Whether a solver shows images to a model behind a server."""
+    form = solver.images or run.config.images
+    shows = form in ("separate", "concat") or (form == "caption" and run.resources.captioner is None)
+    return shows and _asks_server(run, solver)
+
+
+def offers_tools(run: ResolvedRun, solver: Solver) -> bool:
+    """Whether a solver offers tools to a model behind a server."""
+    return solver.offers_tools and bool(run.resources.tools_offered) and _asks_server(run, solver)
+
+
+def _asks_server(run: ResolvedRun, solver: Solver) -> bool:
+    model = run.resources.model
+    return solver.needs_model and model is not None and bool(model.connection())
+
+
+class _Metered:
+    """The run's model, with what it uses counted in the run and here."""
+
+    def __init__(self, run: ResolvedRun, model: ChatModel) -> None:
+        self.used = Usage()
+        self._run, self._model = run, model
+
+    async def __call__(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
+        meter, used = self._run.resources.run_meter, Usage()
+        meter.begin()
+        try:
+            reply = await self._model.chat(messages, tools, call)
+            usage = reply.usage
+            used = Usage(
+                model_calls=1,
+                input_tokens=usage.input_tokens if usage else 0,
+                output_tokens=usage.output_tokens if usage else 0,
+                cost_usd=cost_usd(usage, self._run.config.model_settings.price),
+            )
+        finally:
+            meter.end(used)
+            self.used += used
+        return reply
+
+
+async def _check(
+    run: ResolvedRun, model: ChatModel, key: str, probe: Callable[[Chat], Awaitable[Sight | Calling]]
+) -> Mapping[str, Any]:
+    """What the probe has found, now or earlier; empty where no reply came."""
+    manifest = run.folder.manifest
+    if key not in manifest:
+        chat = _Metered(run, model)
+        try:
+            found = await probe(chat)
+        except (NotRecorded, Outage) as error:
+            log.info("the %s of %s is not known: %s", key, model.name, error)
+            return {}
+        run.folder.write_manifest(manifest | {key: {**asdict(found), "usage": asdict(chat.used)}})
+    facts: Mapping[str, Any] = run.folder.manifest[key]
+    return facts
+
+
+def _let_in(run: ResolvedRun, gate: Gate, label: str, wrong: str) -> None:
+    """Label the run where `--allow` says so. Raises `UsageError` where it does not."""
+    if gate not in run.config.allow:
+        raise UsageError(f"{wrong}; --allow {gate} measures it all the same, labelled")
+    manifest = run.folder.manifest
+    if label not in manifest["labels"]:
+        run.folder.write_manifest({**manifest, "labels": [*manifest["labels"], label]})
+
+
+def _unseeing(name: str, sight: Mapping[str, Any]) -> str:
+    return (
+        f"--model {name} does not see: it cannot read the number in a picture (it said {sight['said']!r}), and its "
+        f"input is {sight['input_tokens']} tokens with the picture and {sight['without_image']} without. Choose a "
+        "model that takes images, or say --images none"
+    )
+
+
+def uncalled(name: str, verdict: str, said: str, dialect: str) -> str:
+    """Why the calls of a model come to nothing, and the remedy."""
+    if verdict == "refused":
+        return f"--model {name}: {CHECK[Failure.TOOLS]} ({said})"
+    return f"--model {name} writes calls of tools that cannot be read ({dialect}: {said!r}): {remedy(dialect)}"
+
+
+async def _with_frame(run: ResolvedRun, model: ChatModel) -> ResolvedRun:
+    """The run with the model's coordinate frame: probed once for a run, then read from its manifest."""
+    if run.config.frame != "probe":
+        return run
+    manifest, sent_pixels = run.folder.manifest, run.config.model_settings.max_pixels
+    if FRAME in manifest:
+        frame = replace(frame_named(manifest[FRAME]), sent_pixels=sent_pixels)
+    else:
+        frame = await frame_of(_Metered(run, model), run.service.store, sent_pixels)
+        run.folder.write_manifest({**manifest, FRAME: frame.name})
+    return replace(run, resources=replace(run.resources, frame=frame))

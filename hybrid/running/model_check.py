@@ -1,0 +1,361 @@
+"""What a model and its server can do, found out with about 15 small requests: what `hybrid models check` prints.
+
+checked = await check_model("openai:k", ModelSettings(base_url=url), store)
+checked.found, checked.options       # what was asked, what came, what it means; the options to run with
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Final
+
+from hybrid.config import ModelSettings
+from hybrid.config.run_config import own_frame
+from hybrid.errors import HybridError, UsageError
+from hybrid.images import ImageStore
+from hybrid.messages import AssistantMessage, ImagePart, InvalidCall, Message, ToolCall, ToolMessage, user_message
+from hybrid.models import open_model
+from hybrid.models.base import CallKey, ChatModel
+from hybrid.models.caller import Caller
+from hybrid.models.circuit import CHECK, UNMET, Circuit, CircuitLimits
+from hybrid.models.failures import Failure, read_failure
+from hybrid.registry import load
+from hybrid.running.before_asking import uncalled
+from hybrid.running.probes import (
+    CALL_PROBE,
+    PICTURE,
+    PLAIN_TEXT,
+    PROBE_TEXT,
+    call_tool,
+    frame_of,
+    look,
+    numbered,
+    reads,
+)
+from hybrid.tool import Tool
+from hybrid.types import ImageRef
+
+TIMEOUT_S: Final = 25.0
+"""Of one request: a model that takes longer for one word is not one to run with."""
+MOST_S: Final = 55.0
+"""Of all of them together."""
+AT_ONCE: Final = 4
+UNFORGIVING: Final = CircuitLimits(
+    failures=1000, refusals=1000, wrong_keys=1000, pause_s=0.05, probes=1, away_s=0.0, unmet_s=0.0, busy_s=0.0
+)
+"""What fails once has failed: a check does not wait until a server is back."""
+MOST_PICTURES: Final = 8
+COUNTS: Final = (MOST_PICTURES, 4, 2, 1)
+"""Pictures in one message."""
+SIDES: Final = (4096, 2048, 1024)
+"""Of a square picture, in pixels."""
+FORMS: Final = ("PNG", "JPEG", "WEBP", "GIF")
+"""Forms of files that clients send as they are."""
+UNKNOWN: Final = "not known"
+
+Probe = Callable[[], Awaitable["list[Found]"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One line: what was asked, what came, what it means for a run, and the options that it asks for."""
+
+    asked: str
+    came: str
+    means: str
+    options: tuple[str, ...] = ()
+    refused: bool = False
+    """Whether a run without these options would be refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Everything that was found, with how many requests it took and how long."""
+
+    found: tuple[Found, ...]
+    requests: int
+    seconds: float
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options to run with, each pair once."""
+        pairs = dict.fromkeys(
+            pair for one in self.found for pair in zip(one.options[::2], one.options[1::2], strict=True)
+        )
+        return tuple(word for pair in pairs for word in pair)
+
+    @property
+    def calls(self) -> bool:
+        """Whether a solver that offers tools can be asked."""
+        return not any(one.refused and not one.options for one in self.found)
+
+
+async def check_model(name: str, settings: ModelSettings, store: ImageStore) -> Checked:
+    """Ask everything, `AT_ONCE` at a time.
+
+    Raises:
+        UsageError: the model cannot be opened with these options.
+        DataError: recordings that cannot be used.
+        HybridError: no reply came to the first question; one line says why.
+    """
+    # A user's own limit holds; the default is one of runs, which wait for a server that is busy.
+    limit = TIMEOUT_S if settings.timeout_s == ModelSettings().timeout_s else settings.timeout_s
+    check = _Check(name, replace(settings, retries=0, timeout_s=limit), store)
+    began = time.monotonic()
+    try:
+        if check.model().provider == "replay":
+            return Checked((Found("answers", "a recording", "nothing can be asked that was not recorded"),), 0, 0.0)
+        found = await check.first()
+        found += await check.all_others()
+    finally:
+        await check.close()
+    return Checked(tuple(found), check.requests, time.monotonic() - began)
+
+
+@dataclass
+class _Check:
+    name: str
+    settings: ModelSettings
+    store: ImageStore
+    requests: int = 0
+    opened: dict[str, ChatModel] = field(default_factory=dict)
+    line: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+
+    def model(self, **changes: Any) -> ChatModel:
+        """The model with other settings; without any, one that is sent neither a seed nor a temperature."""
+        key = str(changes)
+        if key not in self.opened:
+            settings = replace(self.settings, **{"temperature": None, **changes})
+            model = open_model(self.name, settings, self.store)
+            if isinstance(model, Caller):
+                circuit = Circuit(self.name, UNFORGIVING)
+                model = Caller(model.client, settings, circuit)
+            self.opened[key] = model
+        return self.opened[key]
+
+    async def chat(
+        self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey, model: ChatModel | None = None
+    ) -> AssistantMessage:
+        async with self.line:
+            self.requests += 1
+            return await (model or self.model()).chat(messages, tools, call)
+
+    async def say(self, text: str, **changes: Any) -> AssistantMessage:
+        """The reply to a text, of the model with other settings."""
+        return await self.chat([user_message((text,))], (), CallKey("check"), self.model(**changes))
+
+    async def close(self) -> None:
+        for model in self.opened.values():
+            await model.close()
+
+    async def first(self) -> list[Found]:
+        """What the first reply shows. Raises what keeps it from coming."""
+        try:
+            reply = await self.say(PLAIN_TEXT)
+        except HybridError as error:
+            raise type(error)(f"{error}{_advice(error, self.settings.timeout_s)}") from error
+        usage, ended = reply.usage, reply.finish_reason
+        thought = len(reply.reasoning) or (usage.reasoning_tokens if usage else 0)
+        found = [
+            Found("answers", _quoted(reply.text), "it is reached" if reply.text else "it is reached, and said nothing"),
+            Found("ends by itself", ended or "no reason", "yes" if ended == "stop" else "give --max-tokens"),
+            Found("counts tokens", f"{usage.input_tokens} read, {usage.output_tokens} written", "budgets work")
+            if usage
+            else Found("counts tokens", "none", "no budget of tokens or dollars works"),
+            Found("thinks", f"{thought:,} characters or tokens apart from the text", "they are kept")
+            if thought
+            else Found("thinks", "nothing apart from the text", ""),
+        ]
+        price = self.settings.price
+        means = "costs are counted" if price else "give --model-arg price=IN/OUT, USD per million tokens"
+        return [*found, Found("price", "given" if price else "not given", means)]
+
+    async def all_others(self) -> list[Found]:
+        of_model: Mapping[str, Probe] = {
+            "sees": self.sight,
+            "pictures in one message": self.pictures,
+            "largest picture": self.largest,
+            "calls tools": self.tools,
+            "frame of coordinates": self.frame,
+        }
+        of_server: Mapping[str, Probe] = {
+            "takes temperature and seed": self.sampling,
+            "takes a limit of tokens": self.limit,
+            "streams": self.stream,
+            "takes logprobs": self.logprobs,
+        }
+        # What is done in this process is known, and each of these would load the weights again.
+        asked = {**of_model, **(of_server if self.model().connection() else {})}
+        tasks = {name: asyncio.create_task(_tried(name, probe)) for name, probe in asked.items()}
+        await asyncio.wait(tasks.values(), timeout=MOST_S)
+        for task in tasks.values():
+            task.cancel()
+        await asyncio.gather(*tasks.values(), return_exceptions=True)
+        late = {name for name, task in tasks.items() if task.cancelled()}
+        found = [one for name, task in tasks.items() if name not in late for one in task.result()]
+        found += [Found(name, f"no reply within {MOST_S:.0f} s", UNKNOWN) for name in late]
+        return found
+
+    async def sight(self) -> list[Found]:
+        sight = await look(self.chat, self.store)
+        if sight.verdict == "blind":
+            return [Found("sees", _quoted(sight.said), "it is blind", ("--images", "none"), refused=True)]
+        return [Found("sees", _quoted(sight.said), "yes" if sight.verdict == "sees" else UNKNOWN)]
+
+    async def pictures(self) -> list[Found]:
+        """How many pictures a message may hold: first in all forms in which they are sent, then as PNG."""
+        asked, refusals = "pictures in one message", []
+        for forms, count in ((FORMS, MOST_PICTURES), *((FORMS[:1], count) for count in COUNTS)):
+            numbers = [f"{place}{place * 3 % 10}" for place in range(1, count + 1)]
+            files = [numbered(one, form=forms[at % len(forms)]) for at, one in enumerate(numbers)]
+            try:
+                reply = await self.shown("Each picture shows a number. Write the numbers in order.", *files)
+            except HybridError as error:
+                refusals.append(_line(error))
+                continue
+            only = f" as PNG alone ({refusals[0]})" if refusals and count == MOST_PICTURES else ""
+            seen = "read in order" if reads(reply, *numbers) else f"not read in order: {_quoted(reply.text)}"
+            fewer = ("--show", "text") if count == 1 else ("--model-arg", f"keep_images={count - 1}")
+            options = ("--images", "concat", *fewer) if count < MOST_PICTURES else ()
+            return [Found(asked, f"{count}{only}, {seen}", "BLINK shows up to 4, and tools add more", options)]
+        return [Found(asked, refusals[-1], "none is taken", ("--images", "none"), refused=True)]
+
+    async def largest(self) -> list[Found]:
+        refusals = [""]
+        for side in SIDES:
+            try:
+                reply = await self.shown(PROBE_TEXT, numbered("58", (side, side)))
+            except HybridError as error:
+                refusals.append(_line(error))
+                continue
+            seen = "read" if reads(reply, "58") else "taken, and not read"
+            options = ("--max-pixels", str(side * side)) if side < SIDES[0] else ()
+            return [Found("largest picture", f"{side} x {side} px, {seen}", refusals[-1] or "enough", options)]
+        return [Found("largest picture", refusals[-1], UNKNOWN)]
+
+    async def shown(self, text: str, *files: bytes) -> AssistantMessage:
+        """The reply to a text and pictures."""
+        images = [ImageRef(f"img:{at}", self.store.put(file, PICTURE)) for at, file in enumerate(files, 1)]
+        return await self.chat([user_message((text, *images), labelled=False)], (), CallKey("check-pictures"))
+
+    async def tools(self) -> list[Found]:
+        """How tools are called, by the provider's interface or else in text; and what becomes of a result's picture."""
+        crop: Tool = load("tools", "crop")
+        said: list[AssistantMessage] = []
+        asked: list[Message] = []
+
+        async def kept(messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
+            asked[:] = messages
+            said.append(await self.chat(messages, tools, call))
+            return said[-1]
+
+        try:
+            called = await call_tool(kept, self.store, [crop], images=2)
+        except HybridError:
+            # The pictures may be too many.
+            called = await call_tool(kept, self.store, [crop], images=2, shown=False)
+        if called.verdict == "calls":
+            way = f"read from text ({called.read_from})" if called.read_from else "by the provider's interface"
+            both = "side by side" if called.calls > 1 else "one a message"
+            found = Found("calls tools", f"{called.calls}, {way}", f"yes, {both}")
+            return [found, *await _tried("a picture in a result", lambda: self.result([*asked, said[-1]], crop))]
+        why = f"called none: {_quoted(called.said)}" if called.verdict == "none" else f"{called.verdict}: {called.said}"
+        text = self.model(tool_calling="text")
+        in_text = await call_tool(partial(self.chat, model=text), self.store, [crop])
+        if in_text.verdict == "calls":
+            return [Found("calls tools", why, "in text alone", ("--tool-calling", "text"), refused=True)]
+        refused = called.verdict != "none"
+        return [
+            Found(
+                "calls tools",
+                why,
+                uncalled(self.name, called.verdict, called.said, called.read_from) if refused else "it may call none",
+                (),
+                refused,
+            )
+        ]
+
+    async def result(self, conversation: Sequence[Message], tool: Tool) -> list[Found]:
+        """Whether a conversation goes on after a call, with the thoughts before it and a picture in its result."""
+        picture = ImagePart(ImageRef("img:1.1", self.store.put(numbered("4915"), PICTURE)))
+        reply = conversation[-1]
+        assert isinstance(reply, AssistantMessage)  # noqa: S101 - the model has called
+        text = "This picture shows a number. Write its digits and nothing else."
+        calls: list[ToolCall | InvalidCall] = [*reply.calls, *reply.invalid]
+        results = [ToolMessage(call.id, call.name, (text, picture)) for call in calls]
+        try:
+            after = await self.chat([*conversation, *results], [tool], CallKey(CALL_PROBE, call=2))
+        except HybridError as error:
+            options = ("--reasoning", "drop") if "--reasoning drop" in str(error) else ()
+            return [Found("a picture in a result", _line(error), "results are not taken", options)]
+        thoughts = "; its thoughts are taken back" if reply.reasoning else ""
+        seen = "seen" if reads(after, "4915") else f"not seen: {_quoted(after.text)}"
+        return [Found("a picture in a result", f"{seen}{thoughts}", "the loop goes on")]
+
+    async def frame(self) -> list[Found]:
+        try:
+            frame = await frame_of(self.chat, self.store, self.settings.max_pixels)
+        except UsageError as error:
+            said = str(error).partition("probe: ")[2].partition(" names no point")[0]
+            return [Found("frame of coordinates", f"no place near the disc: {said}", "pixels are assumed")]
+        declared = frame.name != own_frame(self.name)
+        options = ("--model-arg", f"frame={frame.name}") if declared else ()
+        return [Found("frame of coordinates", frame.name, "it is declared" if declared else "the default", options)]
+
+    async def sampling(self) -> list[Found]:
+        asked = "takes temperature and seed"
+        try:
+            await self.say(PLAIN_TEXT, temperature=0.0, seed=0)
+        except HybridError as error:
+            return [Found(asked, _line(error), "it samples as it likes", ("--model-arg", "temperature=null"))]
+        terms = self.model(temperature=0.0, seed=0).connection().get("terms")
+        told = "; ".join(map(str, terms)) if isinstance(terms, list) else ""
+        return [Found(asked, told or "both are taken", "runs send both")]
+
+    async def limit(self) -> list[Found]:
+        reply = await self.say("Count from 1 to 200, one number a line.", max_tokens=16)
+        held = reply.finish_reason in ("length", "max_tokens") or len(reply.text) < 100
+        means = "--max-tokens works" if held else "--max-tokens does nothing"
+        return [Found("takes a limit of tokens", f"it ended by {reply.finish_reason}", means)]
+
+    async def stream(self) -> list[Found]:
+        reply = await self.say(PLAIN_TEXT, stream="on")
+        return [Found("streams", _quoted(reply.text), "--stream on works")]
+
+    async def logprobs(self) -> list[Found]:
+        body = self.settings.extra.get("extra_body")
+        extra = {**self.settings.extra, "extra_body": {**(body if isinstance(body, dict) else {}), "logprobs": True}}
+        await self.say(PLAIN_TEXT, extra=extra)
+        return [Found("takes logprobs", "it does not refuse them", "of no use to a run: likelihoods need hf:")]
+
+
+async def _tried(asked: str, probe: Probe) -> list[Found]:
+    """What a probe finds; a refusal is one line of it."""
+    try:
+        return await probe()
+    except HybridError as error:
+        return [Found(asked, _line(error), UNKNOWN)]
+
+
+def _line(error: HybridError) -> str:
+    return " ".join(str(error).split())[:160]
+
+
+def _quoted(text: str) -> str:
+    return repr(text.strip()[:60])
+
+
+def _advice(error: HybridError, timeout_s: float) -> str:
+    """What to check where no reply came, beyond what the error says."""
+    if isinstance(error.__cause__, TimeoutError):
+        return f": silence for {timeout_s:g} s; a slower server needs --model-arg timeout_s=SECONDS"
+    failed = read_failure(error.__cause__) if error.__cause__ else None
+    if failed is None or failed.kind is not Failure.RETRY:
+        return ""
+    if failed.is_page:
+        return f"; {CHECK[Failure.ADDRESS]}"
+    return "" if failed.reached else f". {UNMET}"

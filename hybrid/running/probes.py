@@ -1,0 +1,206 @@
+"""Small questions that show what a model can do, with pictures that are made here.
+
+    sight, called = await look(chat, store), await call_tool(chat, store, tools)
+
+A run asks what it needs before its first question (`before_asking.py`), `hybrid models check` asks all
+(`model_check.py`). Each raises what the model raises.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from hybrid.errors import Outage, UsageError
+from hybrid.images import MEDIA_TYPES, PNG, ImageStore
+from hybrid.messages import AssistantMessage, Message, user_message
+from hybrid.models.base import CallKey
+from hybrid.models.failures import Failure, read_failure
+from hybrid.solving.coordinates import FRAMES, CoordinateSystem
+from hybrid.tool import Tool
+from hybrid.types import ImageRef
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+Chat = Callable[[Sequence[Message], Sequence[Tool], CallKey], Awaitable[AssistantMessage]]
+"""Asks a model, as `ChatModel.chat` does."""
+
+SIGHT_PROBE: Final = "sight-probe"
+CALL_PROBE: Final = "call-probe"
+FRAME_PROBE: Final = "frame-probe"
+"""Each stands for a question in the key of a probe's calls."""
+
+PROBE_TEXT: Final = "Which number is written in the picture? Write its digits and nothing else."
+PROBE_NUMBER: Final = "7306"
+PROBE_SIZE: Final = (448, 224)
+MOST_WORDS: Final = 16
+"""Tokens by which the input of a model without eyes may grow: some servers put a word in the place of an image."""
+
+PLAIN_TEXT: Final = "Write the word ready and nothing else."
+PICTURE: Final = "a picture of a probe"
+
+FRAME_SIZE: Final = (900, 500)
+FRAME_POINT: Final = (630.0, 110.0)
+FRAME_TEXT: Final = (
+    "The picture shows one red disc on grey. Write the coordinates of its centre the way you write coordinates of "
+    "image points, as two numbers in parentheses and nothing else, for example (12, 34)."
+)
+FRAME_TOLERANCE: Final = 0.05
+"""Fraction of the image's diagonal within which a reply still means the target."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """The verdict on a model, and its reply; tokens are None where the server counts none or was not asked."""
+
+    verdict: Literal["sees", "blind", "unknown"]
+    said: str
+    input_tokens: int | None = None
+    without_image: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Calling:
+    """How a model called the tool that it was told to call, and its words where it did not."""
+
+    verdict: Literal["calls", "unreadable", "refused", "none"]
+    said: str
+    calls: int = 0
+    read_from: str = ""
+    """The dialect of the text that they stood in; empty where they came as calls."""
+
+
+async def look(chat: Chat, store: ImageStore, media_type: str = PNG) -> Sight:
+    """Whether the model sees a number in a picture of a type, in one call or two.
+
+    One that reads it sees; so does one whose input grows with the picture, however badly it reads. Only where neither
+    holds is it blind.
+    """
+    form = next(name for name, known in MEDIA_TYPES.items() if known == media_type)
+    picture = ImageRef("img:1", store.put(numbered(PROBE_NUMBER, form=form), PICTURE))
+    key = CallKey(SIGHT_PROBE)
+    with_image = await chat([user_message((PROBE_TEXT, picture), labelled=False)], (), key)
+    said = with_image.text.strip()[:80]
+    tokens = with_image.usage.input_tokens if with_image.usage else None
+    if reads(with_image, PROBE_NUMBER) or not tokens:
+        return Sight("sees" if reads(with_image, PROBE_NUMBER) else "unknown", said, tokens)
+    without = await chat([user_message((PROBE_TEXT,), labelled=False)], (), key.following())
+    fewer = without.usage.input_tokens if without.usage else None
+    if not fewer:
+        return Sight("unknown", said, tokens)
+    return Sight("sees" if tokens - fewer > MOST_WORDS else "blind", said, tokens, fewer)
+
+
+def reads(reply: AssistantMessage, *numbers: str) -> bool:
+    """Whether a reply holds the numbers in this order, whatever stands between their digits."""
+    return "".join(numbers) in re.sub(r"\D", "", reply.text)
+
+
+def call_message(tool: str, images: Sequence[ImageRef], *, shown: bool) -> Message:
+    """The message that asks for one call of a tool on each image, all at once; with the pictures where `shown`."""
+    on = " and once on the image ".join(image.name for image in images)
+    often = "once" if len(images) == 1 else f"{len(images)} times, all in one message: once"
+    text = f"Call the tool {tool} {often} on the image {on}. Write nothing else."
+    return user_message((text, *(images if shown else ())))
+
+
+async def call_tool(
+    chat: Chat, store: ImageStore, tools: Sequence[Tool], *, images: int = 1, shown: bool = True
+) -> Calling:
+    """Whether the model's calls of one of the tools, all of which are offered, can be read: one call of the model.
+
+    Where the request is not taken, one more without tools tells whether they are the reason.
+    """
+    names = [ImageRef(f"img:{place}", store.put(numbered(f"{place}306"), PICTURE)) for place in range(1, images + 1)]
+    key, told = CallKey(CALL_PROBE), call_message(called_tool(tools), names, shown=shown)
+    try:
+        return calling(await chat([told], tools, key))
+    except Outage as error:
+        failed = read_failure(error.__cause__) if error.__cause__ else None
+        if failed is None or failed.kind not in (Failure.TOOLS, Failure.REQUEST):
+            raise
+        if failed.kind is Failure.REQUEST:
+            await chat([told], (), key.following())
+        return Calling("refused", failed.text[:200])
+
+
+def called_tool(tools: Sequence[Tool]) -> str:
+    """The name of the tool that is called: `crop` where it is offered, which every model can call on any image."""
+    names = [tool.card.name for tool in tools]
+    return "crop" if "crop" in names else names[0]
+
+
+def calling(reply: AssistantMessage) -> Calling:
+    """What a reply to `call_message` shows."""
+    count, said = len(reply.calls) + len(reply.invalid), reply.text.strip()[:80]
+    if not count and reply.unreadable is not None:
+        return Calling("unreadable", said or reply.unreadable.written[:80], read_from=reply.unreadable.dialect)
+    return Calling("calls" if count else "none", said, count, next((call.read_from for call in reply.calls), ""))
+
+
+async def frame_of(chat: Chat, store: ImageStore, sent_pixels: int | None = None) -> CoordinateSystem:
+    """The frame in which the model names the place of a disc; images are sent at no more than `sent_pixels`.
+
+    Raises:
+        UsageError: the reply is no place near the disc in any frame.
+    """
+    picture = ImageRef("img:1", store.put(disc(), PICTURE))
+    reply = await chat([user_message([FRAME_TEXT, picture])], (), CallKey(FRAME_PROBE))
+    return read_frame(reply.text, sent_pixels)
+
+
+def read_frame(text: str, sent_pixels: int | None = None) -> CoordinateSystem:
+    """The frame in which a reply to `FRAME_TEXT` names the target, sent at no more than `sent_pixels`.
+
+    Raises:
+        UsageError: the reply names no two numbers, or a point that no frame puts near the target.
+    """
+    numbers = re.findall(r"-?\d+(?:\.\d+)?", text)
+    if len(numbers) >= 2:
+        x, y = (float(number) for number in numbers[:2])
+        frames = [CoordinateSystem(name, sent_pixels) for name in FRAMES]
+        nearest = min(frames, key=lambda frame: _miss(frame, x, y))
+        if _miss(nearest, x, y) <= math.hypot(*FRAME_SIZE) * FRAME_TOLERANCE:
+            return nearest
+    raise UsageError(
+        f"--model-arg frame=probe: {text.strip()[:80]!r} names no point near the target in any frame; "
+        f"declare one of: {', '.join(FRAMES)}"
+    )
+
+
+def _miss(frame: CoordinateSystem, x: float, y: float) -> float:
+    there = frame.point(x, y, FRAME_SIZE)
+    return math.hypot(there[0] - FRAME_POINT[0], there[1] - FRAME_POINT[1])
+
+
+def numbered(number: str, size: tuple[int, int] = PROBE_SIZE, form: str = "PNG") -> bytes:
+    """The file of a picture with a number in black on white; `form` is a name of Pillow's (`JPEG`, `WEBP`).
+
+    Drawn with Pillow, as a run without tools loads no arrays.
+    """
+    from PIL import Image, ImageDraw, ImageFont
+
+    picture = Image.new("RGB", size, "white")
+    font = ImageFont.load_default(min(size) * 0.67)
+    ImageDraw.Draw(picture).text((size[0] / 2, size[1] / 2), number, "black", font, anchor="mm")
+    return _file(picture, form)
+
+
+def disc() -> bytes:
+    """A red disc on grey with its centre at `FRAME_POINT`, as PNG of `FRAME_SIZE`."""
+    from PIL import Image, ImageDraw
+
+    picture = Image.new("RGB", FRAME_SIZE, (200, 200, 200))
+    ImageDraw.Draw(picture).circle(FRAME_POINT, 18, (220, 30, 30))
+    return _file(picture, "PNG")
+
+
+def _file(picture: Image.Image, form: str) -> bytes:
+    data = io.BytesIO()
+    picture.save(data, form, **({"compress_level": 1} if form == "PNG" else {}))
+    return data.getvalue()

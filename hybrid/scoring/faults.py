@@ -1,0 +1,110 @@
+"""Tool calls that ended in faults, by solver and tool, read from the attempts of a run.
+
+for one in tool_faults(scored):
+    one.tool, one.calls, one.kinds, one.never_ran      # "depth", 12, {Fault.TOOL_ERROR: 12}, True
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from hybrid.errors import DataError
+from hybrid.log.folder import RunFolder, attempts_of
+from hybrid.registry import names
+from hybrid.scoring.groups import is_imported, role
+from hybrid.scoring.score import Scored
+from hybrid.types import Fault, Step
+
+NO_SUCH: Final = "(no such tool)"
+"""Stands for every name that no tool has: these are a model's words."""
+NOTED: Final = 0.05
+"""From this share of a solver's calls on, those that ended in faults limit what is said of its tools."""
+FAILED: Final = frozenset({Fault.TOOL_ERROR, Fault.TIMEOUT})
+"""Faults of a tool that does not work."""
+NOT_THERE: Final = frozenset({Fault.UNKNOWN_TOOL, Fault.ABSENT})
+"""Faults of a tool that is not there, or has no weights here. Any others are wrong calls of a model's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFaults:
+    """The calls of one tool by one solver: how many, how many ended in each kind of fault, and the first error."""
+
+    tool: str
+    calls: int
+    kinds: Mapping[Fault, int]
+    error: str = ""
+    """Text of the first fault, with file and line where code of the tool raised it."""
+
+    @property
+    def faults(self) -> int:
+        """Calls that ended in any fault."""
+        return sum(self.kinds.values())
+
+    @property
+    def never_ran(self) -> bool:
+        """Whether every call ended in a fault, and one of them by a failure of the tool."""
+        return self.faults == self.calls and not FAILED.isdisjoint(self.kinds)
+
+    def __str__(self) -> str:
+        kinds = ", ".join(f"{kind.value.replace('_', ' ')} {count}" for kind, count in self.kinds.items())
+        return f"{self.tool}: {self.faults} of {self.calls} calls ended in faults ({kinds})"
+
+
+def tool_faults(scored: Scored) -> tuple[ToolFaults, ...]:
+    """Of each tool that a solver of a run called, by name; none for answers that another program recorded."""
+    if scored.folder is None or is_imported(scored) or role(scored) == "mllm":
+        return ()
+    path = scored.folder.path / attempts_of(scored.recorded)
+    if not path.exists():
+        return ()
+    state = path.stat()
+    return _counted(scored.folder, scored.recorded, state.st_mtime_ns, state.st_size)
+
+
+def broken_tools(scored: Scored) -> tuple[str, ...]:
+    """A line for each tool of a solver that never ran; for one that is not there, where no tool of a model ran."""
+    found = tool_faults(scored)
+    nothing_ran = role(scored) == "hybrid" and all(one.faults == one.calls for one in found)
+    return tuple(
+        f"{scored.solver}: {one.tool} ran on none of its {one.calls} calls: {one.error}"
+        for one in found
+        if one.never_ran or (nothing_ran and not NOT_THERE.isdisjoint(one.kinds))
+    )
+
+
+@lru_cache(maxsize=64)
+def _counted(folder: RunFolder, solver: str, changed: int, size: int) -> tuple[ToolFaults, ...]:
+    del changed, size
+    recorded = folder.recorded(solver)
+    calls, errors = Counter[str](), dict[str, str]()
+    kinds: dict[str, Counter[Fault]] = {}
+    known = frozenset(names("tools"))
+    for identity in recorded.by_id:
+        try:
+            exchanges = recorded.by_id[identity].exchanges
+        except DataError:
+            continue
+        for step in (step for exchange in exchanges for step in exchange.reply.steps if step.kind == "tool"):
+            tool = named(step.name, step.fault, known)
+            calls[tool] += 1
+            if step.fault is not None:
+                kinds.setdefault(tool, Counter())[step.fault] += 1
+                errors.setdefault(tool, _error(step))
+    return tuple(ToolFaults(tool, calls[tool], kinds.get(tool, {}), errors.get(tool, "")) for tool in sorted(calls))
+
+
+def named(tool: str, fault: Fault | None, known: frozenset[str]) -> str:
+    """The tool that was called; `NO_SUCH` for a model's word that no tool has."""
+    strange = fault in (Fault.UNKNOWN_TOOL, Fault.UNREADABLE_CALL) or (
+        fault is Fault.BAD_ARGUMENTS and tool not in known
+    )
+    return NO_SUCH if strange else tool
+
+
+def _error(step: Step) -> str:
+    place = step.data.get("raised_at")
+    return f"{step.text} ({place})" if isinstance(place, str) else step.text

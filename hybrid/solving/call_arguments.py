@@ -1,0 +1,241 @@
+"""Arguments of a call as MLLMs write them, in the form that the tool's schema has.
+
+    images, args, repairs = read_arguments(tool, {"bbox_2d": [1, 2, 30, 40]}, frame, image_registry)
+    # ("img:1",), {"box": {"x0": 1, "y0": 2, "x1": 30, "y1": 40}}, ("image left out", "coordinates")
+
+Only what has one meaning is read otherwise than it is written; the rest is left for the tool's own check.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hybrid.errors import Fault, ToolError
+from hybrid.models.literals import read_value
+from hybrid.models.toolspec import IMAGE, IMAGES, spec
+from hybrid.solving.coordinates import CoordinateSystem
+from hybrid.solving.image_registry import ImageRegistry
+from hybrid.tool import Tool
+from hybrid.types import Json
+
+IMAGE_NAME, LEFT_OUT, AS_TEXT, LIST, COORDINATES = "image name", "image left out", "JSON as text", "list", "coordinates"
+"""Kinds of repairs."""
+AS_READ = "call as read"
+"""The step that says of the call behind it which dialect of text it was `read_from`, and its `repairs`."""
+
+_IMAGE_KEY = re.compile(
+    r"(?:image|img|picture)s?_?(?:ids?|idx|index|indices|indexes|names?|numbers?|no)?", re.IGNORECASE
+)
+_IMAGE_NAME = re.compile(
+    r"[\s<\[({\"'`#|]*(?:image|img|picture|photo)?\s*[:_#.|-]?\s*([1-9]\d{0,5}(?:\.[1-9]\d{0,5})*)[\s>\])}\"'`|]*",
+    re.IGNORECASE,
+)
+_BOX, _POINT = ("x0", "y0", "x1", "y1"), ("x", "y")
+_BOX_KEYS = re.compile(
+    r"(?:b(?:ounding_?)?box(?:_?2d)?|box_?2d|boxes|bbox(?:es)?_?2d|region|box|rect(?:angle)?)", re.IGNORECASE
+)
+_POINT_KEYS = re.compile(r"(?:points?(?:_?2d)?|coordinates?|coords?|position|cent(?:er|re))", re.IGNORECASE)
+_CORNERS = (
+    ("x1", "y1", "x2", "y2"),
+    ("xmin", "ymin", "xmax", "ymax"),
+    ("x_min", "y_min", "x_max", "y_max"),
+    ("left", "top", "right", "bottom"),
+)
+_NUMBERS = re.compile(r"(?:<\|?/?(?:box|point|quad)\w*\|?>|[\s()\[\],;])+")
+
+
+def read_arguments(
+    tool: Tool, arguments: Mapping[str, Json], frame: CoordinateSystem, image_registry: ImageRegistry
+) -> tuple[tuple[str, ...], dict[str, Json], tuple[str, ...]]:
+    """The names of the images, the tool's own arguments with coordinates still in the frame, and the repairs by kind.
+
+    Raises:
+        ToolError: images or coordinates have two meanings or none; the message, for the model, says what is wanted.
+    """
+    reading = _Reading(tool, frame, image_registry)
+    rest = dict(arguments)
+    images = reading.images(rest) if tool.card.images[1] else ()
+    return images, reading.fields(rest), tuple(dict.fromkeys(reading.repairs))
+
+
+def _wrong(message: str) -> ToolError:
+    return ToolError(message, Fault.BAD_ARGUMENTS)
+
+
+class _Reading:
+    def __init__(self, tool: Tool, frame: CoordinateSystem, image_registry: ImageRegistry) -> None:
+        self.repairs: list[str] = []
+        self._frame, self._registry = frame, image_registry
+        properties = spec(tool, whole=True)["function"]["parameters"]["properties"]
+        self._nodes = {name: node for name, node in properties.items() if name not in (IMAGE, IMAGES)}
+
+    def images(self, rest: dict[str, Any]) -> tuple[str, ...]:
+        """Take the images out of the arguments."""
+        keys = [key for key in rest if key not in self._nodes and _IMAGE_KEY.fullmatch(key)]
+        given = [(key, value) for key in keys if (value := rest.pop(key)) not in (None, [], "")]
+        if not given:
+            if len(self._registry.names) != 1 or len(keys) != len([key for key in keys if key in (IMAGE, IMAGES)]):
+                raise _wrong(f'the argument "image" is missing: name an image; the images are: {self._known}')
+            self.repairs.append(LEFT_OUT)
+            return self._registry.names
+        read = [self._named(key, value) for key, value in given]
+        if any(names != read[0] for names in read):
+            raise _wrong('give "image" or "images", not both')
+        return read[0]
+
+    @property
+    def _known(self) -> str:
+        return ", ".join(self._registry.names) or "none"
+
+    def _named(self, key: str, value: Any) -> tuple[str, ...]:
+        if isinstance(value, str) and value.lstrip().startswith("["):
+            value = self._from_text(value)
+        names = value if isinstance(value, list | tuple) else [value]
+        if not all(isinstance(name, str) or type(name) is int for name in names):
+            raise _wrong(f'the argument "{key}" must hold names of images: {self._known}')
+        if any(type(name) is int for name in names) or re.search("idx|ind", key):
+            return self._numbered(key, names)
+        return tuple(self._image(str(name)) for name in names)
+
+    def _numbered(self, key: str, names: Sequence[Any]) -> tuple[str, ...]:
+        """Images by number, from 1, or from 0 where no other counting fits or it is not said."""
+        if not all(str(name).strip().isdecimal() for name in names):
+            return tuple(self._image(str(name)) for name in names)
+        counted = [tuple(f"img:{int(name) + first}" for name in names) for first in (0, 1)]
+        fits = [found for found in counted if all(map(self._registry.find, found))]
+        if not fits or (len(fits) == 2 and key not in (IMAGE, IMAGES)):
+            raise _wrong(f'the argument "{key}" must hold names of images: {self._known}')
+        self.repairs.append(IMAGE_NAME)
+        return fits[0]
+
+    def _image(self, name: str) -> str:
+        match = None if self._registry.find(name) else _IMAGE_NAME.fullmatch(name[:80])
+        if match and self._registry.find(f"img:{match[1]}") is not None:
+            self.repairs.append(IMAGE_NAME)
+            return f"img:{match[1]}"
+        return name
+
+    def _from_text(self, text: str) -> Any:
+        """The value that a text holds whole, else the text."""
+        try:
+            value, end, _ = read_value(text)
+        except ValueError:
+            return text
+        if text[end:].strip() or not isinstance(value, list | dict):
+            return text
+        self.repairs.append(AS_TEXT)
+        return value
+
+    def fields(self, rest: dict[str, Any]) -> dict[str, Json]:
+        """The tool's own arguments."""
+        self._gather(rest, _BOX, _BOX_KEYS)
+        self._gather(rest, _POINT, _POINT_KEYS)
+        return {key: self._value(key, value) for key, value in rest.items()}
+
+    def _gather(self, rest: dict[str, Any], names: tuple[str, ...], keys: re.Pattern[str]) -> None:
+        """Put a box or a point that stands under another name, or in numbers of its own, where the tool has it."""
+        places = [name for name, node in self._nodes.items() if names == _shape(node) or names == _shape(_items(node))]
+        if len(places) != 1 or rest.get(places[0]) is not None:
+            return
+        found = [key for key in rest if key not in self._nodes and keys.fullmatch(key)]
+        forms = (names, *_CORNERS) if names is _BOX else (names,)
+        flat = [form for form in forms if all(key in rest and key not in self._nodes for key in form)]
+        if len(found) == 1 and not flat:
+            value = rest.pop(found[0])
+            value = self._from_text(value) if isinstance(value, str) else value
+            # Gemini's own: its four numbers begin with y, whatever else was agreed on.
+            if re.search(r"^box_?2d", found[0]) and isinstance(value, list) and not self._frame.name.endswith("_yx"):
+                raise _wrong(f"{found[0]}: which number is x is not certain; write {_wanted(places[0], names)}")
+        elif len(flat) == 1 and not found:
+            value = {name: rest.pop(key) for name, key in zip(names, flat[0], strict=True)}
+        else:
+            return
+        self.repairs.append(COORDINATES)
+        rest[places[0]] = value
+
+    def _value(self, key: str, value: Any) -> Any:
+        node = self._nodes.get(key, {})
+        kinds = {kind.get("type") for kind in (node, *node.get("anyOf", ()))}
+        shape, of_items = _shape(node), _shape(_items(node))
+        if isinstance(value, str) and kinds & {"object", "array"} and "string" not in kinds:
+            value = self._from_text(value)
+            if shape or of_items:
+                value = self._spoken(value)
+        if shape:
+            return self._placed(key, value, shape)
+        if of_items:
+            alone = isinstance(value, Mapping) or (
+                isinstance(value, list) and len(value) == len(of_items) and _are_numbers(value)
+            )
+            if isinstance(value, list) and value and not alone and _are_numbers(value):
+                raise _wrong(f"{key}: write a list of {_wanted(key, of_items).partition(': ')[2]}")
+            self.repairs += [LIST] if alone else []
+            items = [value] if alone else value
+            return [self._placed(key, item, of_items) for item in items] if isinstance(items, list) else items
+        if kinds == {"array"} and isinstance(value, str) and _items(node).get("type") == "string":
+            self.repairs.append(LIST)
+            return [value]
+        return value
+
+    def _spoken(self, value: Any) -> Any:
+        """The numbers of a text that holds nothing else, such as `(10,20),(30,40)`."""
+        if not isinstance(value, str) or len(value) > 200:
+            return value
+        numbers = [part for part in _NUMBERS.split(value) if part]
+        return numbers if _are_numbers(numbers) and numbers else value
+
+    def _placed(self, key: str, value: Any, names: tuple[str, ...]) -> Any:
+        """A box or a point under the names of its coordinates."""
+        if isinstance(value, Mapping):
+            keys = _BOX_KEYS if names == _BOX else _POINT_KEYS
+            inner = [one for one in value if keys.fullmatch(one)]
+            form = next((form for form in _CORNERS if names == _BOX and all(one in value for one in form)), None)
+            if len(inner) == 1 and not any(name in value for name in names):
+                beside = {one: item for one, item in value.items() if one != inner[0]}
+                return {**beside, **self._placed(key, value[inner[0]], names)}
+            if form is not None and "x0" not in value:
+                self.repairs.append(COORDINATES)
+                beside = {one: item for one, item in value.items() if one not in form}
+                return {**beside, **{name: value[one] for name, one in zip(names, form, strict=True)}}
+            if names == _BOX and "x" in value and not any(name in value for name in names):
+                raise _wrong(
+                    f"{key}: of a corner and a size both could be meant otherwise; write {_wanted(key, names)}"
+                )
+            return value
+        if isinstance(value, list | tuple):
+            flat = [number for part in value for number in (part if isinstance(part, list | tuple) else [part])]
+            if len(flat) != len(names) or not _are_numbers(flat):
+                raise _wrong(f"{key}: write {_wanted(key, names)}")
+            self.repairs.append(COORDINATES)
+            place = self._frame.under_names([float(number) for number in flat])
+            if names == _BOX and not (place["x0"] < place["x1"] and place["y0"] < place["y1"]):
+                raise _wrong(
+                    f"{key}: the second corner must be right of and below the first; write {_wanted(key, names)}"
+                )
+            return place
+        return value
+
+
+def _items(node: Mapping[str, Any]) -> Mapping[str, Any]:
+    items: Mapping[str, Any] = node.get("items", {})
+    return items
+
+
+def _shape(node: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the coordinates of a box or a point; none for any other schema."""
+    properties = node.get("properties", {})
+    return next((names for names in (_BOX, _POINT) if all(name in properties for name in names)), ())
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    return all(
+        (isinstance(one, int | float) and not isinstance(one, bool))
+        or (isinstance(one, str) and re.fullmatch(r"\s*-?\d{1,9}(?:\.\d{0,9})?\s*", one) is not None)
+        for one in values
+    )
+
+
+def _wanted(key: str, names: Sequence[str]) -> str:
+    return f'"{key}": {{{", ".join(f"{chr(34)}{name}{chr(34)}: ..." for name in names)}}}'

@@ -1,0 +1,43 @@
+"""Where a model thinks aloud in the text of a reply: in tags, or in a channel of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+_TAG: Final = r"(?:think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|analysis)"
+_BEGINS: Final = (
+    # `<think>`, `<seed:think>`, `<|START_THINKING|>`, `<|begin_of_thought|>`, `◁think▷`, `[THINK]`, Gemma's tokens.
+    rf"<(?:\w{{1,20}}:)?{_TAG}>|<\|(?:begin_of_|start_)?{_TAG}\|>|◁{_TAG}▷|\[THINK\]|<unused94>"
+    r"|<\|channel\|>analysis<\|message\|>|<\|channel>thought\b"
+)
+_ENDS: Final = rf"</(?:\w{{1,20}}:)?{_TAG}>|<\|(?:/|end_of_|end_){_TAG}\|>|◁/{_TAG}▷|\[/THINK\]|<unused95>"
+_FINAL: Final = r"<\|channel\|>final<\|message\|>"
+_BEGINNING: Final = re.compile(_BEGINS, re.IGNORECASE)
+_END: Final = re.compile(f"{_ENDS}|{_FINAL}", re.IGNORECASE)
+_MARKS: Final = re.compile(
+    rf"(?P<begin>{_BEGINS})|(?P<end>{_ENDS})|(?P<channel><\|(?:end|start|channel|call|return)\|>|<channel\|>)",
+    re.IGNORECASE,
+)
+
+
+def without_thoughts(text: str) -> str:
+    """The text after the last thought that ends, and before one that never does."""
+    *_, end = (0, *(match.end() for match in _END.finditer(text)))
+    return _BEGINNING.split(text[end:], maxsplit=1)[0]
+
+
+def thoughts(text: str) -> Iterator[tuple[int, int]]:
+    """Where each thought begins and ends, in order; one that its prompt began starts with the text."""
+    begun: re.Match[str] | None = None
+    done = 0
+    for mark in _MARKS.finditer(text):
+        if mark.lastgroup == "begin":
+            begun = begun or mark
+        elif mark.lastgroup == "end" or (begun is not None and "channel" in begun[0].lower()):
+            end = mark.end() if mark.lastgroup == "end" else mark.start()
+            yield (begun.start() if begun else done), end
+            begun, done = None, end
+    if begun is not None:
+        yield begun.start(), len(text)

@@ -1,0 +1,66 @@
+"""Behaviours of servers end in a call that runs or in a typed fault; a selection here, all of them with `system`."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from bench._scripted_server import Behaviour, Scripted, Wanted, behaviours
+from bench.conformity import Kind, main, measured
+
+EVERY = 9
+"""One of so many stands for the others where each push runs."""
+ALL = behaviours()
+FAST = ALL[::EVERY]
+PAGE = Path(__file__).parents[2] / "bench" / "results" / "conformity.md"
+
+
+def named(behaviour: Behaviour) -> str:
+    return behaviour.name
+
+
+@pytest.mark.parametrize("behaviour", FAST, ids=named)
+def test_a_behaviour_comes_to_what_is_wanted(behaviour: Behaviour, tmp_path: Path) -> None:
+    result = measured(behaviour, tmp_path / "run")
+    assert result.kind != "failed", result.said
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("behaviour", [one for one in ALL if one not in FAST], ids=named)
+def test_every_other_one_does(behaviour: Behaviour, tmp_path: Path) -> None:
+    test_a_behaviour_comes_to_what_is_wanted(behaviour, tmp_path)
+
+
+def test_each_has_a_name_and_a_public_report_and_stands_on_the_page() -> None:
+    assert len({one.name for one in ALL}) == len(ALL) >= 60
+    assert [one.reference for one in ALL if not re.fullmatch(r"[\w.-]+/[\w.-]+#\d+", one.reference)] == []
+    said = re.findall(r"^\| (.+?) \| \[", PAGE.read_text(), re.MULTILINE)
+    assert [re.sub(r"\\(.)", r"\1", name) for name in said] == [one.name for one in ALL]
+    assert "| failed |" not in PAGE.read_text()
+
+
+@pytest.mark.parametrize(
+    ("reply", "wants", "kind", "silent"),
+    [
+        (Scripted(text="Answer: (B)"), "call", "failed", True),
+        (Scripted(text="Answer: (B)"), "nothing", "nothing", False),
+        (Scripted(calls=({},)), "call", "call", False),
+        (Scripted(calls=({},)), "nothing", "failed", False),
+        (Scripted(calls=({"name": "zoom"},)), "call", "failed", False),
+        (Scripted(calls=({"name": "zoom"},)), "fault", "fault", False),
+        (Scripted(status=400, error="No."), "fault", "fault", False),
+    ],
+)
+def test_less_than_what_is_wanted_is_failed_and_without_a_word_silent(
+    reply: Scripted, wants: Wanted, kind: Kind, silent: bool, tmp_path: Path
+) -> None:
+    result = measured(Behaviour(name="one", reference="a/b#1", wants=wants, reply=reply), tmp_path / "run")
+    assert (result.kind, result.silent) == (kind, silent)
+
+
+def test_the_page_is_printed_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--only", "quarkus", "--out", str(tmp_path / "page.md")]) == 0
+    printed = capsys.readouterr().out
+    assert printed == (tmp_path / "page.md").read_text() + "\n"
+    assert "1 behaviours: call made right 0, repaired 1" in printed
+    assert "(https://github.com/quarkiverse/quarkus-langchain4j/issues/2642)" in printed

@@ -1,0 +1,231 @@
+"""`hybrid models check`: what it finds of servers of every kind, and the command that it ends with."""
+
+import base64
+import io
+import json
+import re
+import shlex
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from tests.servers import JsonHandler, LocalServer, listening
+
+Command = Callable[..., Any]
+TEXT_CALL = '```json\n{"tool": "crop", "images": ["img:1"], "args": {}}\n```'
+
+
+@dataclass(frozen=True)
+class Able:
+    """What a model and its server can do."""
+
+    pictures: int = 99
+    forms: frozenset[str] = frozenset({"PNG", "JPEG", "WEBP", "GIF"})
+    side: int = 1024
+    sees: bool = True
+    calls: int = 2
+    tools: str = ""
+    """Why tools are refused."""
+    says: str = ""
+    """In the place of calls."""
+    in_text: bool = False
+    results: str = ""
+    """Why the conversation does not go on after a call."""
+    disc: str = "(630, 110)"
+    rejects: Mapping[str, str] = field(default_factory=dict)
+    counts: bool = True
+    ends: str = "stop"
+
+
+class Model(LocalServer):
+    """A model that is able to so much, and what it was asked."""
+
+    def __init__(self, able: Able) -> None:
+        super().__init__(Asked)
+        self.able = able
+        self.asked: list[dict[str, Any]] = []
+
+
+class Asked(JsonHandler):
+    server: Model
+
+    def posted(self, body: bytes) -> None:
+        asked = json.loads(body)
+        self.server.asked.append(asked)
+        refusal = self.refusal(asked)
+        if refusal:
+            self.answer({"error": {"message": refusal, "type": "invalid_request_error", "code": None}}, 400)
+            return
+        message, reason = self.message(asked)
+        counts = {"prompt_tokens": 20 + 200 * len(pictures(asked)) * self.server.able.sees, "completion_tokens": 4}
+        usage = {"usage": counts} if self.server.able.counts else {}
+        self.answer({"choices": [{"index": 0, "message": message, "finish_reason": reason}], **usage})
+
+    def refusal(self, asked: Mapping[str, Any]) -> str:
+        able, shown = self.server.able, pictures(asked)
+        if len(shown) > able.pictures:
+            return f"At most {able.pictures} image(s) may be provided in one request."
+        if wrong := next((one.format for one in shown if one.format not in able.forms), None):
+            return f"unsupported image type {wrong}"
+        if any(max(one.size) > able.side for one in shown):
+            return "image too large"
+        if any(message["role"] == "tool" for message in asked["messages"]):
+            return able.results
+        wrong = next((reason for key, reason in able.rejects.items() if key in asked), "")
+        return wrong or (able.tools if "tools" in asked else "")
+
+    def message(self, asked: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+        able, text = self.server.able, str(asked["messages"])
+        said = {"role": "assistant", "content": "ready", "reasoning_content": "A thought."}
+        if any(message["role"] == "tool" for message in asked["messages"]):
+            return {**said, "content": "4915"}, "stop"
+        if "Call the tool crop" in text:
+            if "tools" not in asked:
+                return {**said, "content": TEXT_CALL if able.in_text else "I see a cat."}, "stop"
+            function = {"name": "crop", "arguments": '{"images": ["img:1"]}'}
+            calls = [{"id": f"c{at}", "type": "function", "function": function} for at in range(able.calls)]
+            return {**said, "content": able.says, **({"tool_calls": calls} if calls else {})}, "stop"
+        if "red disc" in text:
+            return {**said, "content": able.disc}, "stop"
+        if "Count from" in text:
+            return {**said, "content": "1\n2\n3"}, "length"
+        numbers = ", ".join(f"{at}{at * 3 % 10}" for at in range(1, len(pictures(asked)) + 1))
+        several = "Each picture" in text
+        return {
+            **said,
+            "content": numbers if several else "7306" if able.sees and pictures(asked) else "ready",
+        }, able.ends
+
+
+def pictures(asked: Mapping[str, Any]) -> list[Image.Image]:
+    urls = re.findall(r"data:image/\w+;base64,([\w+/=]+)", json.dumps(asked["messages"]))
+    return [Image.open(io.BytesIO(base64.b64decode(url))) for url in urls]
+
+
+@pytest.fixture(autouse=True)
+def small_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The largest take a second to draw."""
+    monkeypatch.setattr("hybrid.running.model_check.SIDES", (1024, 512, 256))
+
+
+def checked(command: Command, able: Able, *words: str) -> tuple[Any, dict[str, tuple[str, str]], Model]:
+    with listening(Model(able)) as server:
+        ended = command("models", "check", "openai:k", "--base-url", f"{server.url}/v1", "--json", *words)
+    told = json.loads(ended.out)
+    return ended, {one["asked"]: (one["came"], one["means"]) for one in told["found"]}, server
+
+
+def options_of(ended: Any) -> list[str]:
+    """The options behind the address in the command that is printed."""
+    words: list[str] = json.loads(ended.out)["command"]
+    return words[words.index("--base-url") + 2 :]
+
+
+@pytest.mark.parametrize(
+    ("able", "asked", "came", "options", "code"),
+    [
+        (Able(), "sees", "7306", "", 0),
+        (Able(), "pictures in one message", "8, read in order", "", 0),
+        (Able(), "calls tools", "2, by the provider's interface", "", 0),
+        (Able(), "a picture in a result", "seen; its thoughts are taken back", "", 0),
+        (Able(), "takes a limit of tokens", "ended by length", "", 0),
+        (Able(calls=1), "calls tools", "1, by the provider's interface", "", 0),
+        (Able(sees=False), "sees", "'ready'", "--images none", 3),
+        (Able(pictures=2), "pictures in one message", "2, read", "--images concat --model-arg keep_images=1", 0),
+        (Able(pictures=1), "pictures in one message", "1, read in order", "--images concat --show text", 0),
+        (Able(pictures=0), "pictures in one message", "At most 0 image", "--images none", 3),
+        (Able(forms=frozenset({"PNG", "JPEG"})), "pictures in one message", "8 as PNG alone (", "", 0),
+        (Able(side=600), "largest picture", "512 x 512 px", "--max-pixels 262144", 0),
+        (Able(tools="m does not support tools", in_text=True), "calls tools", "refused: ", "--tool-calling text", 3),
+        (Able(tools="m does not support tools"), "calls tools", "refused: ", "", 3),
+        (Able(calls=0, says="I see a cat."), "calls tools", "called none: 'I see a cat.'", "", 0),
+        (Able(results="reasoning_content: extra inputs are not permitted"), "a picture in a result", "", None, 0),
+        (Able(disc="(700, 220)"), "frame of coordinates", "thousandths", "--model-arg frame=thousandths", 0),
+        (Able(disc="a disc"), "frame of coordinates", "no place near the disc: 'a disc'", "", 0),
+        (
+            Able(rejects={"temperature": "Unsupported value: 'temperature' does not support 0"}),
+            *("takes temperature and seed", "temperature", "--model-arg temperature=null", 0),
+        ),
+        (Able(rejects={"logprobs": "logprobs is not supported"}), "takes logprobs", "logprobs is not", "", 0),
+        (Able(counts=False), "counts tokens", "none", "", 0),
+        (Able(ends="length"), "ends by itself", "length", "", 0),
+    ],
+)
+def test_what_a_server_can_do_is_found_and_the_options_follow(
+    command: Command, able: Able, asked: str, came: str, options: str | None, code: int
+) -> None:
+    ended, found, server = checked(command, able)
+    assert came in found[asked][0]
+    assert options is None or options_of(ended) == shlex.split(options)
+    assert ended.code == code
+    assert len(server.asked) <= 20
+
+
+@pytest.mark.system
+def test_the_command_that_is_printed_runs_as_printed(command: Command, tmp_path: Path) -> None:
+    able = Able(tools="m does not support tools", in_text=True, disc="(700, 220)", pictures=2)
+    with listening(Model(able)) as server:
+        words = ("openai:k", "--base-url", f"{server.url}/v1", "--model-arg", "price=1/2", "--max-tokens", "900")
+        ended = command("models", "check", *words)
+        *_, line = ended.out.strip().splitlines()
+        assert line.startswith("hybrid run blink ")
+        assert "--model-arg price=1/2 " in line
+        assert "--max-tokens 900 " in line
+        assert "--tool-calling text" in line
+        ran = command(*shlex.split(line)[1:], "--out", "out")
+    assert ran.code == 0
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["identity"]["frame"] == "thousandths"
+
+
+def bad(answer: Callable[[JsonHandler], None]) -> type[JsonHandler]:
+    class Bad(JsonHandler):
+        def posted(self, body: bytes) -> None:
+            answer(self)
+
+    return Bad
+
+
+ERROR = {"error": {"message": "Incorrect API key provided", "code": "invalid_api_key"}}
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (lambda at: at.answer(b"<html>Welcome</html>", 200, {"content-type": "text/html"}), "check --base-url"),
+        (lambda at: at.answer({"detail": "Not Found"}, 404), "want /v1 at its end"),
+        (lambda at: at.answer(ERROR, 401), "check the key in the environment"),
+        (lambda at: at.answer({"error": {"message": "The model `k` does not exist."}}, 404), "check the model's name"),
+        (lambda at: time.sleep(0.5), "silence for 0.2 s"),
+        (lambda at: at.answer(b""), "the reply is no JSON"),
+        (lambda at: at.answer({"choices": []}), "the reply holds no message"),
+        (lambda at: at.answer({"error": {"message": "overloaded"}}, 503), "overloaded"),
+    ],
+)
+def test_a_server_that_does_not_answer_is_one_line(
+    command: Command, answer: Callable[[JsonHandler], None], said: str
+) -> None:
+    with listening(LocalServer(bad(answer))) as server:
+        words: Sequence[str] = ("--base-url", f"{server.url}/v1", "--model-arg", "timeout_s=0.2")
+        ended = command("models", "check", "openai:k", *words)
+    assert (ended.code, ended.out) == (2, "")
+    (line,) = ended.err.strip().splitlines()
+    assert said in line
+
+
+def test_no_server_is_one_line_at_once_and_a_recording_is_not_asked(
+    command: Command, tmp_path: Path, fakes: Any
+) -> None:
+    ended = command("models", "check", "openai:k", "--base-url", "http://127.0.0.1:9/v1")
+    assert (ended.code, ended.out) == (2, "")
+    assert "Check that the server runs" in ended.err
+    assert len(ended.err.strip().splitlines()) == 1
+    recorded = fakes.recordings(tmp_path / "model", fakes.blink_replies())
+    ended = command("models", "check", f"replay:{recorded}")
+    assert ended.code == 0
+    assert "nothing can be asked that was not recorded" in ended.out
+    assert command("models", "check", "replay:nowhere").code == 2

@@ -1,0 +1,170 @@
+"""`hybrid run` with the controller on servers of thinking models: what they want back, stream and refuse.
+
+Each server refuses a conversation in which its own words are missing, as those that it is named after do.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.servers import JsonHandler, LocalServer, listening
+
+pytestmark = pytest.mark.system
+
+Command = Callable[..., Any]
+Says = tuple[Any, int]
+"""A body, or the pieces of a stream, and its status."""
+
+THOUGHT = "I want to look. " * 2_000
+SIGNED = {"google": {"thought_signature": "c2ln"}}
+BOX = '{"image": "img:1", "box": {"x0": 0, "y0": 0, "x1": 40, "y1": 40}}'
+
+
+def call(**more: Any) -> dict[str, Any]:
+    return {"id": "c1", "type": "function", "function": {"name": "crop", "arguments": BOX}, **more}
+
+
+def whole(reason: str = "stop", **message: Any) -> dict[str, Any]:
+    said = {"role": "assistant", "content": None, **message}
+    usage = {"prompt_tokens": 500, "completion_tokens": 9}
+    return {"choices": [{"index": 0, "message": said, "finish_reason": reason}], "usage": usage}
+
+
+def pieces(*deltas: Any, reason: str = "stop") -> list[Any]:
+    ended = [{"delta": {}, "finish_reason": reason}]
+    usage = {"choices": [], "usage": {"prompt_tokens": 500, "completion_tokens": 9}}
+    return [*({"choices": [{"delta": delta}]} for delta in deltas), {"choices": ended}, usage]
+
+
+def refused(text: str, status: int = 400) -> Says:
+    return {"error": {"message": text, "type": "invalid_request_error", "code": None}}, status
+
+
+def deepseek(asked: dict[str, Any], earlier: list[dict[str, Any]]) -> Says:
+    if any(one.get("tool_calls") and one.get("reasoning_content") != THOUGHT for one in earlier):
+        return refused("The `reasoning_content` in the thinking mode must be passed back to the API.")
+    if earlier or "tools" not in asked:
+        return whole(content="Answer: (A)", reasoning_content="Seen."), 200
+    return whole("tool_calls", reasoning_content=THOUGHT, tool_calls=[call()]), 200
+
+
+def gemini(asked: dict[str, Any], earlier: list[dict[str, Any]]) -> Says:
+    if any(one.get("extra_content") != SIGNED for said in earlier for one in said.get("tool_calls", ())):
+        return refused("Function call is missing a thought_signature in functionCall parts.")
+    if earlier or "tools" not in asked:
+        return whole(content="Answer: (A)"), 200
+    return whole("tool_calls", tool_calls=[call(extra_content=SIGNED)]), 200
+
+
+def dashscope(asked: dict[str, Any], earlier: list[dict[str, Any]]) -> Says:
+    if not asked["stream"]:
+        return refused("This model only support stream mode, please enable the stream parameter to access the model.")
+    if any(one.get("tool_calls") and one.get("reasoning_content") != THOUGHT for one in earlier):
+        return refused("the thoughts are lost")
+    if earlier or "tools" not in asked:
+        return pieces({"content": "Answer:"}, {"content": " (A)"}), 200
+    named = {"index": 0, **call(), "function": {"name": "crop", "arguments": BOX[:20]}}
+    rest = {"index": 0, "function": {"arguments": BOX[20:]}}
+    thoughts = [{"reasoning_content": THOUGHT[:9]}, {"reasoning_content": THOUGHT[9:]}]
+    return pieces(*thoughts, {"tool_calls": [named]}, {"tool_calls": [rest]}, reason="tool_calls"), 200
+
+
+def older(asked: dict[str, Any], earlier: list[dict[str, Any]]) -> Says:
+    if "max_completion_tokens" in asked:
+        return refused("Unrecognized request argument supplied: max_completion_tokens")
+    return gemini(asked, earlier)
+
+
+def speechless(asked: dict[str, Any], earlier: list[dict[str, Any]]) -> Says:
+    return whole("length", content="", reasoning_content=THOUGHT), 200
+
+
+def groq(asked: dict[str, Any], earlier: list[dict[str, Any]]) -> Says:
+    if any("reasoning_content" in one for one in earlier):
+        return refused("'messages.2' : property 'reasoning_content' is unsupported, did you mean 'role'?")
+    if earlier or "tools" not in asked:
+        return whole(content="Answer: (A)"), 200
+    return whole("tool_calls", reasoning_content=THOUGHT, tool_calls=[call()]), 200
+
+
+@pytest.fixture
+def asked(command: Command, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Run four questions on a server; gives the ended command, the manifest and the attempts."""
+
+    def run(server: Callable[..., Says], *words: str) -> tuple[Any, dict[str, Any], list[dict[str, Any]]]:
+        class Handler(JsonHandler):
+            def posted(self, body: bytes) -> None:
+                asked = json.loads(body)
+                said, status = server(asked, [one for one in asked["messages"] if one["role"] == "assistant"])
+                if not isinstance(said, list):
+                    return self.answer(said, status)
+                events = "".join(f"data: {json.dumps(one)}\n\n" for one in [*said]) + "data: [DONE]\n\n"
+                return self.answer(events.encode(), headers={"content-type": "text/event-stream"})
+
+        out = tmp_path / "run"
+        with listening(LocalServer(Handler)) as listener:
+            ended = command(
+                *("run", "blink", "--data", "sample", "--limit", "4", "--task", "Jigsaw", "--solver", "controller"),
+                *("--model", "openai:m", "--base-url", f"{listener.url}/v1", "--tools", "crop", "--allow", "blind"),
+                *("--out", str(out), *words),
+            )
+        attempts = out / "controller" / "attempts.jsonl"
+        lines = attempts.read_text().splitlines() if attempts.exists() else []
+        return ended, json.loads((out / "manifest.json").read_text()), [json.loads(line) for line in lines]
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("server", "words", "terms"),
+    [
+        (deepseek, (), []),
+        (gemini, (), []),
+        (dashscope, (), ["replies in pieces"]),
+        (older, ("--max-tokens", "50"), ["max_tokens for max_completion_tokens"]),
+        (groq, ("--reasoning", "drop"), []),
+    ],
+)
+def test_a_server_that_checks_is_given_what_it_wants(
+    server: Callable[..., Says], words: tuple[str, ...], terms: list[str], asked: Callable[..., Any]
+) -> None:
+    ended, manifest, attempts = asked(server, *words)
+    assert ended.code == 0, ended.err
+    assert "4/4" in ended.out
+    steps = [step for attempt in attempts for step in attempt["steps"][0]]
+    assert sum(step["kind"] == "tool" and not step["fault"] for step in steps) == 4
+    told = manifest["connection"][-1].get("terms", [])
+    assert [words in line for words, line in zip(terms, told, strict=True)] == [True] * len(terms)
+    assert ended.err.count("from now on") == len(terms)
+    thoughts = [step["data"]["reasoning"] for step in steps if "reasoning" in step.get("data", {})]
+    assert bool(thoughts) == (server in (deepseek, dashscope, groq))
+    assert all(len(one) < 9_000 for one in thoughts)
+    assert ("reasoning" in manifest["identity"]["model"]) == ("drop" in words)
+
+
+@pytest.mark.parametrize(
+    ("server", "words", "said"),
+    [
+        (groq, (), "does not take reasoning_content as it is sent; --reasoning drop"),
+        (deepseek, ("--reasoning", "drop"), "wants the thoughts back that --reasoning drop leaves out"),
+        (dashscope, ("--stream", "off"), "only streams, which --stream off does not allow"),
+    ],
+)
+def test_what_cannot_go_on_ends_with_the_option_that_allows_it(
+    server: Callable[..., Says], words: tuple[str, ...], said: str, asked: Callable[..., Any]
+) -> None:
+    ended, _, attempts = asked(server, *words)
+    assert (ended.code, attempts) == (2, [])
+    assert said in ended.err
+
+
+def test_a_reply_that_is_all_reasoning_says_so_with_the_remedy(asked: Callable[..., Any]) -> None:
+    ended, manifest, attempts = asked(speechless, "--max-tokens", "50")
+    (line,) = manifest["notices"]
+    assert "controller, 4 of 4 questions: the reply is all reasoning: it ended by the limit of tokens; raise" in line
+    assert line in ended.err
+    replies = [attempt["exchanges"][0]["reply"] for attempt in attempts]
+    assert [(reply["text"], reply["outcome"]) for reply in replies] == [("", "unparsed")] * 4

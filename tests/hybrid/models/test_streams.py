@@ -1,0 +1,263 @@
+"""Replies in pieces: put together they are read like one that came whole, however the server writes and cuts them."""
+
+import json
+import re
+import time
+from typing import Any
+
+import pytest
+
+from hybrid.messages import AssistantMessage
+from hybrid.models import CallKey
+from hybrid.models.chat_completions import stream as streams
+from hybrid.models.chat_completions.codec import message, readable
+from hybrid.models.chat_completions.stream import LARGEST_REPLY, Assembly
+from hybrid.models.failures import StatusError, UnreadableReplyError
+
+CALL = CallKey("q", 1, 2, "sha", "controller")
+DONE = "[DONE]"
+PIECES = {"content-type": "text/event-stream; charset=utf-8"}
+
+
+def piece(reason: str | None = None, /, **delta: Any) -> dict[str, Any]:
+    return {"id": "r1", "model": "m", "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+
+
+def calls(*pieces: Any) -> dict[str, Any]:
+    return piece(tool_calls=list(pieces))
+
+
+def part(index: int | None, identity: str | None = None, /, **function: Any) -> dict[str, Any]:
+    named = {"index": index, "id": identity, "type": "function" if identity else None}
+    return {name: value for name, value in named.items() if value is not None} | {"function": function}
+
+
+def stream(*events: Any, end: str = "\n\n", before: str = "data: ") -> bytes:
+    return "".join(f"{before}{one if isinstance(one, str) else json.dumps(one)}{end}" for one in events).encode()
+
+
+def assembled(data: bytes, size: int = 10**9) -> AssistantMessage:
+    whole = Assembly()
+    for start in range(0, len(data), size):
+        whole.feed(data[start : start + size])
+    return message(readable(whole.body()), CALL)
+
+
+def whole(reason: str | None, usage: Any = None, /, **said: Any) -> AssistantMessage:
+    choice = {"message": {"role": "assistant", "content": None, **said}, "finish_reason": reason}
+    return message(readable(json.dumps({"choices": [choice], "usage": usage}).encode()), CALL)
+
+
+def call(identity: str, arguments: Any, name: str = "crop", **more: Any) -> dict[str, Any]:
+    return {"id": identity, "type": "function", "function": {"name": name, "arguments": arguments}, **more}
+
+
+STOP, CALLS = piece("stop"), piece("tool_calls")
+USAGE = {"prompt_tokens": 5, "completion_tokens": 7, "completion_tokens_details": {"reasoning_tokens": 3}}
+BOX, OTHER = '{"box": [0, 0, 5, 5]}', '{"box": [1, 1, 9, 9]}'
+SIGNED = {"google": {"thought_signature": "c2ln"}}
+TEXT = {"type": "reasoning.text", "format": "f", "index": 0}
+SEALED = {"type": "reasoning.encrypted", "data": "x", "index": 0}
+COUNTED = {"choices": [], "usage": USAGE}
+
+PUT_TOGETHER: dict[str, tuple[list[Any], AssistantMessage]] = {
+    "text": (
+        [piece(role="assistant", content=""), piece(content="(A"), piece(content=")é"), STOP, COUNTED, DONE],
+        whole("stop", USAGE, content="(A)é"),
+    ),
+    "equal pieces": ([piece(content="ha"), piece(content="ha"), STOP], whole("stop", content="haha")),
+    "counts in the last choice": (
+        [piece(content="A"), {"choices": [{**STOP["choices"][0], "usage": USAGE}]}],
+        whole("stop", USAGE, content="A"),
+    ),
+    "counts of Groq": (
+        [piece(content="A"), {**STOP, "x_groq": {"usage": USAGE}}, DONE],
+        whole("stop", USAGE, content="A"),
+    ),
+    "no reason but an end": ([piece(content="A"), DONE], whole(None, content="A")),
+    "other choices": (
+        [piece(content="A"), {"choices": [{"index": 1, "delta": {"content": "B"}}]}, STOP],
+        whole("stop", content="A"),
+    ),
+    "reasoning_content": (
+        [piece(reasoning_content="I "), piece(reasoning_content="look"), piece(content="A"), STOP],
+        whole("stop", content="A", reasoning_content="I look"),
+    ),
+    "reasoning in details": (
+        [
+            piece(reasoning="I ", reasoning_details=[{**TEXT, "text": "I "}]),
+            piece(reasoning="I ", reasoning_details=[{**TEXT, "text": "I "}]),
+            piece(reasoning_details=[{**TEXT, "text": "", "signature": "s"}, SEALED, SEALED]),
+            piece(content="A"),
+            STOP,
+        ],
+        whole(
+            "stop",
+            content="A",
+            reasoning="I I ",
+            reasoning_details=[{**TEXT, "text": "I I ", "signature": "s"}, SEALED, SEALED],
+        ),
+    ),
+    "thoughts as parts": (
+        [
+            piece(content=[{"type": "thinking", "thinking": [{"type": "text", "text": "I "}]}]),
+            piece(content=[{"type": "thinking", "thinking": [{"type": "text", "text": "look"}]}]),
+            piece(content="(A"),
+            piece(content=[{"type": "text", "text": ")"}]),
+            STOP,
+        ],
+        whole(
+            "stop",
+            content=[
+                {"type": "thinking", "thinking": [{"type": "text", "text": "I look"}]},
+                {"type": "text", "text": "(A)"},
+            ],
+        ),
+    ),
+    "a refusal": ([piece(refusal="I "), piece(refusal="may not"), STOP], whole("stop", refusal="I may not")),
+    "two calls by index": (
+        [
+            calls(part(0, "a", name="crop", arguments="")),
+            calls(part(0, arguments=BOX[:9])),
+            calls(part(1, "b", name="zoom", arguments="")),
+            calls(part(0, arguments=BOX[9:]), part(1, arguments="{}")),
+            CALLS,
+        ],
+        whole("tool_calls", tool_calls=[call("a", BOX), call("b", "{}", "zoom")]),
+    ),
+    "whole calls that all have index 0, and signatures": (
+        [
+            calls({**part(0, "a", name="crop", arguments=BOX), "extra_content": SIGNED}),
+            calls(part(0, "b", name="crop", arguments=OTHER)),
+            CALLS,
+        ],
+        whole("tool_calls", tool_calls=[call("a", BOX, extra_content=SIGNED), call("b", OTHER)]),
+    ),
+    "whole calls in one piece, without an index": (
+        [calls(part(None, "a", name="crop", arguments=BOX), part(None, "b", name="crop", arguments=BOX)), CALLS],
+        whole("tool_calls", tool_calls=[call("a", BOX), call("b", BOX)]),
+    ),
+    "neither index nor id": (
+        [
+            calls(part(None, name="crop", arguments=BOX), part(None, name="crop", arguments=OTHER)),
+            calls(part(None, name="zoom", arguments="")),
+            CALLS,
+        ],
+        whole("tool_calls", tool_calls=[call("", BOX), call("", OTHER), call("", "", "zoom")]),
+    ),
+    "pieces without an index": (
+        [
+            calls(part(None, "a", name="crop", arguments="")),
+            calls(part(None, arguments=BOX[:9])),
+            calls(part(None, "", arguments=BOX[9:])),
+            CALLS,
+        ],
+        whole("tool_calls", tool_calls=[call("a", BOX)]),
+    ),
+    "a new id with every piece": (
+        [
+            calls(part(0, "a", name="crop")),
+            calls(part(0, "b", arguments=BOX[:9])),
+            calls(part(0, "c", arguments=BOX[9:])),
+            CALLS,
+        ],
+        whole("tool_calls", tool_calls=[call("a", BOX)]),
+    ),
+    "a name in two pieces": (
+        [calls(part(0, "a", name="cr")), calls(part(0, name="op")), calls(part(0, arguments=BOX)), CALLS],
+        whole("tool_calls", tool_calls=[call("a", BOX)]),
+    ),
+    "a name in every piece, and the call again at the end": (
+        [
+            calls(part(0, "a", name="crop", arguments=BOX[:9])),
+            calls(part(0, "a", name="crop", arguments=BOX[9:])),
+            calls(part(0, "a", name="crop", arguments=BOX)),
+            CALLS,
+        ],
+        whole("tool_calls", tool_calls=[call("a", BOX)]),
+    ),
+    "arguments as an object": (
+        [calls(part(0, "a", name="crop", arguments=json.loads(BOX))), CALLS],
+        whole("tool_calls", tool_calls=[call("a", json.loads(BOX))]),
+    ),
+    "the whole message at the end": (
+        [
+            piece(content="("),
+            piece(content="A)"),
+            {"choices": [{"message": {"content": "(A)"}, "finish_reason": "stop"}]},
+        ],
+        whole("stop", content="(A)"),
+    ),
+    "half characters": (
+        [piece(content="\ud83d"), piece(content="\ude00"), STOP],
+        whole("stop", content="\N{GRINNING FACE}"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PUT_TOGETHER)
+def test_pieces_make_the_reply_that_would_have_come_whole(case: str) -> None:
+    events, expected = PUT_TOGETHER[case]
+    assert assembled(stream(*events)) == expected
+    assert assembled(stream(*events).replace("é".encode(), b"\xc3\xa9"), 1) == expected
+
+
+WRITTEN = {
+    "no blank behind the colon": stream(*PUT_TOGETHER["text"][0], before="data:"),
+    "carriage returns": stream(*PUT_TOGETHER["text"][0], end="\r\n\r\n"),
+    "nothing but carriage returns": stream(*PUT_TOGETHER["text"][0], end="\r\r"),
+    "no empty lines": stream(*PUT_TOGETHER["text"][0], end="\n"),
+    "no last line end": stream(*PUT_TOGETHER["text"][0]).rstrip(),
+    "comments and names": b": ping\n\n"
+    + stream(*PUT_TOGETHER["text"][0], before=": ping\nid: 7\nevent: message\ndata: "),
+    "pings": stream(*PUT_TOGETHER["text"][0], before="event: ping\ndata: still there\n\ndata: "),
+    "lines in an object": b"".join(
+        f"data: {json.dumps(one, indent=1)}\n\n".replace("\n ", "\ndata:  ").replace("\n}", "\ndata: }").encode()
+        for one in PUT_TOGETHER["text"][0]
+        if one != DONE
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRITTEN)
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 10**9])
+def test_events_are_read_however_they_are_written_and_cut(case: str, size: int) -> None:
+    assert assembled(WRITTEN[case], size) == PUT_TOGETHER["text"][1]
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "said"),
+    [
+        (stream(piece(content="(A")), UnreadableReplyError, "broke off"),
+        (b"", UnreadableReplyError, "broke off"),
+        (stream(piece(content="(A"))[:-12], UnreadableReplyError, "no JSON"),
+        (stream(piece(content="A"), "nonsense", STOP), UnreadableReplyError, "no JSON object: nonsense"),
+        (stream(piece(content="A"), "[" * 50_000, STOP), UnreadableReplyError, "no JSON"),
+        (stream(piece(content="A"), {"error": {"message": "overloaded"}}, DONE), UnreadableReplyError, "overloaded"),
+        (stream({"error": {"message": "busy", "code": 429}}), StatusError, "429.*busy"),
+        (stream({"error": {"message": "busy", "code": "503"}}, DONE), StatusError, "503.*busy"),
+        (b'event: error\ndata: {"message": "out of memory"}\n\n', UnreadableReplyError, "out of memory"),
+        (b'error: {"message": "out of memory"}\n\n', UnreadableReplyError, "out of memory"),
+        (stream(piece(content="A")) + b'{"error": {"message": "lost"}}\n', UnreadableReplyError, "lost"),
+        (stream(piece("error", content="A")), UnreadableReplyError, "ended in an error"),
+        (stream(piece(deep=json.loads('{"a":' * 60 + "1" + "}" * 60)), STOP), UnreadableReplyError, "too deep"),
+    ],
+)
+def test_a_fault_in_a_stream_is_no_reply(data: bytes, error: type[Exception], said: str) -> None:
+    for size in (5, 10**9):
+        with pytest.raises(error) as raised:
+            assembled(data, size)
+        assert re.search(said, f"{raised.value} {getattr(raised.value, 'body', '')}")
+
+
+def test_a_hostile_stream_ends_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "LARGEST_STREAM", 4 * LARGEST_REPLY)
+    started = time.process_time()
+    with pytest.raises(UnreadableReplyError, match="bytes"):
+        assembled(b"data: " + b"x" * (2 * LARGEST_REPLY), 2**16)
+    with pytest.raises(UnreadableReplyError, match="bytes"):
+        assembled((b": ping" * 100_000 + b"\n") * (4 * LARGEST_REPLY // 600_000 + 1), 2**20)
+    named = calls(part(0, name="crop", arguments="{}, "))
+    assert assembled(stream(*[named] * 3_000, CALLS)).invalid
+    assert assembled(stream(*[piece(reasoning_content="think ")] * 20_000, STOP)).reasoning == "think " * 20_000
+    assert time.process_time() - started < 5

@@ -1,0 +1,369 @@
+"""What a server says that it does not know, streams or wants back, through the real client and a real socket."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hybrid.config import ModelSettings
+from hybrid.errors import Outage
+from hybrid.images import ImageStore
+from hybrid.messages import AssistantMessage, Message, ToolMessage, user_message
+from hybrid.models import CallKey, ModelRefused
+from hybrid.models.caller import Caller
+from hybrid.models.chat_completions import wire
+from hybrid.models.chat_completions.client import ChatCompletionsClient
+from hybrid.models.failures import Backoff
+from hybrid.tool import Tool
+from hybrid.types import ImageRef
+from tests.hybrid.models.test_streams import DONE, PIECES, STOP, USAGE, piece, stream
+from tests.servers import JsonHandler, LocalServer, listening
+
+REPLY = {
+    "choices": [{"message": {"role": "assistant", "content": "(A)"}, "finish_reason": "stop"}],
+    "usage": {"prompt_tokens": 5, "completion_tokens": 7},
+}
+IN_PIECES = stream(piece(content="(A"), piece(content=")"), STOP, {"choices": [], "usage": USAGE}, DONE)
+
+
+def opened(url: str, store: ImageStore, **settings: Any) -> Caller[Any]:
+    chosen = ModelSettings(base_url=f"{url}/v1", **{"max_tokens": 9, "seed": 3, "retries": 0, **settings})
+    client = ChatCompletionsClient("openai:m", chosen, store)
+    return Caller(client, chosen, backoff=Backoff(base_s=0.01, cap_s=0.02))
+
+
+async def ask(model: Caller[Any], *messages: Message, tools: tuple[Tool, ...] = (), call: int = 0) -> AssistantMessage:
+    return await model.chat(messages or [user_message(["Which?"])], tools, CallKey("q", 0, call))
+
+
+def said(text: str, **more: Any) -> dict[str, Any]:
+    return {"error": {"message": text, "type": "invalid_request_error", **more}}
+
+
+def loc(name: str) -> dict[str, Any]:
+    return {"type": "extra_forbidden", "loc": ["body", name], "msg": "Extra inputs are not permitted", "input": 3}
+
+
+NEWER = "max_completion_tokens"
+UNKNOWN = {
+    "OpenAI": (said(f"Unsupported parameter: '{NEWER}' is not supported with this model. Use 'max_tokens' instead.",
+                    param=NEWER, code="unsupported_parameter"), 400, NEWER),
+    "Azure": (said(f"Unrecognized request argument supplied: {NEWER}"), 400, NEWER),
+    "Mistral": ({"object": "error", "message": {"detail": [loc("seed"), loc(NEWER)]}}, 422, f"seed {NEWER}"),
+    "FastAPI": ({"detail": [loc(NEWER)]}, 422, NEWER),
+    "vLLM": (said("[{'type': 'extra_forbidden', 'loc': ('body', 'seed'), 'msg': 'Extra inputs are not permitted'}]"),
+             400, "seed"),
+    "Fireworks": (said("Extra inputs are not permitted, field: 'seed', value: 3"), 400, "seed"),
+    "Groq": (said(f"property '{NEWER}' is unsupported"), 400, NEWER),
+    "Cerebras": ({"message": "body.seed: property unsupported", "param": "seed"}, 400, "seed"),
+    "Google": ([said('Invalid JSON payload received. Unknown name "seed": Cannot find field.', code=400)], 400, "seed"),
+    "TGI": (said("unknown field `seed`, expected one of `model`, `max_completion_tokens`, `temperature`"), 422, "seed"),
+    "LiteLLM": (said(f"UnsupportedParamsError: cohere does not support parameters: ['seed', '{NEWER}'], for m"),
+                400, f"seed {NEWER}"),
+    "two at once": (said(f"Unrecognized request arguments supplied: {NEWER} and seed"), 400, f"{NEWER} seed"),
+    "plain Python": ("generate() got an unexpected keyword argument 'max_completion_tokens'", 500, NEWER),
+    "Bedrock": (said("Malformed input request: #: extraneous key [seed] is not permitted"), 400, "seed"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("server", UNKNOWN)
+async def test_an_option_that_a_server_does_not_know_is_named_otherwise_or_left_out_once(
+    server: str, recorder: Any, answer: Any, store: ImageStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refusal, status, names = UNKNOWN[server]
+    recorder.says(answer(refusal, status), REPLY)
+    model = opened(recorder.url, store)
+    assert [(await ask(model, call=number)).text for number in range(2)] == ["(A)", "(A)"]
+    first, second, third = (request for _, request in recorder.requests)
+    for name in names.split():
+        assert name in first
+        assert name not in second
+        assert (NEWER not in names) or second["max_tokens"] == 9
+    assert first.keys() - second.keys() == {*names.split()}
+    assert third == second
+    notes = capsys.readouterr().err.splitlines()
+    assert len(notes) == len(names.split())
+    assert all("from now on it is sent" in note for note in notes)
+    assert len(model.connection()["terms"]) == len(notes)  # type: ignore[arg-type]
+    await model.close()
+
+
+CHANGES_WHAT_IS_MEASURED = {
+    "OpenAI": (said("Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value "
+                    "is supported.", param="temperature"), {}, "--model-arg temperature=null"),
+    "Kimi": (said("invalid temperature: only 1 is allowed for this model"), {}, "--model-arg temperature=null"),
+    "Anthropic": (said("`temperature` is deprecated for this model."), {}, "--model-arg temperature=null"),
+    "top_p": (said("Unknown parameter: 'top_p'."), {"extra": {"top_p": 0.5}}, "leave --model-arg top_p away"),
+    "effort": (said("reasoning_effort: not supported"), {"reasoning_effort": "low"}, "leave --reasoning-effort away"),
+    "only streams": (said("This model only support stream mode."), {"stream": "off"}, "--stream off does not"),
+    "does not stream": (said("Streaming is not supported by this model"), {"stream": "on"}, "say --stream off"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("server", CHANGES_WHAT_IS_MEASURED)
+async def test_what_would_change_the_measurement_is_refused_with_what_allows_it(
+    server: str, recorder: Any, answer: Any, store: ImageStore
+) -> None:
+    refusal, settings, words = CHANGES_WHAT_IS_MEASURED[server]
+    recorder.says(answer(refusal, 400))
+    model = opened(recorder.url, store, **settings)
+    with pytest.raises(ModelRefused, match=words):
+        await ask(model)
+    assert len(recorder.requests) == 1
+    await model.close()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the model doubao-seed-1.6 is not supported in this region",
+        "max_completion_tokens is too large: 9. This model supports at most 8 completion tokens",
+        "Invalid image: too large",
+        "context length exceeded: 5000 tokens, seed 3",
+    ],
+)
+async def test_a_refusal_about_another_thing_changes_nothing(
+    text: str, recorder: Any, answer: Any, store: ImageStore
+) -> None:
+    recorder.says(answer(said(text), 400))
+    model = opened(recorder.url, store)
+    with pytest.raises(Outage):
+        await ask(model)
+    assert "terms" not in model.connection()
+    assert len(recorder.requests) == 1
+    await model.close()
+
+
+async def test_no_temperature_is_sent_where_it_is_left_to_the_server(recorder: Any, store: ImageStore) -> None:
+    recorder.says(REPLY)
+    model = opened(recorder.url, store, temperature=None)
+    await ask(model)
+    assert "temperature" not in recorder.requests[0][1]
+    await model.close()
+
+
+async def test_sixty_four_in_flight_learn_it_together(store: ImageStore, capsys: pytest.CaptureFixture[str]) -> None:
+    asked: list[bool] = []
+
+    class Strict(JsonHandler):
+        def posted(self, body: bytes) -> None:
+            asked.append(b'"seed"' in body)
+            known = said("Unrecognized request argument supplied: seed"), 400
+            self.answer(*(known if asked[-1] else (REPLY, 200)))
+
+    with listening(LocalServer(Strict)) as server:
+        model = opened(server.url, store)
+        replies = await asyncio.gather(*(ask(model, call=number) for number in range(64)))
+        await model.close()
+    assert {reply.text for reply in replies} == {"(A)"}
+    assert {reply.attempts for reply in replies} == {1}
+    assert asked.count(False) == 64
+    assert asked.count(True) <= 64
+    assert capsys.readouterr().err.count("from now on") == 1
+
+
+ONLY_STREAMS = (
+    "This model only support stream mode, please enable the stream parameter to access the model.",
+    "parameter.enable_thinking must be set to false for non-streaming calls",
+    "Streaming is required for operations that may take longer than 10 minutes",
+    "Non-streaming requests are not supported for this model",
+    "The model only supports streaming output",
+    "Stream must be set to true",
+    "stream=false is not supported, set `stream` to true",
+    "model qwq-32b does not support non-stream mode",
+)
+
+
+@pytest.mark.parametrize("text", [*ONLY_STREAMS, ""])
+async def test_a_server_that_streams_is_asked_so_from_then_on(
+    text: str, recorder: Any, answer: Any, store: ImageStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pieces = answer(IN_PIECES, 200, PIECES)
+    recorder.says(*([answer(said(text), 400)] if text else []), pieces)
+    model = opened(recorder.url, store)
+    replies = [await ask(model, call=number) for number in range(3)]
+    assert {(reply.text, reply.usage.output_tokens if reply.usage else None) for reply in replies} == {("(A)", 7)}
+    asked = [request["stream"] for _, request in recorder.requests]
+    assert asked == [False, True, True, *([True] if text else [])]
+    assert recorder.requests[1][1]["stream_options"] == {"include_usage": True}
+    assert capsys.readouterr().err.count("in pieces") == 1
+    await model.close()
+
+
+async def test_a_stream_without_its_type_is_read(recorder: Any, store: ImageStore) -> None:
+    recorder.says(IN_PIECES)
+    model = opened(recorder.url, store)
+    assert (await ask(model)).text == "(A)"
+    await model.close()
+
+
+async def test_a_server_may_answer_whole_what_was_asked_for_in_pieces_and_know_no_counts(
+    recorder: Any, answer: Any, store: ImageStore
+) -> None:
+    recorder.says(answer(said("unknown field `stream_options`"), 422), REPLY)
+    model = opened(recorder.url, store, stream="on")
+    assert (await ask(model)).text == "(A)"
+    assert [("stream_options" in request, request["stream"]) for _, request in recorder.requests] == [
+        (True, True),
+        (False, True),
+    ]
+    await model.close()
+
+
+async def test_a_fault_in_the_middle_is_asked_again_and_the_reply_is_kept(
+    recorder: Any, answer: Any, store: ImageStore
+) -> None:
+    cut = IN_PIECES[:60]
+    error = stream(piece(content="(A"), {"error": {"message": "overloaded", "code": 503}})
+    recorder.says(*(answer(body, 200, PIECES) for body in (cut, error, IN_PIECES)))
+    model = opened(recorder.url, store, stream="on", retries=3)
+    kept: dict[Any, bytes] = {}
+
+    class Pages:
+        def said(self, call: CallKey, request_sha256: str) -> bytes | None:
+            return kept.get((call, request_sha256))
+
+        def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
+            kept[call, request_sha256] = reply
+
+    model.listen(Pages())
+    reply = await ask(model)
+    assert (reply.text, reply.attempts) == ("(A)", 3)
+    # It is the reply to the same request, however it is asked.
+    again = opened(recorder.url, store)
+    again.listen(Pages())
+    assert (await ask(again)).attempts == 0
+    assert len(recorder.requests) == 3
+    await model.close()
+    await again.close()
+
+
+@pytest.mark.parametrize(("pause", "times", "end"), [(0.02, 15, "(A)"), (0.5, 1, "Timeout"), (0.02, 10**6, "Timeout")])
+async def test_a_stream_may_last_and_be_silent_for_so_long(
+    pause: float, times: int, end: str, store: ImageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire, "STREAM_TIMES", 6)
+
+    class Dribbles(JsonHandler):
+        def posted(self, body: bytes) -> None:
+            self.answer(b"", headers={**PIECES, "content-length": str(10**9)})
+            for _ in range(times):
+                time.sleep(pause)
+                self.wfile.write(b": ping\n\n" + stream(piece(reasoning_content="hm ")))
+            self.wfile.write(stream(piece(content="(A)"), STOP, DONE))
+            self.close_connection = True
+
+    with listening(LocalServer(Dribbles)) as server:
+        model = opened(server.url, store, stream="on", timeout_s=0.15)
+        try:
+            said = (await ask(model)).text
+        except Outage as outage:
+            said = str(outage)
+        await model.close()
+    assert end in said
+
+
+def thinking(**message: Any) -> dict[str, Any]:
+    function = {"name": "crop", "arguments": '{"box": [0, 0, 5, 5]}'}
+    call = {"id": "c1", "type": "function", "function": function, "extra_content": {"google": {"thought": "s"}}}
+    said = {"role": "assistant", "content": None, "tool_calls": [call], "refusal": None, "annotations": [], **message}
+    return {"choices": [{"message": said, "finish_reason": "tool_calls"}]}
+
+
+PARTS = [{"type": "thinking", "thinking": [{"type": "text", "text": "I look"}]}, {"type": "text", "text": "Well."}]
+DETAILS = [{"type": "reasoning.text", "text": "I look", "signature": "s"}, {"type": "reasoning.encrypted", "data": "x"}]
+
+
+@pytest.mark.parametrize(
+    ("message", "reasoning"),
+    [
+        ({"reasoning_content": "I look"}, "I look"),
+        ({"reasoning_content": ""}, ""),
+        ({"reasoning": "I look", "reasoning_details": DETAILS}, "I look"),
+        ({"reasoning_details": DETAILS}, "I look"),
+        ({"thinking_blocks": [{"type": "thinking", "thinking": "I look", "signature": "s"}]}, "I look"),
+        ({"content": PARTS}, "I look"),
+        ({"provider_specific_fields": {"thought_signatures": ["s"]}}, ""),
+        ({}, ""),
+    ],
+)
+async def test_what_a_provider_said_beside_text_and_calls_goes_back_to_it_alone(
+    message: dict[str, Any],
+    reasoning: str,
+    recorder: Any,
+    store: ImageStore,
+    crop_tool: Tool,
+    image: Callable[..., ImageRef],
+) -> None:
+    recorder.says(thinking(**message))
+    model = opened(recorder.url, store)
+    opening = user_message(["Which?", image("img:1")])
+    reply = await ask(model, opening, tools=(crop_tool,))
+    assert reply.reasoning == reasoning
+    assert reply.text == ("Well." if "content" in message else "")
+    for name, dropped in (("openai:m", False), ("openai:m", True), ("openai:other", False)):
+        chosen = ModelSettings(base_url=f"{recorder.url}/v1", thoughts="drop" if dropped else "keep")
+        other = Caller(ChatCompletionsClient(name, chosen, store), chosen)
+        await ask(other, opening, reply, ToolMessage("c1", "crop", ("done",)), call=1)
+        sent = recorder.requests[-1][1]["messages"][1]
+        await other.close()
+        whole = thinking(**message)["choices"][0]["message"]
+        del whole["refusal"], whole["annotations"]
+        if name != "openai:m" or dropped:
+            del whole["tool_calls"][0]["extra_content"]
+            whole = {key: whole[key] for key in ("role", "content", "tool_calls")}
+            whole["content"] = "Well." if "content" in message else None
+        arguments = sent["tool_calls"][0]["function"].pop("arguments")
+        assert json.loads(arguments) == json.loads(whole["tool_calls"][0]["function"].pop("arguments"))
+        assert sent == whole
+    await model.close()
+
+
+async def test_what_is_made_of_a_reply_goes_back_with_its_thoughts(recorder: Any, store: ImageStore) -> None:
+    recorder.says(thinking(content=PARTS, reasoning_content="I look"))
+    model = opened(recorder.url, store)
+    reply = await ask(model)
+    changed = replace(reply, text="", calls=(replace(reply.calls[0], id="text_0_0"),))
+    await ask(model, user_message(["Which?"]), changed, call=1)
+    sent = recorder.requests[-1][1]["messages"][1]
+    assert (sent["content"], sent["reasoning_content"]) == (PARTS[:1], "I look")
+    assert [call.keys() for call in sent["tool_calls"]] == [{"id", "type", "function"}]
+    await model.close()
+
+
+async def test_a_field_of_its_own_that_a_server_does_not_take_back_is_left_out(
+    recorder: Any, answer: Any, store: ImageStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refusal = said("messages.1.assistant.tool_calls.0.rank: Extra inputs are not permitted")
+    reply = thinking(mood="calm")
+    reply["choices"][0]["message"]["tool_calls"][0]["rank"] = 1
+    recorder.says(reply, answer({"error": {**refusal["error"], "code": 400}}), REPLY)
+    model = opened(recorder.url, store)
+    first = await ask(model)
+    again = await ask(model, user_message(["Which?"]), first, ToolMessage("c1", "crop", ("done",)), call=1)
+    assert again.text == "(A)"
+    sent = recorder.requests[-1][1]["messages"][1]
+    assert (sent["mood"], sent["tool_calls"][0].keys()) == ("calm", {"id", "type", "function", "extra_content"})
+    assert "it is sent no rank, its own word" in capsys.readouterr().err
+    await model.close()
+
+
+async def test_a_server_that_wants_dropped_thoughts_or_takes_none_back_is_told_of_by_option(
+    recorder: Any, answer: Any, store: ImageStore
+) -> None:
+    wants = said("The `reasoning_content` in the thinking mode must be passed back to the API.")
+    takes_none = said("'messages.1' : property 'reasoning_content' is unsupported")
+    for thoughts, refusal, words in (
+        ("drop", wants, "--reasoning drop leaves out"),
+        ("keep", takes_none, "--reasoning drop sends"),
+    ):
+        recorder.says(thinking(reasoning_content="I look"), answer(refusal, 400))
+        model = opened(recorder.url, store, thoughts=thoughts)
+        reply = await ask(model)
+        with pytest.raises(ModelRefused, match=words):
+            await ask(model, user_message(["Which?"]), reply, ToolMessage("c1", "crop", ("done",)), call=1)
+        await model.close()

@@ -1,0 +1,138 @@
+"""A solver that was asked again counts with the mean over its repetitions, and what failed on one side is withheld."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
+from hybrid.scoring.conclusion import conclusion
+from hybrid.scoring.reports import compare_paths
+from hybrid.scoring.result import UNTESTED, Result
+from hybrid.scoring.sections import results
+from hybrid.stats import contrast
+from hybrid.types import Cell, Metric, Question, Reply, Step, Usage
+
+ALONE = ("rw" * 15, "rr" * 8 + "ww" * 7, "wr" * 15)
+TOOLS = ("r" * 24 + "w" * 6, "r" * 15 + "w" * 15)
+BLANK = "wr" * 15
+
+
+def called(solver: str, question: Question, reply: Reply) -> Reply:
+    """The first repetition calls a tool on every question, the second on every other one."""
+    place = int(question.id.rsplit("_", 1)[1])
+    if solver == "controller" or (solver == "controller@2" and place % 2):
+        data = {"images": ["img:1"], "args": {}, "data": {"best": 0}, "confidence": 0.5}
+        return Reply(
+            reply.text, reply.outcome, Usage(tool_calls=1), (Step("tool", "jigsaw", "It is A.", 0.1, None, data),)
+        )
+    return reply
+
+
+@pytest.fixture
+def found(made_up_runs: Any, tmp_path: Path) -> Comparison:
+    said = {f"mllm@{n}" if n > 1 else "mllm": own for n, own in enumerate(ALONE, 1)}
+    said |= {f"controller@{n}" if n > 1 else "controller": own for n, own in enumerate(TOOLS, 1)}
+    letters = {name: {"Jigsaw": own} for name, own in said.items()}
+    run = made_up_runs.from_letters(tmp_path / "run", letters, costing=called)
+    blank = made_up_runs.from_letters(tmp_path / "blank", {"controller": {"Jigsaw": BLANK}}, "blank")
+    return compare_paths([run.path, blank.path]).comparison
+
+
+def worth(repetitions: tuple[str, ...]) -> list[float]:
+    return [fmean(letter == "r" for letter in own) for own in zip(*repetitions, strict=True)]
+
+
+def rows(found: Comparison, section: str, **fields: str) -> dict[str, Result]:
+    (made,) = results(found, [section])
+    wanted = {"group": "", "metric": "accuracy_macro" if section in ("differences", "gain") else "", **fields}
+    return {row.quantity: row for row in made.rows if all(getattr(row, name) == one for name, one in wanted.items())}
+
+
+def test_every_difference_is_that_of_the_means(found: Comparison) -> None:
+    """Interval and p value are those of one cell a question: repetitions are no more questions."""
+    alone, tools = worth(ALONE), worth(TOOLS)
+
+    def metric(values: list[float]) -> Metric:
+        cells = tuple(Cell("Jigsaw", f"val_Jigsaw_{n}", one, 1.0) for n, one in enumerate(values, 1))
+        return Metric("accuracy_macro", fmean(values), len(cells), "mean_of_ratios", cells)
+
+    by_hand = contrast(metric(alone), metric(tools))
+    assert by_hand.interval is not None
+    for section, quantity in (("differences", "difference"), ("gain", "gain"), ("decomposition", "gain")):
+        row = rows(found, section, a="mllm", b="controller")[quantity]
+        assert (row.value, row.n) == (pytest.approx(by_hand.difference), 30)
+        assert (row.low, row.high) == (pytest.approx(by_hand.interval.low), pytest.approx(by_hand.interval.high))
+    content = rows(found, "gain", b="controller")["content"]
+    assert content.value == pytest.approx(fmean(tools) - 0.5)
+
+
+def test_the_parts_of_the_gain_are_means_over_the_repetitions_with_tools(found: Comparison) -> None:
+    made = rows(found, "decomposition", b="controller")
+    expected = dict.fromkeys(
+        ("gain with a call", "gain without a call", "harm with a call", "harm without a call"), 0.0
+    )
+    for number, own in enumerate(TOOLS):
+        for place, (alone, letter) in enumerate(zip(worth(ALONE), own, strict=True), 1):
+            change, call = (letter == "r") - alone, number == 0 or place % 2
+            name = f"{'gain' if change > 0 else 'harm'} {'with' if call else 'without'} a call"
+            expected[name] += abs(change) / 60
+    assert {name: made[name].value for name in expected} == pytest.approx(expected)
+    gain = sum((1 if name.startswith("gain") else -1) * value for name, value in expected.items())
+    assert made["gain"].value == pytest.approx(gain)
+
+
+def test_the_conclusion_is_drawn_from_the_means(found: Comparison) -> None:
+    points = 100 * (fmean(worth(TOOLS)) - fmean(worth(ALONE)))
+    first = conclusion(found)[0].text
+    assert f"{points:.0f} points" in first
+    assert "questions right" not in first
+
+
+def test_lost_has_the_chance_model_of_solved(found: Comparison) -> None:
+    """What each run without tools misses or solves next to the two others, as the hybrid next to all three."""
+    made = rows(found, "tool_only", b="controller")
+    right = [[letter == "r" for letter in own] for own in ALONE]
+    for quantity, luck, wanted in (
+        ("tool-only solved", "by luck", lambda one, others: one and not any(others)),
+        ("tool-only lost", "lost by luck", lambda one, others: not one and any(others)),
+    ):
+        counts = [
+            sum(wanted(right[k][i], [right[j][i] for j in range(3) if j != k]) for i in range(30)) for k in range(3)
+        ]
+        assert made[luck].value == pytest.approx(fmean(counts))
+        with_tools = [sum(wanted(own[i] == "r", [one[i] for one in right]) for i in range(30)) for own in TOOLS]
+        assert made[quantity].value == pytest.approx(fmean(with_tools))
+
+
+def test_a_repetition_that_is_named_stands_for_itself(found: Comparison) -> None:
+    first, second = found.named("mllm"), found.named("mllm@2")
+    shared = found.overlap(first, second)
+    assert [metric.value for metric in shared.accuracy("wrong")] == [0.5, pytest.approx(16 / 30)]
+
+
+FAILED_TOOLS = "f" * 6 + "r" * 24
+
+
+@pytest.mark.parametrize("allow_failed", [False, True])
+def test_one_gate_for_every_section(allow_failed: bool, made_up_runs: Any, tmp_path: Path) -> None:
+    """A fifth failed with tools: no section that compares solvers has an interval, or all of them have."""
+    said: Mapping[str, str] = {"controller": FAILED_TOOLS, "mllm": "rw" * 15, "specialist": "wr" * 10 + "w" * 10}
+    letters = {name: {"Jigsaw": own, "Counting": own} for name, own in said.items()}
+    run = made_up_runs.from_letters(tmp_path / "run", letters, costing=called)
+    blank = made_up_runs.from_letters(tmp_path / "blank", {"controller": letters["mllm"]}, "blank")
+    found = compare(compare_paths([run.path, blank.path]).solvers, ComparisonOptions(allow_failed=allow_failed))
+    concerned = [
+        row
+        for made in results(found)
+        for row in made.rows
+        if "controller" in (row.a, row.b) and (row.b or made.name == "ceiling") and row.unit != "questions"
+    ]
+    sections = {"differences", "gain", "decomposition", "tool_only", "knowledge", "ceiling", "evidence", "unchanged"}
+    sections |= {"noninferior", "agreement"}
+    with_interval = {row.section for row in concerned if row.low is not None or row.p is not None}
+    assert with_interval == (sections if allow_failed else set())
+    noted = {row.section for row in concerned if UNTESTED["failed"] in row.note}
+    assert noted == (set() if allow_failed else sections)
