@@ -179,10 +179,10 @@ def recorded_pairs(folder: Path, prior: PriorAccuracy) -> dict[str, list[Duel]]:
 
 
 def designs(repeats: int) -> Iterator[tuple[str, list[dict[str, float]]]]:
-    """Every simulated design and what its rules reached in each repeat."""
-    for size, skills, kind, shared in product(SIZES, SKILLS, KINDS, SHARED):
-        name = f"{size} a task, skills {skills}, {kind}{', hard for both' if shared else ''}"
-        yield name, [out_of_fold(simulated(skills, kind, size, shared, seed)) for seed in range(repeats)]
+    """By size, statements and shared hardness what the rules reached in each repeat, skills of all kinds together."""
+    for size, kind, shared in product(SIZES, KINDS, SHARED):
+        drawn = [simulated(skills, kind, size, shared, seed) for skills in SKILLS for seed in range(repeats)]
+        yield f"{size} a task, {kind}{', hard for both' if shared else ''}", [out_of_fold(duels) for duels in drawn]
 
 
 def table(title: str, groups: Mapping[str, Sequence[Mapping[str, float]]]) -> Table:
