@@ -35,7 +35,7 @@ from hybrid.scoring.conclusion_rows import (
     turned,
     unit_of,
 )
-from hybrid.scoring.faults import NOTED, tool_faults
+from hybrid.scoring.faults import noted
 from hybrid.scoring.groups import AGAIN, ComparisonGroup, is_imported, offers_tools, own_command, role, word
 from hybrid.scoring.label_changes import partly_there
 from hybrid.scoring.result import Result, adjusted
@@ -297,7 +297,7 @@ class _Conclusion:
         for row in rows:
             if row.quantity == UNREADABLE and count_of(row) > UNREADABLE_SHARE * (row.n or 0):
                 yield _said("limits.unreadable", unread=count_of(row), n=row.n, solver=clipped(row.a, NAME_WIDTH))
-        yield from self._faults(solvers)
+        yield from self._faults()
         yield from self._otherwise()
         yield from _weights(solvers[0].metrics, self._found.headline)
         if any(one.data.generated for one in solvers):
@@ -306,12 +306,11 @@ class _Conclusion:
             yield _said("limits.recorded")
         yield from self._power()
 
-    def _faults(self, solvers: Sequence[Scored]) -> Iterator[Sentence]:
+    def _faults(self) -> Iterator[Sentence]:
         """The tools whose calls ended in faults often enough to limit what is said of tools."""
-        for one in solvers:
-            faulty = [tool for tool in tool_faults(one) if tool.faults >= NOTED * tool.calls]
-            if faulty:
-                yield _said("limits.faults", solver=short_name(one), tools=_listed([*map(str, faulty)]))
+        faulty = [(one, tools) for one in self._found.solvers if (tools := noted(one))]
+        for one, tools in faulty[:NAMED]:
+            yield _said("limits.faults", solver=short_name(one), tools=_listed([*map(str, tools)]))
 
     def _otherwise(self) -> Iterator[Sentence]:
         pairs = [(one.hybrid, other) for one in self._groups for other in (one.alone, one.specialist, one.blank)]
