@@ -116,6 +116,8 @@ def _one_run(config: RunConfig, options: Mapping[str, Any]) -> int:
     run = prepared(config, dry=options["dry_run"])
     for label in (*run.opened, *asked_once(run.solvers, config.repeats)):
         tell(f"note: {label}")
+    if config.samples == 2:
+        tell("note: --setting samples=2 doubles the calls and changes no vote: of two that differ the first wins")
     for why in () if options["dry_run"] else (*run.tools.foreign.left_out.values(), *run.tools.left_out):
         tell(f"note: not offered: {redact(why)}")
     for why in run.tools.notes:

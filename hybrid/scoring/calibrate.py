@@ -44,9 +44,9 @@ from hybrid.solving.trust import (
 from hybrid.tool import Tool
 from hybrid.types import LETTERS, Attempt, Exchange, Json, Kind, Prompt, Question, Reply, Score
 
-SPREAD = 0.5
-"""Standard deviation of the normal prior of a slope: what is said counts for nothing to wholly, at two of these."""
-ROUNDS = 30
+SPREAD = 1.0
+"""Standard deviation of the normal prior of a slope: a network that understates may deserve one above 1, too."""
+ROUNDS, CLOSE = 100, 1e-9
 MODEL_SOLVER = "mllm"
 REAL = "real"
 """The setting of `--tool-output` under which tools say what they found."""
@@ -322,6 +322,7 @@ def _slopes(contests: Iterable[_Contest]) -> dict[tuple[str, str], float]:
     known = list(contests)
     slopes = dict.fromkeys((name for one in known for name in one.apart), CLAIM)
     for _ in range(ROUNDS):
+        before = dict(slopes)
         for name in slopes:
             up, curved = (CLAIM - slopes[name]) / SPREAD**2, 1 / SPREAD**2
             for one in known:
@@ -330,4 +331,6 @@ def _slopes(contests: Iterable[_Contest]) -> dict[tuple[str, str], float]:
                     up += one.weight * (one.won - p) * x
                     curved += one.weight * p * (1 - p) * x * x
             slopes[name] = max(0.0, slopes[name] + up / curved)
+        if all(abs(slopes[name] - was) < CLOSE for name, was in before.items()):
+            break
     return slopes

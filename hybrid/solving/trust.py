@@ -84,6 +84,8 @@ LOOSE_WEIGHT: Final = 8
 """The least of these fourteen. How much models differ on a task is not known before either, so a prior of this weight
 is taken to be as likely as the other: a model near to what is expected is held to it, and one that is measured far from
 it is believed to be far."""
+TOOL_WEIGHT: Final = 2
+"""How many answers a tool's claimed rate counts for: it is a guess, or was counted on other pictures."""
 TASK_SPREAD: Final = 3.0
 """Variance of what is peculiar to one task in a model's skill, relative to the variance of its skill in general.
 
@@ -91,7 +93,7 @@ Over the same rows one other task tells 0.27 of a model's distance from the mean
 
 
 def claimed_by(tool: Tool, backend: str, confidence: float | None, guess: float, *, on_card: bool) -> AnswerConfidence:
-    """A tool as a witness before anything real was measured.
+    """What is believed of a tool before anything real was measured.
 
     Args:
         tool: whose finding it is.
@@ -128,13 +130,13 @@ class Measurement:
 
 
 @dataclass(frozen=True)
-class Accuracy:
-    """How often a tool or the MLLM alone is right on a route, and what that was reckoned from."""
+class ModelAccuracy:
+    """How often the MLLM alone is right on a route, and what that was reckoned from."""
 
     usual: float
-    """Accuracy credited without a measurement: of a tool its card's rate or a guess, of any MLLM the published mean."""
+    """Accuracy that any MLLM is credited with."""
     expected: float
-    """As `usual`; of an MLLM moved by its accuracy on other routes."""
+    """As `usual`, for this one: from its accuracy on other routes."""
     right: float
     n: int
     """Measured on this route; not measured where `n` is 0."""
@@ -168,7 +170,7 @@ def _log_beta(a: float, b: float) -> float:
 
 @dataclass(frozen=True)
 class Trust:
-    """Measurements of the witnesses of one question on other questions."""
+    """Measurements of tools and MLLM, for one question, on other questions."""
 
     measured: Mapping[Key, Measurement] = field(default_factory=dict)
 
@@ -177,7 +179,7 @@ class Trust:
         one = self.measured.get(key)
         if one is None:
             return claimed
-        rate = Accuracy(claimed.rate, claimed.rate, one.right, one.n).value
+        rate = (one.right + TOOL_WEIGHT * claimed.rate) / (one.n + TOOL_WEIGHT)
         said = None if one.usually is None else claimed.said
         return replace(claimed, rate=rate, said=said, usually=one.usually, slope=one.slope)
 
@@ -187,7 +189,7 @@ class Trust:
         total = sum(measurement.n for measurement in measurements)
         return sum(measurement.right for measurement in measurements) / total if total else None
 
-    def model_accuracy(self, route: str, usual: float) -> Accuracy:
+    def model_accuracy(self, route: str, usual: float) -> ModelAccuracy:
         """How often the MLLM alone is right on a route on which any MLLM is right with the probability `usual`.
 
         What is expected of this one is moved, in log-odds, by the mean distance from the usual of the k other routes
@@ -195,15 +197,15 @@ class Trust:
         """
         here = self.measured.get((*MODEL, route), Measurement(0.0, 0))
         others = [
-            log_odds(Accuracy(one.usual, one.usual, one.right, one.n).value) - log_odds(one.usual)
+            log_odds(ModelAccuracy(one.usual, one.usual, one.right, one.n).value) - log_odds(one.usual)
             for (tool, backend, name), one in self.measured.items()
             if (tool, backend) == MODEL and name != route and one.usual is not None
         ]
         moved = sum(others) / (len(others) + TASK_SPREAD)
         expected = probability(log_odds(usual) + moved) if others else usual
-        return Accuracy(usual, expected, here.right, here.n)
+        return ModelAccuracy(usual, expected, here.right, here.n)
 
-    def model(self, route: str, accuracy: Accuracy, said: float | None) -> AnswerConfidence:
+    def model(self, route: str, accuracy: ModelAccuracy, said: float | None) -> AnswerConfidence:
         """The MLLM: its accuracy on the route, and its share of the votes for this answer where it was asked for some.
 
         Votes that are all alike make an answer no surer unless that was measured: a model repeats its mistakes.

@@ -428,36 +428,40 @@ def test_a_share_of_the_votes_tells_as_much_as_it_told(tmp_path: Path, fakes: An
     assert read_trust(tmp_path / "trust.json").measured.samples == 3
 
 
-def contested(draw: random.Random, slope: float, count: int, route: str = "Jigsaw") -> list[CountedAnswer]:
-    """Tool and MLLM on one route, of which one is right: the tool with odds that its confidence tells at a slope."""
+def contested(
+    draw: random.Random, slope: float, count: int, route: str = "Jigsaw", teller: str = "jigsaw"
+) -> list[CountedAnswer]:
+    """Tool and MLLM on one route, of which one is right: the teller with odds that its confidence tells at a slope."""
     cases = []
     for place in range(count):
         said = probability(draw.gauss(1.0, 1.5))
         won = draw.random() < probability(slope * (log_odds(said) - 1.0))
-        for key, score, claimed in (
-            (("jigsaw", "classical", route), won, AnswerConfidence(0.5, said)),
-            ((*MODEL, route), not won, AnswerConfidence(0.5)),
-        ):
-            cases.append(CountedAnswer(f"{route}{place}", f"{route}{place}", key, said, float(score), claimed))
+        for key in (("jigsaw", "classical", route), (*MODEL, route)):
+            claimed = AnswerConfidence(0.5, said if key[0] == teller else None)
+            right = float(won == (key[0] == teller))
+            cases.append(CountedAnswer(f"{route}{place}", f"{route}{place}", key, said, right, claimed))
     return cases
 
 
+def slope_of(teller: str, cases: list[CountedAnswer]) -> float:
+    (slope,) = {one.slope for key, one in measurements(cases) if key[0] == teller}
+    return slope
+
+
+@pytest.mark.parametrize("teller", ["jigsaw", "mllm"])
 @pytest.mark.parametrize("slope", [0.0, 0.3, 1.0, 2.0])
-def test_a_slope_is_what_confidence_tells_where_they_disagree(slope: float) -> None:
+def test_a_slope_is_what_confidence_tells_where_they_disagree(slope: float, teller: str) -> None:
     draw = random.Random(0)
-    cases = [case for route in ("Jigsaw", "Counting") for case in contested(draw, slope, 1500, route)]
-    found = dict(measurements(cases))
-    (fitted,) = {one.slope for key, one in found.items() if key[0] == "jigsaw"}
-    assert fitted == pytest.approx(slope, abs=0.12)
+    cases = [case for route in ("Jigsaw", "Counting") for case in contested(draw, slope, 800, route, teller)]
+    fitted = slope_of(teller, cases)
+    assert fitted == pytest.approx(slope, abs=0.15)
     draw.shuffle(cases)
-    shuffled = dict(measurements(cases))
-    assert all(shuffled[key].slope == pytest.approx(one.slope, abs=1e-6) for key, one in found.items())
+    assert slope_of(teller, cases) == pytest.approx(fitted, abs=1e-6)
 
 
 def test_few_disagreements_change_a_slope_little_and_more_confident_and_wrong_is_none() -> None:
-    (few, *_) = {one.slope for key, one in measurements(contested(random.Random(1), 3.0, 4)) if key[0] == "jigsaw"}
-    assert CLAIM < few < 1.5
-    assert {one.slope for key, one in measurements(contested(random.Random(2), -2.0, 200)) if key[0] == "jigsaw"} == {0}
+    assert CLAIM < slope_of("jigsaw", contested(random.Random(1), 3.0, 4)) < 2.0
+    assert slope_of("jigsaw", contested(random.Random(2), -2.0, 200)) == 0
 
 
 PATH_TARGET = {

@@ -15,10 +15,10 @@ from hybrid.solving.answer_confidence import CLAIM, AnswerConfidence, log_odds, 
 from hybrid.solving.trust import (
     MODEL,
     NOT_THE_MODEL,
-    Accuracy,
     Curve,
     Measured,
     Measurement,
+    ModelAccuracy,
     Trust,
     TrustFile,
     claimed_by,
@@ -88,7 +88,7 @@ def test_a_skill_is_the_mean_of_what_is_likely_under_a_tight_and_a_loose_prior(r
 
 
 def test_who_is_near_to_what_is_expected_is_held_to_it_and_who_is_far_is_not() -> None:
-    near, far = (Accuracy(0.6, 0.6, right, 50).value for right in (33, 47))
+    near, far = (ModelAccuracy(0.6, 0.6, right, 50).value for right in (33, 47))
     assert near - 0.6 < 0.65 * (33 / 50 - 0.6)
     assert far - 0.6 > 0.85 * (47 / 50 - 0.6)
 
@@ -153,8 +153,7 @@ def test_a_tool_is_held_to_what_was_counted_as_a_model_is() -> None:
     claimed = AnswerConfidence(0.8, 0.9, counted_on="scenes")
     trust = Trust({KEY: Measurement(180, 200, usually=1.5, slope=0.7), (*MODEL, "Jigsaw"): Measurement(175, 200, 0.8)})
     tool = trust.tool(KEY, claimed)
-    assert tool == AnswerConfidence(Accuracy(0.8, 0.8, 180, 200).value, 0.9, 1.5, 0.7, "scenes")
-    assert tool.rate == pytest.approx(skilled(0.8, 180, 200), abs=1e-4)
+    assert tool == AnswerConfidence(pytest.approx((180 + 2 * 0.8) / 202), 0.9, 1.5, 0.7, "scenes")
     assert tool.rate > trust.model_accuracy("Jigsaw", 0.8).value
     assert trust.tool(("depth", "classical", "Jigsaw"), claimed) == claimed
 
