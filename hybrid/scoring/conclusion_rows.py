@@ -24,6 +24,8 @@ from hybrid.types import Metric
 SECTIONS = ("metrics", "differences", "helped", "gain", "outcomes", "answered")
 """The sections that a conclusion reads."""
 NAME_WIDTH = 30
+NAMED = 3
+"""So many solvers or tasks are named in a list."""
 COUNTS: Mapping[Abstain, str] = {"chance": "as a guess", "wrong": "as wrong"}
 
 State = Literal["more", "less", "open", "few", "silent", "failed", "waiting", "units", "apart", "absent"]
@@ -113,6 +115,17 @@ def measure(metrics: Sequence[Metric]) -> str:
 def short_name(scored: Scored) -> str:
     """The solver's name within `NAME_WIDTH` columns."""
     return clipped(scored.solver, NAME_WIDTH)
+
+
+def listed(names: Sequence[str], between: str = ", ") -> str:
+    """The first of them, and how many more there are."""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return between.join(names[:NAMED]) + more
+
+
+def questions(count: int) -> str:
+    """`1 question`, `2 questions`."""
+    return f"{count} question{'' if count == 1 else 's'}"
 
 
 def number(value: float, unit: str) -> str:
