@@ -106,8 +106,7 @@ class ModelSettings:
     temperature: Annotated[float | None, Option("temperature", parent="--model-arg", at_least=0)] = 0.0
     seed: int | None = None
     timeout_s: Annotated[float, Option("timeout_s", parent="--model-arg")] = 120.0
-    """The limit of one HTTP request; of one whose reply comes in pieces the longest silence, and a tenth of all of it.
-    """
+    """The limit of one HTTP request; of a reply in pieces the longest silence, and a tenth of all of it."""
     retries: Annotated[int, Option("retries", parent="--model-arg", at_least=0)] = 3
     """How many requests follow one that failed."""
     extra: Annotated[
