@@ -259,7 +259,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Models whose failed calls are tried again, or given up, without the pauses of a server that has to recover."""
     limits = CircuitLimits(pause_s=0.001, unmet_s=0.0)
     monkeypatch.setattr("hybrid.models.caller.Backoff", functools.partial(Backoff, base_s=0.001))
-    monkeypatch.setattr("hybrid.models.caller.Circuit", functools.partial(Circuit, limits=limits))
+    monkeypatch.setattr("hybrid.models.caller.Circuit", lambda name, _: Circuit(name, limits))
 
 
 @pytest.fixture(autouse=True)

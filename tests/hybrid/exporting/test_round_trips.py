@@ -43,7 +43,7 @@ def made(
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv("HYBRID_HOME", str(folder / "home"))
                 data = folders(name, 2)
-                words = ["run", name, "--data", data, "--solver", CHANCE, "--out", folder / "run"]
+                words = ["run", name, "--data", data, "--solver", CHANCE, "--allow", "partial", "--out", folder / "run"]
                 cli.main(list(map(str, words)), standalone_mode=False)
             found[name] = (data, folder / "run")
         return found[name]

@@ -68,7 +68,8 @@ def sample(folders: Callable[[str], Path], tmp_path: Path) -> Sample:
 
     def config(benchmark: str, **changes: Any) -> RunConfig:
         data, out = str(folders(benchmark)), tmp_path / "run"
-        asked = RunConfig(benchmark, ("mllm",), "openai:mock", model_settings=SERVER, data=data, out=out)
+        settings: dict[str, Any] = {"model_settings": SERVER, "data": data, "out": out, "allow": ("partial",)}
+        asked = RunConfig(benchmark, ("mllm",), "openai:mock", **settings)
         return replace(asked, **changes)
 
     return config
