@@ -25,12 +25,14 @@ from hybrid.messages import (
     Part,
     SystemMessage,
     ToolMessage,
+    UnreadableCall,
     UserMessage,
     images_of,
     parts_of,
 )
 from hybrid.models.dialects import read
 from hybrid.models.toolspec import COORDINATES, IMAGE, IMAGES, spec
+from hybrid.thoughts import without_thoughts
 from hybrid.tool import Tool
 
 INTRODUCTION = """You can call tools that look at the images. To call one, write one block of this form for each call, \
@@ -138,6 +140,12 @@ def _spoken(message: AssistantMessage) -> str:
     return "\n".join(blocks)
 
 
+DROPPED = "its server counts tokens of which nothing came: its parser of calls is another model's"
+"""Of vLLM, where a call begins as the parser's own and goes on as another's (`qwen3_xml`; streamed, `hermes` too)."""
+MOST_MARKS = 12
+"""Tokens of a reply that may be no part of its text: ends of turns and of thoughts. The shortest call takes more."""
+
+
 def with_calls(
     reply: AssistantMessage, tools: Sequence[Tool], messages: Sequence[Message], turn: int = 0, *, asked: bool = False
 ) -> AssistantMessage:
@@ -147,10 +155,23 @@ def with_calls(
     it, `turn` is the number of the model's call, by which the calls are named, and `asked` says that it was asked for
     calls in text, which are then nothing to remark on.
     """
-    if reply.calls or reply.invalid or not reply.text:
+    if reply.calls or reply.invalid:
+        return reply
+    if tools and _is_dropped(reply):
+        return replace(reply, unreadable=UnreadableCall("unknown", "", DROPPED))
+    if not reply.text:
         return reply
     found = read(reply.text, tools, messages, turn=turn, cut=reply.is_cut)
     if not found.calls and found.unreadable is None:
         return reply
     calls = tuple(replace(one, read_from="") if asked and one.read_from == "JSON" else one for one in found.calls)
     return replace(reply, text=found.rest, calls=calls, unreadable=found.unreadable)
+
+
+def _is_dropped(reply: AssistantMessage) -> bool:
+    """Whether a reply that ended by itself is empty but for thoughts, and took more tokens than it has letters."""
+    used = reply.usage
+    if used is None or reply.finish_reason != "stop" or without_thoughts(reply.text).strip():
+        return False
+    thought = used.reasoning_tokens or len(reply.reasoning)
+    return used.output_tokens > len(reply.text) + thought + MOST_MARKS

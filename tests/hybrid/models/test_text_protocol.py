@@ -1,6 +1,8 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+import pytest
+
 from hybrid.config import ModelSettings
 from hybrid.images import ImageStore
 from hybrid.messages import (
@@ -9,6 +11,7 @@ from hybrid.messages import (
     InvalidCall,
     Message,
     SystemMessage,
+    TokenUsage,
     ToolCall,
     ToolMessage,
     images_of,
@@ -18,7 +21,7 @@ from hybrid.models import CallKey
 from hybrid.models.caller import Caller, ChatRequest, Keep
 from hybrid.models.dialects import read
 from hybrid.models.images import ImageEncoder, ImageRules
-from hybrid.models.text_protocol import as_text, describe
+from hybrid.models.text_protocol import as_text, describe, with_calls
 from hybrid.models.toolspec import spec
 from hybrid.registry import load
 from hybrid.registry import names as known
@@ -156,3 +159,24 @@ def test_types_are_short_and_whole() -> None:
 def test_a_call_under_the_name_of_one_image_is_written_as_any_other(crop_tool: Tool) -> None:
     (said,) = as_text([AssistantMessage("", (ToolCall("c", "crop", {"image": "img:1"}),))], ())
     assert read(said.text, (crop_tool,)).calls[0].args == {"images": ["img:1"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "reasoning", "used", "ended", "dropped"),
+    [
+        ("", "", TokenUsage(90, 45), "stop", True),
+        ("<think>\nCrop it.\n</think>\n\n", "", TokenUsage(90, 58), "stop", True),
+        ("\n\n", "I call crop.", TokenUsage(90, 58, 7), "stop", True),
+        ("", "I call crop.", TokenUsage(90, 12), "stop", False),
+        ("", "", TokenUsage(90, 1), "stop", False),
+        ("", "", TokenUsage(90, 45), "length", False),
+        ("(A)", "", TokenUsage(90, 45), "stop", False),
+        ("", "", None, "stop", False),
+    ],
+)
+def test_a_call_that_its_server_dropped_is_one_that_cannot_be_read(
+    crop_tool: Tool, text: str, reasoning: str, used: TokenUsage | None, ended: str, dropped: bool
+) -> None:
+    reply = AssistantMessage(text, usage=used, finish_reason=ended, reasoning=reasoning)
+    assert (with_calls(reply, [crop_tool], []).unreadable is not None) is dropped
+    assert with_calls(reply, [], []).unreadable is None
