@@ -151,6 +151,11 @@ class AssistantMessage:
     said_by: str = ""
     """The name of the model whose `native` it is: it goes back to no other."""
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether it ended at a limit of tokens."""
+        return (self.finish_reason or "").lower() in ("length", "max_tokens", "model_length", "max_output_tokens")
+
 
 @dataclass(frozen=True, slots=True)
 class ToolMessage:

@@ -107,8 +107,7 @@ class ModelSettings:
     temperature: Annotated[float | None, Option("temperature", parent="--model-arg", at_least=0)] = 0.0
     seed: int | None = None
     timeout_s: Annotated[float, Option("timeout_s", parent="--model-arg")] = 120.0
-    """The limit of one HTTP request; of one whose reply comes in pieces the longest silence, and a tenth of all of it.
-    """
+    """The limit of one HTTP request; of a reply that comes in pieces the longest silence, and a tenth of it all."""
     wait_for_server: Annotated[
         str | None,
         Option("--wait-for-server", "How long to wait for a server that is away: 2h, 90m.", "model", metavar="TIME"),

@@ -111,8 +111,13 @@ class _TracedModel:
             raise LeftOut("requests left older pictures out (--model-arg keep_images)")
         self._note_images(step, arranged)
         unreadable: Any = step.data.get("unreadable")
+        reason: Any = step.data.get("finish_reason")
         reply = AssistantMessage(
-            step.text, tuple(self._calls(step)), unreadable=None if unreadable is None else UnreadableCall(**unreadable)
+            step.text,
+            tuple(self._calls(step)),
+            finish_reason=reason,
+            reasoning=str(step.data.get("reasoning", "")),
+            unreadable=None if unreadable is None else UnreadableCall(**unreadable),
         )
         self.messages, self.tools = (*arranged, reply), self.tools or tuple(tools)
         return reply

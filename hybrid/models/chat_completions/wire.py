@@ -147,7 +147,7 @@ class Wire:
         given: dict[str, Any] = {"headers": at.headers}
         if stream:
             long = aiohttp.ClientTimeout(total=STREAM_TIMES * self._timeout_s, sock_read=self._timeout_s)
-            given = {"headers": {**at.headers, "Accept": "text/event-stream"}, "timeout": long}
+            given = {"headers": {**at.headers, "Accept": "text/event-stream, application/json"}, "timeout": long}
         try:
             async with session.post(
                 at.url, data=data, params=at.query, proxy=at.proxy, allow_redirects=False, **given

@@ -20,7 +20,7 @@ from hybrid.messages import AssistantMessage, Message, SystemMessage, TokenUsage
 from hybrid.models import CallKey, ModelRefused, open_model
 from hybrid.models.caller import Caller
 from hybrid.models.chat_completions.client import ChatCompletionsClient
-from hybrid.models.chat_completions.codec import PLACE, as_json, message, readable, request_body
+from hybrid.models.chat_completions.codec import PLACE, as_json, message, readable, request_body, wire_messages
 from hybrid.models.chat_completions.wire import LARGEST_REPLY, proxy_for
 from hybrid.models.failures import Backoff, UnreadableReplyError, read_failure
 from hybrid.models.langchain.client import LangChainClient
@@ -108,6 +108,9 @@ def test_arguments_that_are_no_object_are_an_invalid_call(arguments: Any) -> Non
     assert (bad.name, bad.id) == ("crop", "c1")
     assert bad.written == (arguments if isinstance(arguments, str) else json.dumps(arguments))
     assert bad.error
+    # Servers that read the arguments of earlier calls refuse a conversation in which they are no object.
+    [sent] = wire_messages([reply], dict, "m")[0]["tool_calls"]
+    assert json.loads(sent["function"]["arguments"]) == {"unreadable": bad.written}
 
 
 @pytest.mark.parametrize(
