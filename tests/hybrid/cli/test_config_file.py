@@ -206,6 +206,8 @@ def one_of(option: click.Parameter, text: st.SearchStrategy[str]) -> st.SearchSt
         one = st.sampled_from(["mllm", "specialist", "controller"])
     elif isinstance(kind, Address):
         one = st.sampled_from(["http://127.0.0.1:8000/v1", "https://host/v1"])
+    elif option.name == "wait_for_server":
+        one = st.sampled_from(["45s", "90m", "2h"])
     else:
         one = text
     return st.lists(one, min_size=1, max_size=2) if isinstance(option, click.Option) and option.multiple else one

@@ -24,6 +24,7 @@ from hybrid.solving.image_registry import ImageRegistry
 from hybrid.solving.image_sizes import image_sizes, origin
 from hybrid.solving.session import Session
 from hybrid.solving.solver import SolverContext
+from hybrid.tool import Tool
 from hybrid.types import Box, ImageRef, Kind, Prompt, Reply, StoredImage
 from tests import fakes
 
@@ -96,21 +97,24 @@ def test_marks_leave_no_trace_and_cost_no_length() -> None:
     )
 
 
-async def called(frame: CoordinateSystem, store: ImageStore, image: ImageRef, args: dict[str, Any]) -> Any:
-    """What a solver gets of the crop tool for arguments that its model wrote, and the step of the trace."""
+async def called(
+    frame: CoordinateSystem, store: ImageStore, image: ImageRef, args: dict[str, Any], *tools: Tool
+) -> Any:
+    """What a solver gets of a tool, crop by default, for arguments that its model wrote; the step of the trace."""
     service = ToolService(store, FindingCache(None, store), ServiceOptions("classical", threads=1))
     got: list[Any] = []
+    name = tools[0].card.name if tools else "crop"
 
     class Solver(Controller):
         async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
             images = [ref.name for ref in prompt.images]
             try:
-                got.append(await ctx.tool("crop", images, frame.to_pixels(args, ctx.image_registry, images)))
+                got.append(await ctx.tool(name, images, frame.to_pixels(args, ctx.image_registry, images)))
             except ToolError as error:
                 got.append(error)
             return Reply("")
 
-    shared = fakes.resources(fakes.QueueModel([]), Control(service), frame=frame)
+    shared = fakes.resources(fakes.QueueModel([]), Control(service), tools, frame=frame)
     reply = await Session(fakes.question("q"), Solver(), shared).ask(Prompt(("Which?", image), Kind.FREE))
     service.close()
     return got[0], reply.steps[0]
@@ -136,6 +140,17 @@ async def test_the_trace_keeps_both_and_an_error_says_what_the_model_wrote(
     assert numbers(str(error))[1:5] == pytest.approx([5100, 40, 5130, 90], abs=0.02)
     assert str(error).endswith("230 x 173 px")
     assert step.text.endswith("800 x 600 px")
+
+
+@pytest.mark.parametrize("frame", SYSTEMS, ids=str)
+async def test_a_text_from_outside_says_in_which_pixels_it_speaks(frame: CoordinateSystem, tmp_path: Path) -> None:
+    store = ImageStore(tmp_path)
+    image = ImageRef("img:1", store.put_pixels(np.zeros((600, 800, 3), np.uint8)))
+    finding, _ = await called(frame, store, image, {"number": 7}, fakes.counter(fakes.CountingBackend()))
+    first, *more = finding.text.splitlines()
+    assert first == "number 7, mean 0.000"
+    plain = frame.name == "pixels" and frame.sent_pixels != 40_000
+    assert more == ([] if plain else ["(Coordinates in this text are in pixels of img:1 at 800 x 600 px.)"])
 
 
 def test_no_tool_writes_a_coordinate_that_is_not_marked() -> None:
