@@ -107,8 +107,8 @@ def seen(tools: Sequence[Tool], in_use: Mapping[str, str], asked: Collection[tup
         f"seen before: {tool.card.name}, {what} of {' '.join(where)}"
         for tool in tools
         for card in tool.card.backends
-        for where, what in card.seen.items()
-        if where in asked and in_use.get(tool.card.name, "").startswith(card.name)
+        for *where, what in card.seen
+        if tuple(where) in asked and in_use.get(tool.card.name, "").startswith(card.name)
     )
 
 

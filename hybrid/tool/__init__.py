@@ -240,8 +240,8 @@ class BackendCard:
     """How often answers of each confidence were right; what the arbiter believes without `--trust`."""
     counted_on: str = ""
     """The pictures that `reliability` was counted on, never those of a benchmark, and the command that counts them."""
-    seen: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
-    """By benchmark, split and task what was chosen after looking at their answers; a run on them is labelled so."""
+    seen: tuple[tuple[str, str, str, str], ...] = ()
+    """Benchmark, split, task, and what was chosen after a look at their answers; a run on them is labelled so."""
     batch: int = 1
     learned_tolerance: float = 0.0
     """Largest difference of a number in `data` between a batched and a single run."""

@@ -389,7 +389,7 @@ TOOL = Tool(
                 summary="Height in the picture, local contrast and warm colour, weighed by hand; nothing is loaded.",
                 reliability=(Bin(0.0, 26, 59), Bin(0.55, 35, 56), Bin(0.65, 34, 35), Bin(0.8, 47, 50)),
                 counted_on="200 pairs of points on rendered scenes (bench.reliability --task Relative_Depth)",
-                seen={("blink", "val", "Relative_Depth"): "its cues were chosen on the 62 odd items"},
+                seen=(("blink", "val", "Relative_Depth", "its cues were chosen on the 62 odd items"),),
             ),
         ),
         needs=(Need("markers", _marker_arguments),),
