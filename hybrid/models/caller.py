@@ -110,7 +110,7 @@ class Caller(Generic[Body]):
         self._settings = settings
         self._as_text = settings.tool_calling == "text"
         limits = CircuitLimits.of(settings.wait_for_server)
-        self._circuit = circuit or (Circuit(client.name, limits) if limits.wait else Circuit(client.name))
+        self._circuit = circuit or Circuit(client.name, limits)
         self._backoff = backoff or Backoff(longest_s=limits.longest_pause_s)
         self._sleep = sleep
         self._log: ReplyLog | None = None

@@ -288,3 +288,12 @@ def test_a_folder_is_known_by_its_place_in_the_hubs_cache_only(tmp_path: Path) -
     assert provenance_of(card, str(named)) is None
     assert provenance_of(card, "A/C") == Provenance("a/c", "MIT", ("SA-1B",))
     assert provenance_of(card, "a/d") is None
+
+
+def test_a_backend_that_was_made_with_the_answers_of_what_is_asked_labels_the_run() -> None:
+    tools = (load("tools", "depth"), load("tools", "crop"))
+    asked = [("blink", "val", "Jigsaw"), ("blink", "val", "Relative_Depth")]
+    (label,) = permissions.seen(tools, {"depth": "classical:cues-2"}, asked)
+    assert label == "seen before: depth, its cues were chosen on the 62 odd items of blink val Relative_Depth"
+    assert permissions.seen(tools, {"depth": "learned:x"}, asked) == ()
+    assert permissions.seen(tools, {"depth": "classical:cues-2"}, asked[:1]) == ()
