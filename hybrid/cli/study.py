@@ -137,7 +137,8 @@ def ask_cells(cells: Sequence[Cell], config: RunConfig, options: Mapping[str, An
     except Interrupted as interrupted:
         return tell_interrupted(interrupted, str(out))
     failed = [f"{question}: {why}" for question, why in found.failures.items()]
-    begun = [out / cell.name for cell in cells if any(map(RunFolder(out / cell.name).finished, cell.solvers))]
+    places = [(cell.folder(out), cell.solvers) for cell in cells]
+    begun = [place for place, solvers in places if any(map(RunFolder(place).finished, solvers))]
     if begun:
         report = compare_paths(begun, abstain=options.get("abstain"), allow_failed=options["allow_failed"])
         show(report, begun)

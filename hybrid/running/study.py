@@ -30,6 +30,12 @@ class Cell:
     about: str
     changes: Mapping[str, str] = field(default_factory=dict)
     """By field of `RunConfig`."""
+    former: str = ""
+    """The name of its folder in studies that were begun before it had this one: they go on there."""
+
+    def folder(self, out: Path) -> Path:
+        """Its folder in that of the study."""
+        return out / (self.former if self.former and (out / self.former).is_dir() else self.name)
 
     def config(self, config: RunConfig, out: Path) -> RunConfig:
         """The run of this cell, in a folder of its own in `out`."""
@@ -37,7 +43,7 @@ class Cell:
         given = {**config.given, "solver": list(self.solvers)}
         given |= {name.replace("_", "-"): value for name, value in self.changes.items()}
         return replace(
-            config, solvers=self.solvers, out=out / self.name, given=given if config.given else {}, **changes
+            config, solvers=self.solvers, out=self.folder(out), given=given if config.given else {}, **changes
         )
 
 
@@ -51,7 +57,7 @@ def cells_of(depth: Depth, solver: str) -> tuple[Cell, ...]:
     """
     quick = (
         Cell(MAIN, (solver, "mllm", "specialist"), "with tools, alone, the specialists alone"),
-        Cell("blank-tools", (solver,), "tools are offered and say nothing", {"tool_output": "blank"}),
+        Cell("blank-tools", (solver,), "tools are offered and say nothing", {"tool_output": "blank"}, "format-only"),
     )
     if depth == "quick":
         return quick
@@ -63,7 +69,9 @@ def cells_of(depth: Depth, solver: str) -> tuple[Cell, ...]:
     return (
         main,
         quick[1],
-        Cell("other-findings", (solver,), "findings about other questions", {"tool_output": "shuffled"}),
+        Cell(
+            "other-findings", (solver,), "findings about other questions", {"tool_output": "shuffled"}, "wrong-results"
+        ),
         Cell("oracle", (solver,), "findings of a perfect tool", {"tool_output": "oracle"}),
         Cell("findings-as-text", (solver,), "the text of findings alone", {"show": "text"}),
         Cell("findings-as-pictures", (solver,), "the pictures of findings alone", {"show": "image"}),

@@ -53,3 +53,10 @@ def test_full_asks_all_of_quick_and_nothing_twice() -> None:
         "result_only",
         "text_only",
     }
+
+
+def test_a_study_that_was_begun_under_a_former_name_goes_on_there(tmp_path: Path) -> None:
+    (tmp_path / "format-only").mkdir()
+    folders = {cell.name: cell.folder(tmp_path).name for cell in cells_of("full", "controller")}
+    assert folders["blank-tools"] == "format-only"
+    assert folders["other-findings"] == "other-findings"
