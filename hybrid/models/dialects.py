@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.messages import Message, ToolCall, ToolMessage, UnreadableCall, UserMessage, whole_text
-from hybrid.models.call_forms import FORMS, MOST_CALLS, Typed, Written, named_at, names_in_objects
+from hybrid.models.call_forms import FORMS, MOST_CALLS, UNCLOSED, Typed, Written, named_at, names_in_objects
 from hybrid.models.literals import read_object, read_value
 from hybrid.models.toolspec import argument_schemas, tool_named
 from hybrid.thoughts import thoughts
@@ -94,9 +94,9 @@ _ENDS = (
 )
 _BEGINS = (
     r"(?:<[\w:]{0,20}(?:tool_calls?|function_calls?|tools?|TOOLCALL|tool_use)>|<[|｜][^<>\n]{1,40}>(?:function)?"
-    r"|<｜DSML｜\w{1,20}>|\[TOOL_CALLS?\]|```[a-z_]{0,10}(?=\s|\Z))"
+    r"|<[|｜]DSML[|｜]\w{1,20}>|<invoke>|<use_mcp_tool>|\[TOOL_CALLS?\]|```[a-z_]{0,10}(?=\s|\Z))"
 )
-_BEFORE, _AFTER = re.compile(rf"(?:{_BEGINS}\s*)+\Z"), re.compile(rf"(?:\s*[}}\]]{{0,2}}\s*{_ENDS})+")
+_BEFORE, _AFTER = re.compile(rf"(?:{_BEGINS}\s*)+\Z"), re.compile(rf"(?:\s*[)}}\]]{{0,2}}>?\s*{_ENDS})+")
 _RESULT = re.compile(r"\s{0,20}(?:<\|?(?:tool|function)_(?:response|results?)|[>*#` -]{0,8}Observation[ *`]{0,4}:)")
 _MAY_CALL = re.compile(r"""[<✿]|\[TOOL_CALLS\]|\[ARGS\]|functools|to=functions|["']tool["']""")
 """Where none of it stands and no tool is named, there is no call."""
@@ -144,6 +144,8 @@ class _Reading:
                 continue
             try:
                 end, written = FORMS[row.form](self._text, mark)
+                if self._cut and any(UNCLOSED in repairs for _, _, repairs in written):
+                    raise ValueError(CUT)
                 made = [self._call(one, row, len(calls) + number) for number, one in enumerate(written)]
             except (ValueError, RecursionError) as error:
                 wrong.append((start, row, str(error)))

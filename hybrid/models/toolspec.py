@@ -211,7 +211,7 @@ def tool_named(name: str, tools: Sequence[Tool]) -> Tool | None:
     bare = re.split(r"<[|｜]|\(", name[:MAX_NAME], maxsplit=1)[0].strip(" \t\r\n\"'`*").lower()
     if bare in known:
         return known[bare]
-    parts = re.split(r"\.|:{1,2}|__", bare)
+    parts = re.split(r"[./]|:{1,2}|__", bare)
     last = parts[-2] if len(parts) > 1 and (parts[-1].isdecimal() or parts[-1] == "call") else parts[-1]
     last = re.sub(r"[\s-]+", "_", last.strip())
     return known.get(last) or known.get(last.removesuffix("_tool"))
