@@ -144,8 +144,6 @@ class _Reading:
                 continue
             try:
                 end, written = FORMS[row.form](self._text, mark)
-                if self._cut and any(UNCLOSED in repairs for _, _, repairs in written):
-                    raise ValueError(CUT)
                 made = [self._call(one, row, len(calls) + number) for number, one in enumerate(written)]
             except (ValueError, RecursionError) as error:
                 wrong.append((start, row, str(error)))
@@ -190,8 +188,8 @@ class _Reading:
     def _call(self, written: Written, row: Dialect, number: int) -> ToolCall:
         name, value, repairs = written
         args, error, more = read_object(value)
-        if args is None:
-            raise ValueError(error)
+        if args is None or (self._cut and UNCLOSED in repairs):
+            raise ValueError(error or CUT)
         tool = tool_named(name, self._tools)
         known = argument_schemas(tool.args) if tool else {}
         typed = {key: _typed(one, known.get(key, {})) if type(one) is Typed else one for key, one in args.items()}
