@@ -25,7 +25,7 @@ Reader = Callable[[str, "re.Match[str]"], tuple[int, list[Written]]]
 """From the match of a mark to where the calls end, and the calls. Raises `ValueError`."""
 
 _NAMES = ("tool", "name", "tool_name", "function", "action", "recipient_name")
-_ARGUMENTS = ("args", "arguments", "parameters", "params", "input", "tool_input", "action_input", "tool_args", "kwargs")
+ARGUMENTS = ("args", "arguments", "parameters", "params", "input", "tool_input", "action_input", "tool_args", "kwargs")
 _BESIDE = frozenset({"type", "id", "index", "tool_call_id", "call_id", "thought", "thoughts", "reasoning"})
 _NAMED = re.compile(
     r"""["']?(?P<key>tool|name|tool_name|function|action|recipient_name)["']?\s{0,9}:\s{0,9}["'](?P<name>[^"'\n]{0,100})["']"""
@@ -106,11 +106,11 @@ def _object(value: Any, repairs: tuple[str, ...]) -> Written:
         ((only, inner),) = value.items()
         if isinstance(inner, dict):
             # `function_call`, `functionCall`; or the name of a tool.
-            is_call = any(isinstance(inner.get(key), str) for key in _NAMES) and any(key in inner for key in _ARGUMENTS)
+            is_call = any(isinstance(inner.get(key), str) for key in _NAMES) and any(key in inner for key in ARGUMENTS)
             return _object(inner, repairs) if is_call else (only, inner, repairs)
     if name is None or not value[name]:
         raise ValueError("no name of a tool")
-    given = next((key for key in _ARGUMENTS if key in value and key != name), None)
+    given = next((key for key in ARGUMENTS if key in value and key != name), None)
     beside = {key: item for key, item in value.items() if key not in (name, given) and key not in _BESIDE}
     if given is None:
         return value[name], beside, repairs

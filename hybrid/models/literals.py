@@ -143,6 +143,9 @@ def read_object(written: Any) -> tuple[dict[str, Any] | None, str, tuple[str, ..
             repairs.append(FENCE)
         if not text:
             return {}, "", tuple(repairs)
+        if re.match(r'[{\[]\s*\\"', text):
+            # The quotation marks around it are lost.
+            text = f'"{text}"'
         try:
             written, end, loose = read_value(text)
         except ValueError as error:
