@@ -183,6 +183,9 @@ class _Reading:
             return
         self.repairs.append(COORDINATES)
         rest[places[0]] = value
+        if "label" not in self._nodes:
+            # Qwen-VL learns a box with what is in it.
+            rest.pop("label", None)
 
     def _value(self, key: str, value: Any) -> Any:
         node = self._nodes.get(key, {})

@@ -135,6 +135,7 @@ SAME: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
             {"bbox": [1, 2, 30, 40]},
             {"bbox": "[1, 2, 30, 40]"},
             {"bounding_box": BOX},
+            {"bbox_2d": [1, 2, 30, 40], "label": "a dog"},
             {"roi": [1, 2, 30, 40]},
             {"crop_box": [1, 2, 30, 40]},
             {"box_coordinates": [1, 2, 30, 40]},
