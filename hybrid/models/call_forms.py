@@ -16,6 +16,8 @@ from hybrid.models.toolspec import IMAGE, IMAGES
 
 MOST_CALLS = 256
 """Of one reply."""
+UNCLOSED = "not closed"
+"""A kind of repair, of a reply that did not end at a limit: some servers keep back the tag that they stop at."""
 
 Written = tuple[str, Any, tuple[str, ...]]
 """The name of a tool, its arguments (an object, or text that should hold one), and the repairs of reading it."""
@@ -23,23 +25,28 @@ Reader = Callable[[str, "re.Match[str]"], tuple[int, list[Written]]]
 """From the match of a mark to where the calls end, and the calls. Raises `ValueError`."""
 
 _NAMES = ("tool", "name", "tool_name", "function", "action", "recipient_name")
-_ARGUMENTS = ("args", "arguments", "parameters", "params", "input", "tool_input", "action_input")
-_BESIDE = frozenset({"type", "id", "index", "tool_call_id", "call_id"})
+ARGUMENTS = ("args", "arguments", "parameters", "params", "input", "tool_input", "action_input", "tool_args", "kwargs")
+_BESIDE = frozenset({"type", "id", "index", "tool_call_id", "call_id", "thought", "thoughts", "reasoning"})
 _NAMED = re.compile(
-    r"""["']?(?P<key>tool|name|tool_name|function|action)["']?\s{0,9}:\s{0,9}["'](?P<name>[^"'\n]{0,100})["']"""
+    r"""["']?(?P<key>tool|name|tool_name|function|action|recipient_name)["']?\s{0,9}:\s{0,9}["'](?P<name>[^"'\n]{0,100})["']"""
     r"""(?P<ours>\s{0,9},\s{0,9}["'](?:args|images)["'])?|\{\s{0,9}["']tool["']\s{0,9}:\s{0,9}(?=[{\[])"""
+    r"""|\{\s{0,9}["'](?P<only>\w{1,100})["']\s{0,9}:\s{0,9}(?=\{\s{0,9}["']images?["'])"""
 )
-_INPUT = re.compile(r"[ *`]{0,4}\s{1,4}[ \t>*#-]{0,8}Action[ _]Input[ *`]{0,4}:[ *]{0,4}")
+_INPUT = re.compile(
+    r"""[ *`"']{0,4}\s{1,4}[ \t>*#-]{0,8}(?:Action[ _])?(?:Input|Arguments|Args|Parameters)[ *`]{0,4}:[ *]{0,4}""",
+    re.IGNORECASE,
+)
+_TOKEN = re.compile(r"\[/?[A-Z]")
 _BETWEEN = re.compile(r"[\s,;]*(?:```\w*\s*)?")
 _CALLED = re.compile(r"(?:print\()?(?P<name>[^\W\d][\w.]{0,99})\(")
 _KEYWORD = re.compile(r"[\s,]*(?P<key>[^\W\d]\w{0,99})\s*=\s*")
 _FIELD = re.compile(
     r"<[^<>=\s]{0,20}parameter(?:=|\s+name=)[\"']?(?P<key>[^\"'<>\s]{1,100})[\"']?[^<>]{0,40}>"
-    r"|<arg_key>\s*(?P<arg>[^<>\s]{1,100})\s*</arg_key>\s*<arg_value>|<(?P<tag>[^\W\d]\w{0,99})>"
+    r"|<(?:longcat_)?arg_key>\s*(?P<arg>[^<>\s]{1,100})\s*</(?:longcat_)?arg_key>\s*<(?:longcat_)?arg_value>|<(?P<tag>[^\W\d]\w{0,99})>"
     r'|<\|open\|>argument key="(?P<opened>[^"<>\s]{1,100})"[^<>]{0,40}<\|sep\|>'
 )
 _FIELD_ENDS = re.compile(
-    r"</[^<>\s]{0,20}parameter>|</arg_value>|<\|close\|>argument<\|sep\|>|(?=<parameter=)|(?=<arg_key>)"
+    r"</[^<>\s]{0,20}parameter>|</(?:longcat_)?arg_value>|<\|close\|>argument<\|sep\|>|(?=<parameter=)|(?=<(?:longcat_)?arg_key>)"
 )
 _ELEMENT_ENDS = re.compile(
     r"</[^<>\s]{0,20}(?:function|invoke|tool_call|tool|call_record)>|<\|close\|>call<\|sep\|>"
@@ -60,8 +67,8 @@ def names_in_objects(text: str) -> Iterator[tuple[int, str, bool]]:
     for named in _NAMED.finditer(text):
         yield (
             named.start(),
-            named["name"] or "",
-            named["key"] is None or (named["key"] == "tool" and named["ours"] is not None),
+            named["name"] or named["only"] or "",
+            named.lastgroup is None or (named["key"] == "tool" and named["ours"] is not None),
         )
 
 
@@ -70,12 +77,14 @@ def _objects(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     end, found = mark.end(), list[Written]()
     while len(found) <= MOST_CALLS:
         at = _between(text, end)
-        if text[at : at + 1] not in ("{", "[", '"') or (found and text[at] == '"'):
+        if text[at : at + 1] not in ("{", "[", '"') or (found and (text[at] == '"' or _TOKEN.match(text, at))):
             break
         # Some templates teach both braces of their own.
         value, end, loose = read_value(text, at + text.startswith("{{", at))
         value = read_object(value)[0] if isinstance(value, str) else value
-        value = value["tool_calls"] if isinstance(value, dict) and "tool_calls" in value else value
+        if isinstance(value, dict) and len(value) == 1 and isinstance(inner := next(iter(value.values())), list):
+            # `tool_calls`, `actions`, `tool_uses`.
+            value = inner
         found += [_object(item, loose) for item in (value if isinstance(value, list) else [value])]
     if not found:
         raise ValueError("no JSON object")
@@ -96,10 +105,12 @@ def _object(value: Any, repairs: tuple[str, ...]) -> Written:
     if name is None and len(value) == 1:
         ((only, inner),) = value.items()
         if isinstance(inner, dict):
-            return only, inner, repairs
+            # `function_call`, `functionCall`; or the name of a tool.
+            is_call = any(isinstance(inner.get(key), str) for key in _NAMES) and any(key in inner for key in ARGUMENTS)
+            return _object(inner, repairs) if is_call else (only, inner, repairs)
     if name is None or not value[name]:
         raise ValueError("no name of a tool")
-    given = next((key for key in _ARGUMENTS if key in value and key != name), None)
+    given = next((key for key in ARGUMENTS if key in value and key != name), None)
     beside = {key: item for key, item in value.items() if key not in (name, given) and key not in _BESIDE}
     if given is None:
         return value[name], beside, repairs
@@ -138,18 +149,22 @@ def _elements(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
         return end, [(name, value, loose)]
     own = re.compile(rf"</{re.escape(name)}>") if mark[0] == f"<{name}>" else _ELEMENT_ENDS
     closing = own.search(text, mark.end())
-    if closing is None:
-        raise ValueError("the call does not end")
-    body = text[mark.end() : closing.start()]
+    body = text[mark.end() : closing.start() if closing else len(text)]
     fields, at = dict[str, Any](), 0
     while begin := _FIELD.search(body, at):
+        if closing is None and body[at : begin.start()].strip():
+            break
         ends = re.compile(rf"</{begin['tag']}>") if begin["tag"] else _FIELD_ENDS
         closed = ends.search(body, begin.end())
+        if closed is closing is None:
+            raise ValueError("the call does not end")
         # The last one is often not closed.
         value = body[begin.end() : closed.start() if closed else len(body)]
         fields[begin[begin.lastgroup or 0]] = Typed(value.removeprefix("\n").removesuffix("\n"))
         at = closed.end() if closed else len(body)
-    return closing.end(), [(name, fields, ())]
+    if closing is None and not fields:
+        raise ValueError("the call does not end")
+    return (closing.end(), [(name, fields, ())]) if closing else (mark.end() + at, [(name, fields, (UNCLOSED,))])
 
 
 class Typed(str):
@@ -162,6 +177,9 @@ def _calls(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     """Calls as Python writes them, with keywords."""
     end, found = mark.start("name") if "name" in mark.re.groupindex else mark.end(), list[Written]()
     while (call := _CALLED.match(text, _between(text, end))) and len(found) <= MOST_CALLS:
+        if call["name"] == "print":
+            # Of what the code before it set.
+            break
         args, end = dict[str, Any](), call.end()
         if text[end : end + 1] == "{":
             args, end, _ = read_value(text, end)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.messages import Message, ToolCall, ToolMessage, UnreadableCall, UserMessage, whole_text
-from hybrid.models.call_forms import FORMS, MOST_CALLS, Typed, Written, named_at, names_in_objects
+from hybrid.models.call_forms import FORMS, MOST_CALLS, UNCLOSED, Typed, Written, named_at, names_in_objects
 from hybrid.models.literals import read_object, read_value
 from hybrid.models.toolspec import argument_schemas, tool_named
 from hybrid.thoughts import thoughts
@@ -28,11 +28,9 @@ from hybrid.tool import Tool
 
 MOST_READ = 1_000_000
 """Characters of a reply in which calls are looked for; it takes half a second."""
-MOST_ERRORS = 8
-"""Of one reply."""
+MOST_ERRORS = 8  # Of one reply.
 CUT = "the reply ended inside of it, at the limit of tokens"
-SHOWN = 400
-"""Characters of a call that cannot be read that are kept."""
+SHOWN = 400  # Characters of a call that cannot be read.
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +87,17 @@ def _signs() -> tuple[Mapping[str, Dialect], re.Pattern[str]]:
 
 
 _ENDS = (
-    r"(?:</[^<>\n]{1,40}>|<[|｜](?:[^<>\n]{0,30}(?:end|END|suffix|eom_id|eot_id)[^<>\n]{0,8}|call|return)[|｜]>"
+    r"(?:<tool_call>(?=\s*\Z)|</[^<>\n]{1,40}>|<[|｜](?:[^<>\n]{0,30}(?:end|END|suffix|eom_id|eot_id)[^<>\n]{0,8}|call|return)[|｜]>"
     r"|<[a-z_]{1,30}\|>|<end_function_call>|\[/TOOL_CALLS?\]|```(?=\s|<|\Z))"
 )
 _BEGINS = (
     r"(?:<[\w:]{0,20}(?:tool_calls?|function_calls?|tools?|TOOLCALL|tool_use)>|<[|｜][^<>\n]{1,40}>(?:function)?"
-    r"|<｜DSML｜\w{1,20}>|\[TOOL_CALLS?\]|```[a-z_]{0,10}(?=\s|\Z))"
+    r"|<[|｜]DSML[|｜]\w{1,20}>|<invoke>|<use_mcp_tool>|\[TOOL_CALLS?\]|```[a-z_]{0,10}(?=\s|\Z))"
 )
-_BEFORE, _AFTER = re.compile(rf"(?:{_BEGINS}\s*)+\Z"), re.compile(rf"(?:\s*[}}\]]{{0,2}}\s*{_ENDS})+")
+_BEFORE, _AFTER = re.compile(rf"(?:{_BEGINS}\s*)+\Z"), re.compile(rf"(?:\s*[)}}\]]{{0,2}}>?\s*{_ENDS})+")
 _RESULT = re.compile(r"\s{0,20}(?:<\|?(?:tool|function)_(?:response|results?)|[>*#` -]{0,8}Observation[ *`]{0,4}:)")
 _MAY_CALL = re.compile(r"""[<✿]|\[TOOL_CALLS\]|\[ARGS\]|functools|to=functions|["']tool["']""")
-"""Where none of it stands and no tool is named, there is no call."""
+"""Without it and the name of a tool there is no call."""
 _QUOTED = re.compile(r"^[ \t]{0,3}>(?!>)[^\n]*|(?<!`)`(?!`)[^`\n]{1,2000}`(?!`)", re.MULTILINE)
 _PAIRS = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "「": "」", "„": "“"}
 _IGNORED = re.compile(r"[\s\\\"'`>*]+")
@@ -131,7 +129,9 @@ class _Reading:
     def __init__(self, text: str, tools: Sequence[Tool], messages: Sequence[Message], turn: int, cut: bool) -> None:
         self._text, self._tools, self._messages, self._turn, self._cut = text, tools, messages, turn, cut
         self._hidden: list[tuple[int, int]] = []
-        for span in merge(thoughts(text), (match.span() for match in _QUOTED.finditer(text))):
+        alone = text.strip() if text.lstrip().startswith("`") else ""  # Code that is all of a reply is no quotation.
+        quoted = (match.span() for match in _QUOTED.finditer(text) if match[0] != alone)
+        for span in merge(thoughts(text), quoted):
             if not self._hidden or span[0] >= self._hidden[-1][1]:
                 self._hidden.append(span)
 
@@ -188,8 +188,8 @@ class _Reading:
     def _call(self, written: Written, row: Dialect, number: int) -> ToolCall:
         name, value, repairs = written
         args, error, more = read_object(value)
-        if args is None:
-            raise ValueError(error)
+        if args is None or (self._cut and UNCLOSED in repairs):
+            raise ValueError(error or CUT)
         tool = tool_named(name, self._tools)
         known = argument_schemas(tool.args) if tool else {}
         typed = {key: _typed(one, known.get(key, {})) if type(one) is Typed else one for key, one in args.items()}

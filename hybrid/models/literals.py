@@ -27,6 +27,8 @@ _NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(
 _WORD = re.compile(r"[^\W\d][\w.-]*")
 _WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 _FENCED = re.compile(r"```[\w-]*(.*)```[^`]*", re.DOTALL)
+_UNQUOTED = re.compile(r'\A[{\[]\s*\\".*', re.DOTALL)
+"""JSON in a text of JSON that has lost the quotation marks around it."""
 _HEAD = re.compile(r"(?:```)?json\s+([{\[\"].*)", re.DOTALL)
 """The head of a fence whose marks are lost."""
 
@@ -143,6 +145,7 @@ def read_object(written: Any) -> tuple[dict[str, Any] | None, str, tuple[str, ..
             repairs.append(FENCE)
         if not text:
             return {}, "", tuple(repairs)
+        text = _UNQUOTED.sub(r'"\g<0>"', text)
         try:
             written, end, loose = read_value(text)
         except ValueError as error:

@@ -203,15 +203,15 @@ def tool_named(name: str, tools: Sequence[Tool]) -> Tool | None:
     """The tool that a name means, or None.
 
     Case and blanks may differ, a namespace stand in front (`functions.crop`, `mcp__server__crop`), and behind it a
-    number, a channel (`crop<|channel|>commentary`) or an opening bracket.
+    number, a token or a tag (`crop<|channel|>commentary`) or an opening bracket.
     """
     known = {tool.card.name: tool for tool in tools}
     if name in known:
         return known[name]
-    bare = re.split(r"<[|｜]|\(", name[:MAX_NAME], maxsplit=1)[0].strip(" \t\r\n\"'`*").lower()
+    bare = re.split(r"[<(]", name[:MAX_NAME].rpartition("to=")[2], maxsplit=1)[0].strip(" \t\r\n\"'`*").lower()
     if bare in known:
         return known[bare]
-    parts = re.split(r"\.|:{1,2}|__", bare)
+    parts = re.split(r"\.|(?<=\w)/|:{1,2}|__", bare)
     last = parts[-2] if len(parts) > 1 and (parts[-1].isdecimal() or parts[-1] == "call") else parts[-1]
     last = re.sub(r"[\s-]+", "_", last.strip())
-    return known.get(last) or known.get(last.removesuffix("_tool"))
+    return known.get(last) or known.get(re.sub(r"^functions?_|_(?:tool|\d+)$", "", last))

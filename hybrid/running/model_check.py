@@ -86,6 +86,8 @@ class Checked:
         pairs = dict.fromkeys(
             pair for one in self.found for pair in zip(one.options[::2], one.options[1::2], strict=True)
         )
+        if ("--images", "none") in pairs:
+            pairs.pop(("--images", "concat"), None)
         return tuple(word for pair in pairs for word in pair)
 
     @property
@@ -314,7 +316,7 @@ class _Check:
             return [Found(asked, _line(error), "it samples as it likes", ("--model-arg", "temperature=null"))]
         terms = self.model(temperature=0.0, seed=0).connection().get("terms")
         told = "; ".join(map(str, terms)) if isinstance(terms, list) else ""
-        return [Found(asked, told or "both are taken", "runs send both")]
+        return [Found(asked, told or "both are taken", "so do runs by themselves" if told else "runs send both")]
 
     async def limit(self) -> list[Found]:
         reply = await self.say("Count from 1 to 200, one number a line.", max_tokens=16)

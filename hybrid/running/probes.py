@@ -142,7 +142,7 @@ def calling(reply: AssistantMessage) -> Calling:
     if not count and reply.unreadable is not None:
         return Calling("unreadable", said or reply.unreadable.written[:80], read_from=reply.unreadable.dialect)
     # vLLM drops a call that begins as its parser's own and goes on as another's: nothing of it comes.
-    if not count and reply.finish_reason == "stop" and not without_thoughts(reply.text).strip():
+    if not count and reply.finish_reason in ("stop", "tool_calls") and not without_thoughts(reply.text).strip():
         return Calling("unreadable", "an empty reply", read_from="dropped by its server")
     return Calling("calls" if count else "none", said, count, next((call.read_from for call in reply.calls), ""))
 

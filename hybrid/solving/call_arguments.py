@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hybrid.errors import Fault, ToolError
+from hybrid.models.call_forms import ARGUMENTS
 from hybrid.models.literals import read_value
 from hybrid.models.toolspec import IMAGE, IMAGES, argument_schemas
 from hybrid.solving.coordinates import CoordinateSystem
@@ -21,20 +22,27 @@ from hybrid.tool import Tool
 from hybrid.types import Json
 
 IMAGE_NAME, LEFT_OUT, AS_TEXT, LIST, COORDINATES = "image name", "image left out", "JSON as text", "list", "coordinates"
+NESTED, EMPTY = "arguments in arguments", "empty argument"
 """Kinds of repairs."""
 AS_READ = "call as read"
 """The step that says of the call behind it which dialect of text it was `read_from`, and its `repairs`."""
 
 _IMAGE_KEY = re.compile(
-    r"(?:image|img|picture)s?_?(?:ids?|idx|index|indices|indexes|names?|numbers?|no)?", re.IGNORECASE
-)
-_IMAGE_NAME = re.compile(
-    r"[\s<\[({\"'`#|]*(?:image|img|picture|photo)?\s*[:_#.|-]?\s*([1-9]\d{0,5}(?:\.[1-9]\d{0,5})*)[\s>\])}\"'`|]*",
+    r"(?:(?:input|target|source)_)?(?:image|img|picture)s?_?"
+    r"(?:ids?|idx|index|indices|indexes|names?|numbers?|no|paths?|urls?|files?|refs?)?",
     re.IGNORECASE,
 )
+_ONE_OF_IMAGES = re.compile(r"(?:image|img|picture)_?([1-9a-d])|(first|second)_(?:image|img|picture)", re.IGNORECASE)
+_IMAGE_NAME = re.compile(
+    r"[\s<\[({\"'`#|@]*(?:attachment://)?(?:image|img|picture|photo|figure|图片?)?\s*[:_#.|-]?\s*"
+    r"([1-9]\d{0,5}(?:\.[1-9]\d{0,5})*)(?:\.(?:png|jpe?g|webp))?[\s>\])}\"'`|]*",
+    re.IGNORECASE,
+)
+_LETTERS = re.compile(r"[A-Z]{1,3}(?:\s*,\s*[A-Z]{1,3})*")
 _BOX, _POINT = ("x0", "y0", "x1", "y1"), ("x", "y")
 _BOX_KEYS = re.compile(
-    r"(?:b(?:ounding_?)?box(?:_?2d)?|box_?2d|boxes|bbox(?:es)?_?2d|region|box|rect(?:angle)?)", re.IGNORECASE
+    r"(?:crop_?|target_?)?(?:b(?:ounding_?)?box(?:es)?|box(?:es)?|region|roi|area|rect(?:angle)?)(?:_?2d|_?coord(?:inate)?s)?",
+    re.IGNORECASE,
 )
 _POINT_KEYS = re.compile(r"(?:points?(?:_?2d)?|coordinates?|coords?|position|cent(?:er|re))", re.IGNORECASE)
 _CORNERS = (
@@ -43,7 +51,7 @@ _CORNERS = (
     ("x_min", "y_min", "x_max", "y_max"),
     ("left", "top", "right", "bottom"),
 )
-_NUMBERS = re.compile(r"(?:<\|?/?(?:box|point|quad)\w*\|?>|[\s()\[\],;])+")
+_NUMBERS = re.compile(r"(?:<\|?/?(?:b?box|point|quad)\w*\|?>|[\s()\[\],;])+")
 
 
 def read_arguments(
@@ -55,7 +63,7 @@ def read_arguments(
         ToolError: images or coordinates have two meanings or none; the message, for the model, says what is wanted.
     """
     reading = _Reading(tool, frame, image_registry)
-    rest = dict(arguments)
+    rest = reading.unwrapped(dict(arguments))
     images = reading.images(rest) if tool.card.images[1] else ()
     return images, reading.fields(rest), tuple(dict.fromkeys(reading.repairs))
 
@@ -67,11 +75,27 @@ def _wrong(message: str) -> ToolError:
 class _Reading:
     def __init__(self, tool: Tool, frame: CoordinateSystem, image_registry: ImageRegistry) -> None:
         self.repairs: list[str] = []
-        self._frame, self._registry = frame, image_registry
+        self._tool, self._frame, self._registry = tool, frame, image_registry
         self._nodes = argument_schemas(tool.args)
+
+    def unwrapped(self, rest: dict[str, Any]) -> dict[str, Any]:
+        """The arguments without a second layer of them, as where the whole call was written into its arguments."""
+        for key in ARGUMENTS:
+            value = self._from_text(rest[key]) if isinstance(rest.get(key), str) else rest.get(key)
+            if key not in self._nodes and isinstance(value, dict):
+                outer = {one: item for one, item in rest.items() if one != key and item != self._tool.card.name}
+                if not outer.keys() & value.keys():
+                    self.repairs.append(NESTED)
+                    return {**outer, **value}
+        return rest
 
     def images(self, rest: dict[str, Any]) -> tuple[str, ...]:
         """Take the images out of the arguments."""
+        apart = sorted(key for key in rest if key not in self._nodes and _ONE_OF_IMAGES.fullmatch(key))
+        if len(apart) > 1 and all(isinstance(rest[key], str) for key in apart) and rest.get(IMAGES) is None:
+            # `image_1` and `image_2`, `first_image` and `second_image`.
+            self.repairs.append(IMAGE_NAME)
+            rest[IMAGES] = [rest.pop(key) for key in apart]
         keys = [key for key in rest if key not in self._nodes and _IMAGE_KEY.fullmatch(key)]
         given = [(key, value) for key in keys if (value := rest.pop(key)) not in (None, [], "")]
         if not given:
@@ -91,6 +115,9 @@ class _Reading:
     def _named(self, key: str, value: Any) -> tuple[str, ...]:
         if isinstance(value, str) and value.lstrip().startswith("["):
             value = self._from_text(value)
+        if isinstance(value, str) and self._registry.find(value) is None:
+            parts = re.split(r"\s*(?:[,;&]|\band\b)\s*", value)
+            value = parts if len(parts) > 1 and all(map(_IMAGE_NAME.fullmatch, parts)) else value
         names = value if isinstance(value, list | tuple) else [value]
         if not all(isinstance(name, str) or type(name) is int for name in names):
             raise _wrong(f'the argument "{key}" must hold names of images: {self._known}')
@@ -129,6 +156,9 @@ class _Reading:
 
     def fields(self, rest: dict[str, Any]) -> dict[str, Json]:
         """The tool's own arguments."""
+        for key in [key for key, value in rest.items() if key in self._nodes and value is None]:
+            self.repairs.append(EMPTY)
+            del rest[key]
         self._gather(rest, _BOX, _BOX_KEYS)
         self._gather(rest, _POINT, _POINT_KEYS)
         return {key: self._value(key, value) for key, value in rest.items()}
@@ -153,6 +183,9 @@ class _Reading:
             return
         self.repairs.append(COORDINATES)
         rest[places[0]] = value
+        if "label" not in self._nodes:
+            # Qwen-VL learns a box with what is in it.
+            rest.pop("label", None)
 
     def _value(self, key: str, value: Any) -> Any:
         node = self._nodes.get(key, {})
@@ -160,7 +193,7 @@ class _Reading:
         shape, of_items = _shape(node), _shape(_items(node))
         if isinstance(value, str) and kinds & {"object", "array"} and "string" not in kinds:
             value = self._from_text(value)
-            if shape or of_items:
+            if of_items:
                 value = self._spoken(value)
         if shape:
             return self._placed(key, value, shape)
@@ -171,11 +204,14 @@ class _Reading:
             if isinstance(value, list) and value and not alone and _are_numbers(value):
                 raise _wrong(f"{key}: write a list of {_wanted(key, of_items).partition(': ')[2]}")
             self.repairs += [LIST] if alone else []
+            if isinstance(value, str) and (letters := _LETTERS.fullmatch(value)):
+                self.repairs.append(LIST)
+                value = re.split(r"\s*,\s*", letters[0])
             items = [value] if alone else value
             return [self._placed(key, item, of_items) for item in items] if isinstance(items, list) else items
         if kinds == {"array"} and isinstance(value, str) and _items(node).get("type") == "string":
             self.repairs.append(LIST)
-            return [value]
+            return re.split(r"\s*,\s*", value) if "enum" in _items(node) else [value]
         return value
 
     def _spoken(self, value: Any) -> Any:
@@ -187,6 +223,7 @@ class _Reading:
 
     def _placed(self, key: str, value: Any, names: tuple[str, ...]) -> Any:
         """A box or a point under the names of its coordinates."""
+        value = self._spoken(value)
         if isinstance(value, Mapping):
             keys = _BOX_KEYS if names == _BOX else _POINT_KEYS
             inner = [one for one in value if keys.fullmatch(one)]

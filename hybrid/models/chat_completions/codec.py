@@ -205,7 +205,7 @@ def readable(data: bytes) -> CompletionChoice:
         raise UnreadableReplyError(f"the reply ended in an error: {_start(data)}")
     if not isinstance(content, str | list | None):
         raise UnreadableReplyError(f"the content of the reply is no text: {_start(data)}")
-    if not (content or reason or message.get("tool_calls") or message.get("refusal")):
+    if not (content or reason or _said_calls(message) or message.get("refusal")):
         raise UnreadableReplyError("the reply holds neither content nor a reason why it ended")
     return CompletionChoice(message, reason if isinstance(reason, str) else None, whole)
 
@@ -233,7 +233,7 @@ def message(choice: CompletionChoice, call: CallKey) -> AssistantMessage:
     The words of a refusal that came with an empty text are the text.
     """
     said = choice.message
-    calls, invalid = _calls(said.get("tool_calls"), call)
+    calls, invalid = _calls(_said_calls(said), call)
     text, refusal = _text(said.get("content")), said.get("refusal")
     refusal = refusal if isinstance(refusal, str) and refusal else None
     return AssistantMessage(
@@ -268,8 +268,11 @@ def thoughts_in(said: Mapping[str, Any]) -> str:
 
 
 def _is_thought(part: Any) -> bool:
-    kind = part.get("type") if isinstance(part, dict) else None
-    return isinstance(kind, str) and ("think" in kind or "reason" in kind)
+    return "think" in _kind(part) or "reason" in _kind(part)
+
+
+def _kind(part: Any) -> str:
+    return str(part.get("type")) if isinstance(part, dict) else ""
 
 
 def _words(value: Any, depth: int = 4) -> str:
@@ -289,7 +292,7 @@ def _native(said: Mapping[str, Any], call: CallKey) -> Json:
     parts = content if isinstance(content, list) and _can_be_written(content) else []
     parts = parts if any(isinstance(part, dict) and not _is_text(part) for part in parts) else []
     calls: list[Json] = []
-    for identity, one in _identified(said.get("tool_calls"), call):
+    for identity, one in _identified(_said_calls(said), call):
         if isinstance(one, dict) and isinstance(function := one.get("function"), dict):
             its = {"call": _beside(one, _READ_OF_CALLS), "function": _beside(function, _READ_OF_FUNCTIONS)}
             calls += [{"id": identity, **its}] if any(its.values()) else []
@@ -314,6 +317,16 @@ def _can_be_written(value: Any) -> bool:
     return True
 
 
+def _said_calls(said: Mapping[str, Any]) -> Any:
+    """The calls of a message; OpenAI's first interface has one, and Anthropic's are parts of the content."""
+    if calls := said.get("tool_calls"):
+        return calls
+    if isinstance(call := said.get("function_call"), dict):
+        return [{"function": call}]
+    content = said.get("content")
+    return [part for part in content if _kind(part) == "tool_use"] if isinstance(content, list) else []
+
+
 def _identified(said: Any, call: CallKey) -> Iterator[tuple[str, Any]]:
     """The calls of a message as they are written, each with its id, or with one of ours where it has none of its own.
 
@@ -333,11 +346,12 @@ def _calls(said: Any, call: CallKey) -> tuple[list[ToolCall], list[InvalidCall]]
     calls: list[ToolCall] = []
     invalid: list[InvalidCall] = []
     for identity, one in _identified(said, call):
-        function = one.get("function") if isinstance(one, dict) else None
-        if not isinstance(function, dict):
+        function = one.get("function", one) if isinstance(one, dict) else None
+        if not isinstance(function, dict) or (function is one and "name" not in one):
             invalid.append(_invalid(None, one, identity, "no function is named"))
             continue
-        name, written = function.get("name"), function.get("arguments")
+        name = function.get("name")
+        written = next((function[key] for key in ("arguments", "args", "input") if key in function), None)
         name = name if isinstance(name, str) else ""
         args, error, repairs = read_object(written)
         if args is None:

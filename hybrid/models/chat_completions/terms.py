@@ -43,14 +43,18 @@ _STREAMS_ONLY = re.compile(
     r"|\bstream\w*\W{0,3}(?:mode |output |parameter )?(?:is |only\b|must |has to |needs? to |should )+"
     r"(?:be )?(?:set to |set |required|enabled|supported\b(?<!not supported)|on\b|\W?true)"
     r"|\bmust (?!not)[^.]{0,30}\bstream(?!_)|\benable (?:the )?\W?stream|\bset \W?stream\W{1,3}(?:to |=)?\W{0,2}true"
-    r"|\bnon-?_?stream\w*(?: \w+){0,3} (?:is |are )?(?:not|un)\s?-?(?:supported|allowed|available)"
+    r"|\bnon[- _]?stream\w*(?: \w+){0,3} (?:is |are )?(?:disabled|(?:not|un)\s?-?(?:supported|allowed|available))"
     r"|(?:not|n't) support[^.]{0,20}\bnon-?_?stream|\bfalse for non-?_?stream|\bstream\W{0,3}=\W{0,2}true"
-    r"|\b(?:when|if|with) \W?stream\W{0,3}=\W{0,2}false",
+    r"|\b(?:when|if|with) \W?stream\W{0,3}=\W{0,2}false|\bstream\W{0,3}(?:=|does not support)\W{0,2}false\b"
+    r"|\bonly stream|\bonly \w+ (?:sse|server-sent)|\buse stream(?:ing)?\b(?!\W{0,2}=?\W?false)"
+    r"|\bstream\W{1,3}input should be|\bexpected \W?stream|(?:[仅只]|不支持非)(?:支持)?流式",
     re.IGNORECASE,
 )
 """A server that only streams: DashScope (of models, and of `enable_thinking`), gateways, vLLM's and Anthropic's kin."""
 _UNKNOWN = (
     r"(?:unsupported|unknown|unrecogni[sz]ed|unexpected|extraneous|extra_forbidden|deprecated"
+    r"|not a (?:valid|known) (?:parameter|argument|field)|no such field|not match any|instead of|不支持"
+    r"|(?<=temperature)\W{1,3}(?:must|should|(?:may|can) only) be|only supports? (?=temperature)|cannot both be"
     r"|not (?:be )?(?:supported|permitted|allowed|recogni[sz]ed|accepted|available|implemented)|(?:not|n't) support"
     r"|invalid (?:parameter|argument|field|key|temperature)|extra (?:fields|inputs|keys)|cannot find field"
     r"|additional properties|only \S{1,12} is (?:allowed|supported))"

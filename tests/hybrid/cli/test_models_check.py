@@ -143,6 +143,8 @@ def options_of(ended: Any) -> list[str]:
         (Able(sees=False), "sees", "'ready'", "--images none", 3),
         (Able(pictures=2), "pictures in one message", "2, read", "--images concat --model-arg keep_images=1", 0),
         (Able(pictures=1), "pictures in one message", "1, read in order", "--images concat --show text", 0),
+        (Able(pictures=1, sees=False), "pictures in one message", "1, read", "--images none --show text", 3),
+        (Able(calls=0), "calls tools", "unreadable: an empty reply", "", 3),
         (Able(pictures=0), "pictures in one message", "At most 0 image", "--images none", 3),
         (Able(forms=frozenset({"PNG"})), "pictures in one message", "8 as PNG alone (", "", 0),
         (Able(side=600), "largest picture", "512 x 512 px", "--max-pixels 262144", 0),

@@ -131,6 +131,21 @@ def test_calls_without_id_name_or_function_can_be_answered() -> None:
     assert read(calling(one_call("{}", function={"name": None}))).calls[0].name == ""
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        body(None, "function_call", function_call={"name": "crop", "arguments": '{"a": 1}'}),
+        calling({"id": "c1", "name": "crop", "arguments": {"a": 1}}),
+        calling({"id": "c1", "type": "tool_call", "name": "crop", "args": {"a": 1}}),
+        body([{"type": "tool_use", "id": "c1", "name": "crop", "input": {"a": 1}}], "tool_use"),
+    ],
+)
+def test_calls_in_other_interfaces_forms_are_calls(said: Any) -> None:
+    reply = read(said)
+    assert ([(call.name, call.args) for call in reply.calls], reply.invalid) == ([("crop", {"a": 1})], ())
+    assert wire_messages([reply], dict, "m")[0]["tool_calls"][0]["function"]["name"] == "crop"
+
+
 def test_usage_and_why_it_ended() -> None:
     usage = {"prompt_tokens": 5, "completion_tokens": 7, "completion_tokens_details": {"reasoning_tokens": 3}}
     reply = read({**body("", "length"), "usage": {**usage, "prompt_tokens_details": {"cached_tokens": 4}}})

@@ -165,6 +165,7 @@ WRITTEN: tuple[tuple[Any, Any, tuple[str, ...]], ...] = (
     ("", {}, ()),
     (None, {}, ()),
     ('"{\\"a\\": 1}"', {"a": 1}, ("encoded twice",)),
+    ('{\\"a\\": 1}', {"a": 1}, ("encoded twice",)),
     ('{"a": 1}</tool_call>', {"a": 1}, ("text behind",)),
     ('{"a": 1}\nI will look.', {"a": 1}, ("text behind",)),
     ('{"a": 1}}', {"a": 1}, ("text behind",)),

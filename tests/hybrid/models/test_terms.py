@@ -66,6 +66,11 @@ UNKNOWN = {
                 400, f"seed {NEWER}"),
     "two at once": (said(f"Unrecognized request arguments supplied: {NEWER} and seed"), 400, f"{NEWER} seed"),
     "plain Python": ("generate() got an unexpected keyword argument 'max_completion_tokens'", 500, NEWER),
+    "no parameter": (said(f"'{NEWER}' is not a valid parameter"), 400, NEWER),
+    "instead": (said(f"Use max_tokens instead of {NEWER}"), 400, NEWER),
+    "Chinese": (said("请求参数 seed 不支持"), 400, "seed"),
+    "a schema": (said("'seed' does not match any of the regexes: '^x-'"), 400, "seed"),
+    "a struct": (said("no such field seed"), 400, "seed"),
     "Bedrock": (said("Malformed input request: #: extraneous key [seed] is not permitted"), 400, "seed"),
 }  # fmt: skip
 
@@ -97,6 +102,9 @@ CHANGES_WHAT_IS_MEASURED = {
                     "is supported.", param="temperature"), {}, "--model-arg temperature=null"),
     "Kimi": (said("invalid temperature: only 1 is allowed for this model"), {}, "--model-arg temperature=null"),
     "Anthropic": (said("`temperature` is deprecated for this model."), {}, "--model-arg temperature=null"),
+    "a value": (said("temperature must be 1"), {}, "--model-arg temperature=null"),
+    "one value": (said("This model only supports temperature=1"), {}, "--model-arg temperature=null"),
+    "one of two": (said("`temperature` and `top_p` cannot both be specified"), {}, "--model-arg temperature=null"),
     "top_p": (said("Unknown parameter: 'top_p'."), {"extra": {"top_p": 0.5}}, "leave --model-arg top_p away"),
     "effort": (said("reasoning_effort: not supported"), {"reasoning_effort": "low"}, "leave --reasoning-effort away"),
     "only streams": (said("This model only support stream mode."), {"stream": "off"}, "--stream off does not"),
@@ -176,6 +184,13 @@ ONLY_STREAMS = (
     "Stream must be set to true",
     "stream=false is not supported, set `stream` to true",
     "model qwq-32b does not support non-stream mode",
+    "Non streaming requests are disabled",
+    "only streaming calls are supported",
+    "This endpoint only supports SSE",
+    "Sync calls are not supported by this model, please use stream",
+    "Unsupported value: 'stream' does not support false with this model.",
+    "stream: Input should be True",
+    "该模型仅支持流式输出",
 )
 
 

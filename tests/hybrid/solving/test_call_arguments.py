@@ -52,6 +52,12 @@ IMAGES: tuple[tuple[dict[str, Any], int, tuple[str, ...]], ...] = (
             [2],
             "picture 2",
             "<|image_2|>",
+            "@img:2",
+            "img:2.png",
+            "image2.jpg",
+            "Figure 2",
+            "图2",
+            "attachment://img:2",
         )
     ),
     ({"images": "img:1"}, 2, ("img:1",)),
@@ -61,6 +67,14 @@ IMAGES: tuple[tuple[dict[str, Any], int, tuple[str, ...]], ...] = (
     ({"img_idx": 2}, 2, ("img:2",)),
     ({"image_name": "img:2"}, 2, ("img:2",)),
     ({"image": "img:1", "images": ["img:1"]}, 2, ("img:1",)),
+    ({"image_path": "img:2"}, 2, ("img:2",)),
+    ({"target_image": 2}, 2, ("img:2",)),
+    ({"image_2": "img:1", "image_1": "img:2"}, 2, ("img:2", "img:1")),
+    ({"first_image": "image 1", "second_image": "image 2"}, 2, ("img:1", "img:2")),
+    ({"images": "img:1, img:2"}, 2, ("img:1", "img:2")),
+    ({"images": "image 1 and image 2"}, 2, ("img:1", "img:2")),
+    ({"arguments": {"image": "img:2"}, "name": "forensics"}, 2, ("img:2",)),
+    ({"images": ["img:2"], "args": "{}"}, 2, ("img:2",)),
     ({}, 1, ("img:1",)),
     ({"image": None}, 1, ("img:1",)),
     ({"images": []}, 1, ("img:1",)),
@@ -76,7 +90,7 @@ IMAGES: tuple[tuple[dict[str, Any], int, tuple[str, ...]], ...] = (
 def test_images_are_found_by_name_and_number(args: dict[str, Any], count: int, meant: tuple[str, ...]) -> None:
     images, rest, repairs = read("forensics", args, count)
     assert (images, rest) == (meant, {})
-    assert set(repairs) <= {"image name", "image left out", "JSON as text"}
+    assert set(repairs) <= {"image name", "image left out", "JSON as text", "arguments in arguments"}
 
 
 @pytest.mark.parametrize(
@@ -111,6 +125,7 @@ SAME: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
             "(1, 2, 30, 40)",
             "<box>(1,2),(30,40)</box>",
             ["1", "2", "30", "40"],
+            "<bbox>1 2 30 40</bbox>",
         )
     ),
     *(
@@ -120,6 +135,11 @@ SAME: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
             {"bbox": [1, 2, 30, 40]},
             {"bbox": "[1, 2, 30, 40]"},
             {"bounding_box": BOX},
+            {"bbox_2d": [1, 2, 30, 40], "label": "a dog"},
+            {"roi": [1, 2, 30, 40]},
+            {"crop_box": [1, 2, 30, 40]},
+            {"box_coordinates": [1, 2, 30, 40]},
+            {"box": BOX, "point": None},
             {"x0": 1, "y0": 2, "x1": 30, "y1": 40},
             {"x1": 1, "y1": 2, "x2": 30, "y2": 40},
         )
@@ -143,6 +163,9 @@ SAME: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
     ),
     ("depth", {"points": ["A", {"label": "B"}]}, {"points": [{"label": "A"}, {"label": "B"}]}),
     ("depth", {"points": [3, 4]}, {"points": [POINT]}),
+    ("depth", {"points": ["(3, 4)"], "labels": None}, {"points": [POINT]}),
+    ("depth", {"points": "A, B"}, {"points": [{"label": "A"}, {"label": "B"}]}),
+    ("depth", {"labels": "A, B"}, {"labels": ["A", "B"]}),
     ("depth", {"points": POINT}, {"points": [POINT]}),
     ("depth", {"points": '[{"label": "A"}]'}, {"points": [{"label": "A"}]}),
     ("saliency", {"boxes": [[1, 2, 30, 40]]}, {"boxes": [BOX]}),
@@ -202,7 +225,8 @@ def test_what_is_written_as_it_should_be_is_left_alone(name: str) -> None:
 
 
 CROP = """crop|Crop| crop |functions.crop|functions.crop:0|default_api:crop|tools.crop|crop<|channel|>commentary
-mcp__server__crop|crop_tool|`crop`|crop(|crop<|constrain|>json"""
+mcp__server__crop|crop_tool|`crop`|crop(|crop<|constrain|>json
+crop<arg_key>|functions_crop|functions_crop_0|crop_2|tools/crop|<|channel|>commentary to=functions.crop"""
 NONE = "|crops|../crop|crop.py|_crop|crop2|cr op|functions.|crop:depth:x"
 NAMED = {
     **dict.fromkeys(re.split(r"\n|(?<!<)\|(?!>)", CROP), "crop"),
