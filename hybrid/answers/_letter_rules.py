@@ -24,9 +24,12 @@ LIST_GAP: Final = 120
 _SHARE: Final = r"[0-9]{1,3}(?:\.[0-9]{1,6})?\s?%"
 
 
+_CROSS: Final = re.compile(r"[✗✘❌✖]")
+
+
 def only_letter(reply: LetterReply) -> str | None:
     """The reply is a letter: `B`, `(b)`, `A.`, `[C]`, `Point D`, `Option (A)`."""
-    if len(reply.text) > SHORT_REPLY:
+    if len(reply.text) > SHORT_REPLY or _CROSS.search(reply.text):
         return None
     labels = re.escape(reply.letters)
     named = rf"(?:(?i:the\s)?{NOUN}(?:\s(?i:labell?ed|marked|called|named|with label))?(?:\W+|(?<=[^\x00-\x7f])))?"
@@ -42,7 +45,8 @@ def largest_share(reply: LetterReply) -> str | None:
     name, end = rf"[(\[]?\b([{re.escape(reply.letters)}])\b[)\]]?", 0
     # A bare 0.8 may be a score or a depth.
     likely = rf"\b(?:P|Pr|prob(?:ability)?)(?:\sof)?\s?{name}\s?[=:≈~]\s?([01]?\.[0-9]{{1,6}}|[01])"
-    before = rf"{name}(?:\s(?:is|has|at|with|about))?[\s:=≈~(|–-]{{0,4}}({_SHARE})"
+    # `A has 30% opacity` is no share of the choices.
+    before = rf"{name}(?:\s(?:is|has|at|with|about))?[\s:=≈~(|–-]{{0,4}}({_SHARE})(?!\s(?!and\b|likely|chance|sure)[a-z])"
     behind = rf"({_SHARE})\s(?:(?:chance|likely)\s)?(?:(?:on|for|to|that it is|of)\s)?{name}"
     for match in re.finditer(rf"{likely}|{before}|{behind}", reply.text):
         name, share = sorted(filter(None, match.groups()), key=str.isalpha, reverse=True)
@@ -50,19 +54,26 @@ def largest_share(reply: LetterReply) -> str | None:
             return None
         shares[name], end = float(share.rstrip(" %")) / (100 if "%" in share else 1), match.end()
     ranked = sorted(shares, key=lambda name: -shares[name])
-    # More than all in all are no shares, and a label behind them is the answer itself.
-    if len(ranked) < 2 or sum(shares.values()) > 1.05 or reply.named(reply.text[end:]):
+    # Shares are all in all one, and a label behind them is the answer itself.
+    if len(ranked) < 2 or not 0.9 < sum(shares.values()) < 1.05 or reply.named(reply.text[end:]):
         return None
     return ranked[0] if shares[ranked[0]] > shares[ranked[1]] else None
 
 
-_TICK: Final = re.compile(r"[✅✓✔☑☒]|\[x\]|(?:←|<--?|⬅)|\((?:correct|the answer|answer)\)", re.IGNORECASE)
+_TICK: Final = re.compile(
+    r"[✅✓✔☑☒]|\[x\]|(?:←|<--?|⬅)(?!\s?(?:not|no|wrong|incorrect|false|too)\b)|\((?:correct|the answer|answer)\)",
+    re.IGNORECASE,
+)
 
 
 def ticked(reply: LetterReply) -> str | None:
     """One line of a list of options has a tick: `- A: far` and then `- B: near ✅`."""
     with_tick = [line for line in reply.lines if _TICK.search(line)]
-    if len(with_tick) != 1 or len(reply.lines) < 2:
+    if len(with_tick) != 1 or len(reply.lines) < 2 or _CROSS.search(with_tick[0]):
+        return None
+    # Prose behind the list, as behind a list of checks, says it itself.
+    behind = reply.lines[reply.lines.index(with_tick[0]) + 1 :]
+    if any(re.match(r"[\w'#]{2,}\s", line) and reply.named(line) for line in behind):
         return None
     named = reply.named(_TICK.sub("", with_tick[0]))
     return next(iter(named)) if len(named) == 1 else None
@@ -85,8 +96,11 @@ _TURNED_DOWN: Final = re.compile(
 )
 
 
-# `(A)? No`, `(A) 3? No`
-_ASKED: Final = re.compile(r"[^.,;!?\n]{0,40}\?\s*(?:$|(?:no|not|hmm|wait)\b)", re.IGNORECASE)
+# `(A)? No`, `(A) 3? Let me count: ...`
+_ASKED: Final = re.compile(
+    r"(?P<what>[^.,;!?\n]{0,40})\?\s*(?:$|(?:no|not|nope|hmm|wait|wrong|incorrect|let me|actually|i don't)\b)",
+    re.IGNORECASE,
+)
 
 
 def _turned_down(reply: LetterReply, name: str, behind: str) -> bool:
@@ -95,9 +109,10 @@ def _turned_down(reply: LetterReply, name: str, behind: str) -> bool:
     So does one that asks for it, `(A)? No`, or gives its share beside others', `A: 50%, B: 50%`.
     """
     shared = re.match(rf"\W*{_SHARE}\s*[,;|]", behind) and reply.named(behind) - {name}
+    asked = _ASKED.match(behind)
     return (
         bool(shared)
-        or _ASKED.match(behind) is not None
+        or (asked is not None and (not asked["what"].strip() or not reply.asks(name)))
         or (
             _TURNED_DOWN.match(behind.lstrip()) is not None
             and not reply.is_choice(name, re.split(r"[.,;!\n]", behind, maxsplit=1)[0])
@@ -203,12 +218,20 @@ def offers_another(reply: LetterReply, name: str, behind: str) -> bool:
     return _lists_options(reply, name, behind)
 
 
+# `At first I would guess A`, `If it were brighter I'd pick A`
+_AT_FIRST: Final = re.compile(
+    r"\b(?:at first(?: glance| sight)?|initially|if (?!i )[^.,;:?!\n]{1,40} (?:were|was|had))\b[^.;:?!\n]*\Z", re.IGNORECASE
+)
+
+
 def announcements(reply: LetterReply) -> tuple[tuple[str, bool], ...]:
     """The labels that are announced as the answer, in order, and whether each leaves the choice open."""
     announcement, other = _announcement(reply.letters)
     found: list[tuple[str, bool]] = []
     alternative = 0
     for match in announcement.finditer(reply.text):
+        if _AT_FIRST.search(reply.text, max(0, match.start() - 40), match.start()):
+            continue
         left_open = offers_another(reply, group(match), reply.text[match.end() : match.end() + LOOK_AHEAD])
         # `選択肢Aか選択肢B`: the second is the alternative of the first.
         found.append((group(match), left_open or match.end() <= alternative))
@@ -250,6 +273,11 @@ def opening_choice(reply: LetterReply) -> str | None:
     """The reply begins with the text of a choice as a complete clause: `No, the cat is ...`, `Yes. It ...`."""
     start = reply.choice_at_start(reply.text[:200])
     if start is None or not re.match(r"[.,;:!](?![0-9])|\n", reply.text[start[1] :]):
+        return None
+    # `Right. The camera moved left.`
+    if start[0] == dict(reply.forms).get("right") and {
+        name for form, name in reply.forms if re.search(rf"\b{re.escape(form)}\b", reply.text[start[1] :].casefold())
+    } - {start[0]}:
         return None
     return start[0]
 

@@ -207,20 +207,33 @@ def bare(text: str) -> str:
 
 # Translations of short English option texts; only used for whole replies and after a cue.
 TRANSLATIONS: Final[dict[str, frozenset[str]]] = {
-    "yes": frozenset({"是", "是的", "对", "はい", "예", "네", "sí", "oui", "ja", "sim", "да"}),
-    "no": frozenset({"否", "不", "不是", "没有", "いいえ", "아니요", "non", "nein", "não", "нет"}),
+    "yes": frozenset({"是", "是的", "对", "はい", "예", "네", "sí", "sì", "oui", "ja", "sim", "да"}),
+    "no": frozenset({"否", "不", "不是", "不对", "没有", "いいえ", "아니요", "non", "nein", "não", "нет"}),
     "left": frozenset({"左", "左边", "左侧", "向左", "왼쪽", "izquierda", "gauche", "links", "esquerda", "слева"}),
     "right": frozenset({"右", "右边", "右侧", "向右", "오른쪽", "derecha", "droite", "rechts", "direita", "справа"}),
 }
+
+# `the wrong answer is A`, `second choice: A`; `I can't choose A`, `I don't think it is A`; `people guess A`.
+_THE_ONE: Final = "".join(
+    rf"(?<!\b{word} )"
+    for word in ("wrong", "incorrect", "second", "worst", "least likely", "alternative", "previous", "tempting", "other")
+)
+_MEANT: Final = "".join(
+    rf"(?<!{word} )" for word in ("n't", "\\bnot", "\\bnever", "\\bcannot", "n't think", "\\bnot think", "\\bdoubt")
+)
+_MY: Final = (
+    r"(?:(?<![\w'] )(?<!\w)|(?:(?<=\bmy )|(?<=\bi )|(?<=\bi'd )|(?<=\bi'll )|(?<=\bi would )|(?<=\bto )|(?<=\bbest )"
+    r"|(?<=\bforced )|(?<=\beducated )|(?<=\bfinal )|(?<=\bwild )|(?<=\brough )|(?<=\bi'm )|(?<=\bi am )))"
+)
 
 # Phrases that announce an answer, in the languages models fall into: "the answer is", "Answer:",
 # "the correct choice would be", "I would choose". A bare "option A" announces nothing: it heads an analysis,
 # as "each option:" does.
 CUE: Final = (
-    r"(?:(?<!each )(?<!every )\b(?:answers?|choice|option|selection|result|conclusion|final)\b[^\w\n(\[]{0,3}"
-    r"(?:is|are|was|would be|should be|will be|must be|be|:|=)(?![a-z])"
-    r"|\banswer\b|\b(?:choose|select|pick|go with"
-    r"|lean(?:ing)?(?: towards?)?|guess(?:ing)?(?: is)?|gut says|it(?:'s| is))\b|\b(?:is|be)\s?:"
+    rf"(?:{_THE_ONE}(?<!each )(?<!every )\b(?:answers?|choice|option|selection|result|conclusion|final)\b"
+    r"[^\w\n(\[]{0,3}(?:is|are|was|would be|should be|will be|must be|be|:|=)(?![a-z])"
+    rf"|{_THE_ONE}{_MEANT}\banswer\b|{_MEANT}\b(?:choose|select|pick|go with|gut says|it(?:'s| is))\b"
+    rf"|{_MEANT}(?<!was )(?<!initially )\blean(?:ing)?(?: towards?)?\b|{_MY}guess(?:ing)?(?: is)?\b|\b(?:is|be)\s?:"
     r"|\bif (?:i )?(?:am |was |were )?(?:forced|pressed|ha(?:d|ve) to)(?: to)?"
     r"(?: (?:answer|choose|decide|guess|pick|say))?\b,?"
     r"|答案(?:应该|应当|应)?[是为:]*|选择|選擇|选项|選項|選択肢|选|正解は?|答え[は:]*|(?:정답|\b답)[은:]*|\bответ\b"

@@ -60,7 +60,7 @@ _TEN: Final = "|".join(word for word, value in WORDS.items() if value >= 20)
 _UNIT: Final = "|".join(sorted((word for word, value in WORDS.items() if value < 20), key=len, reverse=True))
 # "one" is a pronoun after these: "the one on the left", "no one".
 _PRONOUN: Final = "".join(
-    rf"(?<!\b{word}\s)" for word in ("no", "the", "this", "that", "each", "every", "which", "any")
+    rf"(?<!\b{word}\s)" for word in ("no", "the", "this", "that", "each", "every", "which", "any", "single")
 )
 _WORD: Final = rf"{_PRONOUN}\b(?:(?:{_TEN})(?:[-\s](?:{_UNIT}))?|{_UNIT})\b"
 _NUMBER: Final = re.compile(rf"{_DIGITS}|{_WORD}", re.IGNORECASE)
@@ -104,7 +104,7 @@ _HAN: Final = {
 }
 # A numeral is no count inside of other words (`一些`, `第一`): it begins the reply or stands behind "is" or "has".
 _HAN_NUMBER: Final = re.compile(
-    rf"(?:^|(?<=[是为為有共见見:は]))\s?([{''.join(_HAN)}]?)(十?)([{''.join(_HAN)}]?)\s?"
+    rf"(?:^|(?<=[是为為有共见見:は和与與、]))\s?([{''.join(_HAN)}]?)(十?)([{''.join(_HAN)}]?)\s?"
     r"(?=[个個只隻人台本匹つ枚头頭条條辆輛位张張名件です。.!]|$)"
 )
 # Whole replies in other languages.
@@ -131,14 +131,23 @@ _ELSEWHERE: Final[dict[str, int]] = {
 }
 
 
+# `drei`, `drei Autos`, `Hay tres perros`; not `keine Ahnung`, `seis to`.
+_ALONE: Final = re.compile(
+    r"(?:(?:hay|es (?:sind|gibt)|il y a|há|ci sono)\s)?"
+    r"([^\W\d]+)(\s(?!(?:to|ahnung|zweifel|id[eé]e|idea|ideia|problem\w*|doute|duda|dúvida|dubbio)\b)[^\W\d]+)?"
+)
+
+
 def spelled_out(text: str) -> str:
     """A text with its numbers in plain digits: `1 000`, `a dozen`, `5 (five)`, `三个`; a whole reply also as `drei`."""
     text = _GROUPED.sub(lambda found: _SOME if found[1] else re.sub(r"[\s']", "", found[0]), text)
     text = _DOZEN.sub(lambda m: _SOME if m[3] else str(6 if m[1] else 12 * (only_number(m[2]) or 1)), text)
     text = _GLOSS.sub(lambda found: found[1] if _value(found[1]) == _value(found[2]) else found[0], text)
     text = _HAN_NUMBER.sub(_from_han, text)
-    alone = re.fullmatch(r"(\w+)(?:\s[^\W\d]+)?", bare(text))
-    return str(_ELSEWHERE[alone[1]]) if alone and alone[1] in _ELSEWHERE and not bare(text).endswith(" to") else text
+    alone = _ALONE.fullmatch(bare(text))
+    value = _ELSEWHERE.get(alone[1]) if alone else None
+    # One is an article too: `un peu`, `ein Problem`.
+    return text if alone is None or value is None or (alone[2] and value == 1) else str(value)
 
 
 def _from_han(found: re.Match[str]) -> str:
@@ -193,7 +202,7 @@ _SUM: Final = (
 _TOTAL: Final = re.compile(
     rf"({_NUMBER.pattern})(?:\s\w+){{0,3}}\s{_SUM}\b"
     rf"|(?:\b(?:{_SUM}|total(?:s|ing)?(?: of| is)?|(?:adds?|sums?) (?:up )?to)\b|一共|总共|共|合計|全部で)"
-    rf"(?:,? there (?:are|is))?[\s:,]{{0,3}}({_NUMBER.pattern})"
+    rf"(?:,? there (?:are|is))?[\s:,|]{{0,4}}({_NUMBER.pattern})"
     rf"|(?:\b(?:mak(?:es|ing)|giv(?:es|ing)|yielding|equal(?:s|ling)"
     r"|that(?:'s| is)|(?:so|thus|therefore|hence),?(?: there (?:are|is))?)\s|=>|[=→⇒])"
     rf"\s?({_NUMBER.pattern})",
@@ -244,7 +253,7 @@ def none_at_all(text: str) -> int | None:
 
 _NONE: Final = re.compile(
     r"(?:there (?:are|is|were) )?none(?: (?:is|are|were)(?: visible| present)?)?(?: (?:here|there))?"
-    r"|there (?:are|were)(?:n't| not) any|there isn't (?:even )?(?:a single|one) \w+",
+    r"|there (?:is|are|were)(?:n't| not) any|there isn't (?:even )?(?:a single|one) \w+|not a single one|i (?:can )?see none",
     re.IGNORECASE,
 )
 _MORE_TO_SAY: Final = re.compile(r"\b(?:but|however|although|though|yet|there|only|unless|if)\b", re.IGNORECASE)
@@ -252,7 +261,7 @@ _MORE_TO_SAY: Final = re.compile(r"\b(?:but|however|although|though|yet|there|on
 _NO_THINGS: Final = re.compile(
     r"(?:(?:there (?:are|were)|i (?:can )?(?:see|count|find|spot)) (?:no|zero)|(?:no|zero)"
     r"|there (?:are|were)(?:n't| not) any|i (?:do not|don't|did not|didn't) (?:see|find|spot|count) any)"
-    r" (?!(?:\w+ )?(?:images|pictures|photos|results|details|instructions|tools|options|choices|words|numbers"
+    r" (?!(?:other|additional|further|extra|such|many|longer|distinct|clear|obvious|new)\b|(?:\w+ )?(?:images|pictures|photos|results|details|instructions|tools|options|choices|words|numbers"
     r"|answers|ways|clues|signs|objections|others|more)\b)(?:[\w-]+ ){0,2}?"
     r"(?:[\w-]+[^\Ws]s|people|men|women|children|fish|sheep|deer|geese|mice)"
     r"(?: (?:are |were )?(?:in|on|at|visible|present|here|there|to be seen)\b[^,;]*)?",
