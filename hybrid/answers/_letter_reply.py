@@ -139,6 +139,6 @@ def _small(letters: str) -> re.Pattern[str]:
     """
     words = "aeiouy"
     plain, end = "".join(set(letters.lower()) - set(words)), r"(?=\s?(?:[.,;:!)\n]|$))"
-    one = rf"(?:[{re.escape(plain)}](?![\w'.-]|\.\w)|[{re.escape(plain)}](?=\.(?:\s(?![0-9])|$))|[{words}]{end})"
+    one = rf"(?:[{re.escape(plain)}](?![\w'.+&-]|\.\w)|[{re.escape(plain)}](?=\.(?:\s(?![0-9])|$))|[{words}]{end})"
     cue = rf"(?i:{CUE})[\s:=\"'(\-]{{0,6}}(?:(?i:{NOUN})\s)?"
-    return re.compile(rf"({cue})({one}(?:\s?(?:or|and|/|,)\s?{one})*)")
+    return re.compile(rf"({cue})({one}(?:\)?\s?(?:or|and|/|,)\s?\(?{one})*)")

@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Final
 
 from hybrid.answers._letter_reply import NOUN, LetterReply, group, label
-from hybrid.answers.base import CUE, bare
+from hybrid.answers.base import CUE, bare, sentences
 
 Rule = Callable[[LetterReply], str | None]
 
@@ -39,6 +39,12 @@ def only_letter(reply: LetterReply) -> str | None:
     return None if match is None else match[1].upper()
 
 
+_LIKELY: Final = re.compile(
+    r"\b(?:P|Pr|prob\w*|likel\w*|confiden\w*|chances?|odds|sure|certain\w*|belie\w+|answer|guess|votes?|I)\b",
+    re.IGNORECASE,
+)
+
+
 def largest_share(reply: LetterReply) -> str | None:
     """Each named choice has a share and one is the largest: `A: 20%, B: 80%`, `P(A)=0.2, P(B)=0.8`."""
     shares: dict[str, float] = {}
@@ -46,7 +52,9 @@ def largest_share(reply: LetterReply) -> str | None:
     # A bare 0.8 may be a score or a depth.
     likely = rf"\b(?:P|Pr|prob(?:ability)?)(?:\sof)?\s?{name}\s?[=:≈~]\s?([01]?\.[0-9]{{1,6}}|[01])"
     # `A has 30% opacity` is no share of the choices.
-    before = rf"{name}(?:\s(?:is|has|at|with|about))?[\s:=≈~(|–-]{{0,4}}({_SHARE})(?!\s(?!and\b|likely|chance|sure)[a-z])"
+    before = (
+        rf"{name}(?:\s(?:is|has|at|with|about))?[\s:=≈~(|–-]{{0,4}}({_SHARE})(?!\s(?!and\b|likely|chance|sure)[a-z])"
+    )
     behind = rf"({_SHARE})\s(?:(?:chance|likely)\s)?(?:(?:on|for|to|that it is|of)\s)?{name}"
     for match in re.finditer(rf"{likely}|{before}|{behind}", reply.text):
         name, share = sorted(filter(None, match.groups()), key=str.isalpha, reverse=True)
@@ -54,6 +62,9 @@ def largest_share(reply: LetterReply) -> str | None:
             return None
         shares[name], end = float(share.rstrip(" %")) / (100 if "%" in share else 1), match.end()
     ranked = sorted(shares, key=lambda name: -shares[name])
+    # `Brightness: A 40%, B 60%`
+    if re.match(r"\W*[^\W\d]{2,}", reply.text) and not _LIKELY.search(reply.text):
+        return None
     # Shares are all in all one, and a label behind them is the answer itself.
     if len(ranked) < 2 or not 0.9 < sum(shares.values()) < 1.05 or reply.named(reply.text[end:]):
         return None
@@ -71,12 +82,21 @@ def ticked(reply: LetterReply) -> str | None:
     with_tick = [line for line in reply.lines if _TICK.search(line)]
     if len(with_tick) != 1 or len(reply.lines) < 2 or _CROSS.search(with_tick[0]):
         return None
-    # Prose behind the list, as behind a list of checks, says it itself.
+    # `✅ edges of A checked` is no option, and prose behind the list says it itself.
+    option = _TICK.sub("", with_tick[0]).strip("-•|[] ")
     behind = reply.lines[reply.lines.index(with_tick[0]) + 1 :]
-    if any(re.match(r"[\w'#]{2,}\s", line) and reply.named(line) for line in behind):
+    if not _labelled(reply, option) or any(reply.named(line) and not _labelled(reply, line) for line in behind):
         return None
-    named = reply.named(_TICK.sub("", with_tick[0]))
+    named = reply.named(option)
     return next(iter(named)) if len(named) == 1 else None
+
+
+def _labelled(reply: LetterReply, line: str) -> bool:
+    """Whether a line of a list begins with a label or a choice."""
+    bare_line = re.sub(r"\A[^\w(]+|\A[0-9]+[.)]\s", "", line)
+    return re.match(rf"(?:{NOUN}\s)?{label(reply.letters)}", bare_line) is not None or bool(
+        reply.choice_at_start(bare_line)
+    )
 
 
 def only_choice(reply: LetterReply) -> str | None:
@@ -108,7 +128,7 @@ def _turned_down(reply: LetterReply, name: str, behind: str) -> bool:
 
     So does one that asks for it, `(A)? No`, or gives its share beside others', `A: 50%, B: 50%`.
     """
-    shared = re.match(rf"\W*{_SHARE}\s*[,;|]", behind) and reply.named(behind) - {name}
+    shared = re.match(rf"\W*{_SHARE}[\s\w]{{0,20}}[,;|]", behind) and reply.named(behind) - {name}
     asked = _ASKED.match(behind)
     return (
         bool(shared)
@@ -164,7 +184,7 @@ def _announcement(letters: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Patterns that announce a letter, and that offer another one (`A or B`, `(A), (B)`, not `A and B is wrong`)."""
     token = label(letters)
     adverb = r"(?:(?:most\s)?(?:likely|probably|clearly|therefore|thus|indeed|simply|only|the|now)\s)?"
-    between = rf"(?:[^.\n]{{0,60}}?\b{_OR}\b|\s?(?:[,/、]|{_AND}\b|还是|或者?|和|か|または|또는|이나))"
+    between = rf"(?:[^.\n]{{0,60}}?\b{_OR}\b|\s?(?:[,/、]|{_AND}\b|или|还是|或者?|和|か|または|또는|이나))"
     other = rf"{between}\s?(?:{NOUN}\s?)?{token}(?!\s{_IS}\b)"
     announced = rf"(?i:{CUE})[\s:=\"'\-]{{0,6}}{adverb}(?:{NOUN}\s)?[\"']?{token}(?!\s{_IS}\s{_WRONG}\b)"
     return re.compile(announced), re.compile(other)
@@ -218,10 +238,9 @@ def offers_another(reply: LetterReply, name: str, behind: str) -> bool:
     return _lists_options(reply, name, behind)
 
 
-# `At first I would guess A`, `If it were brighter I'd pick A`
-_AT_FIRST: Final = re.compile(
-    r"\b(?:at first(?: glance| sight)?|initially|if (?!i )[^.,;:?!\n]{1,40} (?:were|was|had))\b[^.;:?!\n]*\Z", re.IGNORECASE
-)
+# `At first I would guess A`, `If it were brighter I'd pick A`; `The answer is A? No`
+_AT_FIRST: Final = re.compile(r"(?:at first|initially|if (?!i )[^.,;:?!\n]{1,40} (?:were|was|had))\b", re.IGNORECASE)
+_ASKED_BACK: Final = re.compile(r"\W{0,2}\?\s(?:no|nope|not|hmm|wait|nein|non|não)\b", re.IGNORECASE)
 
 
 def announcements(reply: LetterReply) -> tuple[tuple[str, bool], ...]:
@@ -230,7 +249,8 @@ def announcements(reply: LetterReply) -> tuple[tuple[str, bool], ...]:
     found: list[tuple[str, bool]] = []
     alternative = 0
     for match in announcement.finditer(reply.text):
-        if _AT_FIRST.search(reply.text, max(0, match.start() - 40), match.start()):
+        before = sentences(reply.text[max(0, match.start() - LIST_GAP) : match.start()])[-1:]
+        if (before and _AT_FIRST.match(before[0])) or _ASKED_BACK.match(reply.text, match.end()):
             continue
         left_open = offers_another(reply, group(match), reply.text[match.end() : match.end() + LOOK_AHEAD])
         # `選択肢Aか選択肢B`: the second is the alternative of the first.

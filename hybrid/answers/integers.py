@@ -52,7 +52,7 @@ WORDS: Final[dict[str, int]] = {
 }
 # Counts in these questions are small; a longer run of digits is no count.
 MAX_DIGITS: Final = 9
-_DIGITS: Final = r"(?<![A-Za-z0-9_.,])-?[0-9][0-9,]*(?:\.[0-9]+)?(?![A-Za-z_0-9])"
+_DIGITS: Final = r"(?<![A-Za-z0-9_.,])-?[0-9][0-9,]*(?:\.[0-9]+)?(?![A-Za-z_0-9]|\.[0-9])"
 # Commas set groups of three digits apart; "1,2,3" is a list and "0,5" a fraction.
 _WHOLE: Final = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+")
 _LIST: Final = re.compile(r"[0-9]+(?:,\s?[0-9]+)+")
@@ -83,7 +83,8 @@ _MORE: Final = (
     r"(?:more|less|fewer|greater|at least|at most|up to|over|under|above|below|maximum|minimum|no more|not more)"
 )
 _RANGE: Final = re.compile(
-    rf"\bbetween\s{_N}\sand\s{_N}|[0-9]{{1,9}}\s?[-/]\s?[0-9]|{_N}\s?{_TO}\s?{_N}|\b{_MORE}(?:\sthan)?\s{_N}|{_N}\s?\+(?!\s?(?:[0-9]|{_WORD}))",
+    rf"\bbetween\s{_N}\sand\s{_N}|[0-9]{{1,9}}\s?[-/]\s?[0-9]|{_N}\s?{_TO}\s?{_N}|\b{_MORE}(?:\sthan)?\s{_N}|{_N}\s?\+(?!\s?(?:[0-9]|{_WORD}))"
+    rf"|{_N}\s(?:hundred|thousand|million|billion)\b",
     re.IGNORECASE,
 )
 _SOME: Final = " some "
@@ -104,7 +105,7 @@ _HAN: Final = {
 }
 # A numeral is no count inside of other words (`一些`, `第一`): it begins the reply or stands behind "is" or "has".
 _HAN_NUMBER: Final = re.compile(
-    rf"(?:^|(?<=[是为為有共见見:は和与與、]))\s?([{''.join(_HAN)}]?)(十?)([{''.join(_HAN)}]?)\s?"
+    rf"(?:^|(?<=[是为為有共见見:は和与與、,]))\s?([{''.join(_HAN)}]?)(十?)([{''.join(_HAN)}]?)\s?"
     r"(?=[个個只隻人台本匹つ枚头頭条條辆輛位张張名件です。.!]|$)"
 )
 # Whole replies in other languages.
@@ -152,9 +153,16 @@ def spelled_out(text: str) -> str:
 
 def _from_han(found: re.Match[str]) -> str:
     tens, ten, units = found.groups()
-    if not (tens or ten or units) or (tens and units and not ten):
+    # `是一个好问题`: an article
+    article = (
+        (tens or units) == "一"
+        and not ten
+        and found.string[: found.start()].endswith("是")
+        and found.string[found.end() + 1 :]
+    )
+    if article or not (tens or ten or units) or (tens and units and not ten):
         return found[0]
-    return str(10 * _HAN.get(tens, 1) + _HAN.get(units, 0) if ten else _HAN[tens or units])
+    return f" {10 * _HAN.get(tens, 1) + _HAN.get(units, 0) if ten else _HAN[tens or units]}"
 
 
 def numbers(text: str) -> tuple[int | None, ...]:
@@ -192,7 +200,7 @@ def only_number(text: str) -> int | None:
 
 def announced(text: str) -> int | None:
     """The last number that is announced as the answer: `Answer: 5`."""
-    numbers = re.findall(rf"(?:{CUE})[\s:=\"'\-]{{0,6}}({_NUMBER.pattern})", text, re.IGNORECASE)
+    numbers = re.findall(rf"(?:{CUE})[\s:=\"'\-]{{0,6}}({_NUMBER.pattern})(?!\s[0-9])", text, re.IGNORECASE)
     return _value(numbers[-1]) if numbers else None
 
 
@@ -262,7 +270,7 @@ _NO_THINGS: Final = re.compile(
     r"(?:(?:there (?:are|were)|i (?:can )?(?:see|count|find|spot)) (?:no|zero)|(?:no|zero)"
     r"|there (?:are|were)(?:n't| not) any|i (?:do not|don't|did not|didn't) (?:see|find|spot|count) any)"
     r" (?!(?:other|additional|further|extra|such|many|longer|distinct|clear|obvious|new)\b|(?:\w+ )?(?:images|pictures|photos|results|details|instructions|tools|options|choices|words|numbers"
-    r"|answers|ways|clues|signs|objections|others|more)\b)(?:[\w-]+ ){0,2}?"
+    r"|answers|ways|clues|signs|objections|doubts|comments|problems|errors|issues|worries|questions|concerns|others|more)\b)(?:[\w-]+ ){0,2}?"
     r"(?:[\w-]+[^\Ws]s|people|men|women|children|fish|sheep|deer|geese|mice)"
     r"(?: (?:are |were )?(?:in|on|at|visible|present|here|there|to be seen)\b[^,;]*)?",
     re.IGNORECASE,

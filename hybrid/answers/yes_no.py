@@ -73,14 +73,20 @@ def announced(text: str) -> YesNo | None:
     """The word that is last announced as the answer: `So the answer is no`, `I'd say yes`."""
     cue = rf"(?:{CUE}|\bi(?:'d| would) say\b)[\s:=\"'\-]{{0,6}}"
     words = re.findall(
-        rf"{cue}(yes|no|[yn](?=\s?(?:[,;!)\n]|\.(?!\w)|$)))\b(?!['’]|\s(?:longer|more)\b|\s?(?:/|or|and)\s?(?:yes|no)\b)", text, re.IGNORECASE
+        rf"{cue}(yes|no|[yn](?=\s?(?:[,;!)\n]|\.(?!\w)|$)))\b(?!['’]|\s(?:longer|more)\b|\s?(?:/|or|and)\s?(?:yes|no)\b)",
+        text,
+        re.IGNORECASE,
     )
     return ("yes" if words[-1][0] in "yY" else "no") if words else None
 
 
 def opening_word(text: str) -> YesNo | None:
     """The reply opens with the word and goes on: `Yes - the man ...`, `No; he is ...`, `Yes the man is`."""
-    match = re.match(rf"\W{{0,3}}(yes\b(?!\?\s?no\b|\W{{0,4}}[0-9]{{1,3}}\s?%)|no\b(?!\W{{0,4}}[0-9]{{1,3}}\s?%)(?=\s?[^\w\s]|\s?\n|\s{_AFTER_NO}))", text, re.IGNORECASE)
+    match = re.match(
+        rf"\W{{0,3}}(?!\w+\W{{0,4}}[0-9]{{1,3}}\s?%\W{{0,3}}(?:yes|no)\b)(yes\b(?!\?\s?no\b)|no\b(?=\s?[^\w\s]|\s?\n|\s{_AFTER_NO}))",
+        text,
+        re.IGNORECASE,
+    )
     return _word(match[1]) if match else None
 
 
@@ -103,7 +109,7 @@ def absent(text: str) -> YesNo | None:
 
 
 RULES: Final = (only_word, first_clause, announced, opening_word, closing_word, concluded, absent)
-AGAIN: Final = (only_word, announced)
+AGAIN: Final = (only_word, announced, concluded)
 
 
 def parse_yes_no(text: str) -> Parsed[YesNo]:
@@ -111,4 +117,8 @@ def parse_yes_no(text: str) -> Parsed[YesNo]:
     clean = answer_part(text)
     if not clean or _EITHER.match(clean):
         return undecided()
-    return read_corrected(clean, lambda said: first_match(RULES, said), lambda said: first_match(AGAIN, said))
+    return read_corrected(
+        clean,
+        lambda said: first_match(RULES, said),
+        lambda said: first_match(AGAIN, said) if sentences(said) else undecided(),
+    )
