@@ -74,8 +74,11 @@ _LEADING_CONTRAST: Final = re.compile(
     re.IGNORECASE,
 )
 _NEGATION: Final = re.compile(
-    r"\b(?:not|no|neither|nor|none|except|apart from|(?:all|everything|any\w*) but|less|least|lacks?|unlikely|wrong|incorrect|without|too|cannot|on the other hand)\b"
-    r"|n't\b|\bdoubt|\b(?:people|many|some|humans) (?:would|might|may|often)\b|\bif (?!i\b)[^,]{0,60}\b(?:were|was)\b|\bsecond (?:answer|choice)\b|\bwould\b.{0,80}\sif\b|\b(?:perhaps|maybe)\b|\b(?:let me|i (?:need|have) to|i'd (?:need|have) to)\b",
+    r"\b(?:not|no|neither|nor|none|except|apart from|(?:all|everything|any\w*) but|less|least"
+    r"|lacks?|unlikely|wrong|incorrect|without|too|cannot|on the other hand)\b"
+    r"|n't\b|\bdoubt|\b(?:people|many|some|humans) (?:would|might|may|often)\b"
+    r"|\bif (?!i\b)[^,]{0,60}\b(?:were|was)\b|\bsecond (?:answer|choice)\b|\bwould\b.{0,80}\sif\b|\b(?:perhaps|maybe)\b"
+    r"|\b(?:let me|i (?:need|have) to|i'd (?:need|have) to)\b",
     re.I,
 )
 # `fits, but it does not match in colour` and `better than A but worse than C` take back the claim about the choice.

@@ -40,7 +40,8 @@ _CLAUSES: Final = re.compile(
 # The commas of a list belong to it: `A, B and D are out`.
 _LISTED: Final = r"(?:[(\[]?[A-Z][)\]]?,\s)+[(\[]?[A-Z][)\]]?,?\s(?:and|or|nor)\s"
 _DENIES: Final = re.compile(
-    r"\b(?:not|no|neither|nor|never|cannot|wrong|incorrect|out(?! of)|second (?:answer|choice)|exclu(?:ded?|ding)|reject(?:ed)?|eliminat(?:ed?|ing)|unlikely|rul(?:e|ed) out|rather than|instead of"
+    r"\b(?:not|no|neither|nor|never|cannot|wrong|incorrect|out(?! of)|second (?:answer|choice)"
+    r"|exclu(?:ded?|ding)|reject(?:ed)?|eliminat(?:ed?|ing)|unlikely|rul(?:e|ed) out|rather than|instead of"
     r"|nicht|weder|kein|falsche|mauvaise|неправильный|не)\b|n't\b|不是|错误",
     re.IGNORECASE,
 )

@@ -219,19 +219,9 @@ def _no_word_before(*words: str) -> str:
 
 
 # `the wrong answer is A`, `I doubt the answer is A`; `I can't choose A`, `most people would pick A`; `people guess A`.
-_OTHER: Final = (
-    "wrong",
-    "incorrect",
-    "second",
-    "worst",
-    "least likely",
-    "alternative",
-    "previous",
-    "tempting",
-    "other",
-)
+_OTHER: Final = ("wrong", "incorrect", "second", "worst", "least likely", "alternative", "previous", "tempting")
 _DOUBTED: Final = ("not", "n't", "doubt", "not think", "n't think", "n't believe")
-_THE_ONE: Final = _no_word_before(*_OTHER, "not an", *(f"{word} the" for word in _DOUBTED))
+_THE_ONE: Final = _no_word_before(*_OTHER, "other", "not an", *(f"{word} the" for word in _DOUBTED))
 _HELD: Final = _no_word_before(*_DOUBTED, "never", "cannot")
 _MEANT: Final = _HELD + _no_word_before(
     "could", "might", "refuse to", "hesitate to", "people would", "many would", "some would"
@@ -248,10 +238,13 @@ CUE: Final = (
     rf"(?:{_THE_ONE}(?<!each )(?<!every )\b(?:answers?|choice|option|selection|result|conclusion|final)\b"
     r"[^\w\n(\[]{0,3}(?:is|are|was|would be|should be|will be|must be|be|:|=)(?![a-z])"
     rf"|{_THE_ONE}{_MEANT}\banswer\b|{_MEANT}\b(?:choose|select|pick|go with|gut says|it(?:'s| is))\b"
-    rf"|{_HELD}(?<!was )(?<!initially )(?<!you might )\blean(?:ing)?(?: towards?)?\b|{_MY}guess(?:ing)?(?: is)?\b|\b(?:is|be)\s?:"
+    rf"|{_HELD}(?<!was )(?<!initially )(?<!you might )\blean(?:ing)?(?: towards?)?\b"
+    rf"|{_MY}guess(?:ing)?(?: is)?\b|\b(?:is|be)\s?:"
     r"|\bif (?:i )?(?:am |was |were )?(?:forced|pressed|ha(?:d|ve) to)(?: to)?"
     r"(?: (?:answer|choose|decide|guess|pick|say))?\b,?"
-    r"|(?<!错误)(?<!不)(?<!不能)(?<!不会)(?<!不应)(?<!排除)(?:答案(?:应该|应当|应)?[是为:]*|选择|選擇|选项|選項|選択肢|选|正解は?)|答え[は:]*|(?:정답|\b답)[은:]*|(?<!неправильный )(?<!неверный )\bответ\b"
+    r"|(?<!错误)(?<!不)(?<!不能)(?<!不会)(?<!不应)(?<!排除)"
+    r"(?:答案(?:应该|应当|应)?[是为:]*|选择|選擇|选项|選項|選択肢|选|正解は?)|答え[は:]*|(?:정답|\b답)[은:]*"
+    r"|(?<!неправильный )(?<!неверный )\bответ\b"
     r"|(?<!falsche )(?<!mauvaise )\b(?:respuesta|resposta|risposta|réponse|antwort|lösung|antwoord)\b"
     r"(?: (?:correcta|correta|corretta|correcte|exacte|final|finale))?"
     r"(?: (?:es|é|è|est|ist|lautet|is|sería|seria|sarebbe|serait|wäre)\b(?: (?:la|el|die))?)?"

@@ -261,7 +261,8 @@ def none_at_all(text: str) -> int | None:
 
 _NONE: Final = re.compile(
     r"(?:there (?:are|is|were) )?none(?: (?:is|are|were)(?: visible| present)?)?(?: (?:here|there))?"
-    r"|there (?:is|are|were)(?:n't| not) any|there isn't (?:even )?(?:a single|one) \w+|not a single one|i (?:can )?see none",
+    r"|there (?:is|are|were)(?:n't| not) any|there isn't (?:even )?(?:a single|one) \w+|not a single one"
+    r"|i (?:can )?see none",
     re.IGNORECASE,
 )
 _MORE_TO_SAY: Final = re.compile(r"\b(?:but|however|although|though|yet|there|only|unless|if)\b", re.IGNORECASE)
@@ -269,8 +270,10 @@ _MORE_TO_SAY: Final = re.compile(r"\b(?:but|however|although|though|yet|there|on
 _NO_THINGS: Final = re.compile(
     r"(?:(?:there (?:are|were)|i (?:can )?(?:see|count|find|spot)) (?:no|zero)|(?:no|zero)"
     r"|there (?:are|were)(?:n't| not) any|i (?:do not|don't|did not|didn't) (?:see|find|spot|count) any)"
-    r" (?!(?:other|additional|further|extra|such|many|longer|distinct|clear|obvious|new)\b|(?:\w+ )?(?:images|pictures|photos|results|details|instructions|tools|options|choices|words|numbers"
-    r"|answers|ways|clues|signs|objections|doubts|comments|problems|errors|issues|worries|questions|concerns|others|more)\b)(?:[\w-]+ ){0,2}?"
+    r" (?!(?:other|additional|further|extra|such|many|longer|distinct|clear|obvious|new)\b"
+    r"|(?:\w+ )?(?:images|pictures|photos|results|details|instructions|tools|options|choices|words|numbers"
+    r"|answers|ways|clues|signs|objections|doubts|comments|problems|errors"
+    r"|issues|worries|questions|concerns|others|more)\b)(?:[\w-]+ ){0,2}?"
     r"(?:[\w-]+[^\Ws]s|people|men|women|children|fish|sheep|deer|geese|mice)"
     r"(?: (?:are |were )?(?:in|on|at|visible|present|here|there|to be seen)\b[^,;]*)?",
     re.IGNORECASE,

@@ -19,7 +19,8 @@ from hybrid.types import Kind, Prompt
 
 ABOVE_CHANCE: Final = 0.195
 """An MLLM's place between chance and certainty where no row covers the route: (accuracy - chance) / (1 -
-chance), mean over the thirteen tasks with unchanged labels of Fu et al., ECCV 2024, arXiv:2404.12390, with the chance of its Table 1."""
+chance), mean over the thirteen tasks with unchanged labels of Fu et al., ECCV 2024, arXiv:2404.12390, with the chance
+of Table 1 there."""
 OPEN: Final = 0.1
 """Chance of an answer whose options are not given (a number, parts of an image): near zero, and no smaller than what a
 guess at a small number comes to."""

@@ -28,7 +28,8 @@ _EITHER: Final = re.compile(r"\byes\s?(?:/|or|and)\s?no\b", re.IGNORECASE)
 # Other words for them. At the beginning of a longer reply `Certainly!` and `Right,` may answer nothing.
 _CLEAR: Final[dict[YesNo, str]] = {
     "yes": r"yeah|yep|yup|correct|true|indeed|i (?:think|believe) so",
-    "no": r"nope|nah|incorrect|false|not really|not at all|i don't think so|by no means|not that i (?:can )?see|(?:definitely|absolutely|certainly|of course) not",
+    "no": r"nope|nah|incorrect|false|not really|not at all|i don't think so"
+    r"|by no means|not that i (?:can )?see|(?:definitely|absolutely|certainly|of course) not",
 }
 _ALONE: Final[dict[YesNo, str]] = {
     "yes": r"absolutely|definitely|certainly|of course|affirmative",
