@@ -74,8 +74,11 @@ _LEADING_CONTRAST: Final = re.compile(
     re.IGNORECASE,
 )
 _NEGATION: Final = re.compile(
-    r"\b(?:not|no|neither|nor|none|less|least|lacks?|unlikely|wrong|incorrect|without|too|cannot|on the other hand)\b"
-    r"|n't\b|\bwould\b.{0,80}\sif\b|\b(?:perhaps|maybe)\b|\b(?:let me|i (?:need|have) to|i'd (?:need|have) to)\b",
+    r"\b(?:not|no|neither|nor|none|except|apart from|(?:all|everything|any\w*) but|less|least"
+    r"|lacks?|unlikely|wrong|incorrect|without|too|cannot|on the other hand)\b"
+    r"|n't\b|\bdoubt|\b(?:people|many|some|humans) (?:would|might|may|often)\b"
+    r"|\bif (?!i\b)[^,]{0,60}\b(?:were|was)\b|\bsecond (?:answer|choice)\b|\bwould\b.{0,80}\sif\b|\b(?:perhaps|maybe)\b"
+    r"|\b(?:let me|i (?:need|have) to|i'd (?:need|have) to)\b",
     re.I,
 )
 # `fits, but it does not match in colour` and `better than A but worse than C` take back the claim about the choice.
@@ -98,6 +101,9 @@ _CONCLUSION: Final = re.compile(
 
 def claim(reply: LetterReply, sentence: str) -> str | None:
     """The one choice that a sentence says fits, its asides and contrasting clauses left out; None where it denies."""
+    # `A is closer? No.`
+    if sentence.endswith("?") and sentence != reply.text:
+        return None
     said = _NO_DENIAL.sub("", _TWO_ADJECTIVES.sub("", _WITHOUT.sub("", sentence)))
     kept = _CONTRAST.sub("", _LEADING_CONTRAST.sub("", said))
     if _NEGATION.search(kept) or _TAKEN_AWAY.search(said) or not _PREDICATE.search(kept):
@@ -157,7 +163,10 @@ def closing_claim(reply: LetterReply) -> str | None:
 def only_mark(reply: LetterReply) -> str | None:
     """The reply has one bracketed letter and no other, and not in a negated sentence."""
     found = reply.bracketed(reply.text)
-    negated = any(reply.bracketed(s) and _NEGATION.search(s) for s in reply.sentences)
+    asked = reply.text.endswith("?")
+    negated = any(
+        reply.bracketed(s) and (_NEGATION.search(s) or (s.endswith("?") and not asked)) for s in reply.sentences
+    )
     return next(iter(found)) if len(found) == 1 and found <= set(reply.offered) and not negated else None
 
 

@@ -40,8 +40,9 @@ _CLAUSES: Final = re.compile(
 # The commas of a list belong to it: `A, B and D are out`.
 _LISTED: Final = r"(?:[(\[]?[A-Z][)\]]?,\s)+[(\[]?[A-Z][)\]]?,?\s(?:and|or|nor)\s"
 _DENIES: Final = re.compile(
-    r"\b(?:not|no|neither|nor|never|cannot|wrong|incorrect|out(?! of)|excluded?|rul(?:e|ed) out|rather than|instead of"
-    r"|nicht|weder|kein)\b|n't\b|不是",
+    r"\b(?:not|no|neither|nor|never|cannot|wrong|incorrect|out(?! of)|second (?:answer|choice)"
+    r"|exclu(?:ded?|ding)|reject(?:ed)?|eliminat(?:ed?|ing)|unlikely|rul(?:e|ed) out|rather than|instead of"
+    r"|nicht|weder|kein|falsche|mauvaise|неправильный|не)\b|n't\b|不是|错误",
     re.IGNORECASE,
 )
 _OFFERS: Final = re.compile(
@@ -87,13 +88,18 @@ def remaining(reply: LetterReply) -> str | None:  # noqa: C901 - one pass over t
     claimed: set[str] = set()
     against: set[str] = set()
     asked_of: set[str] = set()
-    offered = False
-    for clause in _clauses(reply.text):
+    offered = denied = False
+    for clause in _clauses(reply.text.replace("_", " ")):
         named = reply.named(clause)
         asked = clause.endswith("?")
+        # `Rejected: A`
+        heads = denied
+        denied = (
+            not clause.endswith(".") if denied else clause.endswith(":") and not named and bool(_DENIES.search(clause))
+        )
         if named and _BESIDE.search(clause):
             offered = True
-        elif _DENIES.search(clause):
+        elif _DENIES.search(clause) or heads:
             if given and not named and not _OTHERS.search(clause):
                 return None
             # `A? No: B.`

@@ -90,6 +90,10 @@ class LetterReply:
                 return name, skipped + len(form)
         return None
 
+    def asks(self, name: str) -> bool:
+        """Whether the text of the choice called `name` is a question itself."""
+        return self.choices[self.letters.index(name)].rstrip().endswith("?") if name in self.offered else False
+
     def is_choice(self, name: str, piece: str) -> bool:
         """Whether `piece` is the text of the choice called `name`, or no text at all."""
         low = bare(piece)
@@ -135,6 +139,6 @@ def _small(letters: str) -> re.Pattern[str]:
     """
     words = "aeiouy"
     plain, end = "".join(set(letters.lower()) - set(words)), r"(?=\s?(?:[.,;:!)\n]|$))"
-    one = rf"(?:[{re.escape(plain)}](?![\w'.-]|\.\w)|[{re.escape(plain)}](?=\.(?:\s|$))|[{words}]{end})"
+    one = rf"(?:[{re.escape(plain)}](?![\w'.+&-]|\.\w)|[{re.escape(plain)}](?=\.(?:\s(?![0-9])|$))|[{words}]{end})"
     cue = rf"(?i:{CUE})[\s:=\"'(\-]{{0,6}}(?:(?i:{NOUN})\s)?"
-    return re.compile(rf"({cue})({one}(?:\s?(?:or|and|/|,)\s?{one})*)")
+    return re.compile(rf"({cue})({one}(?:\)?\s?(?:or|and|/|,)\s?\(?{one})*)")

@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Final
 
 from hybrid.answers._letter_reply import NOUN, LetterReply, group, label
-from hybrid.answers.base import CUE, bare
+from hybrid.answers.base import CUE, bare, sentences
 
 Rule = Callable[[LetterReply], str | None]
 
@@ -24,9 +24,12 @@ LIST_GAP: Final = 120
 _SHARE: Final = r"[0-9]{1,3}(?:\.[0-9]{1,6})?\s?%"
 
 
+_CROSS: Final = re.compile(r"[✗✘❌✖]")
+
+
 def only_letter(reply: LetterReply) -> str | None:
     """The reply is a letter: `B`, `(b)`, `A.`, `[C]`, `Point D`, `Option (A)`."""
-    if len(reply.text) > SHORT_REPLY:
+    if len(reply.text) > SHORT_REPLY or _CROSS.search(reply.text):
         return None
     labels = re.escape(reply.letters)
     named = rf"(?:(?i:the\s)?{NOUN}(?:\s(?i:labell?ed|marked|called|named|with label))?(?:\W+|(?<=[^\x00-\x7f])))?"
@@ -36,13 +39,22 @@ def only_letter(reply: LetterReply) -> str | None:
     return None if match is None else match[1].upper()
 
 
+_LIKELY: Final = re.compile(
+    r"\b(?:P|Pr|prob\w*|likel\w*|confiden\w*|chances?|odds|sure|certain\w*|belie\w+|answer|guess|votes?|I)\b",
+    re.IGNORECASE,
+)
+
+
 def largest_share(reply: LetterReply) -> str | None:
     """Each named choice has a share and one is the largest: `A: 20%, B: 80%`, `P(A)=0.2, P(B)=0.8`."""
     shares: dict[str, float] = {}
     name, end = rf"[(\[]?\b([{re.escape(reply.letters)}])\b[)\]]?", 0
     # A bare 0.8 may be a score or a depth.
     likely = rf"\b(?:P|Pr|prob(?:ability)?)(?:\sof)?\s?{name}\s?[=:≈~]\s?([01]?\.[0-9]{{1,6}}|[01])"
-    before = rf"{name}(?:\s(?:is|has|at|with|about))?[\s:=≈~(|–-]{{0,4}}({_SHARE})"
+    # `A has 30% opacity` is no share of the choices.
+    before = (
+        rf"{name}(?:\s(?:is|has|at|with|about))?[\s:=≈~(|–-]{{0,4}}({_SHARE})(?!\s(?!and\b|likely|chance|sure)[a-z])"
+    )
     behind = rf"({_SHARE})\s(?:(?:chance|likely)\s)?(?:(?:on|for|to|that it is|of)\s)?{name}"
     for match in re.finditer(rf"{likely}|{before}|{behind}", reply.text):
         name, share = sorted(filter(None, match.groups()), key=str.isalpha, reverse=True)
@@ -50,22 +62,41 @@ def largest_share(reply: LetterReply) -> str | None:
             return None
         shares[name], end = float(share.rstrip(" %")) / (100 if "%" in share else 1), match.end()
     ranked = sorted(shares, key=lambda name: -shares[name])
-    # More than all in all are no shares, and a label behind them is the answer itself.
-    if len(ranked) < 2 or sum(shares.values()) > 1.05 or reply.named(reply.text[end:]):
+    # `Brightness: A 40%, B 60%`
+    if re.match(r"\W*[^\W\d]{2,}", reply.text) and not _LIKELY.search(reply.text):
+        return None
+    # Shares are all in all one, and a label behind them is the answer itself.
+    if len(ranked) < 2 or not 0.9 < sum(shares.values()) < 1.05 or reply.named(reply.text[end:]):
         return None
     return ranked[0] if shares[ranked[0]] > shares[ranked[1]] else None
 
 
-_TICK: Final = re.compile(r"[✅✓✔☑☒]|\[x\]|(?:←|<--?|⬅)|\((?:correct|the answer|answer)\)", re.IGNORECASE)
+_TICK: Final = re.compile(
+    r"[✅✓✔☑☒]|\[x\]|(?:←|<--?|⬅)(?!\s?(?:not|no|wrong|incorrect|false|too)\b)|\((?:correct|the answer|answer)\)",
+    re.IGNORECASE,
+)
 
 
 def ticked(reply: LetterReply) -> str | None:
     """One line of a list of options has a tick: `- A: far` and then `- B: near ✅`."""
     with_tick = [line for line in reply.lines if _TICK.search(line)]
-    if len(with_tick) != 1 or len(reply.lines) < 2:
+    if len(with_tick) != 1 or len(reply.lines) < 2 or _CROSS.search(with_tick[0]):
         return None
-    named = reply.named(_TICK.sub("", with_tick[0]))
+    # `✅ edges of A checked` is no option, and prose behind the list says it itself.
+    option = _TICK.sub("", with_tick[0]).strip("-•|[] ")
+    behind = reply.lines[reply.lines.index(with_tick[0]) + 1 :]
+    if not _labelled(reply, option) or any(reply.named(line) and not _labelled(reply, line) for line in behind):
+        return None
+    named = reply.named(option)
     return next(iter(named)) if len(named) == 1 else None
+
+
+def _labelled(reply: LetterReply, line: str) -> bool:
+    """Whether a line of a list begins with a label or a choice."""
+    bare_line = re.sub(r"\A[^\w(]+|\A[0-9]+[.)]\s", "", line)
+    return re.match(rf"(?:{NOUN}\s)?{label(reply.letters)}", bare_line) is not None or bool(
+        reply.choice_at_start(bare_line)
+    )
 
 
 def only_choice(reply: LetterReply) -> str | None:
@@ -85,8 +116,11 @@ _TURNED_DOWN: Final = re.compile(
 )
 
 
-# `(A)? No`, `(A) 3? No`
-_ASKED: Final = re.compile(r"[^.,;!?\n]{0,40}\?\s*(?:$|(?:no|not|hmm|wait)\b)", re.IGNORECASE)
+# `(A)? No`, `(A) 3? Let me count: ...`
+_ASKED: Final = re.compile(
+    r"(?P<what>[^.,;!?\n]{0,40})\?\s*(?:$|(?:no|not|nope|hmm|wait|wrong|incorrect|let me|actually|i don't)\b)",
+    re.IGNORECASE,
+)
 
 
 def _turned_down(reply: LetterReply, name: str, behind: str) -> bool:
@@ -94,10 +128,11 @@ def _turned_down(reply: LetterReply, name: str, behind: str) -> bool:
 
     So does one that asks for it, `(A)? No`, or gives its share beside others', `A: 50%, B: 50%`.
     """
-    shared = re.match(rf"\W*{_SHARE}\s*[,;|]", behind) and reply.named(behind) - {name}
+    shared = re.match(rf"\W*{_SHARE}[\s\w]{{0,20}}[,;|]", behind) and reply.named(behind) - {name}
+    asked = _ASKED.match(behind)
     return (
         bool(shared)
-        or _ASKED.match(behind) is not None
+        or (asked is not None and (not asked["what"].strip() or not reply.asks(name)))
         or (
             _TURNED_DOWN.match(behind.lstrip()) is not None
             and not reply.is_choice(name, re.split(r"[.,;!\n]", behind, maxsplit=1)[0])
@@ -149,7 +184,7 @@ def _announcement(letters: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Patterns that announce a letter, and that offer another one (`A or B`, `(A), (B)`, not `A and B is wrong`)."""
     token = label(letters)
     adverb = r"(?:(?:most\s)?(?:likely|probably|clearly|therefore|thus|indeed|simply|only|the|now)\s)?"
-    between = rf"(?:[^.\n]{{0,60}}?\b{_OR}\b|\s?(?:[,/、]|{_AND}\b|还是|或者?|和|か|または|또는|이나))"
+    between = rf"(?:[^.\n]{{0,60}}?\b{_OR}\b|\s?(?:[,/、]|{_AND}\b|или|还是|或者?|和|か|または|또는|이나))"
     other = rf"{between}\s?(?:{NOUN}\s?)?{token}(?!\s{_IS}\b)"
     announced = rf"(?i:{CUE})[\s:=\"'\-]{{0,6}}{adverb}(?:{NOUN}\s)?[\"']?{token}(?!\s{_IS}\s{_WRONG}\b)"
     return re.compile(announced), re.compile(other)
@@ -203,12 +238,20 @@ def offers_another(reply: LetterReply, name: str, behind: str) -> bool:
     return _lists_options(reply, name, behind)
 
 
+# `At first I would guess A`, `If it were brighter I'd pick A`; `The answer is A? No`
+_AT_FIRST: Final = re.compile(r"(?:at first|initially|if (?!i )[^.,;:?!\n]{1,40} (?:were|was|had))\b", re.IGNORECASE)
+_ASKED_BACK: Final = re.compile(r"\W{0,2}\?\s(?:no|nope|not|hmm|wait|nein|non|não)\b", re.IGNORECASE)
+
+
 def announcements(reply: LetterReply) -> tuple[tuple[str, bool], ...]:
     """The labels that are announced as the answer, in order, and whether each leaves the choice open."""
     announcement, other = _announcement(reply.letters)
     found: list[tuple[str, bool]] = []
     alternative = 0
     for match in announcement.finditer(reply.text):
+        before = sentences(reply.text[max(0, match.start() - LIST_GAP) : match.start()])[-1:]
+        if (before and _AT_FIRST.match(before[0])) or _ASKED_BACK.match(reply.text, match.end()):
+            continue
         left_open = offers_another(reply, group(match), reply.text[match.end() : match.end() + LOOK_AHEAD])
         # `選択肢Aか選択肢B`: the second is the alternative of the first.
         found.append((group(match), left_open or match.end() <= alternative))
@@ -250,6 +293,11 @@ def opening_choice(reply: LetterReply) -> str | None:
     """The reply begins with the text of a choice as a complete clause: `No, the cat is ...`, `Yes. It ...`."""
     start = reply.choice_at_start(reply.text[:200])
     if start is None or not re.match(r"[.,;:!](?![0-9])|\n", reply.text[start[1] :]):
+        return None
+    # `Right. The camera moved left.`
+    if start[0] == dict(reply.forms).get("right") and {
+        name for form, name in reply.forms if re.search(rf"\b{re.escape(form)}\b", reply.text[start[1] :].casefold())
+    } - {start[0]}:
         return None
     return start[0]
 

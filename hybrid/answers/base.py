@@ -207,24 +207,45 @@ def bare(text: str) -> str:
 
 # Translations of short English option texts; only used for whole replies and after a cue.
 TRANSLATIONS: Final[dict[str, frozenset[str]]] = {
-    "yes": frozenset({"是", "是的", "对", "はい", "예", "네", "sí", "oui", "ja", "sim", "да"}),
-    "no": frozenset({"否", "不", "不是", "没有", "いいえ", "아니요", "non", "nein", "não", "нет"}),
+    "yes": frozenset({"是", "是的", "对", "はい", "예", "네", "sí", "sì", "oui", "ja", "sim", "да"}),
+    "no": frozenset({"否", "不", "不是", "不对", "没有", "いいえ", "아니요", "non", "nein", "não", "нет"}),
     "left": frozenset({"左", "左边", "左侧", "向左", "왼쪽", "izquierda", "gauche", "links", "esquerda", "слева"}),
     "right": frozenset({"右", "右边", "右侧", "向右", "오른쪽", "derecha", "droite", "rechts", "direita", "справа"}),
 }
+
+
+def _no_word_before(*words: str) -> str:
+    return "".join(rf"(?<!\b{word} )".replace(r"\bn't", "n't") for word in words)
+
+
+# `the wrong answer is A`, `I doubt the answer is A`; `I can't choose A`, `most people would pick A`; `people guess A`.
+_OTHER: Final = ("wrong", "incorrect", "second", "worst", "least likely", "alternative", "previous", "tempting")
+_DOUBTED: Final = ("not", "n't", "doubt", "not think", "n't think", "n't believe")
+_THE_ONE: Final = _no_word_before(*_OTHER, "other", "not an", *(f"{word} the" for word in _DOUBTED))
+_HELD: Final = _no_word_before(*_DOUBTED, "never", "cannot")
+_MEANT: Final = _HELD + _no_word_before(
+    "could", "might", "refuse to", "hesitate to", "people would", "many would", "some would"
+)
+_MY: Final = (
+    r"(?:(?<![\w'] )(?<!\w)|(?:(?<=\bmy )|(?<=\bi )|(?<=\bi'd )|(?<=\bi'll )|(?<=\bi would )|(?<=\bto )|(?<=\bbest )"
+    r"|(?<=\bforced )|(?<=\beducated )|(?<=\bfinal )|(?<=\bwild )|(?<=\brough )|(?<=\bi'm )|(?<=\bi am )))"
+)
 
 # Phrases that announce an answer, in the languages models fall into: "the answer is", "Answer:",
 # "the correct choice would be", "I would choose". A bare "option A" announces nothing: it heads an analysis,
 # as "each option:" does.
 CUE: Final = (
-    r"(?:(?<!each )(?<!every )\b(?:answers?|choice|option|selection|result|conclusion|final)\b[^\w\n(\[]{0,3}"
-    r"(?:is|are|was|would be|should be|will be|must be|be|:|=)(?![a-z])"
-    r"|\banswer\b|\b(?:choose|select|pick|go with"
-    r"|lean(?:ing)?(?: towards?)?|guess(?:ing)?(?: is)?|gut says|it(?:'s| is))\b|\b(?:is|be)\s?:"
+    rf"(?:{_THE_ONE}(?<!each )(?<!every )\b(?:answers?|choice|option|selection|result|conclusion|final)\b"
+    r"[^\w\n(\[]{0,3}(?:is|are|was|would be|should be|will be|must be|be|:|=)(?![a-z])"
+    rf"|{_THE_ONE}{_MEANT}\banswer\b|{_MEANT}\b(?:choose|select|pick|go with|gut says|it(?:'s| is))\b"
+    rf"|{_HELD}(?<!was )(?<!initially )(?<!you might )\blean(?:ing)?(?: towards?)?\b"
+    rf"|{_MY}guess(?:ing)?(?: is)?\b|\b(?:is|be)\s?:"
     r"|\bif (?:i )?(?:am |was |were )?(?:forced|pressed|ha(?:d|ve) to)(?: to)?"
     r"(?: (?:answer|choose|decide|guess|pick|say))?\b,?"
-    r"|答案(?:应该|应当|应)?[是为:]*|选择|選擇|选项|選項|選択肢|选|正解は?|答え[は:]*|(?:정답|\b답)[은:]*|\bответ\b"
-    r"|\b(?:respuesta|resposta|risposta|réponse|antwort|lösung|antwoord)\b"
+    r"|(?<!错误)(?<!不)(?<!不能)(?<!不会)(?<!不应)(?<!排除)"
+    r"(?:答案(?:应该|应当|应)?[是为:]*|选择|選擇|选项|選項|選択肢|选|正解は?)|答え[は:]*|(?:정답|\b답)[은:]*"
+    r"|(?<!неправильный )(?<!неверный )\bответ\b"
+    r"|(?<!falsche )(?<!mauvaise )\b(?:respuesta|resposta|risposta|réponse|antwort|lösung|antwoord)\b"
     r"(?: (?:correcta|correta|corretta|correcte|exacte|final|finale))?"
     r"(?: (?:es|é|è|est|ist|lautet|is|sería|seria|sarebbe|serait|wäre)\b(?: (?:la|el|die))?)?"
     r"|\b(?:opción correcta es|opção correta é|opzione corretta è|option correcte est|richtige option ist)\b"

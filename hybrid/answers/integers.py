@@ -52,7 +52,7 @@ WORDS: Final[dict[str, int]] = {
 }
 # Counts in these questions are small; a longer run of digits is no count.
 MAX_DIGITS: Final = 9
-_DIGITS: Final = r"(?<![A-Za-z0-9_.,])-?[0-9][0-9,]*(?:\.[0-9]+)?(?![A-Za-z_0-9])"
+_DIGITS: Final = r"(?<![A-Za-z0-9_.,])-?[0-9][0-9,]*(?:\.[0-9]+)?(?![A-Za-z_0-9]|\.[0-9])"
 # Commas set groups of three digits apart; "1,2,3" is a list and "0,5" a fraction.
 _WHOLE: Final = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+")
 _LIST: Final = re.compile(r"[0-9]+(?:,\s?[0-9]+)+")
@@ -60,7 +60,7 @@ _TEN: Final = "|".join(word for word, value in WORDS.items() if value >= 20)
 _UNIT: Final = "|".join(sorted((word for word, value in WORDS.items() if value < 20), key=len, reverse=True))
 # "one" is a pronoun after these: "the one on the left", "no one".
 _PRONOUN: Final = "".join(
-    rf"(?<!\b{word}\s)" for word in ("no", "the", "this", "that", "each", "every", "which", "any")
+    rf"(?<!\b{word}\s)" for word in ("no", "the", "this", "that", "each", "every", "which", "any", "single")
 )
 _WORD: Final = rf"{_PRONOUN}\b(?:(?:{_TEN})(?:[-\s](?:{_UNIT}))?|{_UNIT})\b"
 _NUMBER: Final = re.compile(rf"{_DIGITS}|{_WORD}", re.IGNORECASE)
@@ -83,7 +83,8 @@ _MORE: Final = (
     r"(?:more|less|fewer|greater|at least|at most|up to|over|under|above|below|maximum|minimum|no more|not more)"
 )
 _RANGE: Final = re.compile(
-    rf"\bbetween\s{_N}\sand\s{_N}|[0-9]{{1,9}}\s?[-/]\s?[0-9]|{_N}\s?{_TO}\s?{_N}|\b{_MORE}(?:\sthan)?\s{_N}|{_N}\s?\+(?!\s?(?:[0-9]|{_WORD}))",
+    rf"\bbetween\s{_N}\sand\s{_N}|[0-9]{{1,9}}\s?[-/]\s?[0-9]|{_N}\s?{_TO}\s?{_N}|\b{_MORE}(?:\sthan)?\s{_N}|{_N}\s?\+(?!\s?(?:[0-9]|{_WORD}))"
+    rf"|{_N}\s(?:hundred|thousand|million|billion)\b",
     re.IGNORECASE,
 )
 _SOME: Final = " some "
@@ -104,7 +105,7 @@ _HAN: Final = {
 }
 # A numeral is no count inside of other words (`一些`, `第一`): it begins the reply or stands behind "is" or "has".
 _HAN_NUMBER: Final = re.compile(
-    rf"(?:^|(?<=[是为為有共见見:は]))\s?([{''.join(_HAN)}]?)(十?)([{''.join(_HAN)}]?)\s?"
+    rf"(?:^|(?<=[是为為有共见見:は和与與、,]))\s?([{''.join(_HAN)}]?)(十?)([{''.join(_HAN)}]?)\s?"
     r"(?=[个個只隻人台本匹つ枚头頭条條辆輛位张張名件です。.!]|$)"
 )
 # Whole replies in other languages.
@@ -131,21 +132,37 @@ _ELSEWHERE: Final[dict[str, int]] = {
 }
 
 
+# `drei`, `drei Autos`, `Hay tres perros`; not `keine Ahnung`, `seis to`.
+_ALONE: Final = re.compile(
+    r"(?:(?:hay|es (?:sind|gibt)|il y a|há|ci sono)\s)?"
+    r"([^\W\d]+)(\s(?!(?:to|ahnung|zweifel|id[eé]e|idea|ideia|problem\w*|doute|duda|dúvida|dubbio)\b)[^\W\d]+)?"
+)
+
+
 def spelled_out(text: str) -> str:
     """A text with its numbers in plain digits: `1 000`, `a dozen`, `5 (five)`, `三个`; a whole reply also as `drei`."""
     text = _GROUPED.sub(lambda found: _SOME if found[1] else re.sub(r"[\s']", "", found[0]), text)
     text = _DOZEN.sub(lambda m: _SOME if m[3] else str(6 if m[1] else 12 * (only_number(m[2]) or 1)), text)
     text = _GLOSS.sub(lambda found: found[1] if _value(found[1]) == _value(found[2]) else found[0], text)
     text = _HAN_NUMBER.sub(_from_han, text)
-    alone = re.fullmatch(r"(\w+)(?:\s[^\W\d]+)?", bare(text))
-    return str(_ELSEWHERE[alone[1]]) if alone and alone[1] in _ELSEWHERE and not bare(text).endswith(" to") else text
+    alone = _ALONE.fullmatch(bare(text))
+    value = _ELSEWHERE.get(alone[1]) if alone else None
+    # One is an article too: `un peu`, `ein Problem`.
+    return text if alone is None or value is None or (alone[2] and value == 1) else str(value)
 
 
 def _from_han(found: re.Match[str]) -> str:
     tens, ten, units = found.groups()
-    if not (tens or ten or units) or (tens and units and not ten):
+    # `是一个好问题`: an article
+    article = (
+        (tens or units) == "一"
+        and not ten
+        and found.string[: found.start()].endswith("是")
+        and found.string[found.end() + 1 :]
+    )
+    if article or not (tens or ten or units) or (tens and units and not ten):
         return found[0]
-    return str(10 * _HAN.get(tens, 1) + _HAN.get(units, 0) if ten else _HAN[tens or units])
+    return f" {10 * _HAN.get(tens, 1) + _HAN.get(units, 0) if ten else _HAN[tens or units]}"
 
 
 def numbers(text: str) -> tuple[int | None, ...]:
@@ -183,7 +200,7 @@ def only_number(text: str) -> int | None:
 
 def announced(text: str) -> int | None:
     """The last number that is announced as the answer: `Answer: 5`."""
-    numbers = re.findall(rf"(?:{CUE})[\s:=\"'\-]{{0,6}}({_NUMBER.pattern})", text, re.IGNORECASE)
+    numbers = re.findall(rf"(?:{CUE})[\s:=\"'\-]{{0,6}}({_NUMBER.pattern})(?!\s[0-9])", text, re.IGNORECASE)
     return _value(numbers[-1]) if numbers else None
 
 
@@ -193,7 +210,7 @@ _SUM: Final = (
 _TOTAL: Final = re.compile(
     rf"({_NUMBER.pattern})(?:\s\w+){{0,3}}\s{_SUM}\b"
     rf"|(?:\b(?:{_SUM}|total(?:s|ing)?(?: of| is)?|(?:adds?|sums?) (?:up )?to)\b|一共|总共|共|合計|全部で)"
-    rf"(?:,? there (?:are|is))?[\s:,]{{0,3}}({_NUMBER.pattern})"
+    rf"(?:,? there (?:are|is))?[\s:,|]{{0,4}}({_NUMBER.pattern})"
     rf"|(?:\b(?:mak(?:es|ing)|giv(?:es|ing)|yielding|equal(?:s|ling)"
     r"|that(?:'s| is)|(?:so|thus|therefore|hence),?(?: there (?:are|is))?)\s|=>|[=→⇒])"
     rf"\s?({_NUMBER.pattern})",
@@ -244,7 +261,8 @@ def none_at_all(text: str) -> int | None:
 
 _NONE: Final = re.compile(
     r"(?:there (?:are|is|were) )?none(?: (?:is|are|were)(?: visible| present)?)?(?: (?:here|there))?"
-    r"|there (?:are|were)(?:n't| not) any|there isn't (?:even )?(?:a single|one) \w+",
+    r"|there (?:is|are|were)(?:n't| not) any|there isn't (?:even )?(?:a single|one) \w+|not a single one"
+    r"|i (?:can )?see none",
     re.IGNORECASE,
 )
 _MORE_TO_SAY: Final = re.compile(r"\b(?:but|however|although|though|yet|there|only|unless|if)\b", re.IGNORECASE)
@@ -252,8 +270,10 @@ _MORE_TO_SAY: Final = re.compile(r"\b(?:but|however|although|though|yet|there|on
 _NO_THINGS: Final = re.compile(
     r"(?:(?:there (?:are|were)|i (?:can )?(?:see|count|find|spot)) (?:no|zero)|(?:no|zero)"
     r"|there (?:are|were)(?:n't| not) any|i (?:do not|don't|did not|didn't) (?:see|find|spot|count) any)"
-    r" (?!(?:\w+ )?(?:images|pictures|photos|results|details|instructions|tools|options|choices|words|numbers"
-    r"|answers|ways|clues|signs|objections|others|more)\b)(?:[\w-]+ ){0,2}?"
+    r" (?!(?:other|additional|further|extra|such|many|longer|distinct|clear|obvious|new)\b"
+    r"|(?:\w+ )?(?:images|pictures|photos|results|details|instructions|tools|options|choices|words|numbers"
+    r"|answers|ways|clues|signs|objections|doubts|comments|problems|errors"
+    r"|issues|worries|questions|concerns|others|more)\b)(?:[\w-]+ ){0,2}?"
     r"(?:[\w-]+[^\Ws]s|people|men|women|children|fish|sheep|deer|geese|mice)"
     r"(?: (?:are |were )?(?:in|on|at|visible|present|here|there|to be seen)\b[^,;]*)?",
     re.IGNORECASE,

@@ -7,6 +7,7 @@ the paper asks where it fails is replaced by the rules after it.
 import re
 from typing import Final, Literal
 
+from hybrid.answers._corrections import read_corrected
 from hybrid.answers.base import (
     CUE,
     TRANSLATIONS,
@@ -26,8 +27,9 @@ _AFTER_NO: Final = r"(?:the|there|this|that|it|he|she|they|these|those|i|we|beca
 _EITHER: Final = re.compile(r"\byes\s?(?:/|or|and)\s?no\b", re.IGNORECASE)
 # Other words for them. At the beginning of a longer reply `Certainly!` and `Right,` may answer nothing.
 _CLEAR: Final[dict[YesNo, str]] = {
-    "yes": r"yeah|yep|yup|correct|true|indeed",
-    "no": r"nope|nah|incorrect|false|not really|not at all|(?:definitely|absolutely|certainly|of course) not",
+    "yes": r"yeah|yep|yup|correct|true|indeed|i (?:think|believe) so",
+    "no": r"nope|nah|incorrect|false|not really|not at all|i don't think so"
+    r"|by no means|not that i (?:can )?see|(?:definitely|absolutely|certainly|of course) not",
 }
 _ALONE: Final[dict[YesNo, str]] = {
     "yes": r"absolutely|definitely|certainly|of course|affirmative",
@@ -72,14 +74,20 @@ def announced(text: str) -> YesNo | None:
     """The word that is last announced as the answer: `So the answer is no`, `I'd say yes`."""
     cue = rf"(?:{CUE}|\bi(?:'d| would) say\b)[\s:=\"'\-]{{0,6}}"
     words = re.findall(
-        rf"{cue}(yes|no|y|n)\b(?!['’]|\s(?:longer|more)\b|\s?(?:/|or|and)\s?(?:yes|no)\b)", text, re.IGNORECASE
+        rf"{cue}(yes|no|[yn](?=\s?(?:[,;!)\n]|\.(?!\w)|$)))\b(?!['’]|\s(?:longer|more)\b|\s?(?:/|or|and)\s?(?:yes|no)\b)",
+        text,
+        re.IGNORECASE,
     )
     return ("yes" if words[-1][0] in "yY" else "no") if words else None
 
 
 def opening_word(text: str) -> YesNo | None:
     """The reply opens with the word and goes on: `Yes - the man ...`, `No; he is ...`, `Yes the man is`."""
-    match = re.match(rf"\W{{0,3}}(yes\b|no\b(?=\s?[^\w\s]|\s?\n|\s{_AFTER_NO}))", text, re.IGNORECASE)
+    match = re.match(
+        rf"\W{{0,3}}(?!\w+\W{{0,4}}[0-9]{{1,3}}\s?%\W{{0,3}}(?:yes|no)\b)(yes\b(?!\?\s?no\b)|no\b(?=\s?[^\w\s]|\s?\n|\s{_AFTER_NO}))",
+        text,
+        re.IGNORECASE,
+    )
     return _word(match[1]) if match else None
 
 
@@ -102,6 +110,7 @@ def absent(text: str) -> YesNo | None:
 
 
 RULES: Final = (only_word, first_clause, announced, opening_word, closing_word, concluded, absent)
+AGAIN: Final = (only_word, announced, concluded)
 
 
 def parse_yes_no(text: str) -> Parsed[YesNo]:
@@ -109,4 +118,8 @@ def parse_yes_no(text: str) -> Parsed[YesNo]:
     clean = answer_part(text)
     if not clean or _EITHER.match(clean):
         return undecided()
-    return first_match(RULES, clean)
+    return read_corrected(
+        clean,
+        lambda said: first_match(RULES, said),
+        lambda said: first_match(AGAIN, said) if sentences(said) else undecided(),
+    )

@@ -156,11 +156,16 @@ class JsonLines:
 def _keys(path: Path, stamp: tuple[int, int]) -> tuple[str, ...]:
     del stamp
     named: dict[str, None] = {}
+    fault: DataError | None = None
     for _, row in JsonLines(path).scan(()):
-        if isinstance(row, DataRow):
-            named |= dict.fromkeys(row.values)
-            if len(named) > MOST_COLUMNS:
-                raise DataError(f"{path}: more than {MOST_COLUMNS:,} different keys; a row has its columns as keys")
+        if isinstance(row, DataError):
+            fault = fault or row
+            continue
+        named |= dict.fromkeys(row.values)
+        if len(named) > MOST_COLUMNS:
+            raise DataError(f"{path}: more than {MOST_COLUMNS:,} different keys; a row has its columns as keys")
+    if fault and not named:
+        raise fault
     return tuple(named)
 
 
@@ -259,7 +264,7 @@ class Separated:
         try:
             record = next(csv.reader(physical(), delimiter=self._delimiter, strict=True), None)
             first_too, rest = like_rows[:1] == [True], like_rows[1:]
-            if not (rest and first_too and 2 * sum(rest) >= len(rest)):
+            if not (rest and first_too and (rest[-1] or 2 * sum(rest) >= len(rest))):
                 return lines.fault(where) or record
             why = f"a quotation mark opens a field that takes lines {number + 1} to {lines.line}, which look like rows"
             takes_rows = True
@@ -280,11 +285,10 @@ class Separated:
         )
 
     def _like_a_row(self, text: str, columns: int) -> bool:
-        """Whether a line has as many fields as the table has columns; a sentence of a CSV file may have too."""
-        fields = text.count(self._delimiter) + 1
+        """Whether a line has as many fields as the table has columns; behind a comma of prose there is a blank."""
         if self._delimiter != ",":
-            return fields >= columns
-        return fields == columns and (columns > 4 or " " not in text.split(",", 1)[0])
+            return text.count(self._delimiter) + 1 >= columns
+        return text.count(",") - text.count(", ") + 1 == columns
 
     def scan(self, columns: Sequence[str]) -> Iterator[Row]:
         """Every record that is not blank."""
@@ -298,7 +302,7 @@ class Separated:
                 record = self._next(lines, len(names))
                 if record is None:
                     return
-                if record:
+                if isinstance(record, DataError) or any(map(str.strip, record)):
                     yield at, _record(names, record, f"{self.path}:{at.line}")
 
     def some(self, places: Sequence[At]) -> Iterator[Row]:

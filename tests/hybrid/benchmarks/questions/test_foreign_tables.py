@@ -60,6 +60,29 @@ def test_a_mark_that_quotes_nothing_costs_its_row_alone(
     assert all("a quotation mark opens a field that" in text for text in lost)
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        # Few columns and the question first; rows that are short; blank lines.
+        ["question,image,answer", '"What is this,red.png,yes', "How many?,red.png,no", 'what is 5",red.png,no'],
+        ["id,question,answer", '1,"What,yes', "2", "3", "4", '5,what is 5",no'],
+        ["id,question,answer", '1,"What,yes', "", "", "", '2,what is 5",no'],
+    ],
+)
+def test_a_mark_takes_no_rows_of_a_narrow_or_gappy_table(made: Any, lines: list[str]) -> None:
+    path = made.folder / "questions.csv"
+    path.write_text("\n".join(lines) + "\n")
+    (at, first), *rest = table_of(made.folder, path).scan(())
+    assert at.line == 2
+    assert isinstance(first, DataError)
+    assert len(rest) == sum(bool(line) for line in lines[2:])
+
+
+def test_a_blank_row_of_a_spreadsheet_is_none(made: Any) -> None:
+    found = read(made, joined(made, [*rows(2), [""] * 6, [" ", "", "", "", "", ""]], ",", ".csv"))
+    assert list(found) == ["q1", "q2"]
+
+
 def test_a_mark_inside_of_a_text_is_its_own(made: Any) -> None:
     table = rows(3)
     table[1][2] = '"Left" or "right"?'
@@ -94,6 +117,8 @@ def test_what_a_writer_has_quoted_is_read_as_it_was(
         (".csv", b"id,image,question,A,B,answer\rq1,red.png,Which?,one,two,A\r", "end in CR alone"),
         (".json", b'{"id": 1}', "expected a list of objects, found dict"),
         (".json", b"[1", "not JSON"),
+        (".jsonl", b'{"id": 1},\n{"id": 2},\n', "questions.jsonl:1: not JSON"),
+        (".jsonl", b'[{"id": 1}]', "questions.jsonl:1: expected an object, found list"),
         (".xlsx", b"PK", "a table of questions ends in .jsonl, .csv, .tsv, .parquet, .json"),
     ],
 )
