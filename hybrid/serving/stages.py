@@ -20,7 +20,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from hybrid.errors import HybridError, NoBackend, ToolError, is_device_lost, is_out_of_memory, missing_package, needs_package
+from hybrid.errors import (
+    HybridError,
+    NoBackend,
+    ToolError,
+    is_device_lost,
+    is_out_of_memory,
+    missing_package,
+    needs_package,
+)
 from hybrid.secrets import redact
 from hybrid.tool import Backend, Evidence, Picture, Request, Stages
 from hybrid.tool.networks import Network

@@ -130,7 +130,7 @@ class JobReports:
             yield
         except DeviceLost as lost:
             # While the job runs: the run then knows which calls were in it.
-            print(f"{tool}: {lost}", file=sys.stderr, flush=True)
+            sys.stderr.write(f"{tool}: {lost}\n")
             os._exit(DEVICE_LOST)
         finally:
             self._channel.send(JobEnd(job, time.monotonic()))

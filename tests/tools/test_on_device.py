@@ -40,6 +40,8 @@ FAMILIES = [
     ("scanpath", "clipseg"),
     ("semantic_correspondence", "dinov2"),
 ]
+CLOSED = frozenset({"rt_detr_v2", "d_fine", "rf_detr"})
+"""Detectors that know certain names alone."""
 REDUCED = ("depth_anything_v2_small", "siglip2_base", "dinov2_base", "owlv2_base", "vit_small_forensics")
 TOLERANCE = 1e-3
 """Of a finding in float32 on two devices: that of the cards, which is also that of batches."""
@@ -54,7 +56,9 @@ def found(tmp_path: Path) -> Callable[..., list[Finding | BaseException]]:
         name: str, weights: Path, asked: Sequence[Question], device: str, *, one_by_one: bool = False, **options: Any
     ) -> list[Finding | BaseException]:
         store, tool = ImageStore(tmp_path / "images"), load("tools", name)
-        chosen = ServiceOptions("auto", {name: str(weights)}, device, **{"unchecked": True, "timeout_s": 600, **options})
+        chosen = ServiceOptions(
+            "auto", {name: str(weights)}, device, **{"unchecked": True, "timeout_s": 600, **options}
+        )
         service = ToolService(store, FindingCache(None, store), chosen)
 
         async def one(question: Question) -> Finding | BaseException:
@@ -79,6 +83,8 @@ def found(tmp_path: Path) -> Callable[..., list[Finding | BaseException]]:
 
 def questions(name: str, family: str, count: int = QUESTIONS) -> list[Question]:
     made = [KNOWN[name].make(index, 2000) for index in range(count)]
+    if family in CLOSED:
+        return [replace(one, args={"names": ["dog", "cat"]}) for one in made]
     words = WORDS.get("clipseg_search" if name == "scanpath" else family)
     return [replace(one, args=words) for one in made] if words else made
 
