@@ -14,7 +14,7 @@ unset PYTHONDONTWRITEBYTECODE
 mkdir -p "$OUT"
 home=$(mktemp -d)
 trap 'rm -rf "$home"' EXIT
-export HYBRID_HOME=$home/home HYBRID_CACHE_DIR=$home/cache
+export HYBRID_HOME=$home/home
 if [ -n "${WHEELS:-}" ]; then
     "$PYTHON" -m pip install -q --no-index --no-deps --no-compile --target "$home/site" "$WHEELS"/*.whl || exit 2
     export PYTHONPATH=$home/site${PYTHONPATH:+:$PYTHONPATH}

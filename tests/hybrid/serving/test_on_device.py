@@ -81,15 +81,16 @@ def store(tmp_path: Path) -> ImageStore:
 @pytest.fixture
 def serving(store: ImageStore) -> Iterator[Callable[..., ToolService]]:
     """`serving(weights, device, **options)`: a service that keeps nothing."""
-    made: list[ToolService] = []
+    made: weakref.WeakSet[ToolService] = weakref.WeakSet()
 
     def start(weights: dict[str, str], device: str, **options: Any) -> ToolService:
         chosen = ServiceOptions("auto", weights, device, **{"unchecked": True, "timeout_s": 600.0, **options})
-        made.append(ToolService(store, FindingCache(None, store), chosen))
-        return made[-1]
+        service = ToolService(store, FindingCache(None, store), chosen)
+        made.add(service)
+        return service
 
     yield start
-    for one in made:
+    for one in list(made):
         one.close()
 
 
@@ -167,7 +168,7 @@ async def test_the_memory_of_a_finished_service_comes_back(
     assert seen
     assert held(device) > before or device == "cpu"
     service.close()
-    service.executor = None  # type: ignore[assignment]
+    del service
     until = time.monotonic() + GONE_S
     while (held(device) > before or seen[0]() is not None) and time.monotonic() < until:
         await asyncio.sleep(0.05)
