@@ -22,7 +22,8 @@ from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
 from hybrid.types import Finding, ImageRef
 
-pytestmark = pytest.mark.gpu
+# The BEiT of older versions of transformers is scripted, which torch calls deprecated.
+pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")]
 
 FAMILIES = [
     *(("depth", family) for family in ("depth_anything", "depth_pro", "dpt", "dpt_dinov2", "zoedepth")),
