@@ -3,8 +3,12 @@
     uv run python -m bench.arbiter --data ../shared/data/blink --recorded ../shared/data/blink_outputs
         [--task Relative_Depth]... [--half first|second] [--simulated 15 [--likeness 0.5]] [--seed 0] [--json FILE]
 
+    uv run python -m bench.arbiter --rivals 20 --data ../shared/data/blink --recorded ../shared/data/blink_outputs
+
 DATA is BLINK's official layout; DIR holds a folder of saved outputs a model. The weight-free tools are asked once, and
-every model is weighed against what they said. No readable answer counts as a guess. Columns:
+every model is weighed against what they said, of depth against the first cross-validation of its cues. `--rivals` sets
+the rule next to simpler ones, so many draws of each simulated tool (`bench/_rivals.py`). No readable answer counts as a
+guess. Columns:
 
 - `mllm`, `specialist`: the parts alone.
 - `testified`: the tool whenever it answers, else the MLLM.
@@ -35,13 +39,15 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, Final, Literal, TypeVar
 
+from bench._rivals import designs, out_of_fold, recorded_pairs
+from bench._rivals import table as rivals
 from bench._runs import finished
-from bench.depth import Answer
+from bench.depth import Answer, blink_out_of_fold
 from graphs._model_and_specialist import Proposal
-from graphs.arbiter import ruling
+from graphs.arbiter import ruling, tool_confidence
 from hybrid.benchmarks.base import Benchmark, ScoreOptions, metric_of
 from hybrid.config import RunConfig, ServiceOptions
-from hybrid.display.tables import Column, Table, as_text, bounds
+from hybrid.display.tables import Column, Table, as_markdown, as_text, bounds
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.scoring.calibrate import CountedAnswer, cases, measurements
@@ -137,7 +143,15 @@ def with_depth(run: SpecialistRun, answers: Mapping[str, Answer]) -> SpecialistR
         chosen = SpecialistAnswer(f"Answer: ({'AB'[place]})", "depth", finding, place, on_card=True)
         return replace(item, specialist_answer=None if answer.score == 0.5 else chosen)
 
-    return replace(run, items=tuple(map(other, run.items)))
+    items, prior = tuple(map(other, run.items)), run.benchmark.card.prior_accuracy
+    counted = [case for case in run.counted if case.key[2] != DEPTH]
+    for item in items:
+        answer = item.specialist_answer
+        if item.question.task == DEPTH and answer is not None:
+            claimed = tool_confidence(item.prompt, Trust(), prior.guess(item.prompt), answer)
+            key, score = ("depth", "classical", DEPTH), credit(run.benchmark, item, answer.answer)
+            counted.append(CountedAnswer(item.question.id, item.question.unit, key, answer.confidence, score, claimed))
+    return replace(run, items=items, counted=tuple(counted))
 
 
 def _specialist_answer(data: Any) -> SpecialistAnswer:
@@ -169,7 +183,9 @@ def simulated(
             others = [letter for letter in LETTERS[: len(question.choices)] if letter != gold]
             said[question.id] = f"Answer: ({gold if right else draw.choice(others)})"
             claimed = AnswerConfidence(specialist.benchmark.card.prior_accuracy.usual(item.prompt))
-            counted.append(CountedAnswer(question.unit, (*MODEL, question.route), None, float(right), claimed))
+            counted.append(
+                CountedAnswer(question.id, question.unit, (*MODEL, question.route), None, float(right), claimed)
+            )
         made.append(Model(f"simulated {accuracy:.2f}", said, tuple(counted)))
     return made
 
@@ -298,6 +314,14 @@ def measured(specialist: SpecialistRun, models: Sequence[Model], half: Half) -> 
     return tables
 
 
+def against_rivals(folder: Path, repeats: int) -> None:
+    """Print the two tables of `_rivals.py`."""
+    benchmark: Benchmark = load("hybrid.benchmarks", "blink")
+    pairs = recorded_pairs(folder, benchmark.card.prior_accuracy)
+    print(as_markdown(rivals("recorded", {name: [out_of_fold(duels)] for name, duels in pairs.items()})))
+    print(as_markdown(rivals("simulated", dict(designs(repeats)))))
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -308,11 +332,17 @@ def main() -> None:
     parser.add_argument("--simulated", type=int, default=0, help="so many, in a table of their own")
     parser.add_argument("--likeness", type=float, default=0.0)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rivals", type=int, default=0, help="so many draws of each simulated tool")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    if options.rivals:
+        against_rivals(options.recorded, options.rivals)
+        return
     tasks = tuple(options.tasks or TASKS)
     with tempfile.TemporaryDirectory() as folder:
         specialist = heard(run_of(options.data, tasks, "specialist", Path(folder) / "specialist"))
+        if DEPTH in tasks:
+            specialist = with_depth(specialist, blink_out_of_fold(options.data)[0])
         models = []
         for path in sorted(each for each in options.recorded.iterdir() if each.is_dir()):
             ran = run_of(options.data, tasks, "mllm", Path(folder) / path.name, f"replay:{path}")

@@ -85,7 +85,7 @@ def confused(rng: np.random.Generator, n: int) -> Answers:
     return alone, alone & (rng.random(n) < 0.85), call
 
 
-MODELS: Mapping[str, Model] = {"ignores findings": ignoring, "copies findings": copying, "harmed by schema": confused}
+MODELS: Mapping[str, Model] = {"ignores findings": ignoring, "copies findings": copying, "harmed by presence": confused}
 
 
 @dataclass(frozen=True)

@@ -242,14 +242,8 @@ def is_true(design: Design) -> dict[str, bool]:
     """Of each claim whether it is true of a design; its tasks are alike."""
     alone, blank, tools = design.truth
     presence, content, gain = blank - alone, tools - blank, tools - alone
-    guess = (1 - design.unread) * tools + design.unread / 2
-    theirs = (
-        None
-        if design.specialist is None
-        else (1 - design.silent) * (1 - design.unread) * design.specialist
-        + (design.silent + (1 - design.silent) * design.unread) / 2
-    )
-    ahead = 0.0 if theirs is None else guess - theirs
+    # On the questions that the specialists answer; what is unreadable counts as a guess of two choices.
+    ahead = 0.0 if design.specialist is None else (1 - design.unread) * tools + design.unread / 2 - design.specialist
     return {
         "gain": gain > 0,
         "loss": gain < 0,

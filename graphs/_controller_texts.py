@@ -26,7 +26,7 @@ class ControllerTexts:
     )
     frame_note: str = (
         ", each under the name of its field, whatever the description of a point or a box says; every other argument "
-        "is as described, and the tools answer in pixels"
+        "is as described, and the tools write coordinates as you do"
     )
     images: str = "The images that can be given to tools: {sizes}."
     trust: str = "How often each tool was right when it was tested:"

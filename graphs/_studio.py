@@ -38,7 +38,7 @@ from hybrid.registry import load_each
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
-from hybrid.solving.coordinates import frame_named
+from hybrid.solving.coordinates import CoordinateSystem, frame_named
 from hybrid.solving.session import Resources, Session
 from hybrid.types import LETTERS, Kind, Outcome, Prompt, Question
 from hybrid.weights import ABSENT, backends_in_use
@@ -70,7 +70,8 @@ def shared() -> Resources:
     control = Control(ToolService(store, FindingCache(home() / "findings", store), ServiceOptions()))
     model = open_model(name, ModelSettings(), store)
     config = RunConfig("", model=name)
-    return Resources(config, model, control, tools_offered, frame=frame_named(config.frame))
+    frame = CoordinateSystem(frame_named(config.frame).name, config.model_settings.max_pixels)
+    return Resources(config, model, control, tools_offered, frame=frame)
 
 
 def question(state: Mapping[str, Any], store: ImageStore) -> Question:

@@ -13,14 +13,15 @@ A LangGraph graph of three nodes; `propose` and `ask_specialists` run side by si
 
 Both probabilities are computed alike (`hybrid/solving/answer_confidence.py`). A tool has the overall rate on its card
 and the value of the card's curve at the confidence of this answer; an MLLM has its prior accuracy and its share of the
-votes, where it was asked several times. `--trust` recalibrates both on real cases and measures the accuracy. Every
-number used is in the step of the trace, from which it can be computed again; `docs/arbiter.md` has the formulas.
+votes, where it was asked several times. `--trust` measures both on other questions, and how much what they say of an
+answer tells where they disagree. Every number used is in the step of the trace, from which it can be computed again;
+`docs/arbiter.md` has the formulas.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from graphs._model_and_specialist import ModelAndSpecialist, Proposal
@@ -117,12 +118,12 @@ def ruling(
 def tool_confidence(
     prompt: Prompt, trust: Trust, guess: float, specialist_answer: SpecialistAnswer
 ) -> AnswerConfidence:
-    """The specialist's confidence: its card's claim, recalibrated if it was measured on this route.
+    """The specialist's confidence: its card's claim, or what was measured of it on this route.
 
     `guess` is the expected score of a guess at this prompt, 0..1.
     """
-    corrected = trust.recalibration(specialist_answer.tool, specialist_answer.finding.backend, counted_route(prompt))
-    return replace(claimed(specialist_answer, prompt, guess), recalibration=corrected)
+    key = (specialist_answer.tool, specialist_answer.finding.backend, counted_route(prompt))
+    return trust.tool(key, claimed(specialist_answer, prompt, guess))
 
 
 def _parsed(prompt: Prompt, text: str) -> Json:

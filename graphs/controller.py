@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from operator import add
 from typing import TYPE_CHECKING, Annotated
@@ -33,15 +34,16 @@ from hybrid.messages import (
     ToolMessage,
     UnreadableCall,
     UserMessage,
-    finding_parts,
     shortened,
     user_message,
 )
+from hybrid.models.dialects import remedy
 from hybrid.models.text_protocol import with_calls
 from hybrid.models.toolspec import tool_named
 from hybrid.solving.call_arguments import AS_READ, read_arguments
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.empty_replies import is_empty
+from hybrid.solving.evidence import finding_parts
 from hybrid.solving.solver import Solver, SolverContext
 from hybrid.tool import Tool
 from hybrid.types import Fault, Json, Outcome, Prompt, Reply, Step
@@ -196,7 +198,8 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
         return _failed(f"{Fault.TOOL_ERROR.value}: {TEXTS.not_available}", call)
     except ToolError as error:
         return _failed(f"{error.fault.value}: {error}", call)
-    return ToolMessage(call.id, call.name, finding_parts(finding, images, case.ctx.show))
+    ctx = case.ctx
+    return ToolMessage(call.id, call.name, finding_parts(finding, images, ctx.show, ctx.frame, ctx.image_registry))
 
 
 def _offered(ctx: SolverContext, name: str) -> Tool:
@@ -240,12 +243,13 @@ def _invalid(case: ControllerInput, call: InvalidCall) -> ToolMessage:
 
 def _unreadable(ctx: SolverContext, call: UnreadableCall) -> str:
     """Count what looks like a call in the text of a reply, and tell the model of it."""
-    try:
+    # On the last turn there may be none left, and the fault is one all the same.
+    with suppress(BudgetSpent):
         ctx.meter.take_tool_call()
-    except BudgetSpent as spent:
-        return f"not run: {spent}"
     fault = Fault.UNREADABLE_CALL
-    ctx.log.note(Step("tool", UNNAMED, call.error, fault=fault, data={"args": call.written, "dialect": call.dialect}))
+    text = f"a call of a tool stood in the text of the reply and could not be read ({call.dialect})"
+    data = {"args": call.written, "error": call.error, "remedy": remedy(call.dialect)}
+    ctx.log.note(Step("tool", UNNAMED, text, fault=fault, data=data))
     return f"{fault.value}: {TEXTS.unreadable.format(error=call.error[:200])}"
 
 

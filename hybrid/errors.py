@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 
+from hybrid.places import unmarked
+
 
 class Fault(StrEnum):
     """The kind of error in one step; a solver can go on after most of them, and each is counted."""
@@ -40,13 +42,20 @@ class WeightsError(HybridError):
 
 
 class ToolError(HybridError):
-    """A tool could not answer this request; `fault` says what kind of error it was."""
+    """A tool could not answer this request; `fault` says what kind of error it was.
+
+    `marked` is the message with the marks of its coordinates (`hybrid.places`), which its words go without.
+    """
 
     def __init__(self, message: str, fault: Fault = Fault.TOOL_ERROR) -> None:
         super().__init__(message)
+        self.marked = message
         self.fault = fault
         self.trace = ""
         """The traceback of the defect behind it, for logs; a model never reads it."""
+
+    def __str__(self) -> str:
+        return unmarked(self.marked)[0]
 
 
 class NoBackend(ToolError):

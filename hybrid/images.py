@@ -70,6 +70,7 @@ ORIENTATION_WORDS: Mapping[str, tuple[bytes, ...]] = {
 """Under which a file of the type holds the orientation of its picture: EXIF, or XMP, which a PNG may compress."""
 SHOWN_IMAGES: Final[ContextVar[Mapping[str, StoredImage]]] = ContextVar("SHOWN_IMAGES", default=MappingProxyType({}))
 """The images of the question that an agent answers in this context, by name: what its tools can be given by name."""
+_READ = [0]
 
 
 def read_image_file(path: Path, where: str) -> bytes:
@@ -82,8 +83,14 @@ def read_image_file(path: Path, where: str) -> bytes:
     size = path.stat().st_size
     if size > MAX_BYTES:
         raise DataError(f"{where} has {size:,} bytes; at most {MAX_BYTES:,} are read")
+    _READ[0] += 1
     # A device says that it has none.
     return read_small(path, MAX_BYTES)
+
+
+def files_read() -> int:
+    """How many image files this process has read: the fingerprint of a data set's tables knows nothing of them."""
+    return _READ[0]
 
 
 def home() -> Path:
@@ -197,7 +204,11 @@ def _described(data: bytes, sha256: str, where: str, *, decodes: bool) -> tuple[
     media_type = MEDIA_TYPES[form]
     orientation = None
     # The mode of a picture does not say that its channels have 16 bits.
-    plain = picture.mode in ("RGB", "L") and ";16" not in str(picture.tile) and "transparency" not in picture.info
+    plain = (
+        picture.mode in ("RGB", "L")
+        and ";16" not in str(getattr(picture, "tile", ""))
+        and "transparency" not in picture.info
+    )
     try:
         # The other pictures of an MPO are no frames of the first.
         plain = plain and (form == "MPO" or not getattr(picture, "is_animated", False))

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
-from hybrid.config import Show
-from hybrid.types import Finding, ImageRef, Json, StoredImage
+from hybrid.types import ImageRef, Json, StoredImage
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -152,6 +151,11 @@ class AssistantMessage:
     said_by: str = ""
     """The name of the model whose `native` it is: it goes back to no other."""
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether it ended at a limit of tokens."""
+        return (self.finish_reason or "").lower() in ("length", "max_tokens", "model_length", "max_output_tokens")
+
 
 @dataclass(frozen=True, slots=True)
 class ToolMessage:
@@ -261,37 +265,8 @@ def _unusable(arguments: Any) -> str | None:
     return None
 
 
-def finding_parts(finding: Finding, images: Sequence[str], show: Show) -> tuple[Part, ...]:
-    """A finding as a model sees it: on which images, the text, then each picture after its name and origin.
-
-    `show` leaves out the text or the pictures; a finding that has only what is left out says so in one line.
-    """
-    on = f"on {', '.join(_called(images))}:" if images else ""
-    lines = [shortened(finding.text)] if show != "image" and finding.text else []
-    shown = finding.images if show != "text" else ()
-    pictures = [f"{ref.name}: {_origin(ref)}" for ref in shown]
-    if not lines and not pictures:
-        lines = ["the tool returned nothing that can be shown"]
-    return "\n".join(filter(None, [on, *lines, *pictures])), *map(ImagePart, shown)
-
-
 def shortened(text: str) -> str:
     """A text as a model is shown it: of one longer than `SHOWN_CHARACTERS` the beginning, and how much is left out."""
     if len(text) <= SHOWN_CHARACTERS:
         return text
     return f"{text[:SHOWN_CHARACTERS]}\n[{len(text) - SHOWN_CHARACTERS:,} more characters are left out]"
-
-
-def _called(images: Sequence[str]) -> list[str]:
-    """The names of the images, with what the tool's text calls them (its first is "image 1") where that differs."""
-    if all(name == f"img:{place}" for place, name in enumerate(images, 1)):
-        return list(images)
-    return [f"{name} (here called image {place})" for place, name in enumerate(images, 1)]
-
-
-def _origin(ref: ImageRef) -> str:
-    if ref.box is None:
-        return f"{ref.parent} with the finding drawn on it" if ref.parent else "a picture of the finding"
-    box = ref.box
-    region = f"region ({box.x0:g}, {box.y0:g}) to ({box.x1:g}, {box.y1:g}) of {ref.parent}"
-    return f"{region}, scaled by {ref.scale:.3g} to {ref.image.width} x {ref.image.height} px"

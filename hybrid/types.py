@@ -15,6 +15,7 @@ from typing import Literal
 from typing_extensions import TypeAliasType
 
 from hybrid.errors import Fault as Fault  # noqa: PLC0414 - one of the values here, which errors carry too
+from hybrid.places import Place
 
 # Through typing_extensions because pydantic resolves a recursive alias only when it is named.
 Json = TypeAliasType("Json", "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None")
@@ -371,7 +372,7 @@ class Finding:
     """The result of a tool call. Rules read `data`, models read `text` and see `images`.
 
     `data` is JSON with units in its keys (`depth_0_1`, `points_px`); `confidence` is in 0..1; `backend` and
-    `version` say which code and weights answered.
+    `version` say which code and weights answered; `places` are the numbers of `text` that belong to a picture.
     """
 
     text: str
@@ -380,3 +381,4 @@ class Finding:
     backend: str
     version: str
     images: tuple[ImageRef, ...] = ()
+    places: tuple[Place, ...] = ()

@@ -19,6 +19,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from hybrid.errors import ToolError
+from hybrid.places import at, size_px, span_px
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import WeightFree
 from hybrid.types import Box, Fault, Finding, Json
@@ -146,7 +147,7 @@ def tiles(size: tuple[int, int], rows: int, columns: int) -> list[Box]:
     """
     if size[0] < rows or size[1] < columns:
         raise ToolError(
-            f"crop: an image of {size[1]} x {size[0]} px cannot be cut into {columns} x {rows} tiles",
+            f"crop: an image of {size_px(size[1], size[0])} px cannot be cut into {columns} x {rows} tiles",
             Fault.BAD_ARGUMENTS,
         )
     down = [round(size[0] * number / rows) for number in range(rows + 1)]
@@ -162,7 +163,7 @@ def crop_region(request: Request[CropArgs]) -> Evidence:
     """One region, enlarged. Data: `{"crops": [{"name", "box_px", "scale"}]}`, box as [x0, y0, x1, y1]."""
     asked, confidence = region(request)
     pixels, box, scale = cut(request.images[0], asked, request.args.scale)
-    text = f"Image 1, {_span(box)}, at {scale:.2f} times its size: {pixels.shape[1]} x {pixels.shape[0]} px."
+    text = f"Image 1, {_span(box)}, at {_times(scale)} times its size: {_size(pixels, -1)} px."
     return Evidence(text, {"crops": [_row("region", box, scale)]}, confidence, (Picture(pixels, box=box, scale=scale),))
 
 
@@ -174,8 +175,9 @@ def crop_quadrants(request: Request[CropArgs]) -> Evidence:
     boxes = tiles((image.shape[0], image.shape[1]), 2, 2)
     crops = [cut(image, box, request.args.scale) for box in boxes]
     lines = ["Image 1 in four parts, each enlarged:"]
-    lines += [f"{name}: {_span(box)}, x{scale:.2f}." for name, (_, box, scale) in zip(QUADRANTS, crops, strict=True)]
-    rows = [_row(name, box, scale) for name, (_, box, scale) in zip(QUADRANTS, crops, strict=True)]
+    named = [(name, box, scale) for name, (_, box, scale) in zip(QUADRANTS, crops, strict=True)]
+    lines += [f"{name}: {_span(box)}, x{_times(scale, -n)}." for n, (name, box, scale) in enumerate(named, 1)]
+    rows = [_row(*one) for one in named]
     pictures = tuple(Picture(pixels, box=box, scale=scale) for pixels, box, scale in crops)
     return Evidence("\n".join(lines), {"crops": rows}, 1.0, pictures)
 
@@ -189,7 +191,7 @@ def crop_grid(request: Request[CropArgs], grid: GridArg) -> Evidence:
     text = (
         f"Image 1 in {grid.rows} rows of {grid.columns} tiles, numbered row by row from the upper left.\n"
         f"The first picture shows the numbers; tile 1 covers {_span(crops[0][1])}.\n"
-        f"Then each tile follows at about {crops[0][2]:.2f} times its size."
+        f"Then each tile follows at about {_times(crops[0][2], -2)} times its size."
     )
     enlarged = tuple(Picture(pixels, box=box, scale=scale) for pixels, box, scale in crops)
     return Evidence(text, {"crops": rows}, 1.0, (Picture(partial(draw_grid, image, boxes)), *enlarged))
@@ -253,9 +255,7 @@ def crop_sheet(request: Request[CropArgs]) -> Evidence:
     rows: list[Json] = [
         {"image": number, "box_px": corners(box), "scale": scale} for number, (box, scale) in enumerate(places, 1)
     ]
-    text = (
-        f"{len(places)} images side by side on one sheet of {sheet.shape[1]} x {sheet.shape[0]} px, with their names."
-    )
+    text = f"{len(places)} images side by side on one sheet of {_size(sheet, -1)} px, with their names."
     # A sheet has no one parent: in the pixels of the first image it is a box that reaches beyond it on all sides.
     (first, scale), (height, width) = places[0], sheet.shape[:2]
     whole = Box(-first.x0 / scale, -first.y0 / scale, (width - first.x0) / scale, (height - first.y0) / scale)
@@ -263,7 +263,15 @@ def crop_sheet(request: Request[CropArgs]) -> Evidence:
 
 
 def _span(box: Box) -> str:
-    return f"x {box.x0:.0f} to {box.x1:.0f}, y {box.y0:.0f} to {box.y1:.0f} px"
+    return span_px(box, to=" to ")
+
+
+def _times(scale: float, picture: int = -1) -> str:
+    return at("ratio", scale, picture, ".2f")
+
+
+def _size(pixels: Pixels, picture: int) -> str:
+    return size_px(pixels.shape[1], pixels.shape[0], picture)
 
 
 def _row(name: str, box: Box, scale: float) -> dict[str, Json]:

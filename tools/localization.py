@@ -76,7 +76,7 @@ def candidates_of(request: Request[LocalizationArgs]) -> list[Candidate]:
     args, size = request.args, (request.images[0].shape[0], request.images[0].shape[1])
     given = read_boxes("localization", args.boxes, size)
     if len(given) == 1:
-        raise ToolError("localization: 1 box to compare; give at least two in pixels, or none", Fault.BAD_ARGUMENTS)
+        raise ToolError("localization: 1 box to compare; give at least two, or none", Fault.BAD_ARGUMENTS)
     candidates = [
         Candidate(arg.label or f"box {number}", box)
         for number, (arg, box) in enumerate(zip(args.boxes, given, strict=True), 1)

@@ -20,11 +20,12 @@ sentences, at most five, made from the rows that `hybrid compare --json` prints,
 Without a solver that gives a model tools, the first two name the solver with the highest value (`solvers`) and those
 that it is ahead of (`ahead`).
 
-A difference is said to be one only where its paired 95 % interval excludes 0; of blank tools, of what the tools say and
-of tasks only where it holds after adjustment (Holm) over the rows of its table. "No difference shown" is not equality.
-Numbers of right answers are said where they are the metric, not under a mean over tasks of several sizes. The
-difference with 80 % power follows from the spread of this run, the weights of its metric, and below 30 questions from
-the exact test. Of several solvers with tools, or several models, the differences are adjusted over them.
+A difference is said to be one only where its paired 95 % interval excludes 0; of blank tools and of what the tools say
+only where it holds after adjustment (Holm) over the rows of their table, of tasks over the tasks. "No difference
+shown" is not equality. Numbers of right answers are said where they are the metric, not under a mean over tasks of
+several sizes. The difference with 80 % power follows from the spread of this run, the weights of its metric, and below
+30 questions from the exact test. Of several solvers with tools, or several models, the differences are adjusted over
+them.
 `python -m bench.sentences` measures how often what is said is true.
 """
 

@@ -48,6 +48,7 @@ class RunKeywords(TypedDict, total=False):
     base_url: str | None
     image_detail: str | None
     max_pixels: int | None
+    wait_for_server: str | None
     reasoning_effort: str | None
     reasoning: Thoughts | None
     stream: Streaming | None

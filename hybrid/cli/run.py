@@ -116,6 +116,8 @@ def _one_run(config: RunConfig, options: Mapping[str, Any]) -> int:
     run = prepared(config, dry=options["dry_run"])
     for label in (*run.opened, *asked_once(run.solvers, config.repeats)):
         tell(f"note: {label}")
+    if config.samples == 2:
+        tell("note: --setting samples=2 doubles the calls and changes no vote: of two that differ the first wins")
     for why in () if options["dry_run"] else (*run.tools.foreign.left_out.values(), *run.tools.left_out):
         tell(f"note: not offered: {redact(why)}")
     for why in run.tools.notes:
@@ -217,7 +219,6 @@ def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
     from hybrid.scoring.compare import ComparisonOptions
     from hybrid.scoring.paths import TABLES_RULE
     from hybrid.scoring.reports import ScoreReport
-    from hybrid.scoring.traces import unread_calls
 
     left = sum(len(run.open_questions(name)) for name in run.solvers) - len(end.failures)
     if left:
@@ -226,9 +227,6 @@ def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
     for notice in run.service.notices:
         tell(f"note: {notice}")
     scored = _scored(run, options)
-    for one in scored:
-        if one.usage is not None and one.usage.unreadable:
-            tell(f"warning: {one.solver}: {unread_calls(run.folder.recorded(one.recorded).by_id.values())}")
     choice = ComparisonOptions(allow_failed=options["allow_failed"])
     report = ScoreReport({run.folder.path: scored}, choice, options["abstain"] or TABLES_RULE, in_run=True)
     show(report, options["tables"], as_json=options["as_json"])

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
 
+from hybrid.config.durations import seconds_of
 from hybrid.config.memory import memory_to_use
 from hybrid.config.option import Leaf, Option, leaves, refuse_too_small
 from hybrid.config.pairs import pairs
@@ -106,8 +107,11 @@ class ModelSettings:
     temperature: Annotated[float | None, Option("temperature", parent="--model-arg", at_least=0)] = 0.0
     seed: int | None = None
     timeout_s: Annotated[float, Option("timeout_s", parent="--model-arg")] = 120.0
-    """The limit of one HTTP request; of one whose reply comes in pieces the longest silence, and a tenth of all of it.
-    """
+    """The limit of one HTTP request; of a reply that comes in pieces the longest silence, and a tenth of it all."""
+    wait_for_server: Annotated[
+        str | None,
+        Option("--wait-for-server", "How long to wait for a server that is away: 2h, 90m.", "model", metavar="TIME"),
+    ] = None
     retries: Annotated[int, Option("retries", parent="--model-arg", at_least=0)] = 3
     """How many requests follow one that failed."""
     extra: Annotated[
@@ -135,29 +139,12 @@ class ModelSettings:
 
     def __post_init__(self) -> None:
         refuse_too_small(self)
+        if self.wait_for_server is not None:
+            seconds_of(self.wait_for_server)
         if not self.timeout_s > 0:
             raise UsageError(f"timeout_s={self.timeout_s}: must be above 0")
         if self.tool_calling not in ("native", "text", "auto"):
             raise UsageError(f"--tool-calling {self.tool_calling}: choose native, text or auto")
-
-
-OF_CAPTIONER: Final[Mapping[str, Option]] = {
-    "base_url": Option(
-        "caption-url",
-        "its OpenAI-compatible server, as --base-url is the model's",
-        parent="--setting",
-        values=("URL",),
-        pattern=r"\S+",
-    ),
-    "price": Option(
-        "caption-price",
-        "its price in USD per million tokens, for budgets of cost",
-        parent="--setting",
-        values=("IN/OUT",),
-        pattern=r"\S+",
-    ),
-}
-"""The settings that belong to the second model, which describes images, by the fields of its `ModelSettings`."""
 
 
 def parse_model_args(items: Sequence[str]) -> ModelSettings:

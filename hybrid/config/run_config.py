@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final
 
-from hybrid.config.groups import AUTO, OF_CAPTIONER, Limits, ModelSettings, Objects, RunLimits, ServiceOptions
+from hybrid.config.captioner import OF_CAPTIONER
+from hybrid.config.groups import AUTO, Limits, ModelSettings, Objects, RunLimits, ServiceOptions
 from hybrid.config.option import AS_IS, FREE, OF_MODEL, OF_SOLVERS, Counts, Option, Renamed
 from hybrid.config.words import LOCAL, AnswerForm, Gate, ImageForm, Missing, Parse, Reasoning, Show, ToolOutput
 from hybrid.errors import UsageError

@@ -26,6 +26,7 @@ from hybrid.prompts import REASONING, Wording
 from hybrid.registry import load, load_solver
 from hybrid.repeats import word_of
 from hybrid.serving.sources import CODE_DIGITS, code_of
+from hybrid.solving.call_tool import SHOWN
 from hybrid.solving.coordinates import CoordinateSystem, frame_named
 from hybrid.solving.image_forms import Parts, shown_parts
 from hybrid.solving.image_registry import ImageRegistry
@@ -110,8 +111,13 @@ class _TracedModel:
             raise LeftOut("requests left older pictures out (--model-arg keep_images)")
         self._note_images(step, arranged)
         unreadable: Any = step.data.get("unreadable")
+        reason: Any = step.data.get("finish_reason")
         reply = AssistantMessage(
-            step.text, tuple(self._calls(step)), unreadable=None if unreadable is None else UnreadableCall(**unreadable)
+            step.text,
+            tuple(self._calls(step)),
+            finish_reason=reason,
+            reasoning=str(step.data.get("reasoning", "")),
+            unreadable=None if unreadable is None else UnreadableCall(**unreadable),
         )
         self.messages, self.tools = (*arranged, reply), self.tools or tuple(tools)
         return reply
@@ -153,11 +159,13 @@ class _TracedTools:
             "tool",
             lambda one: one.name == name and _plain({key: one.data.get(key) for key in ("images", "args")}) == call,
         )
+        told = str(step.data.get(SHOWN, step.text))
         if step.fault is not None:
-            raise NoBackend(step.text) if step.fault is Fault.ABSENT else ToolError(step.text, step.fault)
-        if any(self.images.add(ref, ref.parent or images[0]) != ref for ref in step.images):
+            raise NoBackend(told) if step.fault is Fault.ABSENT else ToolError(told, step.fault)
+        of = images[0] if images else f"img:{name}"
+        if any(self.images.add(ref, ref.parent or of) != ref for ref in step.images):
             raise LeftOut(UNLIKE)
-        return Finding(step.text, {}, 0.0, "", "", step.images)
+        return Finding(told, {}, 0.0, "", "", step.images)
 
 
 def _plain(value: Any) -> str:

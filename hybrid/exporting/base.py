@@ -9,7 +9,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -23,7 +23,7 @@ from hybrid.registry import load
 from hybrid.scoring.compare import compare
 from hybrid.scoring.conclusion import Sentence, conclusion
 from hybrid.scoring.groups import control, role
-from hybrid.scoring.paths import TABLES_RULE, protocol_of
+from hybrid.scoring.paths import protocol_of
 from hybrid.scoring.predictions.base import letter_of
 from hybrid.scoring.runs import chosen, score_run
 from hybrid.scoring.score import Scored
@@ -114,10 +114,10 @@ class ExportedRun:
 
     @cached_property
     def conclusion(self) -> tuple[Sentence, ...]:
-        """The sentences that `hybrid compare` prints of these solvers; none for a split with hidden answers."""
+        """The sentences of `hybrid compare --abstain wrong` on these solvers; none for a split with hidden answers."""
         if self.split in self.benchmark.card.hidden_splits or not self.solvers:
             return ()
-        return conclusion(compare([replace(one, abstain=TABLES_RULE) for one in self.scored]))
+        return conclusion(compare(self.scored))
 
     @cached_property
     def sha256(self) -> str:

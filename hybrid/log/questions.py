@@ -98,6 +98,8 @@ class Questions(SomeQuestions[AnyQuestion]):
         super().__init__(by_id, tuple(by_id))
         self.extent = extent
         self.broken_ids = broken_ids
+        self.picture_files = 0
+        """Files of pictures that were read for these, besides the files that the data's fingerprint is of."""
 
     @cached_property
     def sound(self) -> Sequence[Question]:

@@ -35,14 +35,15 @@ _CALLED = re.compile(r"(?:print\()?(?P<name>[^\W\d][\w.]{0,99})\(")
 _KEYWORD = re.compile(r"[\s,]*(?P<key>[^\W\d]\w{0,99})\s*=\s*")
 _FIELD = re.compile(
     r"<[^<>=\s]{0,20}parameter(?:=|\s+name=)[\"']?(?P<key>[^\"'<>\s]{1,100})[\"']?[^<>]{0,40}>"
-    r"|<arg_key>\s*(?P<arg>[^<>\s]{1,100})\s*</arg_key>\s*<arg_value>"
+    r"|<arg_key>\s*(?P<arg>[^<>\s]{1,100})\s*</arg_key>\s*<arg_value>|<(?P<tag>[^\W\d]\w{0,99})>"
     r'|<\|open\|>argument key="(?P<opened>[^"<>\s]{1,100})"[^<>]{0,40}<\|sep\|>'
 )
 _FIELD_ENDS = re.compile(
     r"</[^<>\s]{0,20}parameter>|</arg_value>|<\|close\|>argument<\|sep\|>|(?=<parameter=)|(?=<arg_key>)"
 )
 _ELEMENT_ENDS = re.compile(
-    r"</[^<>\s]{0,20}(?:function|invoke|tool_call|call_record)>|<\|close\|>call<\|sep\|>|(?=<tool_call>)|(?=<function=)"
+    r"</[^<>\s]{0,20}(?:function|invoke|tool_call|tool|call_record)>|<\|close\|>call<\|sep\|>"
+    r"|(?=<tool_call>)|(?=<function=)"
 )
 
 
@@ -71,8 +72,10 @@ def _objects(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
         at = _between(text, end)
         if text[at : at + 1] not in ("{", "[", '"') or (found and text[at] == '"'):
             break
-        value, end, loose = read_value(text, at)
+        # Some templates teach both braces of their own.
+        value, end, loose = read_value(text, at + text.startswith("{{", at))
         value = read_object(value)[0] if isinstance(value, str) else value
+        value = value["tool_calls"] if isinstance(value, dict) and "tool_calls" in value else value
         found += [_object(item, loose) for item in (value if isinstance(value, list) else [value])]
     if not found:
         raise ValueError("no JSON object")
@@ -129,20 +132,24 @@ def _actions(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
 
 def _elements(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     """Elements, one an argument, or a JSON object in their place; values are text."""
-    closing = _ELEMENT_ENDS.search(text, mark.end())
+    at, name = _between(text, mark.end()), mark["name"]
+    if text.startswith("{", at):
+        value, end, loose = read_value(text, at)
+        return end, [(name, value, loose)]
+    own = re.compile(rf"</{re.escape(name)}>") if mark[0] == f"<{name}>" else _ELEMENT_ENDS
+    closing = own.search(text, mark.end())
     if closing is None:
         raise ValueError("the call does not end")
     body = text[mark.end() : closing.start()]
-    if body.lstrip().startswith("{"):
-        return closing.end(), [(mark["name"], body, ())]
     fields, at = dict[str, Any](), 0
     while begin := _FIELD.search(body, at):
-        end = _FIELD_ENDS.search(body, begin.end())
+        ends = re.compile(rf"</{begin['tag']}>") if begin["tag"] else _FIELD_ENDS
+        closed = ends.search(body, begin.end())
         # The last one is often not closed.
-        value = body[begin.end() : end.start() if end else len(body)]
-        fields[begin["key"] or begin["arg"] or begin["opened"]] = Typed(value.removeprefix("\n").removesuffix("\n"))
-        at = end.end() if end else len(body)
-    return closing.end(), [(mark["name"], fields, ())]
+        value = body[begin.end() : closed.start() if closed else len(body)]
+        fields[begin[begin.lastgroup or 0]] = Typed(value.removeprefix("\n").removesuffix("\n"))
+        at = closed.end() if closed else len(body)
+    return closing.end(), [(name, fields, ())]
 
 
 class Typed(str):
@@ -156,6 +163,8 @@ def _calls(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     end, found = mark.start("name") if "name" in mark.re.groupindex else mark.end(), list[Written]()
     while (call := _CALLED.match(text, _between(text, end))) and len(found) <= MOST_CALLS:
         args, end = dict[str, Any](), call.end()
+        if text[end : end + 1] == "{":
+            args, end, _ = read_value(text, end)
         while keyword := _KEYWORD.match(text, end):
             args[keyword["key"]], end, _ = read_value(text, keyword.end())
         closing = re.compile(r"[\s,]*\)" + (r"\s*\)" if call[0].startswith("print") else "")).match(text, end)

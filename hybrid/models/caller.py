@@ -21,7 +21,7 @@ from hybrid.config import ModelSettings
 from hybrid.errors import Outage
 from hybrid.messages import AssistantMessage, Message, SentImage, images_of
 from hybrid.models.base import CallKey, ModelRefused, ReplyLog
-from hybrid.models.circuit import Circuit, Sleep
+from hybrid.models.circuit import TOO_MANY_REQUESTS, Circuit, CircuitLimits, Sleep
 from hybrid.models.failures import Backoff, Failure, UnreadableReplyError, read_failure
 from hybrid.models.images import ImageEncoder, arrange
 from hybrid.models.text_protocol import as_text, with_calls
@@ -109,8 +109,9 @@ class Caller(Generic[Body]):
         self.provider = client.name.partition(":")[0]
         self._settings = settings
         self._as_text = settings.tool_calling == "text"
-        self._circuit = circuit or Circuit(client.name)
-        self._backoff = backoff or Backoff()
+        limits = CircuitLimits.of(settings.wait_for_server)
+        self._circuit = circuit or Circuit(client.name, limits)
+        self._backoff = backoff or Backoff(longest_s=limits.longest_pause_s)
         self._sleep = sleep
         self._log: ReplyLog | None = None
 
@@ -201,6 +202,8 @@ class Caller(Generic[Body]):
                 log.info("%s: request %d for %s failed: %s", self.name, sent, call.question, failed.text)
                 last = charged == self._settings.retries
                 self._circuit.failed(turn, failed, last=last)
+                crowded = failed.status == TOO_MANY_REQUESTS and self._circuit.was_crowded(turn)
+                last = last and not crowded
                 given_up = Outage(f"{self.name}: no reply after {sent} attempts: {failed.text}")
                 given_up.__cause__ = error
                 doubtful = self._circuit.in_doubt(turn, failed)
@@ -218,7 +221,7 @@ class Caller(Generic[Body]):
                 continue
             if last:
                 raise given_up
-            charged += 1
+            charged += not crowded
 
     async def close(self) -> None:
         """Close the connections."""

@@ -11,7 +11,8 @@
         circuit.leave(turn)                      # for a call that ended in any other way
 
 Failures in a row without a success among them open it; the first success closes it. It also knows when to stop: a
-server that stays away, a wrong key, requests that are all refused. Every call after that raises the same error.
+server that stays away, a wrong key, requests that are all refused. Every call after that raises the same error. How
+many requests are out at a time follows what the server takes: a 429 halves it, replies let it grow slowly.
 """
 
 from __future__ import annotations
@@ -21,11 +22,14 @@ import random
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from hybrid.config.durations import seconds_of
+from hybrid.display.notes import tell
 from hybrid.errors import HybridError, Outage, ServerDown
 from hybrid.models.base import ModelRefused
 from hybrid.models.failures import FailedRequest, Failure
+from hybrid.models.in_flight import InFlight
 from hybrid.timing import Clock, waiting
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -47,7 +51,7 @@ CHECK = {
 UNMET = "Check that the server runs, and that --base-url is its address; then run it again to go on."
 """Advice where no connection was ever made."""
 LONGEST_PAUSE_S = 60.0
-"""As long as a `Retry-After` is waited for before the next request tries."""
+"""As long as a `Retry-After` is waited for before the next request tries; longer where it may wait longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,23 @@ class CircuitLimits:
     """Pages for a browser in a row, and nothing else so far, before the run is stopped."""
     busy_s: float = 600.0
     """Seconds for which it tries where the server says 429: quotas are counted by the minute."""
+    wait: str = ""
+    """How long it may wait, as the user wrote it; empty where nothing was said."""
+
+    @classmethod
+    def of(cls, wait: str | None) -> CircuitLimits:
+        """Those of `--wait-for-server`."""
+        usual = cls()
+        if wait is None:
+            return usual
+        most = seconds_of(wait)
+        away, busy, unmet = (max(each, most) for each in (usual.away_s, usual.busy_s, usual.unmet_s))
+        return replace(usual, away_s=away, busy_s=busy, unmet_s=unmet, cap_s=30.0, wait=wait)
+
+    @property
+    def longest_pause_s(self) -> float:
+        """As long as a `Retry-After` is waited for."""
+        return max(LONGEST_PAUSE_S, self.away_s) if self.wait else LONGEST_PAUSE_S
 
 
 @dataclass(slots=True)
@@ -85,6 +106,8 @@ class Turn:
     successes: int
     probe: bool
     """Whether the circuit is open, and this request finds out if the server is back."""
+    cuts: int = 0
+    """How many times fewer requests were let out when it was sent."""
     settled: bool = False
 
 
@@ -122,7 +145,6 @@ class Circuit:
         self._jitter = random.Random(name)
         self._row = _Row()
         self._successes = 0
-        self._out = 0
         self._openings = 0
         self._open = False
         self._probes = 0
@@ -130,6 +152,7 @@ class Circuit:
         self._pause_s = 0.0
         self._next_probe = 0.0
         self._line: deque[asyncio.Future[bool | Outage]] = deque()
+        self._in_flight = InFlight(name)
         self._over: HybridError | None = None
 
     async def turn(self, question: str) -> Turn:
@@ -142,13 +165,15 @@ class Circuit:
         """
         self._check()
         probe = False
-        if self._open:
-            with waiting():
-                while self._open and not probe:
+        with waiting():
+            while not probe and (self._open or self._in_flight.is_full):
+                if self._open:
                     probe = await self._wait()
-                    self._check()
-        self._out += 1
-        return Turn(question, self._openings, self._successes, probe)
+                else:
+                    await self._in_flight.room()
+                self._check()
+        self._in_flight.out += 1
+        return Turn(question, self._openings, self._successes, probe, self._in_flight.cuts)
 
     def _check(self) -> None:
         if self._over is not None:
@@ -196,6 +221,7 @@ class Circuit:
 
     def worked(self, turn: Turn) -> None:
         """The server has answered: all waiting calls go on."""
+        self._in_flight.faster()
         self._settle(turn)
         self._successes += 1
         self._row = _Row()
@@ -217,8 +243,9 @@ class Circuit:
             self._pass_on()
 
     def _settle(self, turn: Turn) -> None:
-        self._out -= not turn.settled
+        self._in_flight.out -= not turn.settled
         turn.settled = True
+        self._in_flight.let_out(all_of_them=self._over is not None or self._open)
 
     def failed(self, turn: Turn, failed: FailedRequest, *, last: bool = False) -> None:
         """No reply, for a reason that may pass.
@@ -231,6 +258,8 @@ class Circuit:
             ModelRefused: what answers is no model.
             Outage: it has, but only few questions have failed, which may themselves be the reason.
         """
+        if failed.status == TOO_MANY_REQUESTS:
+            self._in_flight.slower(turn.cuts)
         self._settle(turn)
         self._check()
         row, limits = self._row, self._limits
@@ -248,9 +277,14 @@ class Circuit:
                 self._tried(failed)
             return
         # A call that cannot even connect need not wait for others, but one stray failure among many stops nothing.
-        enough = min(limits.failures, self._out + 1) if not failed.reached else limits.failures
-        alone = last and self._out == 0 and self._successes == turn.successes
-        if row.failures >= enough or (alone and failed.status in ABOUT_ITSELF):
+        enough = min(limits.failures, self._in_flight.out + 1) if not failed.reached else limits.failures
+        alone = last and self._in_flight.out == 0 and self._successes == turn.successes
+        if failed.status is not None and failed.status not in ABOUT_ITSELF:
+            # It answers, and says nothing of itself: a few questions may ask what it fails at.
+            is_away = len(row.failed_questions) >= limits.failures
+        else:
+            is_away = row.failures >= enough
+        if is_away or (alone and failed.status in ABOUT_ITSELF):
             self._open_up(failed)
 
     def _open_up(self, failed: FailedRequest) -> None:
@@ -259,7 +293,10 @@ class Circuit:
         self._openings += 1
         self._probes, self._pause_s = 0, self._limits.pause_s
         self._row.away_from = now if self._row.away_from is None else self._row.away_from
+        if self._limits.wait and self._openings == 1:
+            tell(f"note: {self._name} is away ({failed.text}): it is waited for, up to {self._limits.wait} each time")
         self._plan(now, failed)
+        self._in_flight.let_out(all_of_them=True)
 
     def _tried(self, failed: FailedRequest) -> None:
         """A request has found the server still away."""
@@ -279,7 +316,7 @@ class Circuit:
     def _plan(self, now: float, failed: FailedRequest) -> None:
         """When the next request tries: after the pause, and at the end of the patience at the latest."""
         pause = self._pause_s * (0.5 + self._jitter.random())
-        self._next_probe = now + max(pause, min(failed.retry_after_s or 0.0, LONGEST_PAUSE_S))
+        self._next_probe = now + max(pause, min(failed.retry_after_s or 0.0, self._limits.longest_pause_s))
         ends = (now if self._row.away_from is None else self._row.away_from) + self._patience_s(failed)
         if now < ends:
             self._next_probe = min(self._next_probe, ends)
@@ -287,7 +324,8 @@ class Circuit:
     def _give_up(self, failed: FailedRequest, now: float) -> None:
         row = self._row
         seconds = now - (now if row.since is None else row.since)
-        what = f"{self._name}: no reply for {seconds:.0f} s and {row.failures} requests, the last: {failed.text}"
+        none = "no reply" if failed.status is None else "only errors"
+        what = f"{self._name}: {none} for {seconds:.0f} s and {row.failures} requests, the last: {failed.text}"
         if not failed.reached or len(row.failed_questions) >= self._limits.refusals:
             if not failed.reached and not self._successes:
                 self._end(ServerDown(f"{what}. {UNMET}"))
@@ -303,6 +341,7 @@ class Circuit:
     def _end(self, error: HybridError) -> None:
         self._over = error
         self._close(False)
+        self._in_flight.let_out(all_of_them=True)
 
     def refused(self, turn: Turn, failed: FailedRequest) -> HybridError:
         """The error to raise about a request that the server does not take.
@@ -338,6 +377,10 @@ class Circuit:
         row, most = self._row, self._limits.refusals
         return len(row.refused_questions) >= most or (not self._successes and row.refusals >= most)
 
+    def was_crowded(self, turn: Turn) -> bool:
+        """Whether fewer requests go out than when this one was sent: its failure says nothing of it."""
+        return turn.cuts != self._in_flight.cuts
+
     def is_away(self, turn: Turn) -> bool:
         """Whether the circuit is open, or has opened since the request was sent: its failure says nothing of it."""
         return self._open or self._openings != turn.openings
@@ -347,4 +390,4 @@ class Circuit:
 
         A call that could not even connect may be the first to notice, whatever replies the others still got.
         """
-        return not failed.reached or (self._out > 0 and self._successes == turn.successes)
+        return not failed.reached or (self._in_flight.out > 0 and self._successes == turn.successes)

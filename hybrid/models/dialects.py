@@ -12,7 +12,7 @@ import re
 import tomllib
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, reduce
 from heapq import merge
 from itertools import islice
@@ -22,10 +22,12 @@ from typing import Any
 from hybrid.messages import Message, ToolCall, ToolMessage, UnreadableCall, UserMessage, whole_text
 from hybrid.models.call_forms import FORMS, MOST_CALLS, Typed, Written, named_at, names_in_objects
 from hybrid.models.literals import read_object, read_value
-from hybrid.models.toolspec import spec, tool_named
+from hybrid.models.toolspec import argument_schemas, tool_named
 from hybrid.thoughts import thoughts
 from hybrid.tool import Tool
 
+MOST_READ = 1_000_000
+"""Characters of a reply in which calls are looked for; it takes half a second."""
 MOST_ERRORS = 8
 """Of one reply."""
 CUT = "the reply ended inside of it, at the limit of tokens"
@@ -94,10 +96,10 @@ _BEGINS = (
     r"(?:<[\w:]{0,20}(?:tool_calls?|function_calls?|tools?|TOOLCALL|tool_use)>|<[|｜][^<>\n]{1,40}>(?:function)?"
     r"|<｜DSML｜\w{1,20}>|\[TOOL_CALLS?\]|```[a-z_]{0,10}(?=\s|\Z))"
 )
-_BEFORE, _AFTER = re.compile(rf"(?:{_BEGINS}\s*)+\Z"), re.compile(rf"(?:\s*{_ENDS})+")
-_RESULT = re.compile(
-    r"\s{0,20}(?:<\|?(?:tool_response|tool_results?|function_results?)|[>*#` -]{0,8}Observation[ *`]{0,4}:)"
-)
+_BEFORE, _AFTER = re.compile(rf"(?:{_BEGINS}\s*)+\Z"), re.compile(rf"(?:\s*[}}\]]{{0,2}}\s*{_ENDS})+")
+_RESULT = re.compile(r"\s{0,20}(?:<\|?(?:tool|function)_(?:response|results?)|[>*#` -]{0,8}Observation[ *`]{0,4}:)")
+_MAY_CALL = re.compile(r"""[<✿]|\[TOOL_CALLS\]|\[ARGS\]|functools|to=functions|["']tool["']""")
+"""Where none of it stands and no tool is named, there is no call."""
 _QUOTED = re.compile(r"^[ \t]{0,3}>(?!>)[^\n]*|(?<!`)`(?!`)[^`\n]{1,2000}`(?!`)", re.MULTILINE)
 _PAIRS = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "「": "」", "„": "“"}
 _IGNORED = re.compile(r"[\s\\\"'`>*]+")
@@ -116,7 +118,11 @@ def read(
         turn: of the model, from 0; calls are called after it.
         cut: whether the reply ended at a limit of tokens.
     """
-    return _Reading(text, tools, messages, turn, cut).found() if tools else Found((), text)
+    spoken = text.lower().replace(" ", "_").replace("-", "_")
+    if not tools or not (_MAY_CALL.search(text) or any(tool.card.name in spoken for tool in tools)):
+        return Found((), text)
+    found = _Reading(text[:MOST_READ], tools, messages, turn, cut).found()
+    return replace(found, rest=found.rest + text[MOST_READ:])
 
 
 class _Reading:
@@ -185,7 +191,7 @@ class _Reading:
         if args is None:
             raise ValueError(error)
         tool = tool_named(name, self._tools)
-        known = spec(tool)["function"]["parameters"]["properties"] if tool else {}
+        known = argument_schemas(tool.args) if tool else {}
         typed = {key: _typed(one, known.get(key, {})) if type(one) is Typed else one for key, one in args.items()}
         # Nine letters and digits: some servers take no other id.
         identity = f"text{self._turn % 100:02d}{number % 1000:03d}"
@@ -221,7 +227,9 @@ class _Reading:
         for start, row, error in (*wrong, *seen):
             place = bisect_right(spans, (start, len(self._text) + 1)) - 1
             shown = self._text[start : start + SHOWN]
-            inside = place >= 0 and start < spans[place][1]
+            before = self._text[start : spans[place + 1][0]] if place + 1 < len(spans) else "{"
+            # What stands before a call with no brace between them is a part of it that its row does not know.
+            inside = (place >= 0 and start < spans[place][1]) or (len(before) < SHOWN and "{" not in before)
             if not inside and not self._is_hidden(start) and _IGNORED.sub("", shown[:60]) not in self._given:
                 return UnreadableCall(row.name, whole_text(shown), CUT if self._cut else error)
         return None

@@ -281,14 +281,15 @@ def _body_text(error: BaseException) -> str:
 class Backoff:
     """Pauses between tries: `base_s` doubled each time up to `cap_s`, times 0.5 to 1.5, at least `Retry-After`.
 
-    The jitter is seeded by the call, so that a run repeats its pauses; `Retry-After` counts up to `cap_s`.
+    The jitter is seeded by the call, so that a run repeats its pauses; `Retry-After` counts up to `longest_s`.
     """
 
     base_s: float = 0.5
     cap_s: float = 60.0
+    longest_s: float = 60.0
 
     def seconds(self, call: CallKey, attempt: int, asked: float | None) -> float:
         """The pause after failed try number `attempt` (from 0)."""
         jitter = 0.5 + random.Random(f"{call.question}/{call.ask}/{call.call}/{attempt}").random()
         pause: float = min(self.cap_s, self.base_s * 2.0**attempt * jitter)
-        return max(pause, min(asked or 0.0, self.cap_s))
+        return max(pause, min(asked or 0.0, self.longest_s))

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from hybrid.config import ModelSettings
 from hybrid.errors import UsageError
+from hybrid.models.chat_completions.wire import refuse_socks
 from hybrid.models.credentials import keep_credentials, redacted
 from hybrid.models.images import ImageRules
 from hybrid.models.providers import IN_PROCESS, PHOTO, PROVIDERS, Provider
@@ -63,6 +64,7 @@ def connection(provider: Provider, settings: ModelSettings) -> Connection:
     base_url = settings.base_url or _first(provider.url_env)
     key = _first(provider.key_env)
     keep_credentials(settings, base_url, key)
+    refuse_socks(base_url or "https://api.invalid")
     if provider.key_env and key is None:
         if base_url is None:
             names = " or ".join(provider.key_env)

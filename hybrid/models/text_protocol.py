@@ -149,13 +149,8 @@ def with_calls(
     """
     if reply.calls or reply.invalid or not reply.text:
         return reply
-    found = read(reply.text, tools, messages, turn=turn, cut=is_cut(reply))
+    found = read(reply.text, tools, messages, turn=turn, cut=reply.is_cut)
     if not found.calls and found.unreadable is None:
         return reply
     calls = tuple(replace(one, read_from="") if asked and one.read_from == "JSON" else one for one in found.calls)
     return replace(reply, text=found.rest, calls=calls, unreadable=found.unreadable)
-
-
-def is_cut(reply: AssistantMessage) -> bool:
-    """Whether the reply ended at a limit of tokens."""
-    return (reply.finish_reason or "").lower() in ("length", "max_tokens", "model_length")

@@ -20,10 +20,9 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from hybrid.errors import DataError, ToolError
+from hybrid.errors import DataError
 from hybrid.messages import MAX_NAME
 from hybrid.tool import Args, Tool
-from hybrid.types import Json
 
 IMAGE = "image"
 """The argument that names the image of a tool that takes one."""
@@ -67,6 +66,13 @@ def spec(tool: Tool, *, whole: bool = False) -> dict[str, Any]:
 def _schema(args: type[Args]) -> dict[str, Any]:
     """The schema of the arguments, not to be changed: making it takes a hundred times as long as reading it."""
     return args.model_json_schema()
+
+
+@lru_cache(maxsize=128)
+def argument_schemas(args: type[Args]) -> Mapping[str, Any]:
+    """The schema of each argument but the images, `UNTOLD` ones too, by name; not to be changed."""
+    schema = _schema(args)
+    return _fields(schema, schema.get("$defs", {}))
 
 
 class ToolsOffered:
@@ -206,26 +212,6 @@ def tool_named(name: str, tools: Sequence[Tool]) -> Tool | None:
     if bare in known:
         return known[bare]
     parts = re.split(r"\.|:{1,2}|__", bare)
-    last = parts[-2] if len(parts) > 1 and parts[-1].isdecimal() else parts[-1]
+    last = parts[-2] if len(parts) > 1 and (parts[-1].isdecimal() or parts[-1] == "call") else parts[-1]
     last = re.sub(r"[\s-]+", "_", last.strip())
     return known.get(last) or known.get(last.removesuffix("_tool"))
-
-
-def split_args(arguments: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str, Json]]:
-    """The image names and the tool's own arguments of a call.
-
-    A list of one may stand under `image` and a single name under `images`: which tool is called decides nothing here.
-
-    Raises:
-        ToolError: both or neither are there, or it is not a list of names; the message is written for the model.
-    """
-    under = [name for name in (IMAGES, IMAGE) if name in arguments]
-    if not under:
-        raise ToolError('the argument "image" is missing: name an image, such as "img:1" ("images" takes a list)')
-    if len(under) > 1:
-        raise ToolError('give "image" or "images", not both')
-    names = arguments[under[0]]
-    names = [names] if isinstance(names, str) else names
-    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
-        raise ToolError(f'the argument "{under[0]}" must hold names of images, such as "img:1"')
-    return tuple(names), {key: value for key, value in arguments.items() if key not in under}

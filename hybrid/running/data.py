@@ -11,11 +11,11 @@ from pathlib import Path
 from hybrid.benchmarks.base import Benchmark, Source
 from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.errors import DataError, UsageError, did_you_mean
-from hybrid.images import ImageStore, home
+from hybrid.images import ImageStore, files_read, home
 from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import difference
 from hybrid.log.questions import AnyQuestion, Questions, QuestionSpool
-from hybrid.registry import load_each, module_of
+from hybrid.registry import is_outside, load_each, module_of
 from hybrid.running.hub import fetch, is_hub
 from hybrid.serving.sources import ours
 from hybrid.types import BrokenQuestion, Json, Question
@@ -221,13 +221,16 @@ def questions(
         DataError: an id appears twice, or there is no question at all.
         OSError: they cannot be kept next to the images.
     """
-    spool = QuestionSpool(source.store.root)
+    spool, before = QuestionSpool(source.store.root), files_read()
     try:
         for rank, question in _taken(benchmark, source, limit):
             for each in variants(question):
                 if not spool.add(each, rank):
                     raise DataError(f"{source.folder}: the id {each.id!r} appears twice")
         readable = spool.questions()
+        # A benchmark from outside may read files in its own way.
+        outside = is_outside("hybrid.benchmarks", benchmark.card.name)
+        readable.picture_files = files_read() - before or int(outside)
     finally:
         spool.close()
     if not readable:
@@ -252,10 +255,14 @@ def _taken(benchmark: Benchmark, source: Source, limit: int | None) -> Iterator[
             total += len({_base(question) for question in unit})
 
 
-def taken_by(benchmark: Benchmark, limit: int | None) -> dict[str, Json]:
-    """The limit and the hash of the reading code: with a run's identity they decide which questions are read."""
+def taken_by(benchmark: Benchmark, limit: int | None, picture_files: int = 0) -> dict[str, Json]:
+    """The limit and the hash of the reading code: with a run's identity they decide which questions are read.
+
+    So do pictures in files of their own, which the identity does not know: how many were read.
+    """
     module = module_of("hybrid.benchmarks", benchmark.card.name)
-    return {"limit": limit, "code": ours().sha256((__name__, module))[:12]}
+    taken: dict[str, Json] = {"limit": limit, "code": ours().sha256((__name__, module))[:12]}
+    return {**taken, "picture_files": picture_files} if picture_files else taken
 
 
 def recorded_questions(
@@ -264,7 +271,8 @@ def recorded_questions(
     """The questions as the run holds them, where these are whole and just those that this command would read again.
 
     That is so where the manifest is of the same identity (the data's fingerprint is part of it) and the file holds what
-    a command of the same limit and the same code took. None where anything is otherwise.
+    a command of the same limit and the same code took, without a picture that lies in a file of its own, which may have
+    changed. None where anything is otherwise.
     """
     try:
         manifest = folder.manifest

@@ -19,7 +19,7 @@ from hybrid.errors import HybridError, UsageError
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ImagePart, InvalidCall, Message, ToolCall, ToolMessage, user_message
 from hybrid.models import open_model
-from hybrid.models.base import CallKey, ChatModel
+from hybrid.models.base import CallKey, ChatModel, ModelRefused
 from hybrid.models.caller import Caller
 from hybrid.models.circuit import CHECK, UNMET, Circuit, CircuitLimits
 from hybrid.models.failures import Failure, read_failure
@@ -53,8 +53,8 @@ COUNTS: Final = (MOST_PICTURES, 4, 2, 1)
 """Pictures in one message."""
 SIDES: Final = (4096, 2048, 1024)
 """Of a square picture, in pixels."""
-FORMS: Final = ("PNG", "JPEG", "WEBP", "GIF")
-"""Forms of files that clients send as they are."""
+FORMS: Final = ("PNG", "JPEG", "WEBP")
+"""Forms of files that clients send as they are; some clients send the last as PNG."""
 UNKNOWN: Final = "not known"
 
 Probe = Callable[[], Awaitable["list[Found]"]]
@@ -110,7 +110,7 @@ async def check_model(name: str, settings: ModelSettings, store: ImageStore) -> 
         if check.model().provider == "replay":
             return Checked((Found("answers", "a recording", "nothing can be asked that was not recorded"),), 0, 0.0)
         found = await check.first()
-        found += await check.all_others()
+        found += await check.all_others(MOST_S - (time.monotonic() - began))
     finally:
         await check.close()
     return Checked(tuple(found), check.requests, time.monotonic() - began)
@@ -174,7 +174,7 @@ class _Check:
         means = "costs are counted" if price else "give --model-arg price=IN/OUT, USD per million tokens"
         return [*found, Found("price", "given" if price else "not given", means)]
 
-    async def all_others(self) -> list[Found]:
+    async def all_others(self, seconds: float) -> list[Found]:
         of_model: Mapping[str, Probe] = {
             "sees": self.sight,
             "pictures in one message": self.pictures,
@@ -191,13 +191,13 @@ class _Check:
         # What is done in this process is known, and each of these would load the weights again.
         asked = {**of_model, **(of_server if self.model().connection() else {})}
         tasks = {name: asyncio.create_task(_tried(name, probe)) for name, probe in asked.items()}
-        await asyncio.wait(tasks.values(), timeout=MOST_S)
+        await asyncio.wait(tasks.values(), timeout=seconds)
         for task in tasks.values():
             task.cancel()
         await asyncio.gather(*tasks.values(), return_exceptions=True)
         late = {name for name, task in tasks.items() if task.cancelled()}
         found = [one for name, task in tasks.items() if name not in late for one in task.result()]
-        found += [Found(name, f"no reply within {MOST_S:.0f} s", UNKNOWN) for name in late]
+        found += [Found(name, f"no reply within {seconds:.0f} s", UNKNOWN) for name in late]
         return found
 
     async def sight(self) -> list[Found]:
@@ -324,12 +324,17 @@ class _Check:
 
     async def stream(self) -> list[Found]:
         reply = await self.say(PLAIN_TEXT, stream="on")
-        return [Found("streams", _quoted(reply.text), "--stream on works")]
+        if getattr(getattr(self.model(stream="on"), "client", None), "streamed", False):
+            return [Found("streams", f"in pieces: {_quoted(reply.text)}", "--stream on works")]
+        return [Found("streams", f"in one piece: {_quoted(reply.text)}", "--stream on changes nothing")]
 
     async def logprobs(self) -> list[Found]:
         body = self.settings.extra.get("extra_body")
         extra = {**self.settings.extra, "extra_body": {**(body if isinstance(body, dict) else {}), "logprobs": True}}
-        await self.say(PLAIN_TEXT, extra=extra)
+        try:
+            await self.say(PLAIN_TEXT, extra=extra)
+        except ModelRefused:
+            return [Found("takes logprobs", "it refuses them", "no loss: likelihoods need hf:")]
         return [Found("takes logprobs", "it does not refuse them", "of no use to a run: likelihoods need hf:")]
 
 

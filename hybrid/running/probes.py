@@ -21,6 +21,7 @@ from hybrid.messages import AssistantMessage, Message, user_message
 from hybrid.models.base import CallKey
 from hybrid.models.failures import Failure, read_failure
 from hybrid.solving.coordinates import FRAMES, CoordinateSystem
+from hybrid.thoughts import without_thoughts
 from hybrid.tool import Tool
 from hybrid.types import ImageRef
 
@@ -140,6 +141,9 @@ def calling(reply: AssistantMessage) -> Calling:
     count, said = len(reply.calls) + len(reply.invalid), reply.text.strip()[:80]
     if not count and reply.unreadable is not None:
         return Calling("unreadable", said or reply.unreadable.written[:80], read_from=reply.unreadable.dialect)
+    # vLLM drops a call that begins as its parser's own and goes on as another's: nothing of it comes.
+    if not count and reply.finish_reason == "stop" and not without_thoughts(reply.text).strip():
+        return Calling("unreadable", "an empty reply", read_from="dropped by its server")
     return Calling("calls" if count else "none", said, count, next((call.read_from for call in reply.calls), ""))
 
 

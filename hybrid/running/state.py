@@ -11,10 +11,11 @@ not read back: lines that change while a command runs are reported by the next o
 from __future__ import annotations
 
 import hashlib
+import itertools
 import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -27,6 +28,7 @@ from hybrid.log.files import writing
 from hybrid.log.folder import QUESTIONS, RunFolder, attempts_of
 from hybrid.log.lines import Extent, Measure
 from hybrid.log.manifest import MANIFEST, difference
+from hybrid.log.questions import AnyQuestion
 from hybrid.registry import package_of_solver
 from hybrid.repeats import word_of
 from hybrid.running.data import TAKEN, taken_by
@@ -40,13 +42,15 @@ from hybrid.serving.sources import code_outside
 from hybrid.solving.captions import captions_fact
 from hybrid.solving.solver import Solver
 from hybrid.texts import text_hash
-from hybrid.types import Json
+from hybrid.types import BrokenQuestion, Json
 
 PACKAGES = ("torch", "transformers", "langgraph", "langchain-core", "opencv-python-headless", "numpy", "pillow")
 SIGHT, CALLING, FRAME = "sight", "calling", "probed_frame"
 _PROBED = {SIGHT_PROBE: SIGHT, CALL_PROBE: CALLING, FRAME_PROBE: FRAME}
 """The key of each probe's result in the manifest."""
 
+SHOWN_OTHERS = 10
+"""Questions that are named where they are others now."""
 _IMAGE = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 """An image in the line of a question."""
 
@@ -128,15 +132,54 @@ def open_folder(run: ResolvedRun, tell: Tell) -> RunState:
 
 
 def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], asked: Mapping[str, Json]) -> None:
-    """Raise `UsageError`, with the difference, where the folder holds a run of another configuration."""
+    """Raise `UsageError`, with the difference, where the folder holds a run of another configuration.
+
+    Data whose files changed are the same data as long as what was answered is asked in the same words and pictures.
+    """
     changes = difference(manifest["identity"], dict(run.identity))
     again = {name: facts for name, facts in asked.items() if name in manifest["solvers"]}
     changes += difference({name: manifest["solvers"][name] for name in again}, again, "solver ")
-    if changes:
+    grown = len(changes) == 1 and changes[0].startswith("data.sha256: ")
+    if changes and not grown:
         raise UsageError(
             f"{run.folder.path} holds a run of another configuration:\n  " + "\n  ".join(changes) + "\n"
             "Choose another --out, or leave it out: each configuration then has a folder of its own."
         )
+    _refuse_other_questions(run, manifest, grown=grown)
+
+
+def _refuse_other_questions(run: ResolvedRun, manifest: Mapping[str, Any], *, grown: bool) -> None:
+    """Raise `UsageError` that names what was answered and is another question now; `grown`: the files are others."""
+    asked = run.questions
+    recorded, wrong = run.folder.readable_questions()
+    if asked.is_file(run.folder.path / QUESTIONS) or (wrong is not None and not grown):
+        return
+    answered = {name for solver in manifest["solvers"] for name in run.folder.finished(solver)}
+    others = {
+        name: part
+        for name in recorded.ids
+        if name in answered and name in asked.by_id and recorded.line(name) != asked.line(name)
+        if (part := _other(recorded.by_id[name], asked.by_id[name]))
+    }
+    if grown and run.config.limit is None:
+        others |= dict.fromkeys((name for name in recorded.ids if name not in asked.by_id), "which is no longer there")
+    if others or (grown and wrong is not None):
+        named = "; ".join(f"{name}, {part}" for name, part in itertools.islice(others.items(), SHOWN_OTHERS))
+        raise UsageError(
+            f"{run.folder.path}: {len(others)} of its questions are others now ({wrong or named}"
+            f"{'; ...' if len(others) > SHOWN_OTHERS else ''}), and their answers are of what was there before. "
+            "Put the files back, or choose another --out, which asks all of them"
+        )
+
+
+def _other(before: AnyQuestion, now: AnyQuestion) -> str | None:
+    """What of a question is another than when it was answered; how it is counted in reports may be."""
+    if isinstance(before, BrokenQuestion) or isinstance(now, BrokenQuestion):
+        return "which can no longer be read" if isinstance(now, BrokenQuestion) else None
+    if before.images != now.images:
+        return "of which a picture changed"
+    same = replace(before, cluster=now.cluster, groups=now.groups) == now
+    return None if same else "of which the text, the choices or the answer changed"
 
 
 def _taken_up(run: ResolvedRun, files: dict[str, Json], tell: Tell) -> Iterator[tuple[str, SolverProgress]]:
@@ -186,7 +229,7 @@ def _write_questions(run: ResolvedRun, before: Mapping[str, Any], tell: Tell) ->
     names = [*known, *(name for name in asked.by_id if name not in known)]
     same = len(names) == len(known) and all(recorded.line(name) == asked.line(name) for name in asked.by_id)
     if len(names) == len(asked):
-        taken = {TAKEN: taken_by(run.benchmark, run.config.limit)}
+        taken = {TAKEN: taken_by(run.benchmark, run.config.limit, asked.picture_files)}
     elif not same:
         taken = {}
     if same and recorded.extent is not None:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from statistics import NormalDist
 
 from hybrid.display.tables import Table, signed
 from hybrid.display.tables import accuracy as fraction
@@ -28,7 +29,7 @@ from hybrid.scoring.headline import SECTIONS, headline_tables
 from hybrid.scoring.paths import TableArguments, scored_at
 from hybrid.scoring.rendering import as_csv
 from hybrid.scoring.reports import ComparisonReport, Report, damage_of
-from hybrid.scoring.result import Result
+from hybrid.scoring.result import LEVEL, Result
 from hybrid.scoring.runs import refuse_hidden
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
@@ -38,6 +39,7 @@ COVER = (
     "Where two tools tell the same, leaving out one of them changes nothing: a tool that is not missed may still help."
 )
 ALONE = " --add-one asks with each tool alone."
+UNCALLED = "No tool was called in any of the {runs} runs: no difference below comes from what a tool says."
 SHARED_OUT = "One tool at a time tells nothing of what tools do together, and gives no tool a share of their gain."
 
 
@@ -169,8 +171,11 @@ class AblationReport(Report):
             for run in self.runs
             if run.scored.open
         ]
-        shared = (SHARED_OUT,) if len(self.runs) > 1 else ()
-        return (*self._on_missing(), *self._on_single(), *waiting, *shared)
+        compared, known = len(self.runs) > 1, [run.scored.usage for run in self.runs]
+        shared = (SHARED_OUT,) if compared else ()
+        called = any(one is None or one.tool_calls for one in known)
+        idle = (UNCALLED.format(runs=len(known)),) if compared and not called else ()
+        return (*idle, *self._on_missing(), *self._on_single(), *waiting, *shared)
 
     def _differences(self, report: ComparisonReport) -> list[Result]:
         """The paired differences of the headline metric over all tasks."""
@@ -197,7 +202,7 @@ class AblationReport(Report):
         of_one_tool = [
             (self._missing(run), rows[run.name]) for run in without if run.variant.tools_offered and run.name in rows
         ]
-        sentences += self._on_each(of_one_tool, "Without {tool}", "No single tool's absence changes")
+        sentences += self._on_each(of_one_tool, [*rows.values()], "Without {tool}", "No single tool's absence changes")
         if of_one_tool:
             sentences.append(COVER + ("" if self.against_none else ALONE))
         return sentences
@@ -209,22 +214,30 @@ class AblationReport(Report):
         if self.against_none is None:
             return []
         tools_offered_by = {run.name: run.variant.tools_offered for run in self.runs}
-        of_one_tool = [(tools_offered_by[row.b][0], row) for row in self._differences(self.against_none)]
-        return self._on_each(of_one_tool, "Against no tool, with {tool} alone", "No tool alone changes")
+        rows = self._differences(self.against_none)
+        of_one_tool = [(tools_offered_by[row.b][0], row) for row in rows]
+        return self._on_each(of_one_tool, rows, "Against no tool, with {tool} alone", "No tool alone changes")
 
-    def _on_each(self, rows: Sequence[tuple[str, Result]], opening: str, nothing: str) -> list[str]:
-        """A sentence for each tool whose difference is shown, and one for all others together."""
+    def _on_each(
+        self, rows: Sequence[tuple[str, Result]], family: Sequence[Result], opening: str, nothing: str
+    ) -> list[str]:
+        """A sentence for each tool whose difference is shown, and one with those of all others.
+
+        `family` are the differences that the p values are adjusted over.
+        """
         tested = sorted(
             ((tool, row) for tool, row in rows if row.p_holm is not None), key=lambda one: one[1].value or 0
         )
         sentences = [f"{opening.format(tool=tool)} {_change(row)}." for tool, row in tested if row.holds]
-        open_ = [row for _, row in tested if not row.holds]
+        open_ = [(tool, row) for tool, row in tested if not row.holds]
         if open_:
             if sentences:
                 nothing = (
                     f"Of the other {len(open_)} none changes" if len(open_) > 1 else "The other one does not change"
                 )
-            sentences.append(f"{nothing} {self.metric} measurably on {open_[0].n} questions: {_reach(open_)}.")
+            told = "; ".join(f"{tool} {_estimate(row)}" for tool, row in open_)
+            shown = _reach([row for _, row in open_], sum(row.p_holm is not None for row in family))
+            sentences.append(f"{nothing} {self.metric} measurably on {open_[0][1].n} questions: {told}. {shown}.")
         if len(tested) < len(rows):
             sentences.append(f"{len(rows) - len(tested)} of {len(rows)} differences could not be tested.")
         return sentences
@@ -234,15 +247,20 @@ NOT_SHOWN = "That the tools together change anything is not shown: without any"
 
 
 def _change(row: Result) -> str:
-    ends = f"[{row.low:.3f}, {row.high:.3f}]"
-    return f"{row.metric} changes by {signed(row.value)} (95 % {ends}, p (Holm) {row.p_holm:.3f})"
+    return f"{row.metric} changes by {_estimate(row)}"
 
 
-def _reach(rows: Sequence[Result]) -> str:
-    """How small a difference could have been shown: half of the intervals' lengths."""
-    halves = sorted(fraction((row.high - row.low) / 2) for row in rows if row.low is not None and row.high is not None)
-    width = halves[0] if halves[0] == halves[-1] else f"{halves[0]} to {halves[-1]}"
-    return f"the 95 % intervals reach {width} to either side, and a smaller difference could not have been shown"
+def _estimate(row: Result) -> str:
+    return f"{signed(row.value)} (95 % [{row.low:.3f}, {row.high:.3f}], p (Holm) {row.p_holm:.3f})"
+
+
+def _reach(rows: Sequence[Result], tests: int) -> str:
+    """How large a difference must be to be shown by itself: half of its interval, widened by the adjustment."""
+    wider = NormalDist().inv_cdf(1 - LEVEL / 2 / tests) / NormalDist().inv_cdf(1 - LEVEL / 2)
+    halves = sorted(wider * (row.high - row.low) / 2 for row in rows if row.low is not None and row.high is not None)
+    least, most = fraction(halves[0]), fraction(halves[-1])
+    about = least if least == most else f"{least} to {most}"
+    return f"Adjusted for {tests} test{'s' * (tests > 1)}, a difference of about {about} or more would have been shown"
 
 
 def ablation_at(folder: Path, solver: str | None = None, options: TableArguments | None = None) -> AblationReport:

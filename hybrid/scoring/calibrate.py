@@ -1,8 +1,8 @@
 """The measured reliability of each tool and of the MLLM, by route, out of fold: `hybrid calibrate RUN -o trust.json`.
 
 Every specialist answer of a finished run is scored as if it were the reply to the ask in which it was given; of the
-MLLM alone, where the run has it, the scores are counted. For each of them the sum of the scores is kept, and the
-recalibration that fits the log-odds it claimed (`hybrid/solving/answer_confidence.py`). An answer that is graded and
+MLLM alone, where the run has it, the scores are counted. For each of them the sum of the scores is kept, what it
+usually says of an answer, and how much that tells where tool and MLLM disagree. An answer that is graded and
 neither right nor wrong (a scanpath) counts by the metric that the benchmark leads with. Asks of another kind than the
 question, such as ActiView's for parts, have no score.
 
@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
@@ -26,7 +27,7 @@ from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.scoring.runs import refuse_hidden
 from hybrid.scoring.tally import recorded_of, tally
-from hybrid.solving.answer_confidence import AnswerConfidence, fit
+from hybrid.solving.answer_confidence import CLAIM, AnswerConfidence, log_odds, probability
 from hybrid.solving.rules import counted_route
 from hybrid.solving.self_consistency import confidence_in
 from hybrid.solving.trust import (
@@ -34,7 +35,7 @@ from hybrid.solving.trust import (
     Key,
     Measured,
     Measurement,
-    ModelAccuracy,
+    Trust,
     claimed_by,
     fold_of,
     trust_content,
@@ -43,6 +44,9 @@ from hybrid.solving.trust import (
 from hybrid.tool import Tool
 from hybrid.types import LETTERS, Attempt, Exchange, Json, Kind, Prompt, Question, Reply, Score
 
+SPREAD = 1.0
+"""Standard deviation of the normal prior of a slope: a network that understates may deserve one above 1, too."""
+ROUNDS, CLOSE = 300, 1e-8
 MODEL_SOLVER = "mllm"
 REAL = "real"
 """The setting of `--tool-output` under which tools say what they found."""
@@ -55,6 +59,7 @@ AS_TABLES = ScoreOptions(abstain="chance")
 class CountedAnswer:
     """One scored answer of a tool or of the MLLM."""
 
+    id: str
     unit: str
     key: Key
     confidence: float | None
@@ -110,7 +115,7 @@ def _model_case(benchmark: Benchmark, question: Question, attempt: Attempt, scor
     asked = attempt.exchanges[-1]
     confidence = confidence_in(asked.reply.steps)
     claimed = AnswerConfidence(benchmark.card.prior_accuracy.usual(asked.prompt), confidence)
-    yield CountedAnswer(question.unit, (*MODEL, counted_route(asked.prompt)), confidence, value, claimed)
+    yield CountedAnswer(question.id, question.unit, (*MODEL, counted_route(asked.prompt)), confidence, value, claimed)
 
 
 def _cases(benchmark: Benchmark, question: Question, attempt: Attempt, exchange: Exchange) -> Iterator[CountedAnswer]:
@@ -130,7 +135,7 @@ def _cases(benchmark: Benchmark, question: Question, attempt: Attempt, exchange:
             key = (str(specialist_answer["tool"]), str(specialist_answer["backend"]), counted_route(exchange.prompt))
             guess = benchmark.card.prior_accuracy.guess(exchange.prompt)
             claimed = _claimed(specialist_answer, exchange.prompt, float(confidence), guess)
-            yield CountedAnswer(question.unit, key, float(confidence), value, claimed)
+            yield CountedAnswer(question.id, question.unit, key, float(confidence), value, claimed)
 
 
 def _claimed(
@@ -273,21 +278,60 @@ def measurements(answers: Iterable[CountedAnswer]) -> tuple[tuple[Key, Measureme
     by_key: dict[Key, list[CountedAnswer]] = defaultdict(list)
     for case in answers:
         by_key[case.key].append(case)
-    return tuple((key, (_of_model if key[:2] == MODEL else _of_tool)(by_key[key])) for key in sorted(by_key))
+    counted = {key: _counted(key, by_key[key]) for key in sorted(by_key)}
+    slopes = _slopes(_contests(by_key, Trust(counted)))
+    return tuple((key, replace(one, slope=slopes.get(key[:2], CLAIM))) for key, one in counted.items())
 
 
-def _of_tool(cases: Sequence[CountedAnswer]) -> Measurement:
-    corrected = fit([(case.claimed.claimed, case.score) for case in cases])
-    return Measurement(sum(case.score for case in cases), len(cases), corrected)
+def _counted(key: Key, cases: Sequence[CountedAnswer]) -> Measurement:
+    said = [log_odds(case.claimed.said) for case in cases if case.claimed.said is not None]
+    usual = cases[0].claimed.rate if key[:2] == MODEL else None
+    return Measurement(sum(case.score for case in cases), len(cases), usual, mean(said) if said else None)
 
 
-def _of_model(cases: Sequence[CountedAnswer]) -> Measurement:
-    """Its skill, and where it was asked several times what its shares of the votes were worth next to that skill."""
-    right, n, usual = sum(case.score for case in cases), len(cases), cases[0].claimed.rate
-    prior_accuracy = ModelAccuracy(usual, usual, right, n).value
-    voted = [
-        (replace(case.claimed, rate=prior_accuracy).claimed, case.score)
-        for case in cases
-        if case.claimed.said is not None
-    ]
-    return Measurement(right, n, fit(voted), usual)
+@dataclass(frozen=True, slots=True)
+class _Contest:
+    """A question on which tool and MLLM are not equally right, in log-odds that the tool is the better one."""
+
+    known: float
+    """Of their accuracies on the route."""
+    apart: Mapping[tuple[str, str], float]
+    """By name and backend what each says of its answer, against what it usually says; of the MLLM turned."""
+    won: bool
+    weight: float
+    """The difference of their scores: 1 where one is right and the other wrong."""
+
+
+def _contests(by_key: Mapping[Key, Sequence[CountedAnswer]], trust: Trust) -> Iterator[_Contest]:
+    own = {(case.id, key[2]): case for key, cases in by_key.items() if key[:2] == MODEL for case in cases}
+    for key, case in ((key, case) for key, cases in by_key.items() if key[:2] != MODEL for case in cases):
+        other = own.get((case.id, key[2]))
+        if other is not None and case.score != other.score:
+            tool = trust.tool(key, case.claimed)
+            model = trust.model(key[2], trust.model_accuracy(key[2], other.claimed.rate), other.claimed.said)
+            apart = {key[:2]: tool.apart, MODEL: -model.apart}
+            known, distance = log_odds(tool.rate) - log_odds(model.rate), case.score - other.score
+            yield _Contest(known, apart, distance > 0, abs(distance))
+
+
+def _slopes(contests: Iterable[_Contest]) -> dict[tuple[str, str], float]:
+    """The most probable slopes, none below 0, with normal priors of mean `CLAIM`, one after another.
+
+    The function is concave in all of them, and no step lowers it (Boehning and Lindsay 1988).
+    """
+    known = list(contests)
+    slopes = dict.fromkeys((name for one in known for name in one.apart), CLAIM)
+    for _ in range(ROUNDS):
+        before = dict(slopes)
+        for name in slopes:
+            up, curved = (CLAIM - slopes[name]) / SPREAD**2, 1 / SPREAD**2
+            for one in known:
+                if (x := one.apart.get(name)) is not None:
+                    p = probability(one.known + sum(slopes[other] * y for other, y in one.apart.items()))
+                    up += one.weight * (one.won - p) * x
+                    # The most that it can be curved, p being 1/2: no step goes too far.
+                    curved += one.weight * x * x / 4
+            slopes[name] = max(0.0, slopes[name] + up / curved)
+        if all(abs(slopes[name] - was) < CLOSE for name, was in before.items()):
+            break
+    return slopes

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hybrid.display.tables import Column, Table, accuracy, as_narrow, bounds
+from hybrid.display.tables import NONE, Column, Table, accuracy, as_narrow, bounds
 from hybrid.display.terminal import NARROW, clipped, filled
 from hybrid.solving.trust import MODEL, Key, Measurement
 from hybrid.stats import Interval, wilson
@@ -18,7 +18,7 @@ from hybrid.types import Json
 
 SHOWN, NAME, BACKEND = 24, 18, 10
 """Rows of the headline table, and columns of its names: the widest numbers leave no more."""
-MORE = "More: --all has every route with its intercept and slope, --only NAME,... those of single tools."
+MORE = "More: --all has every route with its slope, --only NAME,... those of single tools."
 COUNTS = (Column("right"), Column("reliability"), Column("95 %"))
 
 Measurements = Sequence[tuple[Key, Measurement]]
@@ -64,11 +64,13 @@ def by_route(measured: Measurements) -> Table:
     """A row for each tool, or the MLLM alone, on each route."""
     columns = (*(Column(name, "left") for name in ("tool", "backend", "route")), *COUNTS)
     rows = tuple(
-        (*key, *_counts(one.right, one.n), f"{one.recalibration.intercept:+.2f}", f"{one.recalibration.slope:.2f}")
+        (*key, *_counts(one.right, one.n), NONE if one.usually is None else f"{one.usually:+.2f}", f"{one.slope:.2f}")
         for key, one in measured
     )
-    title = "How often an answer was right, and what that makes of its log-odds"
-    return Table(title, (*columns, Column("intercept"), Column("slope")), rows)
+    title = (
+        "How often an answer was right; what it usually says of itself, in log-odds, and how much more or less tells"
+    )
+    return Table(title, (*columns, Column("usually"), Column("slope")), rows)
 
 
 def as_json(measured: Measurements) -> list[Json]:
@@ -83,8 +85,8 @@ def as_json(measured: Measurements) -> list[Json]:
             "reliability": one.right / one.n,
             "low": None if (ends := _interval(one.right, one.n)) is None else ends.low,
             "high": None if ends is None else ends.high,
-            "intercept": one.recalibration.intercept,
-            "slope": one.recalibration.slope,
+            "usually": one.usually,
+            "slope": one.slope,
         }
         for (tool, backend, route), one in measured
     ]

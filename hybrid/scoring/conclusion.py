@@ -10,50 +10,36 @@ the words of each sentence; nothing is tested here that `hybrid compare` does no
 
 from __future__ import annotations
 
-import math
 import shlex
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from hybrid.display.terminal import clipped
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import WORDS
+from hybrid.scoring.conclusion_limits import limits_of
 from hybrid.scoring.conclusion_rows import (
     CI,
-    COUNTS,
     NAME_WIDTH,
     ConclusionRows,
     HeadlinePair,
     count_of,
     ends_of,
+    listed,
     measure,
-    number,
+    questions,
     short_name,
     signed,
     size_of,
     turned,
-    unit_of,
 )
-from hybrid.scoring.faults import NOTED, tool_faults
-from hybrid.scoring.groups import AGAIN, ComparisonGroup, is_imported, offers_tools, own_command, role, word
-from hybrid.scoring.label_changes import partly_there
+from hybrid.scoring.groups import AGAIN, ComparisonGroup, offers_tools, own_command, role, word
 from hybrid.scoring.result import Result, adjusted
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE, said_of
-from hybrid.scoring.sections.outcomes import UNREADABLE
-from hybrid.scoring.tally import OTHER
-from hybrid.stats import detectable
-from hybrid.types import Metric, Outcome
 
-UNREADABLE_SHARE = 0.05
-"""Of the questions; calls that could not be read in more of them limit the claim."""
-NAMED = 3
-"""So many solvers or tasks are named in a list."""
 SELDOM = 0.2
 """Below this share of questions with a call, the first sentence says how many there were."""
-OVERWEIGHT = 3
-"""From so many times the weight of its questions on, a task is named among the limits."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +87,7 @@ class _Conclusion:
             yield from self._of_one(self._groups[0])
         else:
             yield from self._of_several()
-        limits = "; ".join(sentence.text for sentence in self.limits())
+        limits = "; ".join(limits_of(self._rows, self._groups))
         if limits:
             yield Sentence("limits", f"Limits: {limits}.")
 
@@ -153,16 +139,18 @@ class _Conclusion:
         if pair.state not in ("more", "less", "open"):
             return _of_pair("content", pair)
         if group.alone is None:
-            return Sentence(*said_of(pair.weakest))
-        whole = self._rows.part(group.alone, group.hybrid, GAIN)
-        return Sentence(*said_of(pair.weakest, whole.weakest, self._rows.part(group.alone, blank, PRESENCE).weakest))
+            return Sentence(*said_of(*pair.rows))
+        whole, presence = (
+            self._rows.part(group.alone, other, name) for other, name in ((group.hybrid, GAIN), (blank, PRESENCE))
+        )
+        return Sentence(*said_of(*pair.rows, *whole.rows, *presence.rows))
 
     def _tasks(self, group: ComparisonGroup) -> Iterator[Sentence]:
         tested = [] if group.alone is None else self._rows.tasks(group.alone, group.hybrid)
         if len(tested) < 2:
             return
         found = {"worse": _held_of(tested, -1), "better": _held_of(tested, 1)}
-        parts = [f"{word} on {_listed([*map(_named, rows)])}" for word, rows in found.items() if rows]
+        parts = [f"{word} on {listed([*map(_named, rows)])}" for word, rows in found.items() if rows]
         sizes, least = sorted({row.n or 0 for row in tested}), min(tested, key=lambda row: row.value or 0.0)
         rest = WORDS["tasks.rest"].format(
             one="task" if self._found.options.by is None else "group",
@@ -207,11 +195,11 @@ class _Conclusion:
         else:
             yield _said("content.absent", command=_command(self._groups[0]))
         lost = [
-            f"{short_name(one.hybrid)} {_listed([clipped(row.group, NAME_WIDTH) for row in rows])}"
+            f"{short_name(one.hybrid)} {listed([clipped(row.group, NAME_WIDTH) for row in rows])}"
             for one in self._groups
             if one.alone is not None and (rows := _held_of(self._rows.tasks(one.alone, one.hybrid), -1))
         ]
-        yield _said("tasks.several", by=self._by.capitalize(), parts=_listed(lost, "; ") if lost else "none")
+        yield _said("tasks.several", by=self._by.capitalize(), parts=listed(lost, "; ") if lost else "none")
 
     # No solver with tools.
 
@@ -232,7 +220,7 @@ class _Conclusion:
         best = [row for row in made if row.value == most]
         first = best[0]
         fields = {
-            "best": _listed([clipped(row.a, NAME_WIDTH) for row in best]),
+            "best": listed([clipped(row.a, NAME_WIDTH) for row in best]),
             "count": len(self._found.solvers),
             "metric": measure([one for one in self._found.named(first.a).metrics if one.name == first.metric]),
             "value": f"{first.value:.3f}",
@@ -266,99 +254,10 @@ class _Conclusion:
 
         shown = [row for row in of_best if row.holds and (row.low or 0.0) > 0]
         shown.sort(key=lambda row: -(row.value or 0.0))
-        parts = _listed(
+        parts = listed(
             [f"{clipped(row.a, NAME_WIDTH)} by {size_of(row)} ({ends_of(row)}{silence(row)})" for row in shown]
         )
         yield _said("ahead.some" if shown else "ahead.none", tests=_tests(len(tested)), parts=parts)
-
-    # What limits the claim.
-
-    def limits(self) -> Iterator[Sentence]:
-        """The parts of the last sentence."""
-        solvers = self._concerned()
-        names = {one.solver for one in solvers}
-        rows = [row for row in self._rows.of("outcomes") if row.a in names]
-        kinds = {kind.value: kind for kind in Outcome}
-        total = sum(len(one.scores) for one in solvers)
-        failed = sum(count_of(row) for row in rows if row.quantity in kinds and kinds[row.quantity].failed)
-        silent = {kind.value for kind in Outcome if not kind.failed and kind is not Outcome.ANSWERED}
-        none = sum(count_of(row) for row in rows if row.quantity in silent)
-        waiting = sum(count_of(row) for row in rows if row.quantity == "open")
-        if failed:
-            yield _said("limits.failed", failed=failed, n=total)
-        if waiting:
-            yield _said("limits.open", open=waiting)
-        if parts := partly_there(solvers[0]):
-            yield _said("limits.partial", parts=_listed(parts))
-        if none:
-            yield _said("limits.none", none=none, n=total, counts=COUNTS[solvers[0].abstain])
-        for row in rows:
-            if row.quantity == UNREADABLE and count_of(row) > UNREADABLE_SHARE * (row.n or 0):
-                yield _said("limits.unreadable", unread=count_of(row), n=row.n, solver=clipped(row.a, NAME_WIDTH))
-        yield from self._faults(solvers)
-        yield from self._otherwise()
-        yield from _weights(solvers[0].metrics, self._found.headline)
-        if any(one.data.generated for one in solvers):
-            yield _said("limits.generated")
-        if any(is_imported(one) or (one.model or "").startswith("replay:") for one in solvers):
-            yield _said("limits.recorded")
-        yield from self._power()
-
-    def _faults(self, solvers: Sequence[Scored]) -> Iterator[Sentence]:
-        """The tools whose calls ended in faults often enough to limit what is said of tools."""
-        for one in solvers:
-            faulty = [tool for tool in tool_faults(one) if tool.faults >= NOTED * tool.calls]
-            if faulty:
-                yield _said("limits.faults", solver=short_name(one), tools=_listed([*map(str, faulty)]))
-
-    def _otherwise(self) -> Iterator[Sentence]:
-        pairs = [(one.hybrid, other) for one in self._groups for other in (one.alone, one.specialist, one.blank)]
-        parts = [said for hybrid, other in pairs if other is not None and (said := self._rows.otherwise(other, hybrid))]
-        if parts:
-            yield _said("limits.rule", counts=COUNTS[OTHER[self._found.rule]], parts=_listed(parts))
-
-    def _concerned(self) -> tuple[Scored, ...]:
-        """The solvers that the first sentences are about; the specialists' abstentions are in their own sentence."""
-        concerned = [
-            one for group in self._groups for one in (group.hybrid, group.alone, group.blank) if one is not None
-        ]
-        return tuple({one.solver: one for one in concerned}.values()) or self._found.solvers
-
-    def _power(self) -> Iterator[Sentence]:
-        """Which difference the questions of this run can show, by its spread; of several pairs the greatest."""
-        parts = [(one.alone or one.specialist or one.blank, one.hybrid) for one in self._groups]
-        pairs = parts or [(self._found.named(pair.a), self._found.named(pair.b)) for pair in self._found.pairs]
-        tested = [self._rows.pair(a, b) for a, b in pairs if a is not None]
-        sizes = [
-            (pair, detectable(*pair.metrics))
-            for pair in tested
-            if pair.metrics and pair.state in ("more", "less", "open", "few")
-        ]
-        if not sizes:
-            return
-        pair, size = max(sizes, key=lambda one: math.inf if one[1] is None else one[1])
-        if size is None:
-            yield _said("limits.powerless", questions=_questions(pair.n))
-        else:
-            row = replace(pair.rows[0], value=size)
-            yield _said("limits.power", questions=_questions(pair.n), size=f"{number(size, row.unit)}{unit_of(row)}")
-
-
-def _weights(metrics: Sequence[Metric], headline: str | None) -> Iterator[Sentence]:
-    """The tasks of a mean over tasks that weigh far more than their questions."""
-    for metric in metrics:
-        if metric.name == headline and metric.combine == "mean_of_ratios":
-            count = Counter(cell.stratum for cell in metric.cells if cell.denominator > 0)
-            total, tasks = count.total(), len(count)
-            heavy = sorted((n, task) for task, n in count.items() if total >= OVERWEIGHT * n * tasks)
-            said = [f"task {clipped(task, NAME_WIDTH)} has {_questions(n)}" for n, task in heavy]
-            if said:
-                share = "half" if tasks == 2 else f"1/{tasks}"
-                yield _said("limits.weight", tasks=_listed(said), total=total, share=share)
-
-
-def _questions(count: int) -> str:
-    return f"{count} question{'' if count == 1 else 's'}"
 
 
 def _tests(count: int) -> str:
@@ -382,7 +281,7 @@ def _with_tools(pair: HeadlinePair) -> str:
 
 
 def _counts(pair: HeadlinePair) -> str:
-    return "" if pair.right is None else f"; {pair.right[1]} and {pair.right[0]} of {_questions(pair.n)} right"
+    return "" if pair.right is None else f"; {pair.right[1]} and {pair.right[0]} of {questions(pair.n)} right"
 
 
 def _value(value: float | None) -> str:
@@ -399,14 +298,9 @@ def _held_of(rows: Sequence[Result], sign: int) -> list[Result]:
     return sorted(found, key=lambda row: -abs(row.value or 0.0))
 
 
-def _listed(names: Sequence[str], between: str = ", ") -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return between.join(names[:NAMED]) + more
-
-
 def _several(pairs: Sequence[HeadlinePair], words: tuple[str, str]) -> tuple[str, int]:
     """Which of several differences hold after adjustment over all of them, and how many were tested."""
-    rows = [replace(pair.weakest, b=pair.b.solver, p_holm=None) for pair in pairs if pair.rows]
+    rows = [replace(pair.rows[0], b=pair.b.solver, p_holm=None) for pair in pairs if pair.rows]
     ready = adjusted(rows, lambda row: row.section)
     kinds: dict[str, list[str]] = {words[0]: [], words[1]: [], "no difference shown for": [], "not tested": []}
     kinds["not tested"] += [short_name(pair.b) for pair in pairs if not pair.rows]
@@ -418,7 +312,7 @@ def _several(pairs: Sequence[HeadlinePair], words: tuple[str, str]) -> tuple[str
             kinds[words[0] if row.low > 0 else words[1]].append(f"{name} ({signed(row)}, {ends_of(row)})")
         else:
             kinds["no difference shown for"].append(name)
-    parts = "; ".join(f"{kind} {_listed(names)}" for kind, names in kinds.items() if names)
+    parts = "; ".join(f"{kind} {listed(names)}" for kind, names in kinds.items() if names)
     return parts, sum(row.p is not None for row in ready)
 
 

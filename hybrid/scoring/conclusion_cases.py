@@ -21,7 +21,7 @@ class Case:
     """A format string of the fields that `conclusion.py` fills in."""
 
 
-WAITING = "{metric} is a mean over tasks, and {left} questions are not asked yet: {command}"
+WAITING = "{left} questions are not asked yet: {command}"
 FAILED = "{failed} of {n} questions failed, more than 1 % (--allow-failed concludes all the same)"
 
 CASES: tuple[Case, ...] = (
@@ -45,7 +45,11 @@ CASES: tuple[Case, ...] = (
         "{answers}: nothing to compare, as {silent} answers nothing{called}.",
     ),
     Case("gain.failed", "more than 1 % failed", f"Whether tools bring a gain is not tested: {FAILED}{{called}}."),
-    Case("gain.waiting", "a mean over tasks, of which questions are open", f"What tools bring is not told: {WAITING}"),
+    Case(
+        "gain.waiting",
+        "a mean over tasks, or nothing in common, and questions are open",
+        f"What tools bring is not told, as {WAITING}",
+    ),
     Case(
         "gain.units",
         "the metric counts other units for each",
@@ -84,7 +88,7 @@ CASES: tuple[Case, ...] = (
     Case("specialists.failed", "more than 1 % failed", f"The specialists alone are not compared: {FAILED}."),
     Case(
         "specialists.waiting",
-        "a mean over tasks, of which questions are open",
+        "a mean over tasks, or nothing in common, and questions are open",
         "The specialists alone are not compared: questions are not asked yet.",
     ),
     Case(
@@ -141,7 +145,7 @@ CASES: tuple[Case, ...] = (
     Case("content.failed", "more than 1 % failed", f"What the tools' words bring is not tested: {FAILED}."),
     Case(
         "content.waiting",
-        "a mean over tasks, of which questions are open",
+        "a mean over tasks, or nothing in common, and questions are open",
         "What the tools' words bring is not told: questions are not asked yet.",
     ),
     Case(
@@ -197,8 +201,8 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         "solvers.waiting",
-        "a mean over tasks, of which questions are open",
-        f"How right each is, is not told: {WAITING}",
+        "a mean over tasks, or nothing in common, and questions are open",
+        f"How right each is, is not told, as {WAITING}",
     ),
     Case("solvers.silent", "none has a readable answer", "No solver gives a readable answer."),
     Case(

@@ -6,17 +6,15 @@ pair.state, pair.right, pair.fields()       # "more", (21, 48), {"size": "+54 po
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Literal
 
 from hybrid.benchmarks.base import Abstain
 from hybrid.display.terminal import clipped
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.groups import own_command
-from hybrid.scoring.result import FRACTION, UNTESTED, Result
+from hybrid.scoring.result import FRACTION, UNTESTED, Result, adjusted
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
 from hybrid.scoring.sections.answered import SPOKEN
@@ -26,6 +24,8 @@ from hybrid.types import Metric
 SECTIONS = ("metrics", "differences", "helped", "gain", "outcomes", "answered")
 """The sections that a conclusion reads."""
 NAME_WIDTH = 30
+NAMED = 3
+"""So many solvers or tasks are named in a list."""
 COUNTS: Mapping[Abstain, str] = {"chance": "as a guess", "wrong": "as wrong"}
 
 State = Literal["more", "less", "open", "few", "silent", "failed", "waiting", "units", "apart", "absent"]
@@ -49,18 +49,14 @@ class HeadlinePair:
     none: tuple[int, int] = (0, 0)
     n: int = 0
     failed: int = 0
-    metrics: tuple[Metric, ...] = ()
-
-    @cached_property
-    def weakest(self) -> Result:
-        """The row that shows least."""
-        return weakest(self.rows)
+    metrics: tuple[Metric, Metric] | None = None
 
     @property
     def state(self) -> State:
         """The result, or why there is none."""
         if not self.rows:
-            return "apart"
+            # They share no question, or --pairs leaves them out.
+            return "waiting" if not self.metrics and (self.a.open or self.b.open) else "apart"
         states: tuple[tuple[str, State], ...] = (
             ("failed", "failed"),
             ("waiting", "waiting"),
@@ -68,13 +64,13 @@ class HeadlinePair:
             ("units", "units"),
         )
         for key, state in states:
-            if UNTESTED[key] in self.weakest.note:
+            if UNTESTED[key] in self.rows[0].note:
                 return state
-        return shown(self.weakest)
+        return shown(self.rows[0])
 
     def fields(self) -> dict[str, object]:
         """The fields of the words that are about a tested difference."""
-        row = self.weakest if self.rows else None
+        row = self.rows[0] if self.rows else None
         silent = self.b if self.n and self.none[1] == self.n else self.a
         fields: dict[str, object] = {
             "n": self.n + self.failed if self.state == "failed" else self.n,
@@ -99,15 +95,6 @@ class HeadlinePair:
 CI = "95 % CI"
 
 
-def weakest(rows: Sequence[Result]) -> Result:
-    """The row whose interval is nearest to 0, or holds it."""
-
-    def strength(row: Result) -> float:
-        return -math.inf if row.low is None or row.high is None else max(row.low, -row.high)
-
-    return min(rows, key=strength)
-
-
 def shown(row: Result) -> State:
     """What an interval shows of a difference."""
     if row.low is None or row.high is None:
@@ -128,6 +115,17 @@ def measure(metrics: Sequence[Metric]) -> str:
 def short_name(scored: Scored) -> str:
     """The solver's name within `NAME_WIDTH` columns."""
     return clipped(scored.solver, NAME_WIDTH)
+
+
+def listed(names: Sequence[str], between: str = ", ") -> str:
+    """The first of them, and how many more there are."""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return between.join(names[:NAMED]) + more
+
+
+def questions(count: int) -> str:
+    """`1 question`, `2 questions`."""
+    return f"{count} question{'' if count == 1 else 's'}"
 
 
 def number(value: float, unit: str) -> str:
@@ -187,7 +185,7 @@ class ConclusionRows:
         differences = [row for row in differences if row.metric == metric]
         count = {row.quantity: row for row in differences if row.unit == "questions"}
         values = {row.quantity: row.value for row in differences}
-        metrics = self.found.overlap(a, b).headline(b.abstain) or ()
+        metrics = self.found.overlap(a, b).headline(b.abstain)
         n = next((row.n for row in count.values() if row.n is not None), 0)
         judged = [turned(row, names) for row in self.of("helped") if {row.a, row.b} == set(names)]
         verdicts = [(row.quantity.split(" -> "), round(row.value or 0)) for row in judged]
@@ -205,7 +203,7 @@ class ConclusionRows:
             (count_of(count.get("none a")), count_of(count.get("none b"))),
             n,
             count_of(count.get("failed")),
-            metrics,
+            None if metrics is None else (metrics[0], metrics[1]),
         )
 
     def where_answered(self, specialist: Scored, other: Scored) -> tuple[HeadlinePair, dict[str, Result]]:
@@ -248,10 +246,13 @@ class ConclusionRows:
         return None if other is None or own == other else f"{short_name(b)} is {said[other]} {short_name(a)}"
 
     def tasks(self, a: Scored, b: Scored) -> list[Result]:
-        """The tested differences b minus a within each task, by the rule of the tables."""
+        """The tested differences b minus a within each task, adjusted (Holm) over these and no other pair's."""
         names = (a.solver, b.solver)
         rows = [turned(row, names) for row in self.of("differences") if {row.a, row.b} == set(names) and row.group]
-        return [row for row in rows if row.quantity == "difference" and row.low is not None]
+        return adjusted(
+            [replace(row, p_holm=None) for row in rows if row.quantity == "difference" and row.low is not None],
+            lambda row: row.section,
+        )
 
 
 def count_of(row: Result | None) -> int:

@@ -22,7 +22,7 @@ from hybrid.types import Fault, Step
 NO_SUCH: Final = "(no such tool)"
 """Stands for every name that no tool has: these are a model's words."""
 NOTED: Final = 0.05
-"""From this share of a solver's calls on, those that ended in faults limit what is said of its tools."""
+"""From this share of a tool's calls on, those that ended in faults limit what is said of tools."""
 FAILED: Final = frozenset({Fault.TOOL_ERROR, Fault.TIMEOUT})
 """Faults of a tool that does not work."""
 NOT_THERE: Final = frozenset({Fault.UNKNOWN_TOOL, Fault.ABSENT})
@@ -74,6 +74,16 @@ def broken_tools(scored: Scored) -> tuple[str, ...]:
         for one in found
         if one.never_ran or (nothing_ran and not NOT_THERE.isdisjoint(one.kinds))
     )
+
+
+def noted(scored: Scored) -> tuple[ToolFaults, ...]:
+    """The tools of a solver of whose calls so many ended in faults that they limit what is said of tools."""
+    return tuple(one for one in tool_faults(scored) if one.faults and one.faults >= NOTED * one.calls)
+
+
+def fault_lines(scored: Scored) -> tuple[str, ...]:
+    """A line for each such tool, with the first error."""
+    return tuple(f"{scored.solver}: {one}: {one.error}" for one in noted(scored))
 
 
 @lru_cache(maxsize=64)

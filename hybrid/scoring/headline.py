@@ -32,7 +32,7 @@ from hybrid.log.folder import LOG
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion import Sentence
 from hybrid.scoring.conclusion_rows import turned
-from hybrid.scoring.faults import broken_tools
+from hybrid.scoring.faults import fault_lines
 from hybrid.scoring.groups import own_command
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.score import Scored
@@ -76,7 +76,7 @@ def warnings(solvers: Sequence[Scored]) -> tuple[str, ...]:
             )
         if one.open:
             lines.append(f"{one.solver}: {one.open} questions are not asked yet and left out ({_open_tasks(one)})")
-        lines += broken_tools(one)
+        lines += fault_lines(one)
         if one.reasons:
             lines.append(f"{one.solver}: {len(one.reasons)} answers cannot be scored")
     return tuple(dict.fromkeys((*lines, *(line for one in solvers for line in one.damage))))
@@ -114,9 +114,10 @@ def as_summary(comparison: Comparison, sentences: Sequence[Sentence], more: str,
         head = rule_head(comparison.solvers, form)
         return "\n".join(filter(None, (head, listed, *map(RENDERERS[form], headline_tables(comparison)))))
     faults = (f"{made.name} could not be made: {made.fault}" for made in computed(comparison).values() if made.fault)
-    noted = (*warnings(comparison.solvers), *faults)
+    noted = (*faults, *warnings(comparison.solvers))
     hidden = [f"and {len(noted) - SHOWN_WARNINGS} more warnings"] if len(noted) > SHOWN_WARNINGS else []
-    warned = [f"warning: {clipped(line, NARROW - 9)}" for line in noted[:SHOWN_WARNINGS]] + hidden
+    shown = [f"warning: {one_line(line)}" for line in noted[:SHOWN_WARNINGS]]
+    warned = [part for line in shown for part in filled(line, NARROW, 2)] + hidden
     concluded = [line for each in sentences for line in _lines(each)]
     parts = ["\n".join([*rule_head(comparison.solvers, form).splitlines(), *warned, *concluded])]
     for place, table in enumerate(headline_tables(comparison)):

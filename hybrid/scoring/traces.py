@@ -6,12 +6,10 @@ calls_of(attempt.exchanges[0])
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hybrid.models.dialects import remedy
-from hybrid.types import Attempt, Exchange, Fault, Finding, Json, Step
+from hybrid.types import Exchange, Fault, Finding, Json, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +27,6 @@ class TracedCall:
 def calls_of(exchange: Exchange) -> tuple[TracedCall, ...]:
     """The tool calls of one ask, in order."""
     return tuple(_call(step) for step in exchange.reply.steps if step.kind == "tool")
-
-
-def unread_calls(attempts: Iterable[Attempt]) -> str:
-    """How often the model wrote calls that could not be read, in which dialect, and the remedy; empty for never."""
-    steps = (step for attempt in attempts for exchange in attempt.exchanges for step in exchange.reply.steps)
-    dialects = Counter(str(step.data.get("dialect")) for step in steps if step.fault is Fault.UNREADABLE_CALL)
-    if not dialects:
-        return ""
-    ((dialect, _),) = dialects.most_common(1)
-    many = f"{dialects.total()} calls of tools stood in the text of replies and could not be read ({dialect})"
-    return f"{many}: {remedy(dialect)}"
 
 
 def _call(step: Step) -> TracedCall:

@@ -140,7 +140,7 @@ def failure_of(number: int, error: Exception, notices: tuple[str, ...] = ()) -> 
     """An error as a message."""
     fault = error.fault if isinstance(error, ToolError) else Fault.TOOL_ERROR
     known = isinstance(error, HybridError)
-    words = str(error) if known else f"{type(error).__name__}: {error}"
+    words = getattr(error, "marked", str(error)) if known else f"{type(error).__name__}: {error}"
     trace, message = (text.encode("utf-8", "replace").decode() for text in (getattr(error, "trace", ""), words))
     return Failure(number, type(error).__name__ if known else "", message, fault, trace, notices)
 

@@ -261,7 +261,7 @@ class Pipeline(Generic[W]):
             with on_disk("written"):
                 images = tuple(self._stored(picture, call) for picture in evidence.pictures)
                 facts = (evidence.text, evidence.data, evidence.confidence, ready.card.name, ready.version, images)
-                finding = Finding(*facts)
+                finding = Finding(*facts, evidence.places)
                 if ready.answering == call.request.answering:
                     self.cache.put(call.request.key, finding)
             return finding, ready.answering

@@ -145,6 +145,8 @@ def _data(message: AssistantMessage) -> dict[str, Json]:
         data["unreadable"] = asdict(message.unreadable)
     if message.reasoning:
         data["reasoning"] = _shortened(message.reasoning)
+    if message.is_cut:
+        data["finish_reason"] = message.finish_reason
     if message.likelihood is not None:
         data["likelihood"] = message.likelihood
     if message.images_sent is not None:

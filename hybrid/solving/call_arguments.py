@@ -14,7 +14,7 @@ from typing import Any
 
 from hybrid.errors import Fault, ToolError
 from hybrid.models.literals import read_value
-from hybrid.models.toolspec import IMAGE, IMAGES, spec
+from hybrid.models.toolspec import IMAGE, IMAGES, argument_schemas
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
 from hybrid.tool import Tool
@@ -68,8 +68,7 @@ class _Reading:
     def __init__(self, tool: Tool, frame: CoordinateSystem, image_registry: ImageRegistry) -> None:
         self.repairs: list[str] = []
         self._frame, self._registry = frame, image_registry
-        properties = spec(tool, whole=True)["function"]["parameters"]["properties"]
-        self._nodes = {name: node for name, node in properties.items() if name not in (IMAGE, IMAGES)}
+        self._nodes = argument_schemas(tool.args)
 
     def images(self, rest: dict[str, Any]) -> tuple[str, ...]:
         """Take the images out of the arguments."""
@@ -204,6 +203,10 @@ class _Reading:
                     f"{key}: of a corner and a size both could be meant otherwise; write {_wanted(key, names)}"
                 )
             return value
+        if isinstance(value, str) and names == _POINT and re.fullmatch("[A-Z]{1,3}", value):
+            # The letter that is drawn beside it.
+            self.repairs.append(COORDINATES)
+            return {"label": value}
         if isinstance(value, list | tuple):
             flat = [number for part in value for number in (part if isinstance(part, list | tuple) else [part])]
             if len(flat) != len(names) or not _are_numbers(flat):

@@ -20,9 +20,11 @@ from pathlib import Path
 
 from hybrid import tracing
 from hybrid.errors import ToolError
-from hybrid.registry import load, loaded, names
+from hybrid.places import unmarked
+from hybrid.registry import load, loaded, names, own_names
 from hybrid.solving.budgets import timed
 from hybrid.solving.controls import Control, Subject
+from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
 from hybrid.solving.solver import Log, Meter
 from hybrid.timing import CallTime, Clock
@@ -30,6 +32,8 @@ from hybrid.tool import Tool
 from hybrid.types import Fault, Finding, ImageRef, Json, Prompt, Step, Usage
 
 logger = logging.getLogger("hybrid.solving.session")
+SHOWN = "shown"
+"""Of a step's data: what the model read in the place of the step's text."""
 traces = logging.getLogger("hybrid.solving.session.traces")
 """Of defects of tools: `--debug` shows them."""
 
@@ -54,6 +58,8 @@ class ToolCalls:
     _clock: Clock = time.monotonic
     _overlays: bool = True
     """Whether somebody looks at them."""
+    _frame: CoordinateSystem = field(default_factory=CoordinateSystem)
+    """In which what a tool says is told; the step keeps it in pixels as well."""
     _last: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the last call has been written down."""
 
@@ -61,7 +67,7 @@ class ToolCalls:
         self._last.set()
 
     async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
-        """The finding, its pictures named. Raises `BudgetSpent`, and what `ToolService.call` raises."""
+        """The finding, its pictures named, its text in the frame. Raises `BudgetSpent` and as `ToolService.call`."""
         self._meter.take_tool_call()
         # Calls that run side by side are written down, and their pictures named, in the order of the calls.
         before, self._last = self._last, asyncio.Event()
@@ -73,25 +79,46 @@ class ToolCalls:
                 finding = await self._find(name, images, args, spent)
                 ended(lambda: tracing.tool_finding(finding, self._refs(images), cached=spent.cached))
             await before.wait()
-            named = tuple(self._image_registry.add(image, image.parent or images[0]) for image in finding.images)
+            of = images[0] if images else f"img:{name}"
+            named = tuple(self._image_registry.add(image, image.parent or of) for image in finding.images)
             facts: dict[str, Json] = {"data": finding.data, "confidence": finding.confidence}
             facts |= {"backend": finding.backend, "version": finding.version}
+            told = self._told(name, finding, images, named)
+            facts |= {SHOWN: told} if told != finding.text else {}
             self._log.note(Step("tool", name, finding.text, spent.busy, None, {**call, **facts}, named))
-            return replace(finding, images=named)
+            return replace(finding, text=told, images=named, places=())
         except ToolError as error:
             faults = int(error.fault in LOST)
             await before.wait()
+            told = self._frame.say(*unmarked(error.marked), self._known(images))
+            call |= {SHOWN: told} if told != str(error) else {}
             if place := raised_at(error.trace):
                 call["raised_at"] = place
             self._log.note(Step("tool", name, str(error), spent.busy, error.fault, call))
             logger.info("%s: tool %s: %s (%s)", self._subject.id, name, error, error.fault)
             if error.trace:
                 traces.info("%s: tool %s\n%s", self._subject.id, name, error.trace.rstrip())
-            raise
+            if told == str(error):
+                raise
+            # Others may wait for the same error, of images with other sizes.
+            raise type(error)(told, error.fault) from error
         finally:
             used = timed(Usage(tool_faults=faults), spent, self._clock() - started)
             self._meter.used = self._meter.used + used
             done.set()
+
+    def _told(self, name: str, finding: Finding, images: Sequence[str], made: Sequence[ImageRef]) -> str:
+        """What the finding says, in the frame. A tool from outside may write numbers that are not marked."""
+        refs = self._refs(images)
+        told = self._frame.say(finding.text, finding.places, refs, made)
+        unmarked_numbers = not finding.places and name not in own_names("tools") and any(map(str.isdigit, told))
+        if not (unmarked_numbers and self._frame.changes(refs)):
+            return told
+        sizes = ", ".join(f"{ref.name} at {ref.image.width} x {ref.image.height} px" for ref in refs)
+        return f"{told}\n(Coordinates in this text are in pixels of {sizes}.)"
+
+    def _known(self, images: Sequence[str]) -> list[ImageRef]:
+        return [ref for ref in map(self._image_registry.find, images) if ref is not None]
 
     def _refs(self, images: Sequence[str]) -> tuple[ImageRef, ...]:
         return tuple(self._image_registry.get(image) for image in images)

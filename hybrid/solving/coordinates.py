@@ -11,13 +11,16 @@ A length is not a place and is not converted: an argument that is one says its u
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from hybrid.errors import ToolError, UsageError
+from hybrid.models.images import fit
+from hybrid.places import Axis, Place
 from hybrid.solving.image_registry import ImageRegistry
-from hybrid.types import Fault, ImageRef, Json
+from hybrid.types import Box, Fault, ImageRef, Json
 
 FrameName = Literal["pixels", "fractions", "thousandths", "fractions_yx", "thousandths_yx"]
 FRACTIONS = "fractions from 0 to 1 of the image's width (x) and height (y), origin at the top left"
@@ -31,6 +34,8 @@ FRAMES: Mapping[FrameName, str] = {
 }
 POINT_KEYS = (("x", "y"), ("x0", "y0"), ("x1", "y1"))
 
+SAME_PIXEL = 0.05
+"""Pixels by which a coordinate in another frame may lie beside the whole pixel that it means."""
 FARTHEST = 1e9
 """Coordinates beyond it, in any frame, lie in no image."""
 
@@ -73,7 +78,9 @@ class CoordinateSystem:
                 for x_key, y_key in POINT_KEYS:
                     x, y = node.get(x_key), node.get(y_key)
                     if _is_number(x) and _is_number(y):
-                        converted[x_key], converted[y_key] = self._named(_finite(x, x_key), _finite(y, y_key), size)
+                        across, down = self._units(size)
+                        converted[x_key] = _in_pixels(_finite(x, x_key), across)
+                        converted[y_key] = _in_pixels(_finite(y, y_key), down)
             return converted
         if isinstance(node, list | tuple):
             return [self._convert(item, sizes) for item in node]
@@ -82,7 +89,8 @@ class CoordinateSystem:
     def point(self, first: float, second: float, size: tuple[int, int]) -> tuple[float, float]:
         """Two numbers without names, in the order of this frame, as x and y in pixels of an image (width, height)."""
         x, y = (second, first) if self.name.endswith("_yx") else (first, second)
-        return self._named(x, y, size)
+        across, down = self._units(size)
+        return x * across, y * down
 
     def under_names(self, numbers: Sequence[float]) -> dict[str, float]:
         """A point of two numbers, or a box of four, that stand without names, in the order of this frame."""
@@ -91,25 +99,85 @@ class CoordinateSystem:
             names = tuple(name.translate(str.maketrans("xy", "yx")) for name in names)
         return dict(zip(names, numbers, strict=True))
 
-    def _named(self, x: float, y: float, size: tuple[int, int]) -> tuple[float, float]:
-        width, height = size
-        if self.name.startswith("fractions"):
-            return x * width, y * height
-        if self.name.startswith("thousandths"):
-            return x * width / 1000.0, y * height / 1000.0
-        scale = self._scale(size)
-        return x * scale, y * scale
+    def shown(self, size: tuple[int, int]) -> tuple[int, int]:
+        """Width and height at which an image is sent."""
+        return size if self.sent_pixels is None else fit(*size, self.sent_pixels)
 
-    def _scale(self, size: tuple[int, int]) -> float:
-        """Pixels of the original per pixel of the copy that was sent."""
-        if self.sent_pixels is None or size[0] * size[1] <= self.sent_pixels:
-            return 1.0
-        return float((size[0] * size[1] / self.sent_pixels) ** 0.5)
+    def _units(self, size: tuple[int, int]) -> tuple[float, float]:
+        """Pixels of an image (width, height) per unit of this frame, across and down."""
+        if self.name == "pixels":
+            return self._shrunk(size)
+        units = 1000.0 if self.name.startswith("thousandths") else 1.0
+        return size[0] / units, size[1] / units
+
+    def _shrunk(self, size: tuple[int, int]) -> tuple[float, float]:
+        """Pixels of an image per pixel of the copy that is sent, across and down."""
+        width, height = self.shown(size)
+        return size[0] / width, size[1] / height
+
+    def changes(self, images: Sequence[ImageRef]) -> bool:
+        """Whether a coordinate of one of the images is another number here than in its pixels."""
+        return any(self._units(_size_of(ref)) != (1.0, 1.0) for ref in images)
+
+    def say(self, text: str, places: Sequence[Place], images: Sequence[ImageRef], made: Sequence[ImageRef] = ()) -> str:
+        """The text of a tool in this frame: written back, its coordinates are the same pixels.
+
+        Args:
+            text: in pixels of the originals.
+            places: its numbers that belong to a picture.
+            images: those of the call.
+            made: those that the tool made; each has one of `images` as its parent.
+        """
+        said, taken = "", 0
+        for place in places:
+            of = images if place.image > 0 else made
+            if 0 < abs(place.image) <= len(of):
+                said += text[taken : place.start]
+                said += self._said(text[place.start : place.end], place.axis, of[abs(place.image) - 1], images)
+                taken = place.end
+        return said + text[taken:]
+
+    def _said(self, written: str, axis: Axis, ref: ImageRef, images: Sequence[ImageRef]) -> str:
+        if axis == "unit":
+            return written if self.name == "pixels" else ""
+        size = _size_of(ref)
+        across, down = self._units(size) if axis in ("x", "y") else self._shrunk(size)
+        if axis == "ratio":
+            parent = next((image for image in images if image.name == ref.parent), ref)
+            across /= self._shrunk(_size_of(parent))[0]
+        return _in_units(written, down if axis in ("y", "height") else across)
+
+    def say_box(self, box: Box, ref: ImageRef, form: str = ".6g") -> tuple[str, str, str, str]:
+        """The sides x0, y0, x1, y1 of a box of an image in this frame."""
+        across, down = self._units(_size_of(ref))
+        written = ((box.x0, across), (box.y0, down), (box.x1, across), (box.y1, down))
+        x0, y0, x1, y1 = (_in_units(f"{value:{form}}", per) for value, per in written)
+        return x0, y0, x1, y1
+
+
+def _in_pixels(said: float, per: float) -> float:
+    """A coordinate in units of `per` pixels, in pixels: the whole pixel that is meant where one is."""
+    value = said * per
+    whole = round(value)
+    return float(whole) if per != 1.0 and abs(value - whole) <= SAME_PIXEL else value
+
+
+def _in_units(written: str, per: float) -> str:
+    """A number of pixels in units of `per` pixels, with the digits that `_in_pixels` needs to find the pixel again."""
+    if per == 1.0:
+        return written
+    digits = max(0, math.ceil(math.log10(per / (1.6 * SAME_PIXEL))))
+    said = f"{float(written) / per:.{digits}f}"
+    return said.rstrip("0").rstrip(".") if "." in said else said
+
+
+def _size_of(ref: ImageRef) -> tuple[int, int]:
+    return ref.image.width, ref.image.height
 
 
 def _size(image_registry: ImageRegistry, name: str) -> tuple[int, int] | None:
     ref: ImageRef | None = image_registry.find(name)
-    return (ref.image.width, ref.image.height) if ref else None
+    return _size_of(ref) if ref else None
 
 
 def _is_number(value: Json) -> bool:

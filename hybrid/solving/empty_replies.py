@@ -16,7 +16,6 @@ from hybrid.solving.solver import AskModel, Log
 from hybrid.thoughts import without_thoughts
 from hybrid.types import Fault, Step
 
-_AT_LIMIT = frozenset({"length", "max_tokens", "MAX_TOKENS", "model_length", "max_output_tokens"})
 EMPTY = "Your reply was empty. Answer the question."
 
 
@@ -49,10 +48,9 @@ def is_empty(reply: AssistantMessage, log: Log) -> bool:
 
 
 def _why(reply: AssistantMessage) -> tuple[str, str]:
-    """Why a reply is empty, and what a user can do about it."""
-    apart = bool(reply.reasoning) or (reply.usage is not None and reply.usage.reasoning_tokens > 0)
-    thought = "is all reasoning" if apart or reply.text.strip() else "says nothing"
-    if reply.finish_reason in _AT_LIMIT:
+    """Why a reply is empty, and what a user can do about it. Both follow from what its step in the trace holds."""
+    thought = "is all reasoning" if reply.reasoning or reply.text.strip() else "says nothing"
+    if reply.is_cut:
         why = f"the reply {thought}: it ended by the limit of tokens"
         return why, "raise --max-tokens, or ask for less with --reasoning-effort"
     if reply.reasoning:

@@ -1,21 +1,56 @@
-"""A finding as it is shown to a model that called no tool: the text of `verify` and of `result_only`.
+"""A finding as it is shown to a model: after its call of a tool, or in `verify` and `result_only` without one.
 
 message = ctx.message(prompt, *evidence(prompt, ctx, finding))
 """
 
 from __future__ import annotations
 
-from hybrid.messages import finding_parts
-from hybrid.solving.image_sizes import image_sizes
+from collections.abc import Sequence
+
+from hybrid.config import Show
+from hybrid.messages import ImagePart, Part, shortened
+from hybrid.solving.coordinates import CoordinateSystem
+from hybrid.solving.image_registry import ImageRegistry
+from hybrid.solving.image_sizes import image_sizes, origin
 from hybrid.solving.solver import SolverContext
 from hybrid.types import Finding, ImageRef, Prompt
 
 EVIDENCE = "A specialist tool looked at the image{plural}: {sizes}. What it found:"
+PIXELS, NO_IMAGES = CoordinateSystem(), ImageRegistry(())
 
 
 def evidence(prompt: Prompt, ctx: SolverContext, finding: Finding) -> list[str | ImageRef]:
     """The sizes of the prompt's images, then text and pictures of the finding as `--show` has them."""
     names = [image.name for image in prompt.images]
     heading = EVIDENCE.format(plural="s" if len(names) > 1 else "", sizes=image_sizes(prompt.images, ctx.frame))
-    shown = finding_parts(finding, names, ctx.show)
+    shown = finding_parts(finding, names, ctx.show, ctx.frame, ctx.image_registry)
     return [heading, *(part if isinstance(part, str) else part.ref for part in shown)]
+
+
+def finding_parts(
+    finding: Finding,
+    images: Sequence[str],
+    show: Show,
+    frame: CoordinateSystem = PIXELS,
+    registry: ImageRegistry = NO_IMAGES,
+) -> tuple[Part, ...]:
+    """A finding as a model sees it: on which images, the text, then each picture after its name and origin.
+
+    `show` leaves out the text or the pictures; a finding that has only what is left out says so in one line. Where the
+    pictures lie is told in the `frame`; `registry` has the images that they were made from.
+    """
+    on = f"on {', '.join(_called(images))}:" if images else ""
+    lines = [shortened(finding.text)] if show != "image" and finding.text else []
+    shown = finding.images if show != "text" else ()
+    parents = (registry.find(ref.parent or "") for ref in shown)
+    pictures = [f"{ref.name}: {origin(ref, parent, frame)}" for ref, parent in zip(shown, parents, strict=True)]
+    if not lines and not pictures:
+        lines = ["the tool returned nothing that can be shown"]
+    return "\n".join(filter(None, [on, *lines, *pictures])), *map(ImagePart, shown)
+
+
+def _called(images: Sequence[str]) -> list[str]:
+    """The names of the images, with what the tool's text calls them (its first is "image 1") where that differs."""
+    if all(name == f"img:{place}" for place, name in enumerate(images, 1)):
+        return list(images)
+    return [f"{name} (here called image {place})" for place, name in enumerate(images, 1)]

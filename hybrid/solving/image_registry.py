@@ -31,12 +31,12 @@ class ImageRegistry:
         return self._refs.get(name)
 
     def add(self, ref: ImageRef, of: str) -> ImageRef:
-        """Name an image made from `of` (`img:1.1`, `img:1.2`, ...) and keep it."""
+        """Name an image made from `of` (`img:1.1`, `img:1.2`, ...) and keep it; one without a parent stays without."""
         number = self._made.get(of, 0) + 1
         while f"{of}.{number}" in self._refs:
             number += 1
         self._made[of] = number
-        named = replace(ref, name=f"{of}.{number}", parent=of)
+        named = replace(ref, name=f"{of}.{number}", parent=ref.parent and of)
         self._refs[named.name] = named
         return named
 

@@ -10,39 +10,53 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from hybrid.places import at, size_px, unmarked
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.types import Box, ImageRef, StoredImage
 
 
 def image_sizes(images: Sequence[ImageRef], frame: CoordinateSystem) -> str:
-    """Name and size in pixels of every image, and of which region of which image it is a copy.
-
-    For an image that the model gets scaled down and addresses in pixels, the size at which it is shown is added.
-    """
-    known = {ref.name: ref.image for ref in images}
-    return "; ".join(f"{ref.name}, {_region(ref, known)}{_size(ref.image, frame)}" for ref in images)
+    """Name and size in pixels, as it is shown, of every image, and of which region of which image it is a copy."""
+    known = {ref.name: ref for ref in images}
+    return "; ".join(f"{ref.name}, {_region(ref, known, frame)}{_size(ref.image, frame)}" for ref in images)
 
 
 def _size(image: StoredImage, frame: CoordinateSystem) -> str:
-    size = f"{image.width} x {image.height} px"
-    if frame.name != "pixels":
-        return size
-    scale, _ = frame.point(1.0, 1.0, (image.width, image.height))
-    if scale == 1.0:
-        return size
-    return f"{size} (shown to you, and to be spoken of, at {image.width / scale:.0f} x {image.height / scale:.0f} px)"
+    width, height = frame.shown((image.width, image.height))
+    smaller = f", shrunk to {width / image.width:.0%} of its sides" if width < image.width else ""
+    return f"{width} x {height} px{smaller}"
 
 
-def _region(ref: ImageRef, known: Mapping[str, StoredImage]) -> str:
+def _region(ref: ImageRef, known: Mapping[str, ImageRef], frame: CoordinateSystem) -> str:
     """The part of its parent that an image shows, with a comma after it; empty for an original image."""
     parent = known.get(ref.parent or "")
     if ref.box is None or parent is None:
         return ""
-    side = _side(ref.box, parent)
+    side, (x0, _, x1, _) = _side(ref.box, parent.image), frame.say_box(ref.box, parent)
     if side is not None:
-        return f"the {side} half of {ref.parent} (x {ref.box.x0:g} to {ref.box.x1:g}), "
-    box = ref.box
-    return f"region ({box.x0:g}, {box.y0:g}) to ({box.x1:g}, {box.y1:g}) of {ref.parent}, "
+        return f"the {side} half of {ref.parent} (x {x0} to {x1}), "
+    return f"{region(ref, parent, frame)}, "
+
+
+def region(ref: ImageRef, parent: ImageRef, frame: CoordinateSystem) -> str:
+    """The part of its parent that an image shows, in the frame."""
+    assert ref.box is not None  # noqa: S101 - of an image that is a region
+    x0, y0, x1, y1 = frame.say_box(ref.box, parent)
+    return f"region ({x0}, {y0}) to ({x1}, {y1}) of {ref.parent}"
+
+
+def origin(ref: ImageRef, parent: ImageRef | None, frame: CoordinateSystem) -> str:
+    """What a picture shows that a tool made."""
+    if ref.box is None:
+        if ref.parent is None:
+            return "a picture of the finding"
+        drawn = parent is None or (ref.image.width, ref.image.height) == (parent.image.width, parent.image.height)
+        return f"{ref.parent} with the finding drawn on it" if drawn else f"a picture that was made of {ref.parent}"
+    parent = parent or ref
+    text, places = unmarked(
+        f"scaled by {at('ratio', ref.scale, -1, '.3g')} to {size_px(ref.image.width, ref.image.height, -1)} px"
+    )
+    return f"{region(ref, parent, frame)}, {frame.say(text, places, [parent], [ref])}"
 
 
 def _side(box: Box, parent: StoredImage) -> str | None:

@@ -101,8 +101,8 @@ def _sample_json(number: int, sample: Sample) -> dict[str, Json]:
 def _majority(samples: Sequence[Sample], guess: float) -> tuple[Vote, dict[str, Json]]:
     """The answer with most votes, of equally many the first; without a readable one the first reply.
 
-    The confidence is the winner's share of the votes, to which one vote is added that is cast as a guess would be; such
-    a one is right with the probability `guess`.
+    The confidence is the winner's share of all samples and one more. That one, and each that cannot be read, is cast as
+    a guess would be, which is right with the probability `guess`: what cannot be read makes no vote surer.
     """
     # A counter keeps the order in which its keys came, and `max` takes the first of equals.
     votes = Counter(sample.ballot for sample in samples if sample.ballot is not None)
@@ -111,7 +111,7 @@ def _majority(samples: Sequence[Sample], guess: float) -> tuple[Vote, dict[str, 
         return Vote(samples[0].reply), {**data, "text": "no sample can be read"}
     winner = max(votes, key=lambda ballot: votes[ballot])
     elected = next(sample for sample in samples if sample.ballot == winner)
-    share = (votes[winner] + guess) / (votes.total() + 1)
+    share = (votes[winner] + guess * (len(samples) + 1 - votes.total())) / (len(samples) + 1)
     text = f"{votes[winner]} of {votes.total()} readable samples say {winner}"
     return Vote(elected.reply, share), {**data, "text": text}
 

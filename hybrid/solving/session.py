@@ -216,6 +216,7 @@ class Session:
         tools = ToolCalls(
             *(shared.control, offered, seed, self.meter, log, image_registry, subject, prompt, shared.clock),
             shows or shared.config.overlays,
+            shared.frame if self._solver.needs_model else CoordinateSystem(),
         )
         return SolverContext(
             model=_handle(model),

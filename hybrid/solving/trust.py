@@ -1,4 +1,4 @@
-"""How far witnesses may be believed: what a trust file measured of the tools and of the MLLM, and what cards claim.
+"""How far tools and the MLLM may be believed: what a trust file measured of them, and what cards claim.
 
 `hybrid calibrate RUN -o trust.json` writes the file. It holds, for each fold of the questions, what was measured on all
 other folds, so that no question is decided with its own answer. A fold is a hash of the base question id, so that a
@@ -14,18 +14,18 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from hybrid.errors import DataError, UsageError
 from hybrid.log.codec import codec, to_json
 from hybrid.log.files import read_small
-from hybrid.solving.answer_confidence import AS_CLAIMED, AnswerConfidence, Recalibration, log_odds, probability
+from hybrid.solving.answer_confidence import CLAIM, AnswerConfidence, log_odds, probability
 from hybrid.tool import Bin, Tool
 from hybrid.types import Json
 
-FORMAT = 3
+FORMAT = 4
 
 
 def fold_of(base_id: str, folds: int) -> int:
@@ -84,6 +84,8 @@ LOOSE_WEIGHT: Final = 8
 """The least of these fourteen. How much models differ on a task is not known before either, so a prior of this weight
 is taken to be as likely as the other: a model near to what is expected is held to it, and one that is measured far from
 it is believed to be far."""
+TOOL_WEIGHT: Final = 2
+"""How many answers a tool's claimed rate counts for: it is a guess, or was counted on other pictures."""
 TASK_SPREAD: Final = 3.0
 """Variance of what is peculiar to one task in a model's skill, relative to the variance of its skill in general.
 
@@ -91,7 +93,7 @@ Over the same rows one other task tells 0.27 of a model's distance from the mean
 
 
 def claimed_by(tool: Tool, backend: str, confidence: float | None, guess: float, *, on_card: bool) -> AnswerConfidence:
-    """A tool as a witness before anything real was measured.
+    """What is believed of a tool before anything real was measured.
 
     Args:
         tool: whose finding it is.
@@ -114,15 +116,17 @@ def claimed_by(tool: Tool, backend: str, confidence: float | None, guess: float,
 
 @dataclass(frozen=True)
 class Measurement:
-    """The counts of one witness on one route."""
+    """The counts of a tool or of the MLLM on one route."""
 
     right: float
     """Sum of the scores: of answers that are right or wrong, how many were right."""
     n: int
-    recalibration: Recalibration = AS_CLAIMED
-    """The recalibration of its claimed log-odds on the cases."""
     usual: float | None = None
     """Of an MLLM: the accuracy that one is credited with on this route without a measurement."""
+    usually: float | None = None
+    """Mean log-odds of what it said of these answers; None where it said nothing."""
+    slope: float = CLAIM
+    """How much of a distance to that tells which of tool and MLLM is right where they disagree, over all routes."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +136,7 @@ class ModelAccuracy:
     usual: float
     """Accuracy that any MLLM is credited with."""
     expected: float
-    """As `usual`, for this witness: from its accuracy on other routes."""
+    """As `usual`, for this one: from its accuracy on other routes."""
     right: float
     n: int
     """Measured on this route; not measured where `n` is 0."""
@@ -166,14 +170,18 @@ def _log_beta(a: float, b: float) -> float:
 
 @dataclass(frozen=True)
 class Trust:
-    """Measurements of the witnesses of one question on other questions."""
+    """Measurements of tools and MLLM, for one question, on other questions."""
 
     measured: Mapping[Key, Measurement] = field(default_factory=dict)
 
-    def recalibration(self, tool: str, backend: str, route: str) -> Recalibration:
-        """The recalibration of a witness' log-odds; the identity where it was not measured on this route."""
-        measurement = self.measured.get((tool, backend, route))
-        return measurement.recalibration if measurement else AS_CLAIMED
+    def tool(self, key: Key, claimed: AnswerConfidence) -> AnswerConfidence:
+        """A tool as far as it was measured on this route; as claimed where it was not."""
+        one = self.measured.get(key)
+        if one is None:
+            return claimed
+        rate = (one.right + TOOL_WEIGHT * claimed.rate) / (one.n + TOOL_WEIGHT)
+        said = None if one.usually is None else claimed.said
+        return replace(claimed, rate=rate, said=said, usually=one.usually, slope=one.slope)
 
     def overall(self, tool: str) -> float | None:
         """Right / all of a tool over every route and backend measured, as a model may read it."""
@@ -197,11 +205,15 @@ class Trust:
         expected = probability(log_odds(usual) + moved) if others else usual
         return ModelAccuracy(usual, expected, here.right, here.n)
 
-    def model(self, route: str, prior_accuracy: ModelAccuracy, claimed: float | None) -> AnswerConfidence:
-        """The MLLM as a witness: its skill on the route, and what it says of this answer where it says something."""
-        # A recalibration speaks of answers with a confidence; without one the skill is all there is.
-        corrected = AS_CLAIMED if claimed is None else self.recalibration(*MODEL, route)
-        return AnswerConfidence(prior_accuracy.value, claimed, corrected)
+    def model(self, route: str, accuracy: ModelAccuracy, said: float | None) -> AnswerConfidence:
+        """The MLLM: its accuracy on the route, and its share of the votes for this answer where it was asked for some.
+
+        Votes that are all alike make an answer no surer unless that was measured: a model repeats its mistakes.
+        """
+        one = self.measured.get((*MODEL, route))
+        if one is None or one.usually is None:
+            return AnswerConfidence(accuracy.value, None if said is None else min(said, accuracy.value))
+        return AnswerConfidence(accuracy.value, said, one.usually, one.slope)
 
 
 @dataclass(frozen=True)
@@ -281,21 +293,12 @@ def read_trust(path: Path) -> TrustFile:
 def written(key: Key, measurement: Measurement) -> Json:
     """One entry of a trust file, as `read_trust` reads it."""
     tool, backend, route = key
-    corrected = measurement.recalibration
-    entry: dict[str, Json] = {"tool": tool, "backend": backend, "route": route}
-    entry |= {"right": measurement.right, "n": measurement.n}
-    entry |= {"intercept": corrected.intercept, "slope": corrected.slope}
-    return entry if measurement.usual is None else {**entry, "usual": measurement.usual}
+    return {"tool": tool, "backend": backend, "route": route, **asdict(measurement)}
 
 
 def _entry(entry: Mapping[str, Any]) -> tuple[Key, Measurement]:
-    usual = entry.get("usual")
-    measurement = Measurement(
-        float(entry["right"]),
-        int(entry["n"]),
-        Recalibration(float(entry["intercept"]), float(entry["slope"])),
-        None if usual is None else float(usual),
-    )
+    usual, usually = (None if entry[name] is None else float(entry[name]) for name in ("usual", "usually"))
+    measurement = Measurement(float(entry["right"]), int(entry["n"]), usual, usually, float(entry["slope"]))
     return (entry["tool"], entry["backend"], entry["route"]), measurement
 
 
@@ -307,8 +310,7 @@ def _check_counts(path: Path, folds: tuple[Mapping[Key, Measurement], ...]) -> N
             raise DataError(
                 f"{path}: the entry of {', '.join(key)} counts {measurement.right:g} right of {measurement.n}"
             )
-        corrected = measurement.recalibration
-        if not (math.isfinite(corrected.intercept) and 0 <= corrected.slope < math.inf):
+        if not (math.isfinite(measurement.usually or 0.0) and 0 <= measurement.slope < math.inf):
             raise DataError(f"{path}: the entry of {', '.join(key)} has a slope below 0 or no number")
         if measurement.usual is not None and not 0 < measurement.usual < 1:
             raise DataError(f"{path}: the entry of {', '.join(key)} has a usual accuracy that is none")

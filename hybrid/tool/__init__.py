@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from hybrid.errors import ToolError
+from hybrid.places import Place, unmarked
 from hybrid.tool.networks import Network
 from hybrid.tool.rules import Rule
 from hybrid.types import Box, Fault, Finding, Json
@@ -73,12 +74,23 @@ class Picture:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The answer of a backend to one request: see `hybrid.types.Finding` for the fields."""
+    """The answer of a backend to one request: see `hybrid.types.Finding` for the fields.
+
+    Numbers in `text` that belong to a picture are marked (`hybrid.places`): a model may speak another frame.
+    """
 
     text: str
     data: Mapping[str, Json]
     confidence: float
     pictures: tuple[Picture, ...] = ()
+    places: tuple[Place, ...] = ()
+    """Read out of the text's marks."""
+
+    def __post_init__(self) -> None:
+        text, places = unmarked(self.text) if isinstance(self.text, str) else (self.text, ())
+        if places:
+            object.__setattr__(self, "text", text)
+            object.__setattr__(self, "places", places)
 
 
 A_contra = TypeVar("A_contra", bound="Args", contravariant=True)

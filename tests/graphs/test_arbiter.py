@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphs._model_and_specialist import Proposal
-from graphs.arbiter import SOLVER, ruling, tool_confidence
-from hybrid.answers.prior_accuracy import PriorAccuracy
+from graphs.arbiter import SOLVER, ruling
+from hybrid.answers.prior_accuracy import ABOVE_CHANCE, PriorAccuracy
 from hybrid.errors import BudgetSpent, NotRecorded, Outage, ToolError
 from hybrid.prompts import FORMAT_LINES
 from hybrid.registry import load
-from hybrid.solving.answer_confidence import Recalibration, log_odds, probability
+from hybrid.solving.answer_confidence import AnswerConfidence, log_odds
 from hybrid.solving.controls import ORACLE, ORACLE_ANSWER, Control
 from hybrid.solving.trust import MODEL, Curve, Measurement, Trust
 from hybrid.tool.rules import SpecialistAnswer as Said
@@ -24,9 +24,8 @@ CHOICES = ("the second image", "the third image")
 BOXES = tuple(Box(10 * place, 0, 10 * place + 9, 9) for place in range(12))
 IMAGES = tuple(ImageRef(f"img:{number}", StoredImage("0" * 64, 8, 8, "image/png")) for number in (1, 2, 3))
 JIGSAW = Prompt(("Which image fits?", *IMAGES), Kind.CHOICE, CHOICES, route="Jigsaw")
-DOUBT = Recalibration(-9.0, 1.0)
 BELIEVED = Trust({("jigsaw", "classical", "Jigsaw"): Measurement(980, 1000)})
-DOUBTED = Trust({("jigsaw", "classical", "Jigsaw"): Measurement(20, 1000, DOUBT)})
+DOUBTED = Trust({("jigsaw", "classical", "Jigsaw"): Measurement(20, 1000)})
 CARD = Curve(load("tools", "jigsaw").card.backends[1].reliability)
 BLINK, HVSBENCH = (load("hybrid.benchmarks", name).card.prior_accuracy for name in ("blink", "hvsbench"))
 PRIOR_ACCURACY = PriorAccuracy({**BLINK.accuracy, **HVSBENCH.accuracy}, HVSBENCH.guessed)
@@ -56,8 +55,7 @@ async def reason(fakes: Any, reply: str, found: Any, trust: Trust, prompt: Promp
 async def test_every_decision_says_why(fakes: Any) -> None:
     assert await reason(fakes, "(B)", finding(None), BELIEVED) == "the specialist gave no answer"
     assert await reason(fakes, "(A)", finding(0), BELIEVED) == "both say A"
-    worth = probability((log_odds(CARD.rate) + log_odds(CARD.at(0.9))) / 2)
-    assert await reason(fakes, "(B)", finding(0), BELIEVED) == f"jigsaw is worth {worth:.2f}, above the MLLM's 0.55"
+    assert await reason(fakes, "(B)", finding(0), BELIEVED) == "jigsaw is worth 0.98, above the MLLM's 0.55"
     assert await reason(fakes, "(B)", finding(0), DOUBTED) == "jigsaw is worth 0.02, not above the MLLM's 0.55"
     assert await reason(fakes, "I see 7 things.", COUNTED, Trust(), COUNT) == (
         "saliency is worth 0.10, not above the MLLM's 0.38"
@@ -72,7 +70,7 @@ async def test_where_the_text_decides_the_rule_the_measurement_of_that_kind_coun
     fakes: Any, kind: str, rule: str
 ) -> None:
     measured = {
-        ("detection", "learned", "by_text/existence"): Measurement(99, 100, Recalibration(2.0, 1.0)),
+        ("detection", "learned", "by_text/existence"): Measurement(99, 100, usually=2.0),
         (*MODEL, f"by_text/{kind}"): Measurement(1, 200, usual=0.5),
         (*MODEL, "by_text"): Measurement(199, 200, usual=0.5),
         (*MODEL, "by_text/counting" if kind == "existence" else "by_text/existence"): Measurement(199, 200, usual=0.5),
@@ -81,7 +79,7 @@ async def test_where_the_text_decides_the_rule_the_measurement_of_that_kind_coun
     found = Finding("", {"counts": {"cup": 0}, "boxes": []}, 0.6, "learned", "1")
     _, fired, data = await decided(fakes, "yes", found, Trust(measured), one)
     assert fired == rule
-    assert data["tool"]["intercept"] == 2.0
+    assert data["tool"]["usually"] == 2.0
     assert (data["mllm"]["right"], data["mllm"]["n"]) == ((1, 200) if kind == "existence" else (199, 200))
 
 
@@ -120,7 +118,7 @@ async def test_a_tool_that_is_more_likely_right_is_adopted(fakes: Any) -> None:
 async def test_a_reader_can_compute_the_decision_again(fakes: Any) -> None:
     """The formulas of docs/arbiter.md, from nothing but what the step holds."""
     measured = {
-        ("jigsaw", "classical", "Jigsaw"): Measurement(30, 40, Recalibration(-0.3, 0.8)),
+        ("jigsaw", "classical", "Jigsaw"): Measurement(30, 40, usually=1.2, slope=0.8),
         (*MODEL, "Jigsaw"): Measurement(30, 50, usual=0.55),
         (*MODEL, "Relative_Depth"): Measurement(55, 60, usual=0.6),
     }
@@ -131,12 +129,9 @@ async def test_a_reader_can_compute_the_decision_again(fakes: Any) -> None:
         return math.log(p / (1 - p))
 
     def worth(of: Any) -> float:
-        said = of["rate"] if of["said"] is None else of["said"]
-        odds = of["intercept"] + of["slope"] * (logit(of["rate"]) + logit(said)) / 2
-        return 1 / (1 + math.exp(-odds))
-
-    assert (tool["rate"], tool["said"], tool["intercept"], tool["slope"]) == (CARD.rate, CARD.at(0.85), -0.3, 0.8)
-    assert tool["worth"] == pytest.approx(worth(tool))
+        usually = logit(of["rate"]) if of["usually"] is None else of["usually"]
+        apart = 0.0 if of["said"] is None else logit(of["said"]) - usually
+        return 1 / (1 + math.exp(-logit(of["rate"]) - of["slope"] * apart))
 
     def prior_accuracy(expected: float, right: float, n: int) -> float:
         found = []
@@ -147,6 +142,9 @@ async def test_a_reader_can_compute_the_decision_again(fakes: Any) -> None:
             found.append((math.exp(odds), (right + a) / (n + weight)))
         return sum(odds * value for odds, value in found) / sum(odds for odds, _ in found)
 
+    assert (tool["said"], tool["usually"], tool["slope"]) == (CARD.at(0.85), 1.2, 0.8)
+    assert tool["rate"] == pytest.approx((30 + 2 * CARD.rate) / (40 + 2))
+    assert tool["worth"] == pytest.approx(worth(tool))
     moved = logit(PRIOR_ACCURACY.accuracy["Jigsaw"]) + (logit(prior_accuracy(0.6, 55, 60)) - logit(0.6)) / (1 + 3)
     assert model["expected"] == pytest.approx(1 / (1 + math.exp(-moved)))
     assert model["accuracy"] == model["rate"] == pytest.approx(prior_accuracy(model["expected"], 30, 50))
@@ -238,16 +236,21 @@ def ruled(
     return ruling(JIGSAW, trust or Trust(), PRIOR_ACCURACY, Proposal(reply, votes), specialist_answer)
 
 
-def known(intercept: float, slope: float, right: int, n: int) -> Trust:
-    """A tool with a recalibration, and a model with a skill."""
-    corrected = Recalibration(intercept, slope)
-    return Trust({ROUTE: Measurement(0, 0, corrected), (*MODEL, "Jigsaw"): Measurement(right, n, usual=0.5)})
+MANY = 10**7
+"""So many cases that nothing else counts."""
+
+
+def known(usually: float, slope: float, tool: float, right: int, n: int) -> Trust:
+    """A tool that was measured as so often right, and a model with a skill."""
+    of_tool = Measurement(tool * MANY, MANY, None, usually, slope)
+    return Trust({ROUTE: of_tool, (*MODEL, "Jigsaw"): Measurement(right, n, 0.5, usually, slope)})
 
 
 TRUSTS = st.builds(
-    lambda intercept, slope, right, wrong: known(intercept, slope, right, right + wrong),
+    lambda usually, slope, tool, right, wrong: known(usually, slope, tool, right, right + wrong),
     st.floats(-6, 6),
     st.floats(0, 3),
+    st.floats(0, 1),
     st.integers(0, 500),
     st.integers(0, 500),
 )
@@ -271,14 +274,13 @@ def test_the_witness_who_is_more_likely_right_is_followed(
 @given(p=CHANCES, m=CHANCES)
 def test_in_expectation_no_less_than_the_better_of_two_calibrated_witnesses(p: float, m: float) -> None:
     """Independent, of two choices, right with p and m: the share of right answers of the rule."""
-    trust = known(log_odds(p), 0.0, 0, 0)
-    # A model whose votes are recalibrated to m whatever they are.
-    trust = Trust({**trust.measured, (*MODEL, "Jigsaw"): Measurement(0, 0, Recalibration(log_odds(m), 0.0), 0.5)})
-    found = ruled("(B)", 0, 0.9, trust, 0.9)
-    assert (found.data["tool"]["worth"], found.data["mllm"]["worth"]) == (pytest.approx(p), pytest.approx(m))
+    counts = {(*MODEL, "Jigsaw"): Measurement(m * MANY, MANY, 0.5), ROUTE: Measurement(p * MANY, MANY, slope=0.0)}
+    found = ruled("(B)", 0, 0.9, Trust(counts))
+    told = (found.data["tool"]["worth"], found.data["mllm"]["worth"])
+    assert told == (pytest.approx(p, abs=1e-4), pytest.approx(m, abs=1e-4))
     both, tool_alone, model_alone = p * m, p * (1 - m), m * (1 - p)
     right = both + (tool_alone if found.rule == "adopt" else model_alone)
-    assert right >= max(p, m) - 1e-9
+    assert right >= max(p, m) - 1e-4
 
 
 @given(TRUSTS, st.floats(0, 1), st.floats(0, 1), st.none() | st.floats(0, 1))
@@ -316,15 +318,14 @@ def test_other_letters_for_the_same_choices_change_nothing(
     assert (plain.rule, plain.data["tool"], plain.data["mllm"]) == (moved.rule, moved.data["tool"], moved.data["mllm"])
 
 
-@given(st.floats(0, 1), st.floats(0, 1), st.floats(-3, 3), st.floats(0, 3))
-def test_both_accuracies_are_computed_alike(rate: float, said: float, intercept: float, slope: float) -> None:
-    """A tool and a model with equal accuracy and claims have equal worth."""
-    corrected = Recalibration(intercept, slope)
-    trust = Trust({ROUTE: Measurement(0, 0, corrected), (*MODEL, "Jigsaw"): Measurement(0, 0, corrected, 0.5)})
-    specialist_answer = Said("Answer: (A)", "jigsaw", finding(0, 0.9), 0, None, on_card=True)
-    tool = replace(tool_confidence(JIGSAW, trust, 0.5, specialist_answer), rate=rate, said=said)
-    model = replace(trust.model("Jigsaw", trust.model_accuracy("Jigsaw", 0.5), said), rate=rate)
-    assert replace(tool, counted_on="") == model
+@given(st.floats(0, 1), st.floats(-3, 3), st.floats(0, 3), CHANCES)
+def test_both_accuracies_are_computed_alike(said: float, usually: float, slope: float, right: float) -> None:
+    """A tool and a model with equal counts and claims are worth the same."""
+    one = Measurement(right * MANY, MANY, 0.5, usually, slope)
+    trust = Trust({ROUTE: one, (*MODEL, "Jigsaw"): one})
+    tool = trust.tool(ROUTE, AnswerConfidence(0.5, said))
+    model = trust.model("Jigsaw", trust.model_accuracy("Jigsaw", 0.5), said)
+    assert tool.worth == pytest.approx(model.worth, abs=1e-3)
 
 
 def test_it_answers_recorded_models() -> None:
@@ -337,7 +338,7 @@ COUNTED = Finding("", {"count": 3}, 0.9, "classical", "1")
 
 def measured_on(tool: str, route: str, worth: float, backend: str = "classical") -> Trust:
     """A tool whose answers on a route were found to be worth so much, however sure it was."""
-    return Trust({(tool, backend, route): Measurement(0, 0, Recalibration(log_odds(worth), 0.0))})
+    return Trust({(tool, backend, route): Measurement(worth * MANY, MANY, slope=0.0)})
 
 
 @pytest.mark.parametrize(
@@ -381,7 +382,7 @@ async def test_a_scanpath_is_weighed_by_its_expected_score(
     trust = Trust() if worth is None else measured_on("scanpath", "Q9", worth)
     text, fired, data = await decided(fakes, reply, Finding("", PATH, 0.3, "classical", "1"), trust, prompt)
     assert (text, fired) == (DRAWN if rule == "adopt" else reply, rule)
-    assert data["tool"]["rate"] == PRIOR_ACCURACY.guessed["Q9"]
+    assert data["tool"]["rate"] == pytest.approx(PRIOR_ACCURACY.guessed["Q9"] if worth is None else worth, abs=1e-3)
     assert data["tool"]["said"] is None
     assert data["mllm"]["worth"] == PRIOR_ACCURACY.accuracy["Q9"]
 
@@ -448,13 +449,27 @@ async def test_a_tool_that_never_ran_leaves_the_question_open(asker: Any, comple
         await asker(completion("(B)"), solver="arbiter")
 
 
-@pytest.mark.parametrize(("replies", "confidence", "rule"), [("BBBBB", 5.5 / 6, "keep"), ("BABAB", 3.5 / 6, "adopt")])
+@pytest.mark.parametrize(
+    ("replies", "votes", "confidence", "rule"),
+    [
+        # Against a tool that is right with 0.6: five alike votes are no evidence, unless they were measured to be some.
+        ("BBBBB", None, 0.5 + ABOVE_CHANCE * 0.5, "adopt"),
+        ("BBBBB", 1.0, 5.5 / 6, "keep"),
+        ("BABAB", 1.0, 3.5 / 6, "adopt"),
+        ("BBB??", 1.0, 4.5 / 6, "adopt"),
+    ],
+)
 async def test_the_share_of_the_votes_is_the_models_confidence(
-    fakes: Any, replies: str, confidence: float, rule: str
+    fakes: Any, replies: str, votes: float | None, confidence: float, rule: str
 ) -> None:
-    """Against a tool that is right with 0.6: five of five votes stand, three of five do not."""
     trust = measured_on("jigsaw", "Jigsaw", 0.6)
-    ctx = replace(fakes.context_of(JIGSAW, [f"({letter})" for letter in replies], [finding(0)], trust), samples=5)
+    if votes is not None:
+        counted = Measurement(0.5 * MANY, MANY, 0.5, log_odds(0.75), votes)
+        trust = Trust({**trust.measured, (*MODEL, "Jigsaw"): counted})
+    ctx = replace(
+        fakes.context_of(JIGSAW, [f"({letter})" if letter != "?" else "?" for letter in replies], [finding(0)], trust),
+        samples=5,
+    )
     answer = await SOLVER.ask(JIGSAW, ctx)
     last = ctx.log.steps[-1]
     assert (last.name, last.data["mllm"]["said"]) == (rule, pytest.approx(confidence))

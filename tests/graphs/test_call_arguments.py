@@ -22,13 +22,13 @@ from hybrid.messages import (
     AssistantMessage,
     InvalidCall,
     ToolCall,
-    finding_parts,
     readable,
 )
 from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.registry import load, load_solver
 from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
+from hybrid.solving.evidence import finding_parts
 from hybrid.solving.session import Session
 from hybrid.types import Attempt, Exchange, Fault, ImageRef, Kind, Outcome, Prompt, Reply
 

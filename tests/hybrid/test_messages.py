@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.messages import AssistantMessage, ImagePart, Message, ToolMessage, finding_parts, images_of, user_message
+from hybrid.messages import AssistantMessage, ImagePart, Message, ToolMessage, images_of, user_message
+from hybrid.solving.evidence import finding_parts
 from hybrid.types import Box, Finding, ImageRef, StoredImage
 
 STORED = st.builds(

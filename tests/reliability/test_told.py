@@ -59,7 +59,11 @@ def test_the_traceback_of_a_tool_in_a_process_of_its_own(
     with FaultyServer(call=lambda _: ("breaks", '{"images": ["img:1"]}')) as server:
         told = words(questions(1), server.url, tmp_path / "run", *more)
         ended = hybrid(*told, *(["--debug"] if debug else []))
-    assert ended.code == 0, ended.err
+    assert ended.code == 3, ended.err
+    assert (
+        f"breaks ran on none of its 1 calls: the tool failed: LookupError: no such shelf (own/breaks.py, line {LINE})"
+        in (ended.err)
+    )
     where = f'File "{own / "breaks.py"}", line {LINE}, in run'
     assert (where in ended.err) is debug
     assert ("Traceback" in ended.err) is debug

@@ -16,13 +16,14 @@ import pytest
 from hybrid.config import ServiceOptions
 from hybrid.errors import HybridError, ToolError
 from hybrid.images import ImageStore
-from hybrid.messages import finding_parts, images_of, user_message
+from hybrid.messages import images_of, user_message
 from hybrid.models.images import ImageEncoder, ImageRules, arrange
 from hybrid.models.toolspec import spec
 from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
 from hybrid.solving.call_tool import find_tool
+from hybrid.solving.evidence import finding_parts
 from hybrid.solving.image_registry import ImageRegistry
 from hybrid.types import Fault, Finding, ImageRef, StoredImage
 

@@ -14,6 +14,7 @@ from bench.planar_pairs import CHANGES, LEVELS, planar_pair, project, random_hom
 from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError
 from hybrid.images import decode
+from hybrid.places import unmarked
 from hybrid.registry import load
 from hybrid.samples.item import Item
 from hybrid.samples.layouts import random_camera, random_scene
@@ -348,7 +349,7 @@ def test_the_longest_text_is_short_enough() -> None:
     choice = choose(found, [1.0] * 16, candidates, 1750.0)
     assert choice.best == 0
     for confidence in (0.4, 0.9):
-        text = describe(choice, candidates, matches, confidence, (1050, 1400), searched=True)
+        text, _ = unmarked(describe(choice, candidates, matches, confidence, (1050, 1400), searched=True))
         assert 200 < len(text) <= 450
         assert all(len(line) <= 160 for line in text.splitlines())
 

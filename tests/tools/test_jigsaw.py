@@ -131,7 +131,7 @@ def test_jpeg_ringing_in_the_hole_is_tolerated():
 
 @pytest.mark.parametrize(("full", "part", "corner"), [((96, 128), (48, 64), (48, 64)), ((97, 127), (48, 64), (49, 63))])
 def test_place_of_odd_sizes(full: tuple[int, int], part: tuple[int, int], corner: tuple[int, int]):
-    at = place(full, part, "image 2")
+    at = place(full, part, 2)
     assert (at.y, at.x) == corner
 
 

@@ -15,8 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.errors import ToolError
-from hybrid.models.toolspec import COORDINATES, IMAGE, IMAGES, spec, split_args
+from hybrid.models.toolspec import COORDINATES, IMAGE, IMAGES, spec
 from hybrid.registry import load, names
+from hybrid.solving.call_arguments import read_arguments
+from hybrid.solving.coordinates import CoordinateSystem
+from hybrid.solving.image_registry import ImageRegistry
 from hybrid.tool import Tool
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -142,7 +145,8 @@ def test_what_fits_the_schema_as_sent_is_taken(name: str) -> None:
     @settings(max_examples=15, derandomize=True, database=None)
     @given(calls(name), st.fixed_dictionaries(first))
     def taken(args: dict[str, Any], images: dict[str, Any]) -> None:
-        named, rest = split_args({**images, **args})
+        named, rest, repairs = read_arguments(tool, {**images, **args}, CoordinateSystem(), ImageRegistry(()))
+        assert not repairs
         assert tool.card.images[0] <= len(named) <= tool.card.images[1]
         assert not refused(tool, rest), rest
 

@@ -17,6 +17,7 @@ from pydantic import Field, model_validator
 from hybrid.errors import ToolError
 from hybrid.marks.marks import PointMark
 from hybrid.marks.marks_json import Label, marks_from
+from hybrid.places import at, size_px
 from hybrid.tool import Args
 from hybrid.tool.args import UNTOLD
 from hybrid.types import Box, Fault, Finding
@@ -37,7 +38,7 @@ class PointArg(Args):
         if (self.x is None) != (self.y is None):
             raise ValueError("a point needs both x and y, or neither and the letter that is drawn beside it")
         if self.x is None and not self.label:
-            raise ValueError("a point needs x and y in pixels, or the letter that is drawn beside it")
+            raise ValueError("a point needs x and y, or the letter that is drawn beside it")
         return self
 
 
@@ -116,8 +117,9 @@ def read_boxes(tool: str, boxes: Sequence[BoxArg], size: tuple[int, int]) -> lis
     for number, box in enumerate(boxes, 1):
         if box.x0 >= size[1] or box.y0 >= size[0]:
             raise ToolError(
-                f"{tool}: box {number} ({box.x0:g}, {box.y0:g}, {box.x1:g}, {box.y1:g}) is outside the image of "
-                f"{size[1]} x {size[0]} px",
+                f"{tool}: box {number} ({at('x', box.x0, form='g')}, {at('y', box.y0, form='g')}, "
+                f"{at('x', box.x1, form='g')}, {at('y', box.y1, form='g')}) is outside the image of "
+                f"{size_px(size[1], size[0])} px",
                 Fault.BAD_ARGUMENTS,
             )
         cut.append(Box(box.x0, box.y0, min(box.x1, float(size[1])), min(box.y1, float(size[0]))))
@@ -130,13 +132,15 @@ def _given(tool: str, number: int, point: PointArg, marks: Sequence[PointMark], 
         if named is None:
             known = ", ".join(mark.label for mark in marks if mark.label) or "none"
             raise ToolError(
-                f"{tool}: no drawn point {point.label!r} was found (found: {known}); give its x and y in pixels",
+                f"{tool}: no drawn point {point.label!r} was found (found: {known}); give its x and y",
                 Fault.BAD_ARGUMENTS,
             )
         return _drawn(named, size)
+    image = point.image if isinstance(point, CandidateArg) else 1
     if point.x >= size[1] or point.y >= size[0]:
         raise ToolError(
-            f"{tool}: point {number} ({point.x:g}, {point.y:g}) is outside the image of {size[1]} x {size[0]} px",
+            f"{tool}: point {number} ({at('x', point.x, image, 'g')}, {at('y', point.y, image, 'g')}) is outside the "
+            f"image of {size_px(size[1], size[0], image)} px",
             Fault.BAD_ARGUMENTS,
         )
     return Spot(point.label, point.x, point.y)

@@ -16,6 +16,7 @@ from typing import TypeVar
 import numpy as np
 
 from hybrid.errors import ToolError, WeightsError
+from hybrid.places import at
 from hybrid.tool import Args, Evidence, Request
 from hybrid.tool.backends import Learned
 from hybrid.weights import find_weights
@@ -97,7 +98,8 @@ class MatchModel:
         """
         for number, view in enumerate(views, 1):
             if min(view.pixels.shape[:2]) < LEAST_PX:
-                raise ToolError(f"image {number} is smaller than {LEAST_PX} px on a side: too small for the matcher")
+                least = at("width", LEAST_PX, number)
+                raise ToolError(f"image {number} is smaller than {least} px on a side: too small for the matcher")
         return PreparedPair(views, self.network.prepare((views[0].pixels, views[1].pixels)))
 
     def predict(self, pairs: Sequence[PreparedPair]) -> list[Matches]:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from hybrid.errors import ToolError
 from hybrid.marks.marks import remove_marks, scale_marks
 from hybrid.marks.marks_json import marks_from
+from hybrid.places import at, size_px
 from hybrid.tool import Pixels
 from hybrid.types import Finding
 
@@ -38,11 +39,19 @@ def unmarked(pixels: Pixels, markers: Sequence[Finding], longest: int) -> Pixels
     return reduced
 
 
+def check_size(tool: str, pixels: Pixels, least: int) -> None:
+    """Raise `ToolError`, naming `tool`, for an image with a side below `least` px."""
+    height, width = pixels.shape[:2]
+    if min(height, width) < least:
+        found = f"image 1 is {size_px(width, height)} px"
+        raise ToolError(f"{tool}: {found}; at least {at('width', least)} px a side are needed")
+
+
 def check_elongation(tool: str, pixels: Pixels, most: float) -> None:
     """Raise `ToolError`, naming `tool`, for an image whose sides are more than `most` : 1."""
     height, width = pixels.shape[:2]
     if max(height, width) > most * min(height, width):
-        raise ToolError(f"{tool}: an image of {width} x {height} px is too elongated (at most {most:g} : 1)")
+        raise ToolError(f"{tool}: an image of {size_px(width, height)} px is too elongated (at most {most:g} : 1)")
 
 
 def window_median(values: npt.NDArray[np.float32], x: float, y: float, size: tuple[int, int]) -> float:

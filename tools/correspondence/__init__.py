@@ -142,7 +142,7 @@ def not_seen(candidates: Sequence[Spot], matches: Matches) -> Evidence:
             CandidateChoice(None, None, "none", POINT_UNKNOWN), candidates, [math.nan] * len(candidates)
         ),
     }
-    text = "Undecided: no point marked REF was found in image 1.\nGive the point's x and y in pixels."
+    text = "Undecided: no point marked REF was found in image 1.\nGive the point's x and y."
     return Evidence(text, data, POINT_UNKNOWN, ())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hybrid.places import at, size_px, spot_px
 from tools._shared.args import Spot
 from tools._shared.view_matches import Matches
 from tools.correspondence.choice import FAR, CandidateChoice, distances_px, place_confidence
@@ -63,13 +64,14 @@ def _place_lines(transfer: Transfer, candidates: Sequence[Spot], size: tuple[int
     (height, width), (x, y) = size, (transfer.x, transfer.y)
     inside = "" if 0 <= x < width and 0 <= y < height else ", outside of it"
     lies = "lies" if sure >= UNSURE_PLACE else "may lie (unsure)"
-    lines = [
-        f"By the matches the point of image 1 {lies} at ({x:.0f}, {y:.0f}) px of image 2 ({width} x {height}){inside}."
-    ]
+    there = f"{spot_px(x, y, 2)} of image 2 ({size_px(width, height, 2)}){inside}"
+    lines = [f"By the matches the point of image 1 {lies} at {there}."]
     if transfer.gap >= FAR:
         lines.append("No match near the point supports that.")
     names, away = names_of(candidates), distances_px(transfer, candidates)
     order = sorted(range(len(candidates)), key=lambda index: away[index])[:LISTED]
     return lines + (
-        ["Distance from there: " + ", ".join(f"{names[i]} {away[i]:.0f} px" for i in order) + "."] if order else []
+        ["Distance from there: " + ", ".join(f"{names[i]} {at('width', away[i], 2)} px" for i in order) + "."]
+        if order
+        else []
     )

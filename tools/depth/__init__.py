@@ -17,6 +17,7 @@ from functools import partial
 from pydantic import Field
 
 from hybrid.marks.marks_json import Label
+from hybrid.places import at, length, spot_px
 from hybrid.tool import (
     Args,
     BackendCard,
@@ -179,7 +180,7 @@ def _reason(
     """The line that names the deciding cue; empty if nothing was compared."""
     if ranking.rows_differ is None:
         return ()
-    row = f"rows differ by {ranking.rows_differ:.0f} px"
+    row = f"rows differ by {at('height', ranking.rows_differ)} px"
     if ranking.rows_differ <= SAME_ROW * height:
         row = "the points lie on one row, so evidence is weak"
     cue = _decisive(ranking, cues)
@@ -283,12 +284,12 @@ def _order(spots: Sequence[Spot], order: Sequence[int], values: Sequence[float] 
         return ()
     named = [
         f"{_name(spots, index)}{'' if values is None else f' {values[index]:.2f}'} "
-        f"at ({spots[index].x:.0f}, {spots[index].y:.0f}) px"
+        f"at {spot_px(spots[index].x, spots[index].y)}"
         for index in order
     ]
     title = "Nearest first" if values is None else "Relative depth (1 = nearest, 0 = farthest)"
     lines = (_listing(title, named, shown) for shown in range(min(LISTED, len(named)), 0, -1))
-    return (next(line for line in lines if len(line) <= LONGEST_LINE),)
+    return (next(line for line in lines if length(line) <= LONGEST_LINE),)
 
 
 def _listing(title: str, named: Sequence[str], shown: int) -> str:

@@ -15,9 +15,10 @@ from functools import partial
 from pydantic import Field
 
 from hybrid.errors import ToolError
+from hybrid.places import length, span_px
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Provenance, ReducedPrecision, Request, Tool
 from hybrid.tool.backends import Learned
-from hybrid.types import Box, Fault, Json
+from hybrid.types import Fault, Json
 from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay
 from tools.detection.checks import CHECKS, probe
@@ -111,24 +112,20 @@ def confidence(candidates: Sequence[Detection], threshold: float) -> float:
 def describe(names: Sequence[str], kept: Sequence[Detection], unknown: Sequence[str]) -> str:
     """At most six lines and 450 characters for the model: the count of each name and its best boxes."""
     texts = [_listed(names, kept, unknown, boxes) for boxes in LISTED_BOXES]
-    return next((text for text in texts if len(text) <= MOST_CHARACTERS), texts[-1][:MOST_CHARACTERS])
+    return next((text for text in texts if length(text) <= MOST_CHARACTERS), texts[-1][:MOST_CHARACTERS])
 
 
 def _listed(names: Sequence[str], kept: Sequence[Detection], unknown: Sequence[str], boxes: int) -> str:
     lines = []
     for name in names[:LISTED_NAMES]:
         detections = [one for one in kept if one.name == name]
-        places = "; ".join(f"{_corners(one.box)} ({one.score:.2f})" for one in detections[:boxes])
+        places = "; ".join(f"{span_px(one.box)} ({one.score:.2f})" for one in detections[:boxes])
         more = f"; {len(detections) - boxes} more" if boxes and len(detections) > boxes else ""
         lines.append(f"{len(detections)} x {name[:40]} in image 1" + (f": {places}{more}" if places else "") + ".")
     rest = [*names[LISTED_NAMES:], *(f"{name} (not among its classes)" for name in unknown)]
     if rest:
         lines.append(f"Also asked for: {', '.join(rest)}"[:160])
     return "\n".join(lines)
-
-
-def _corners(box: Box) -> str:
-    return f"x {box.x0:.0f}-{box.x1:.0f}, y {box.y0:.0f}-{box.y1:.0f} px"
 
 
 def draw(pixels: Pixels, names: Sequence[str], kept: Sequence[Detection]) -> Pixels:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.errors import ToolError, WeightsError
+from hybrid.places import at, size_px
 from hybrid.tool import Pixels
 from hybrid.tool.backends import check_finite
 from hybrid.tool.checkpoint import find_checkpoint, load_verified, model_type_of
@@ -266,8 +267,8 @@ def _reduced(pixels: Pixels) -> Any:
     height, width = pixels.shape[:2]
     if min(height, width) < LEAST_PX or max(height, width) > MOST_ELONGATED * min(height, width):
         raise ToolError(
-            f"detection: an image of {width} x {height} px is too small or too elongated "
-            f"(at least {LEAST_PX} px, at most {MOST_ELONGATED:g} : 1)"
+            f"detection: an image of {size_px(width, height)} px is too small or too elongated "
+            f"(at least {at('width', LEAST_PX)} px, at most {MOST_ELONGATED:g} : 1)"
         )
     return Image.fromarray(shrink(pixels, LONGEST_PX))
 

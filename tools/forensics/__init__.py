@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.errors import ToolError
+from hybrid.places import at, size_px
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Provenance, ReducedPrecision, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.types import Json
@@ -62,8 +63,8 @@ class NoiseEvidence(WeightFree[ForensicsArgs]):
         for number, pixels in enumerate(request.images, 1):
             if min(pixels.shape[:2]) < LEAST_PX:
                 raise ToolError(
-                    f"forensics: image {number} is {pixels.shape[1]} x {pixels.shape[0]} px; "
-                    f"statistics of noise need at least {LEAST_PX} px a side"
+                    f"forensics: image {number} is {size_px(pixels.shape[1], pixels.shape[0], number)} px; "
+                    f"statistics of noise need at least {at('width', LEAST_PX)} px a side"
                 )
         rows = [_named(measure(pixels)) for pixels in request.images]
         data: dict[str, Json] = {

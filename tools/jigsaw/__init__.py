@@ -19,6 +19,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from hybrid.errors import ToolError
+from hybrid.places import at, size_px
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.types import Box, Json
@@ -110,20 +111,20 @@ class PuzzleInput:
     wholes: tuple[FeatureInput, ...]
 
 
-def place(reference: tuple[int, int], candidate: tuple[int, int], name: str) -> Place:
+def place(reference: tuple[int, int], candidate: tuple[int, int], number: int) -> Place:
     """Top-left corner of a candidate of size (h, w) in a reference of size (H, W), a symmetric trim allowed for.
 
     Raises:
-        ToolError: the candidate is not a quarter of the reference; `name` says which.
+        ToolError: the candidate is not a quarter of the reference; `number` says which.
     """
     start = []
     for full, part in zip(reference, candidate, strict=True):
         trim = (full - 2 * part) / 4
         if part < SMALLEST_PX or trim < -0.5 or trim > max(4.0, LARGEST_TRIM * part):
             raise ToolError(
-                f"jigsaw: {name} is {candidate[1]} x {candidate[0]} px, expected half the width and height of image 1 "
-                f"({reference[1]} x {reference[0]} px), i.e. {reference[1] / 2:g} x {reference[0] / 2:g} px, "
-                f"at least {SMALLEST_PX} px"
+                f"jigsaw: image {number} is {size_px(candidate[1], candidate[0], number)} px, expected half the width "
+                f"and height of image 1 ({size_px(reference[1], reference[0])} px), i.e. "
+                f"{size_px(reference[1] / 2, reference[0] / 2)} px, at least {at('width', SMALLEST_PX)} px"
             )
         start.append(full - part - max(0, int(trim + 0.5)))
     return Place(x=start[1], y=start[0])
@@ -273,7 +274,7 @@ def fit_pieces(images: Sequence[Pixels], trim_px: int = 0) -> list[tuple[Pixels,
     fitted = []
     for number, whole in enumerate(images[1:], 2):
         name = f"image {number}"
-        corner = place((reference.shape[0], reference.shape[1]), (whole.shape[0], whole.shape[1]), name)
+        corner = place((reference.shape[0], reference.shape[1]), (whole.shape[0], whole.shape[1]), number)
         piece = _cut(whole, trim_px, name)
         at = Place(corner.x + trim_px, corner.y + trim_px)
         fitted.append((piece, at, seam_costs(reference, piece, at)))
@@ -321,7 +322,7 @@ def report(images: Sequence[Pixels], puzzle: Puzzle, opinion: Opinion | None = N
 
 def _cut(piece: Pixels, trim_px: int, name: str) -> Pixels:
     if min(piece.shape[:2]) < 2 * trim_px + SMALLEST_PX:
-        raise ToolError(f"jigsaw: trim_px={trim_px} leaves less than {SMALLEST_PX} px of {name}")
+        raise ToolError(f"jigsaw: trim_px={trim_px} leaves less than {at('width', SMALLEST_PX)} px of {name}")
     return piece[trim_px : piece.shape[0] - trim_px, trim_px : piece.shape[1] - trim_px]
 
 

@@ -20,6 +20,7 @@ from hybrid.marks.finding import find_colored_boxes, find_marks
 from hybrid.marks.marks import BoxMark, Marks, PointMark, scale_marks
 from hybrid.marks.marks_json import Label, marks_data
 from hybrid.marks.pairs import CLEAR_LETTER
+from hybrid.places import at, length, unit
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import WeightFree
@@ -146,7 +147,7 @@ def describe(marks: Marks, args: MarkersArgs) -> str:
     missing = [label for label in args.labels if label not in named]
     kept = lines[: MOST_LINES - bool(missing)]
     last = [f"Not found in image 1: {', '.join(missing)}."] if missing else []
-    while len("\n".join([*kept, *last])) > MOST_CHARACTERS:
+    while length("\n".join([*kept, *last])) > MOST_CHARACTERS:
         kept.pop()
     kept += last
     return "\n".join(kept) if kept else "No drawn point or box was found in image 1."
@@ -155,7 +156,7 @@ def describe(marks: Marks, args: MarkersArgs) -> str:
 def _say_point(mark: PointMark) -> str:
     head = f"Point {mark.label}" if mark.label else "A circled point without a readable letter"
     unsure = " (unsure)" if mark.confidence < UNSURE else ""
-    return f"{head}{unsure}: {mark.color} circle at x={mark.x:.0f}, y={mark.y:.0f} px of image 1."
+    return f"{head}{unsure}: {mark.color} circle at x={at('x', mark.x)}, y={at('y', mark.y)}{unit()} of image 1."
 
 
 def _say_box(mark: BoxMark) -> str:
@@ -163,8 +164,8 @@ def _say_box(mark: BoxMark) -> str:
     unsure = " (unsure)" if mark.confidence < UNSURE else ""
     box = mark.box_px
     return (
-        f"{head}{unsure}: {mark.color} outline from x={box.x0:.0f}, y={box.y0:.0f} "
-        f"to x={box.x1:.0f}, y={box.y1:.0f} px of image 1."
+        f"{head}{unsure}: {mark.color} outline from x={at('x', box.x0)}, y={at('y', box.y0)} "
+        f"to x={at('x', box.x1)}, y={at('y', box.y1)}{unit()} of image 1."
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import Field
 
+from hybrid.places import length, span_px
 from hybrid.tool import Args, BackendCard, Bin, Card, CheckCase, Evidence, Picture, Pixels, Provenance, Request, Tool
 from hybrid.tool.backends import Learned
 from hybrid.types import Box, Json
@@ -103,13 +104,12 @@ def confidence(lines: Sequence[TextLine]) -> float:
 def _describe(lines: Sequence[TextLine], basis: str) -> str:
     if not lines:
         return f"No text was read in image 1; basis: {basis[:80]}."
-    return next(text for shown in SHOWN_CHARACTERS if len(text := _listed(lines, shown)) <= MOST_CHARACTERS)
+    return next(text for shown in SHOWN_CHARACTERS if length(text := _listed(lines, shown)) <= MOST_CHARACTERS)
 
 
 def _listed(lines: Sequence[TextLine], shown: int) -> str:
     rows = [
-        f'{number}. "{line.text[:shown]}" ({line.score:.2f}) at x {line.box.x0:.0f}-{line.box.x1:.0f}, '
-        f"y {line.box.y0:.0f}-{line.box.y1:.0f} px"
+        f'{number}. "{line.text[:shown]}" ({line.score:.2f}) at {span_px(line.box)}'
         for number, line in enumerate(lines[:LISTED], 1)
     ]
     more = f"{len(lines) - LISTED} more: " + " | ".join(line.text for line in lines[LISTED:]) if lines[LISTED:] else ""

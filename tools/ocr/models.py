@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.errors import ToolError, WeightsError, install_extra
+from hybrid.places import at, size_px
 from hybrid.tool import Pixels
 from hybrid.tool.checkpoint import load_verified
 from hybrid.tool.networks import Network, loaded, normalised
@@ -320,7 +321,7 @@ def _reduced(pixels: Pixels) -> Pixels:
     height, width = pixels.shape[:2]
     if min(height, width) < LEAST_PX or max(height, width) > MOST_ELONGATED * min(height, width):
         raise ToolError(
-            f"ocr: an image of {width} x {height} px is too small or too elongated to be read "
-            f"(at least {LEAST_PX} px, at most {MOST_ELONGATED:g} : 1)"
+            f"ocr: an image of {size_px(width, height)} px is too small or too elongated to be read "
+            f"(at least {at('width', LEAST_PX)} px, at most {MOST_ELONGATED:g} : 1)"
         )
     return np.ascontiguousarray(shrink(pixels, LONGEST_PX))

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from hybrid.marks.marks_json import Label
+from hybrid.places import spot_px
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned, WeightFree
@@ -160,7 +161,7 @@ def describe(spots: Sequence[Spot], verdict: ReflectanceVerdict | None, sure: fl
         f"Probability: {names[0]} darker {verdict.first:.2f}, {names[1]} darker {verdict.second:.2f}, "
         f"about the same {verdict.same:.2f}."
     )
-    places = "; ".join(f"{name} at ({s.x:.0f}, {s.y:.0f}) px" for name, s in zip(names, spots, strict=True))
+    places = "; ".join(f"{name} at {spot_px(s.x, s.y)}" for name, s in zip(names, spots, strict=True))
     return "\n".join(line[:160] for line in (head, chances, f"Points: {places}.", f"Basis: {basis}."))
 
 

@@ -17,7 +17,7 @@ from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels
 from tools._shared.batches import on_host
 from tools._shared.diffusers_parts import load_parts
-from tools._shared.reading import shrink
+from tools._shared.reading import check_size, shrink
 
 STEPS = 4
 """Denoising steps where the checkpoint names no number: those of version 1.1 are made for one to four."""
@@ -72,9 +72,7 @@ class IntrinsicModel:
         import torch
         from PIL import Image
 
-        height, width = pixels.shape[:2]
-        if min(height, width) < LEAST_PX:
-            raise ToolError(f"reflectance: image 1 is {width} x {height} px; at least {LEAST_PX} px a side are needed")
+        check_size("reflectance", pixels, LEAST_PX)
         small = shrink(pixels, LONGEST_PX)
         result = self._pipeline(
             Image.fromarray(small),

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from hybrid.errors import ToolError
+from hybrid.places import span_px
 from hybrid.tool import Args, BackendCard, Card, Evidence, Found, Need, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import WeightFree
 from hybrid.types import Finding, Json
@@ -159,9 +160,7 @@ def _describe(args: RelationArgs, verdict: RelationVerdict, basis: str) -> str:
     answer = {True: "Yes", False: "No", None: "Undecided"}[verdict.holds]
     degree = "no depth" if verdict.degree is None else f"degree {verdict.degree:.2f} (0 = no, 1 = yes)"
     places = "; ".join(
-        f"{one.name[:30]} x {one.box.x0:.0f}-{one.box.x1:.0f}, y {one.box.y0:.0f}-{one.box.y1:.0f} px"
-        for one in (verdict.subject, verdict.reference)
-        if one is not None
+        f"{one.name[:30]} {span_px(one.box)}" for one in (verdict.subject, verdict.reference) if one is not None
     )
     return f"{answer}: {question} in image 1; {degree}.\n{places}.\nBasis: boxes of {basis}."
 

@@ -18,6 +18,7 @@ from functools import partial
 import numpy as np
 from pydantic import Field
 
+from hybrid.places import length, size_px, span_px
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, ReducedPrecision, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.types import Box, Json
@@ -187,19 +188,15 @@ def describe(ranked: Sequence[Ranked], size: tuple[int, int], basis: str, sure: 
         sure: the confidence.
         count: how many objects there are, None where the boxes were given.
     """
-    head, ground = f"Image 1 ({size[1]} x {size[0]} px): ", f"Basis: {basis}."
+    head, ground = f"Image 1 ({size_px(size[1], size[0])} px): ", f"Basis: {basis}."
     if not ranked:
         return f"{head}nothing stands out from its surroundings.\n{ground}"
     if count is None:
         head += f"box {ranked[0].name} is the most salient, confidence {sure:.2f}."
-        return f"{head}\n{_order(ranked, MOST_CHARS - len(head) - len(ground) - 2)}\n{ground}"
+        return f"{head}\n{_order(ranked, MOST_CHARS - length(head) - len(ground) - 2)}\n{ground}"
     head += f"{count} salient object{'s' if count > 1 else ''}; number 1 is the most salient, confidence {sure:.2f}."
     head += f" The first {LISTED}:" if count > LISTED else ""
-    rows = [
-        f"{item.name}: saliency {item.relative:.2f}, x {item.box.x0:.0f} to {item.box.x1:.0f}, "
-        f"y {item.box.y0:.0f} to {item.box.y1:.0f} px"
-        for item in ranked[:LISTED]
-    ]
+    rows = [f"{item.name}: saliency {item.relative:.2f}, {span_px(item.box, to=' to ')}" for item in ranked[:LISTED]]
     return "\n".join((head, *rows, ground))
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import Field
 
+from hybrid.places import length, size_px
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, ReducedPrecision, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.types import Json
@@ -106,7 +107,7 @@ def describe(path: Sequence[Fixation], again: Sequence[Return], size: tuple[int,
     x, y = (", ".join(f"{value:.2f}" for value in column) for column in ([f.x for f in path], [f.y for f in path]))
     times = ", ".join(str(fix.ms) for fix in path)
     rows = [
-        f"Image 1 ({size[1]} x {size[0]} px): predicted scanpath of {len(path)}, confidence {sure:.2f}.",
+        f"Image 1 ({size_px(size[1], size[0])} px): predicted scanpath of {len(path)}, confidence {sure:.2f}.",
         f"X (of the width) = [{x}]",
         f"Y (of the height) = [{y}]",
         f"T (ms, sum {sum(fix.ms for fix in path)}) = [{times}]",
@@ -114,7 +115,7 @@ def describe(path: Sequence[Fixation], again: Sequence[Return], size: tuple[int,
     ]
     whole = "; ".join(f"{one.number} to {one.to}" for one in again)
     revisits = f"Returns to a place: {whole}." if again else "No return to a place."
-    if len("\n".join((*rows, revisits))) > MOST_CHARS:
+    if length("\n".join((*rows, revisits))) > MOST_CHARS:
         revisits = f"Returns: {len(again)}."
     return "\n".join((*rows[:-1], revisits, basis))
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from hybrid.errors import NoBackend
+from hybrid.places import span_px
 from hybrid.tool import (
     Args,
     BackendCard,
@@ -189,7 +190,7 @@ def _describe(data: Mapping[str, Json], box: Box | None, parts: int, basis: str)
     if box is None:
         return f"Nothing was found in image 1 for these {data['prompt']}; basis: {basis}."
     return (
-        f"Mask from {data['prompt']}: x {box.x0:.0f}-{box.x1:.0f}, y {box.y0:.0f}-{box.y1:.0f} px of image 1, "
+        f"Mask from {data['prompt']}: {span_px(box)} of image 1, "
         f"{data['area_0_1']:.1%} of the image, {parts} part{'s' if parts != 1 else ''}.\n"
         f"Basis: {basis}, score {data['score_0_1']:.2f} (0..1)."
     )

@@ -19,6 +19,7 @@ from hybrid.tool import Pixels
 from hybrid.types import Box
 from tools._shared.args import Spot
 from tools._shared.grabcut import Mask, cut
+from tools._shared.reading import check_size
 
 LONGEST_PX = 360
 """Long side of the window in which is cut."""
@@ -71,8 +72,7 @@ def cut_out(pixels: Pixels, box: Box | None, on: Sequence[Spot] = (), away: Sequ
         ToolError: the image is smaller than 16 px, or the box leaves no ground around it.
     """
     height, width = pixels.shape[:2]
-    if min(height, width) < LEAST_PX:
-        raise ToolError(f"segmentation: image 1 is {width} x {height} px; at least {LEAST_PX} px a side are needed")
+    check_size("segmentation", pixels, LEAST_PX)
     if box is not None and (box.x1 - box.x0) * (box.y1 - box.y0) > 0.97 * height * width:
         raise ToolError("segmentation: the box leaves no background to compare with; give a smaller one")
     window = (0, 0, width, height) if box is None else _grown(_edges(box), CONTEXT, (0, 0, width, height))

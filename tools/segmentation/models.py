@@ -21,7 +21,7 @@ from hybrid.tool.checkpoint import find_checkpoint, load_verified, model_type_of
 from hybrid.types import Box, Fault
 from tools._shared.args import Spot
 from tools._shared.batches import by_shape, on_host, together
-from tools._shared.reading import shrink
+from tools._shared.reading import check_size, shrink
 from tools._shared.target_heat import FAMILY, SearchInput, TargetHeat, probability
 
 Mask = npt.NDArray[np.bool_]
@@ -301,8 +301,7 @@ def _forms(placed: Sequence[PlacedInput]) -> list[list[int]]:
 def _reduced(pixels: Pixels) -> tuple[Pixels, tuple[float, float]]:
     """The image at most 2048 px long, and pixels there per pixel here in x and y. Raises `ToolError`: too small."""
     height, width = pixels.shape[:2]
-    if min(height, width) < LEAST_PX:
-        raise ToolError(f"segmentation: image 1 is {width} x {height} px; at least {LEAST_PX} px a side are needed")
+    check_size("segmentation", pixels, LEAST_PX)
     small = shrink(pixels, LONGEST_PX)
     return small, (small.shape[1] / width, small.shape[0] / height)
 

@@ -12,8 +12,10 @@ import hashlib
 import logging
 import math
 import os
+import select
 import socket
 import sys
+import threading
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, redirect_stdout
 from dataclasses import dataclass
@@ -25,18 +27,22 @@ import ray
 
 from hybrid.config import MOST_THREADS
 from hybrid.config.plugin_path import PATH
+from hybrid.display.notes import tell
 from hybrid.engines.ray.messages import Place
 from hybrid.errors import ServerDown, UsageError
 from hybrid.models.providers import IN_PROCESS, PROVIDERS
 from hybrid.plugins import KINDS, TOOLS, folders, look_also_in, outside, outside_folders
 from hybrid.registry import load, package_of_solver
 from hybrid.repeats import word_of
+from hybrid.running.invocation import invocation
 from hybrid.running.resolve import ResolvedRun
 from hybrid.serving.sources import code_outside, codes_outside
 
 ROOMS = ("hybrid", "tools", "graphs", "baselines")
 LEAST_IN_FLIGHT = 16
 """Questions that one worker has in flight before another is worth its memory: they wait for models most of the time."""
+SOME_FAILED = 3
+"""The exit code of a run that has not answered all."""
 REACH_S = 10.0
 """How long the head node of a cluster may take to answer a knock."""
 OTHER_NAMES = {"hf": ("HF_TOKEN",)}
@@ -191,10 +197,37 @@ async def connected(address: str | None) -> AsyncIterator[None]:
     with redirect_stdout(sys.stderr):
         # In a thread: it takes seconds, and in the main one it would take SIGTERM away from the run.
         await asyncio.to_thread(_connect, address)
+        ended = threading.Event()
+        threading.Thread(target=_watch_node, args=(ended,), daemon=True, name="node of Ray").start()
         try:
             yield
         finally:
+            ended.set()
             await asyncio.to_thread(ray.shutdown)
+
+
+def _watch_node(ended: threading.Event) -> None:
+    """Have the last word where the node that this process started dies: Ray then ends the process, and says nothing."""
+    nodes = [path for path in Path("/proc").glob("[0-9]*/stat") if _is_own_node(path)]
+    if not nodes:
+        return
+    process, command = os.pidfd_open(int(nodes[0].parent.name)), invocation().command
+    select.select([process], [], [])
+    if ended.is_set():
+        return
+    tell(
+        "\nhybrid: Ray's node on this machine has died (its raylet, or an agent of it): what was in flight is lost, "
+        f"what was finished is kept. To go on: {command}"
+    )
+    os._exit(SOME_FAILED)
+
+
+def _is_own_node(stat: Path) -> bool:
+    try:
+        name, _, rest = stat.read_text().rpartition(")")
+    except OSError:
+        return False
+    return name.endswith("(raylet") and int(rest.split()[1]) == os.getpid()
 
 
 def _reach(address: str) -> None:

@@ -1,17 +1,19 @@
 """Foreign MCP servers in a run: `hybrid run --mcp NAME=URL|COMMAND`. Offered as `hybrid.foreign_tools`.
 
-A server is connected to with the first call of one of its tools. A call that takes too long, or whose server ends, is a
-`ToolError` and is not repeated; it ends the connection, and the next call makes one attempt at a new one. Findings are
-not cached: a server may answer differently the next time.
+A server is connected to with the first call of one of its tools. A call that takes too long is a `ToolError` and ends
+the connection. Calls whose connection breaks are repeated, one after the other: the one that breaks it again is at
+fault. A server that stays away for `AWAY_S` is an `Outage`. Findings are not cached: a server may answer otherwise.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -26,6 +28,7 @@ from hybrid.integrations.mcp import foreign
 from hybrid.integrations.mcp.foreign import Address, McpTool, clean, one_line
 from hybrid.integrations.pictures import read_image
 from hybrid.interface.findings import wait_for
+from hybrid.models.chat_completions.wire import is_loopback
 from hybrid.models.credentials import keep_address, keep_words
 from hybrid.models.images import ImageEncoder, ImageRules
 from hybrid.secrets import redact
@@ -35,6 +38,12 @@ from hybrid.timing import CallTime, Stopwatch, finished, running
 from hybrid.tool import Args, Tool
 from hybrid.types import Fault, Finding, ImageRef, Json
 
+logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
+"""The package logs a traceback for every line of a server that is no message; what ends a call is an error of ours."""
+AWAY_S = 60.0
+"""Seconds for which calls wait for a server that cannot be reached; then it is asked once a call until it is back."""
+MOST_BREAKS = 2
+"""Connections that a call may break while no other is under way."""
 START_S = 120.0
 """Seconds that a server has to start and list its tools."""
 MOST_TOOLS, MOST_TEXT, MOST_DATA, MOST_IMAGES = 64, 4000, 100_000, 8
@@ -42,15 +51,34 @@ MOST_TOOLS, MOST_TEXT, MOST_DATA, MOST_IMAGES = 64, 4000, 100_000, 8
 
 
 @asynccontextmanager
+async def _over_http(url: str) -> AsyncIterator[Any]:
+    """The streams of a server; one on this machine is not reached through a proxy, whatever the environment says."""
+    import httpx
+
+    timeout = httpx.Timeout(30.0, read=300.0)
+    async with (
+        httpx.AsyncClient(trust_env=not is_loopback(url), timeout=timeout) as client,
+        streamable_http_client(url, http_client=client) as streams,
+    ):
+        yield streams
+
+
+class BrokenConnection(ToolError):
+    """A server cannot be reached, or no longer; `sent` says whether the call had gone out."""
+
+    sent = False
+
+
+@asynccontextmanager
 async def connected(server: Address) -> AsyncIterator[tuple[ClientSession, protocol.InitializeResult]]:
-    """A session with a server and its greeting. Raises `ToolError` where it cannot be had or has broken."""
+    """A session with a server and its greeting. Raises `BrokenConnection` where it cannot be had, or breaks."""
     with tempfile.TemporaryFile() as stderr:
         try:
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(START_S):
                     first, *others = server.words
                     process = StdioServerParameters(command=first, args=others)
-                    transport: Any = streamable_http_client(first) if server.is_url else stdio_client(process, stderr)  # type: ignore[arg-type]
+                    transport: Any = _over_http(first) if server.is_url else stdio_client(process, stderr)  # type: ignore[arg-type]
                     read, write, *_ = await stack.enter_async_context(transport)
                     session = await stack.enter_async_context(ClientSession(read, write))
                     greeting = await session.initialize()
@@ -61,7 +89,7 @@ async def connected(server: Address) -> AsyncIterator[tuple[ClientSession, proto
             stderr.seek(max(0, stderr.seek(0, 2) - 2000))
             last = stderr.read().decode("utf-8", "replace").strip().splitlines()[-1:]
             reason = "; it said: ".join([f"{type(error).__name__} {error}".strip(), *last])
-            raise ToolError(f"the MCP server {server} cannot be used: {one_line(redact(reason))}") from error
+            raise BrokenConnection(f"the MCP server {server} cannot be used: {one_line(redact(reason))}") from error
 
 
 def foreign_tools(written: Sequence[str], image_arguments: Mapping[str, str], taken: Sequence[str]) -> ForeignTools:
@@ -118,7 +146,7 @@ class Connection:
         self.task = asyncio.create_task(self._hold(server))
 
     async def _hold(self, server: Address) -> None:
-        broken = ToolError("the connection is closed")
+        broken: ToolError = BrokenConnection("the connection is closed")
         try:
             async with connected(server) as (session, _):
                 self.session.set_result(session)
@@ -130,7 +158,7 @@ class Connection:
                 self.session.set_exception(broken)
 
     async def ask(self, asked: McpTool, arguments: dict[str, Json], watch: Stopwatch) -> protocol.CallToolResult:
-        """The result of a call, which runs from when there is a session. Raises `ToolError`."""
+        """The result of a call, which runs from when there is a session. Raises `ToolError`, `BrokenConnection`."""
         name = asked.tool.card.name
         session = await asyncio.shield(self.session)
         params = protocol.CallToolRequestParams(name=asked.called, arguments=arguments)
@@ -143,15 +171,23 @@ class Connection:
             if answer.done():
                 return answer.result()
         except McpError as error:
-            if error.error.code == protocol.CONNECTION_CLOSED:
+            # A server that was started anew knows no session of before.
+            if error.error.code == protocol.CONNECTION_CLOSED or error.error.message == "Session terminated":
                 self.task.cancel()
+                raise _broken(f"{name}: {error.error.message}") from error
             fault = Fault.BAD_ARGUMENTS if error.error.code == protocol.INVALID_PARAMS else Fault.TOOL_ERROR
             raise ToolError(f"{name}: {clean(redact(error.error.message), MOST_TEXT)}", fault) from error
         except ValueError as error:
             raise ToolError(f"{name}: the answer is no result of a call: {one_line(str(error))}") from error
         finally:
             answer.cancel()
-        raise ToolError(f"{name}: the connection has broken")
+        raise _broken(f"{name}: the connection has broken")
+
+
+def _broken(words: str) -> BrokenConnection:
+    error = BrokenConnection(words)
+    error.sent = True
+    return error
 
 
 class McpTools(ToolService):
@@ -163,6 +199,9 @@ class McpTools(ToolService):
         self._foreign = foreign_tools
         self._encoder = ImageEncoder(self.store, ImageRules())
         self._connections: dict[str, Connection] = {}
+        self._repeating: dict[str, asyncio.Lock] = {}
+        self._given_up: set[str] = set()
+        """Servers that were waited for in vain."""
 
     async def call(
         self,
@@ -192,7 +231,35 @@ class McpTools(ToolService):
         return finding
 
     async def _answer(self, asked: McpTool, arguments: dict[str, Json], spent: CallTime) -> protocol.CallToolResult:
-        """The result of a call. Raises `ToolError`, or `Outage` where this is closed."""
+        """The result of a call. Raises `ToolError`, or `Outage` where the server stays away or this is closed."""
+        server = asked.address.name
+        try:
+            answer = await self._ask(asked, arguments, spent)
+        except BrokenConnection:
+            async with self._repeating.setdefault(server, asyncio.Lock()):
+                answer = await self._ask_again(asked, arguments, spent)
+        self._given_up.discard(server)
+        return answer
+
+    async def _ask_again(self, asked: McpTool, arguments: dict[str, Json], spent: CallTime) -> protocol.CallToolResult:
+        """As `_answer`; no other call whose connection broke is under way."""
+        server, began, breaks, pause = asked.address.name, self._clock(), 0, 0.25
+        while True:
+            try:
+                return await self._ask(asked, arguments, spent)
+            except BrokenConnection as error:
+                breaks += error.sent
+                if breaks == MOST_BREAKS:
+                    raise ToolError(str(error)) from error
+                if not error.sent and (server in self._given_up or self._clock() - began > AWAY_S):
+                    self._given_up.add(server)
+                    raise Outage(str(error)) from error
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, 5.0)
+            if self._closed:
+                raise Outage("the tool service is closed")
+
+    async def _ask(self, asked: McpTool, arguments: dict[str, Json], spent: CallTime) -> protocol.CallToolResult:
         connection = self._connections.get(asked.address.name)
         if connection is None or connection.task.done() or connection.task.cancelling():
             connection = self._connections[asked.address.name] = Connection(asked.address)
@@ -217,36 +284,63 @@ class McpTools(ToolService):
             connection.task.cancel()
 
 
+@dataclass(frozen=True)
+class Picture:
+    """A picture of a result, in base64."""
+
+    data: str
+
+
+def _part(content: protocol.ContentBlock) -> str | Picture:
+    """What a model can be shown of a part of a result: a text, or a picture; of anything else that it is there."""
+    if isinstance(content, protocol.TextContent):
+        return content.text
+    if isinstance(content, protocol.ImageContent):
+        return Picture(content.data)
+    if isinstance(content, protocol.AudioContent):
+        return "[a sound, which is left out]"
+    if isinstance(content, protocol.ResourceLink):
+        return f"[a link to {content.uri}{f': {content.description}' if content.description else ''}]"
+    held = content.resource
+    if isinstance(held, protocol.TextResourceContents):
+        return held.text
+    if (held.mimeType or "").startswith("image/") and held.mimeType != "image/svg+xml":
+        return Picture(held.blob)
+    return f"[{held.uri}: {len(held.blob) * 3 // 4:,} bytes of {held.mimeType or 'no type'}, left out]"
+
+
 def finding_of(
     name: str, version: str, result: protocol.CallToolResult, images: Sequence[ImageRef], store: ImageStore
 ) -> Finding:
     """The finding of the tool `name` on `images`.
 
-    Images of the result are in the store and belong to the first image; a call without one gives none.
+    Images of the result are in the store and belong to the first image of the call, where it has one.
     `confidence` is that of the structured content where it is a number in 0..1, else 0.0.
 
     Raises:
         ToolError: the server says that the call has failed, or the result is empty, too large or cannot be read.
     """
-    text = "\n".join(part.text for part in result.content if isinstance(part, protocol.TextContent))
-    text = clean(redact(text), MOST_TEXT)
+    parts = [_part(content) for content in result.content]
+    text = clean(redact("\n".join(part for part in parts if isinstance(part, str))), MOST_TEXT)
+    shown = [part.data for part in parts if isinstance(part, Picture)]
+    # JSON has no number that is none; the rest of the result is as good as without it.
+    whole = json.loads(json.dumps(result.structuredContent or {}), parse_constant=lambda _: None)
+    written = json.dumps(whole)
+    data = json.loads(redact(written))
+    text = text or (clean(json.dumps(data, ensure_ascii=False), MOST_TEXT) if data else "")
     if result.isError:
         raise ToolError(f"{name}: {text or 'the call failed, and the server does not say why'}")
-    shown = [part.data for part in result.content if isinstance(part, protocol.ImageContent)]
     try:
-        written = json.dumps(result.structuredContent or {}, allow_nan=False)
         if len(written) > MOST_DATA or len(shown) > MOST_IMAGES:
             raise ValueError(f"it has {len(shown)} images and {len(written):,} characters of data")  # noqa: TRY301
-        stored = [store.put(read_image({"data": data}, None), "an image") for data in shown if images]
+        stored = [store.put(read_image({"data": data}, None), "an image") for data in shown]
     except (DataError, ValueError) as error:
         raise ToolError(f"{name}: the result cannot be used: {one_line(str(error))}") from error
     except OSError as error:
         raise Outage(f"images cannot be written: {error.strerror or error}") from error
-    data = json.loads(redact(written))
-    text = text or (clean(json.dumps(data, ensure_ascii=False), MOST_TEXT) if data else "")
     if not (text or stored):
         raise ToolError(f"{name}: the result has no text, image or structured content")
     value = data.get("confidence")
     known = isinstance(value, int | float) and not isinstance(value, bool) and 0.0 <= value <= 1.0
-    refs = tuple(ImageRef("", image, images[0].name) for image in stored)
+    refs = tuple(ImageRef("", image, images[0].name if images else None) for image in stored)
     return Finding(text, data, float(value) if known else 0.0, foreign.BACKEND, version, refs)

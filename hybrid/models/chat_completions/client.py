@@ -113,6 +113,11 @@ class ChatCompletionsClient:
         terms = self._terms.changes(PLAIN)
         return self._connection.metadata(self._settings) | ({"terms": [*terms]} if terms else {})
 
+    @property
+    def streamed(self) -> bool:
+        """Whether a reply has come in pieces."""
+        return self._wire.streamed
+
     def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[Written]:
         """The body of a request. Raises `DataError` for an image that is not in the store."""
         sent: list[SentImage] = []

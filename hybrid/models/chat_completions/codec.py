@@ -169,7 +169,9 @@ def _wire_call(call: ToolCall) -> dict[str, Any]:
 
 
 def _wire_invalid(call: InvalidCall) -> dict[str, Any]:
-    return {"type": "function", "id": call.id, "function": {"name": call.name, "arguments": call.written}}
+    # llama.cpp answers 500 to every conversation with arguments that are no JSON, and templates ask for an object.
+    arguments = json.dumps({"unreadable": call.written}, ensure_ascii=False)
+    return {"type": "function", "id": call.id, "function": {"name": call.name or "unknown", "arguments": arguments}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,9 +278,8 @@ def _words(value: Any, depth: int = 4) -> str:
         return value
     if isinstance(value, dict) and depth:
         return next((words for name in _IN_A_THOUGHT if (words := _words(value.get(name), depth - 1))), "")
-    return (
-        "\n".join(filter(None, (_words(one, depth - 1) for one in value))) if isinstance(value, list) and depth else ""
-    )
+    parts = value if isinstance(value, list) and depth else ()
+    return "\n".join(filter(None, (_words(one, depth - 1) for one in parts)))
 
 
 def _native(said: Mapping[str, Any], call: CallKey) -> Json:

@@ -22,9 +22,11 @@ LARGEST_STREAM = 16 * LARGEST_REPLY
 MOST_TRIED = 2_000
 """Pieces of the arguments of one call that are looked at for the end of an object."""
 _LINE_ENDS = re.compile(rb"\r\n|\n|\r(?!\Z)")
-_BEGINS = re.compile(rb"\s*(?:data:|event:|id:|retry:|:)")
+_BOM = b"\xef\xbb\xbf"
+_BEGINS = re.compile(rb"(?:%b)?\s*(?:data:|event:|id:|retry:|:)" % _BOM)
 _GROWS = frozenset({"content", "reasoning_content", "reasoning", "thinking", "refusal", "text", "summary", "arguments"})
 """Fields whose pieces follow each other, even where two are equal; another that is repeated is said twice."""
+_GROW_PARTS = _GROWS | {"signature"}
 _OF_ONE_PART = ("type", "index", "id")
 
 
@@ -75,6 +77,7 @@ class Assembly:
         return json.dumps({"object": "chat.completion", **self._about, "choices": [choice]}).encode("ascii")
 
     def _read_line(self, line: bytes) -> None:
+        line = line.removeprefix(_BOM)
         name, _, value = (b"data", b"", line) if line.startswith(b"{") else line.partition(b":")
         value = value.removeprefix(b" ")
         if not line:
@@ -132,7 +135,7 @@ class Assembly:
                     elif name != "role":
                         _grow(self._message, name, value)
             reason = choice.get("finish_reason")
-            self._reason = reason if isinstance(reason, str) and reason else self._reason
+            self._reason = reason if isinstance(reason, str) and reason not in ("", "null") else self._reason
 
     def _count(self, said: Any) -> None:
         """Keep the counts of tokens, which come with a choice, beside it or in a piece of their own."""
@@ -185,8 +188,8 @@ def _add_part(parts: list[Any], more: Any, depth: int) -> None:
         return
     last = parts[-1] if parts and isinstance(parts[-1], dict) else {}
     others = (name in more and last.get(name, more[name]) != more[name] for name in _OF_ONE_PART)
-    # What is encrypted comes whole.
-    if not last or "data" in last or any(others):
+    # What is encrypted, or no text, comes whole.
+    if not last or "data" in last or not more.keys() & _GROW_PARTS or any(others):
         parts.append({})
     for name, value in more.items():
         _grow(parts[-1], name, value, depth + 1)

@@ -1,6 +1,6 @@
 """The terms on which one server takes requests, learnt from the words of its refusals, once for a run.
 
-    terms = learnt(Terms(), error, sent)     # what to ask by from now on; None where the refusal is about another thing
+    terms = learnt(PLAIN, error, ["seed"], (), settings)    # to ask by from now on; None: it is about another thing
 
 Only what means the same is changed without being asked for: the older name of an option, or none for an option that is
 a courtesy. What would change what is measured is refused, with the words that allow it.
@@ -42,7 +42,7 @@ _STREAMS_ONLY = re.compile(
     r"\bonly (?:support|allow|accept|work|available|run)\w*[^.]{0,40}\bstream"
     r"|\bstream\w*\W{0,3}(?:mode |output |parameter )?(?:is |only\b|must |has to |needs? to |should )+"
     r"(?:be )?(?:set to |set |required|enabled|supported\b(?<!not supported)|on\b|\W?true)"
-    r"|\bmust [^.]{0,30}\bstream|\benable (?:the )?\W?stream|\bset \W?stream\W{1,3}(?:to |=)?\W{0,2}true"
+    r"|\bmust (?!not)[^.]{0,30}\bstream(?!_)|\benable (?:the )?\W?stream|\bset \W?stream\W{1,3}(?:to |=)?\W{0,2}true"
     r"|\bnon-?_?stream\w*(?: \w+){0,3} (?:is |are )?(?:not|un)\s?-?(?:supported|allowed|available)"
     r"|(?:not|n't) support[^.]{0,20}\bnon-?_?stream|\bfalse for non-?_?stream|\bstream\W{0,3}=\W{0,2}true"
     r"|\b(?:when|if|with) \W?stream\W{0,3}=\W{0,2}false",
@@ -125,10 +125,11 @@ def _named(said: str, sent: Collection[str]) -> list[str]:
     if (found := about.search(said)) is None:
         return []
     place = 1 if found[1] else 2
-    names, end = [found[place].lower()], found.end(place)
+    names, end = [found[place]], found.end(place)
     following = re.compile(rf"{_AND}{name}", re.IGNORECASE)
     while more := following.match(said, end):
-        names.append(more[1].lower())
+        names.append(more[1])
         end = more.end(1)
     listed = re.findall(rf"extra_forbidden\W+loc\W+(?:body\W+)?{name}", said)
-    return list(dict.fromkeys([*names, *listed]))
+    known = {one.lower(): one for one in sent}
+    return list(dict.fromkeys(known[one.lower()] for one in (*names, *listed)))

@@ -11,17 +11,21 @@ from __future__ import annotations
 
 import asyncio
 import io
+import ipaddress
 import json
+import os
 import ssl
 import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from hybrid.errors import UsageError
 from hybrid.messages import AssistantMessage
 from hybrid.models.chat_completions.stream import LARGEST_REPLY, Assembly, is_stream
 from hybrid.models.failures import StatusError, UnreadableReplyError, redirected
@@ -59,9 +63,35 @@ class Address:
     proxy: str | None = field(default=None, repr=False)
 
 
+def is_loopback(url: str) -> bool:
+    """Whether the host of an address is this machine."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def refuse_socks(url: str) -> None:
+    """Raise `UsageError` where an address is reached through a proxy of a kind whose package is not installed."""
+    proxy = proxy_for(url) or ""
+    if proxy.startswith("socks") and find_spec("socksio") is None:
+        candidates = (f"{urlsplit(url).scheme}_proxy", "all_proxy")
+        named = next(name for one in candidates for name in (one.upper(), one) if os.environ.get(name))
+        raise UsageError(
+            f"{named}={proxy.partition(':')[0]}://... is a SOCKS proxy, which needs a package: pip install socksio; or "
+            f"unset {named}, or name the host in NO_PROXY"
+        )
+
+
 def proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for an address (`HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`), or None."""
+    """The proxy that the environment names for an address (`HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`), or None.
+
+    What is on this machine is never reached through one.
+    """
     parts = urlsplit(url)
+    if is_loopback(url):
+        return None
     known = getproxies()
     proxy = known.get(parts.scheme) or known.get("all")
     if not proxy or proxy_bypass(parts.netloc.rpartition("@")[2]):
@@ -117,7 +147,7 @@ class Wire:
         given: dict[str, Any] = {"headers": at.headers}
         if stream:
             long = aiohttp.ClientTimeout(total=STREAM_TIMES * self._timeout_s, sock_read=self._timeout_s)
-            given = {"headers": {**at.headers, "Accept": "text/event-stream"}, "timeout": long}
+            given = {"headers": {**at.headers, "Accept": "text/event-stream, application/json"}, "timeout": long}
         try:
             async with session.post(
                 at.url, data=data, params=at.query, proxy=at.proxy, allow_redirects=False, **given
@@ -125,6 +155,10 @@ class Wire:
                 if response.status >= 300:
                     raise await _status_error(response)
                 reply = await self._reply(response)
+        except aiohttp.ClientProxyConnectionError as error:
+            raise ConnectionRefusedError(f"the proxy that the environment names does not answer: {error}") from error
+        except aiohttp.ClientHttpProxyError as error:
+            raise UnreadableReplyError(f"the proxy that the environment names says {error.status}") from None
         # Both carry a status of 400 that did not come from the server.
         except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError) as error:
             raise UnreadableReplyError(f"the reply is cut off or no HTTP ({error})") from None

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import WORDS
-from hybrid.scoring.conclusion_rows import CI, State, ends_of, number, shown, signed, size_of, weakest
+from hybrid.scoring.conclusion_rows import CI, State, ends_of, number, shown, signed, size_of
 from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.result import FRACTION, Result, Section, adjusted, paired_contrast, with_contrast
 from hybrid.scoring.score import Scored
@@ -69,16 +69,14 @@ def lead(found: Comparison, made: Sequence[Result]) -> str:
     """What of each hybrid solver's difference blank tools bring and what the tools say."""
     said = []
     for group in found.groups:
-        parts = [
-            [row for row in made if (row.a, row.b, row.quantity) == (a.solver, b.solver, name) and not row.group]
-            for a, b, name in (
-                (group.blank, group.hybrid, CONTENT),
-                (group.alone, group.hybrid, GAIN),
-                (group.alone, group.blank, PRESENCE),
-            )
-            if a is not None and b is not None
-        ]
-        tested = [weakest(rows) for rows in parts if rows]
+        wanted = (
+            (group.blank, group.hybrid, CONTENT),
+            (group.alone, group.hybrid, GAIN),
+            (group.alone, group.blank, PRESENCE),
+        )
+        names = [(a.solver, b.solver, name) for a, b, name in wanted if a is not None and b is not None]
+        overall = {(row.a, row.b, row.quantity): row for row in made if not row.group}
+        tested = [overall[name] for name in names if name in overall]
         if tested and all(row.low is not None for row in tested):
             said.append(f"{group.hybrid.solver}: {said_of(*tested)[1]}")
     return " ".join(said)
@@ -86,16 +84,16 @@ def lead(found: Comparison, made: Sequence[Result]) -> str:
 
 def said_of(content: Result, gain: Result | None = None, presence: Result | None = None) -> tuple[str, str]:
     """The case of a conclusion (`conclusion_cases.py`) and its words; a part is asserted where it holds after Holm."""
-    if gain is None or presence is None:
+    if gain is None or presence is None or presence.low is None:
         return "content.alone", WORDS["content.alone"].format(content=_clause("content", content))
     states, parts = tuple(map(_held, (gain, presence, content))), {"presence": presence, "content": content}
+    case, said = "content.parts", {name: _clause(name, row) for name, row in parts.items()}
     if states == ("more", "more", "more"):
-        case, form = "content.shared", lambda row: f"{number(row.value or 0.0, row.unit)} ({CI} {ends_of(row)})"
+        case = "content.shared"
+        said = {name: f"{number(row.value or 0.0, row.unit)} ({CI} {ends_of(row)})" for name, row in parts.items()}
     elif states == ("more", "open", "more") and 2 * (content.value or 0.0) > (gain.value or 0.0):
-        case, form = "content.source", lambda row: f"{signed(row)}, {CI} {ends_of(row)}"
-    else:
-        return "content.parts", WORDS["content.parts"].format(**{n: _clause(n, row) for n, row in parts.items()})
-    return case, WORDS[case].format(gain=size_of(gain), **{name: form(row) for name, row in parts.items()})
+        case, said = "content.source", {name: f"{signed(row)}, {CI} {ends_of(row)}" for name, row in parts.items()}
+    return case, WORDS[case].format(gain=size_of(gain), **said)
 
 
 def _held(row: Result) -> State:

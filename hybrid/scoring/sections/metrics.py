@@ -39,7 +39,7 @@ def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     if not first:
         return ""
     best, row = _highest(first)
-    limits = "" if len(best) > 1 or row.low is None else f" (95 % interval [{row.low:.2f}, {row.high:.2f}])"
+    limits = "" if len(best) > 1 or row.low is None else f" (95 % CI [{row.low:.2f}, {row.high:.2f}])"
     verb, highest = "have" if len(best) > 1 else "has", "" if len(first) == 1 else "the highest "
     opening = f"{' and '.join(best)} {verb} {highest}{row.metric}, {accuracy(row.value)}{limits}, over n = {row.n}."
     sentence = f"{opening} A question without a readable answer counts {COUNTS[comparison.rule]}."

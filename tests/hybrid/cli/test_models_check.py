@@ -25,7 +25,7 @@ class Able:
     """What a model and its server can do."""
 
     pictures: int = 99
-    forms: frozenset[str] = frozenset({"PNG", "JPEG", "WEBP", "GIF"})
+    forms: frozenset[str] = frozenset({"PNG", "JPEG"})
     side: int = 1024
     sees: bool = True
     calls: int = 2
@@ -40,6 +40,7 @@ class Able:
     rejects: Mapping[str, str] = field(default_factory=dict)
     counts: bool = True
     ends: str = "stop"
+    streams: bool = True
 
 
 class Model(LocalServer):
@@ -64,7 +65,11 @@ class Asked(JsonHandler):
         message, reason = self.message(asked)
         counts = {"prompt_tokens": 20 + 200 * len(pictures(asked)) * self.server.able.sees, "completion_tokens": 4}
         usage = {"usage": counts} if self.server.able.counts else {}
-        self.answer({"choices": [{"index": 0, "message": message, "finish_reason": reason}], **usage})
+        streamed = asked.get("stream", False) and self.server.able.streams
+        form = "delta" if streamed else "message"
+        said = {"choices": [{"index": 0, form: message, "finish_reason": reason}], **usage}
+        events = f"data: {json.dumps(said)}\n\ndata: [DONE]\n\n".encode()
+        self.answer(*((events, 200, {"content-type": "text/event-stream"}) if streamed else (said,)))
 
     def refusal(self, asked: Mapping[str, Any]) -> str:
         able, shown = self.server.able, pictures(asked)
@@ -139,7 +144,7 @@ def options_of(ended: Any) -> list[str]:
         (Able(pictures=2), "pictures in one message", "2, read", "--images concat --model-arg keep_images=1", 0),
         (Able(pictures=1), "pictures in one message", "1, read in order", "--images concat --show text", 0),
         (Able(pictures=0), "pictures in one message", "At most 0 image", "--images none", 3),
-        (Able(forms=frozenset({"PNG", "JPEG"})), "pictures in one message", "8 as PNG alone (", "", 0),
+        (Able(forms=frozenset({"PNG"})), "pictures in one message", "8 as PNG alone (", "", 0),
         (Able(side=600), "largest picture", "512 x 512 px", "--max-pixels 262144", 0),
         (Able(tools="m does not support tools", in_text=True), "calls tools", "refused: ", "--tool-calling text", 3),
         (Able(tools="m does not support tools"), "calls tools", "refused: ", "", 3),
@@ -151,9 +156,11 @@ def options_of(ended: Any) -> list[str]:
             Able(rejects={"temperature": "Unsupported value: 'temperature' does not support 0"}),
             *("takes temperature and seed", "temperature", "--model-arg temperature=null", 0),
         ),
-        (Able(rejects={"logprobs": "logprobs is not supported"}), "takes logprobs", "logprobs is not", "", 0),
+        (Able(rejects={"logprobs": "logprobs is not supported"}), "takes logprobs", "it refuses them", "", 0),
         (Able(counts=False), "counts tokens", "none", "", 0),
         (Able(ends="length"), "ends by itself", "length", "", 0),
+        (Able(), "streams", "in pieces: 'ready'", "", 0),
+        (Able(streams=False), "streams", "in one piece", "", 0),
     ],
 )
 def test_what_a_server_can_do_is_found_and_the_options_follow(

@@ -64,3 +64,11 @@ def test_weights_close_nothing_on_generated_questions(
     asked[asked.index("--data") + 1] = "sample"
     asked[asked.index("--limit") + 1] = "4"
     assert command(*asked, "--dry-run").code == 0
+
+
+@pytest.mark.parametrize(("samples", "said"), [(2, True), (3, False)])
+def test_two_samples_are_said_to_change_no_vote(command: Command, samples: int, said: bool) -> None:
+    asked = ("run", "blink", "--data", "sample", "--model", "embedded", "--solver", "mllm", "--limit", "1", "--dry-run")
+    ended = command(*asked, "--setting", f"samples={samples}")
+    assert ended.code == 0, ended.err
+    assert ("note: --setting samples=2 doubles the calls and changes no vote" in ended.err) == said

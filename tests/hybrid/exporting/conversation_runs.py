@@ -82,6 +82,10 @@ LAST_TURN = "val_Relative_Depth_1"
 BROKEN = "val_Relative_Depth_3"
 
 
+THOUGHT = "A closer look is needed."
+"""Apart from each of its replies."""
+
+
 @dataclass
 class ScriptClient:
     """A `ChatClient` that reads its replies off `SAID`, and keeps every request."""
@@ -125,7 +129,7 @@ class ScriptClient:
     def _native(self, words: str, said: Said, key: CallKey) -> AssistantMessage:
         calls = tuple(ToolCall(f"id-{key.call}-{place}", name, args) for place, (name, args) in enumerate(said.calls))
         broken = (InvalidCall("id-b", "crop", said.broken, "Expecting value"),) if said.broken else ()
-        return AssistantMessage(words, calls, broken)
+        return AssistantMessage(words, calls, broken, reasoning=THOUGHT)
 
     def _as_text(self, words: str, said: Said) -> AssistantMessage:
         blocks = [words] if words.strip() else []

@@ -20,6 +20,7 @@ from hybrid.log.folder import RunFolder
 from hybrid.scoring.traces import calls_of
 from hybrid.solving.agent import Agent
 from hybrid.types import Fault, Kind, Prompt
+from tests.hybrid.exporting.conversation_runs import THOUGHT, write
 from tests.hybrid.integrations.test_agents_page import AsksDepth, nearest
 from tests.runnable import Page
 
@@ -110,6 +111,18 @@ def test_a_log_reads_back_with_scores_calls_and_usage(traced: Path, tmp_path: Pa
         assert sample.scores["hybrid"].answer == score.answer
         assert f"({sample.target})" == questions[sample.id].target  # type: ignore[union-attr]
         assert sample.total_time == attempt.seconds
+
+
+def test_thoughts_are_parts_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "home"))
+    run = write(tmp_path, solvers=("controller",))
+    EXPORTER.export(ExportedRun.at(run.path / "controller"), tmp_path / "a.eval", ExportOptions("none"))
+    samples = read_eval_log(str(tmp_path / "a.eval")).samples
+    assert samples is not None
+    for sample in samples:
+        said = [one.content for one in sample.messages if isinstance(one, ChatMessageAssistant)]
+        assert any(not isinstance(content, str) and content[0].reasoning == THOUGHT for content in said)
+        assert THOUGHT not in sample.output.completion
 
 
 def test_images_are_attached_once_and_whole(traced: Path, tmp_path: Path) -> None:

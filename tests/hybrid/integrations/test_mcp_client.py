@@ -4,8 +4,12 @@ import asyncio
 import base64
 import io
 import os
+import socket
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +26,12 @@ import mcp.types as protocol
 from hybrid.config import ServiceOptions
 from hybrid.errors import Outage, ToolError
 from hybrid.images import ImageStore, home
+from hybrid.integrations.mcp import client
 from hybrid.integrations.mcp.client import MOST_DATA, MOST_IMAGES, MOST_TEXT, McpTools, finding_of, foreign_tools
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
+from hybrid.solving.evidence import finding_parts
+from hybrid.solving.image_registry import ImageRegistry
 from hybrid.timing import CallTime
 from hybrid.types import Fault, Finding, ImageRef
 from tests.hybrid.integrations.served import PLAIN, PLAIN_IMAGES, plain
@@ -160,17 +167,52 @@ async def test_who_waits_when_it_is_closed_gets_an_outage(store: ImageStore, ref
 
 @pytest.mark.system
 async def test_a_server_that_is_gone_costs_calls_until_it_is_back(
-    store: ImageStore, ref: ImageRef, tmp_path: Path
+    store: ImageStore, ref: ImageRef, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there = tmp_path / "there.py"
     there.write_text(PLAIN.read_text())
     async with tools(store, plain(script=there)) as runner:
         there.unlink()
+        monkeypatch.setattr(client, "AWAY_S", 0.5)
         for _ in range(2):
-            with pytest.raises(ToolError, match=r"the MCP server .* cannot be used: .*; it said: "):
+            # The question stays open: it is not one that was answered without the tool.
+            with pytest.raises(Outage, match=r"the MCP server .* cannot be used: .*; it said: "):
                 await asked(runner, "plain_look", ref)
         there.write_text(PLAIN.read_text())
         assert (await asked(runner, "plain_look", ref)).backend == "mcp"
+
+
+@pytest.mark.system
+async def test_a_server_that_starts_anew_costs_no_call(store: ImageStore, ref: ImageRef, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port = held.getsockname()[1]
+    address = f"far=http://127.0.0.1:{port}/mcp"
+    command = [sys.executable, str(Path(__file__).with_name("far_server.py")), str(port)]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    try:
+        await listening(port)
+        async with tools(store, address) as runner:
+            calls = [asyncio.create_task(asked(runner, "far_slow", number=number)) for number in range(12)]
+            await asyncio.sleep(0.3)
+            process.kill()
+            process.wait()
+            calls += [asyncio.create_task(asked(runner, "far_slow", number=number)) for number in range(12, 20)]
+            await asyncio.sleep(0.5)
+            process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+            assert [found.text for found in await asyncio.gather(*calls)] == [str(number) for number in range(20)]
+    finally:
+        process.kill()
+        process.wait()
+
+
+async def listening(port: int) -> None:
+    async with asyncio.timeout(60):
+        while True:
+            with suppress(OSError):
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.close()
+                return
+            await asyncio.sleep(0.1)
 
 
 def result(*content: Any, structured: Any = None, error: bool = False) -> protocol.CallToolResult:
@@ -204,15 +246,14 @@ def test_long_texts_are_cut_and_what_cannot_be_used_is_a_fault(store: ImageStore
     assert long.text == "a" * MOST_TEXT + "\n[2 more characters are left out]"
     shown = finding_of("it_look", "", result(*[picture(3)] * MOST_IMAGES), [ref], store)
     assert [(image.parent, image.image.width) for image in shown.images] == [("img:1", 3)] * MOST_IMAGES
-    none = finding_of("it_look", "", result(text("x"), picture(3)), [], store)
-    assert (none.images, none.text) == ((), "x")
+    (chart,) = finding_of("it_draw", "", result(picture(3)), [], store).images
+    assert (chart.parent, chart.image.width) == (None, 3)
     numbers = finding_of("it_look", "", result(structured={"a": 1}), [ref], store)
     assert numbers.text == '{"a": 1}'
     for failed, words in (
         (result(), "no text, image or structured content"),
         (result(error=True), "does not say why"),
         (result(text("x"), structured={"a": "b" * MOST_DATA}), "0 images and 100,009 characters"),
-        (result(text("x"), structured={"a": float("nan")}), "not JSON compliant"),
         (result(*[picture(3)] * (MOST_IMAGES + 1)), "9 images"),
     ):
         with pytest.raises(ToolError, match=f"it_look: .*{words}"):
@@ -227,3 +268,75 @@ def test_no_picture_that_is_none_gets_into_a_finding(tmp_path_factory: Any, said
         given_back = protocol.ImageContent(type="image", data=encoded, mimeType="image/png")
         with pytest.raises(ToolError, match="it_look: the result cannot be used: "):
             finding_of("it_look", "", result(text("x"), given_back), [ref], store)
+
+
+def resource(words: str = "", *, blob: bytes | None = None, kind: str | None = None) -> protocol.EmbeddedResource:
+    uri: Any = "file:///finding"
+    held: Any = (
+        protocol.TextResourceContents(uri=uri, text=words, mimeType=kind)
+        if blob is None
+        else protocol.BlobResourceContents(uri=uri, blob=base64.b64encode(blob).decode(), mimeType=kind)
+    )
+    return protocol.EmbeddedResource(type="resource", resource=held)
+
+
+PNG = base64.b64decode(picture(5).data)
+SOUND = protocol.AudioContent(type="audio", data="AAAA", mimeType="audio/wav")
+LINK = protocol.ResourceLink(type="resource_link", name="map", uri="https://x.org/map", description="a map")  # type: ignore[arg-type]
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("odd", "says", "shows"),
+    [
+        (result(text("x")), "x", 0),
+        (result(text("x"), text("y")), "x\ny", 0),
+        (result(resource("read me")), "read me", 0),
+        (result(text("x"), resource("read me")), "x\nread me", 0),
+        (result(resource(blob=PNG, kind="image/png")), "", 1),
+        (result(text("x"), resource(blob=PNG, kind="image/png")), "x", 1),
+        (
+            result(resource(blob=b"abcd", kind="application/pdf")),
+            "[file:///finding: 6 bytes of application/pdf, left",
+            0,
+        ),
+        (result(resource(blob=b"<svg/>", kind="image/svg+xml")), "[file:///finding: 6 bytes of image/svg+xml, left", 0),
+        (result(resource(blob=b"abcd")), "bytes of no type", 0),
+        (result(SOUND), "[a sound, which is left out]", 0),
+        (result(text("x"), SOUND), "x\n[a sound", 0),
+        (result(LINK), "[a link to https://x.org/map: a map]", 0),
+        (result(picture(3)), "", 1),
+        (result(picture(3), picture(4)), "", 2),
+        (result(text("x"), picture(3), text("y")), "x\ny", 1),
+        (result(structured={"a": 1}), '{"a": 1}', 0),
+        (result(text("x"), structured={"a": NAN}), "x", 0),
+        (result(structured={"a": [NAN, INF, -INF, 1.5]}), '{"a": [null, null, null, 1.5]}', 0),
+        (result(structured={"confidence": NAN, "b": 2}), '{"confidence": null, "b": 2}', 0),
+        (result(text(""), structured={"a": "\u2603"}), '{"a": "\u2603"}', 0),
+        (result(structured={"why": "no file"}, error=True), 'ToolError: it_look: {"why": "no file"}', 0),
+        (result(resource("no file"), error=True), "ToolError: it_look: no file", 0),
+        (result(text("bad"), structured={"code": 4}, error=True), "ToolError: it_look: bad", 0),
+        (result(error=True), "does not say why", 0),
+        (result(text("")), "ToolError: it_look: the result has no text, image", 0),
+    ],
+)
+@pytest.mark.parametrize("given_images", [0, 1])
+def test_odd_results_are_shown_whole(
+    store: ImageStore, ref: ImageRef, odd: protocol.CallToolResult, says: str, shows: int, given_images: int
+) -> None:
+    if says.startswith("ToolError: ") or "does not say why" in says:
+        with pytest.raises(ToolError) as failed:
+            finding_of("it_look", "", odd, [ref][:given_images], store)
+        assert says in f"ToolError: {failed.value}"
+        return
+    found = finding_of("it_look", "", odd, [ref][:given_images], store)
+    assert (says in found.text, bool(found.text)) == (True, bool(says))
+    assert [image.parent for image in found.images] == [ref.name if given_images else None] * shows
+    # A picture of another size is no drawing on the image that was given.
+    made = [ImageRegistry([ref]).add(image, image.parent or "img:it_look") for image in found.images]
+    told = finding_parts(replace(found, images=tuple(made)), [], "both", registry=ImageRegistry([ref]))[0]
+    assert "drawn on it" not in str(told)
+    if shows:
+        assert ("img:1.1: a picture that was made of img:1" if given_images else "img:it_look.1: a picture") in str(
+            told
+        )

@@ -14,15 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.config import ModelSettings
-from hybrid.errors import Outage
+from hybrid.errors import Outage, UsageError
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, Message, SystemMessage, TokenUsage, ToolMessage, user_message
 from hybrid.models import CallKey, ModelRefused, open_model
 from hybrid.models.caller import Caller
 from hybrid.models.chat_completions.client import ChatCompletionsClient
-from hybrid.models.chat_completions.codec import PLACE, as_json, message, readable, request_body
+from hybrid.models.chat_completions.codec import PLACE, as_json, message, readable, request_body, wire_messages
 from hybrid.models.chat_completions.wire import LARGEST_REPLY, proxy_for
-from hybrid.models.failures import Backoff, UnreadableReplyError
+from hybrid.models.failures import Backoff, UnreadableReplyError, read_failure
 from hybrid.models.langchain.client import LangChainClient
 from hybrid.repeats import seed_of_repetition
 from hybrid.secrets import keep_secret
@@ -108,6 +108,9 @@ def test_arguments_that_are_no_object_are_an_invalid_call(arguments: Any) -> Non
     assert (bad.name, bad.id) == ("crop", "c1")
     assert bad.written == (arguments if isinstance(arguments, str) else json.dumps(arguments))
     assert bad.error
+    # Servers that read the arguments of earlier calls refuse a conversation in which they are no object.
+    [sent] = wire_messages([reply], dict, "m")[0]["tool_calls"]
+    assert json.loads(sent["function"]["arguments"]) == {"unreadable": bad.written}
 
 
 @pytest.mark.parametrize(
@@ -364,9 +367,38 @@ def test_proxies_come_from_the_environment(store: ImageStore, monkeypatch: pytes
     assert proxy_for("https://near.example:8000/v1") is None
     assert proxy_for("http://far.example/v1") is None
     monkeypatch.setenv("ALL_PROXY", "socks5://proxy.example:1080")
+    monkeypatch.setattr("hybrid.models.chat_completions.wire.find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"^ALL_PROXY=socks5://... is a SOCKS proxy, .*: pip install socksio"):
+        open_model("openai:m", ModelSettings(base_url="http://far.example/v1"), store)
+    monkeypatch.setattr("hybrid.models.chat_completions.wire.find_spec", lambda name: object())
     model = open_model("openai:m", ModelSettings(base_url="http://far.example/v1"), store)
     assert isinstance(model, Caller)
     assert isinstance(model.client, LangChainClient)
+    for host in ("127.0.0.1:8000", "localhost", "127.9.9.9", "[::1]:80", "api.localhost"):
+        assert proxy_for(f"http://{host}/v1") is None
+        assert proxy_for(f"https://{host}/v1") is None
+
+
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "ALL_PROXY", "all_proxy"])
+async def test_this_machine_is_reached_without_a_proxy(
+    recorder: Any, store: ImageStore, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    for proxy in ("http://127.0.0.1:9", "socks5://127.0.0.1:9"):
+        monkeypatch.setenv(variable, proxy)
+        recorder.says(body())
+        assert (await asked(chat(recorder, store, retries=0))).text == "(A)"
+
+
+async def test_a_proxy_that_does_not_answer_is_named(store: ImageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NO_PROXY", "no_proxy", "http_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    client = ChatCompletionsClient("openai:m", ModelSettings(base_url="http://far.example/v1"), store)
+    request = client.request([user_message(["Which?"])], (), CALL)
+    with pytest.raises(ConnectionRefusedError, match="the proxy that the environment names does not answer") as error:
+        await client.send(request, lambda _: None)
+    assert not read_failure(error.value).reached
+    await client.close()
 
 
 async def test_a_request_goes_through_the_proxy(

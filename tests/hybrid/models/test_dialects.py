@@ -118,30 +118,38 @@ def test_any_text_is_read_or_kept(text: str) -> None:
     assert len({call.id for call in found.calls}) == len(found.calls)
 
 
-MILLION = 1_000_000
+MILLION, QUARTER = 1_000_000, 250_000
 LONG = {
-    **{row.sign: row.sign * (MILLION // len(row.sign)) for row in table() if row.sign},
+    **{row.sign: row.sign * (QUARTER // len(row.sign)) for row in table() if row.sign},
     "nested": '<tool_call>{"name": "depth", "arguments": ' + '{"a":' * 10_000 + "1" + "}" * 10_000 + "}</tool_call>",
-    "brackets": "<tool_call>" + "[" * MILLION,
-    "lines of brackets": "[\n" * (MILLION // 2),
-    "values": "[depth(" + "a=1," * (MILLION // 4),
-    "comments": "<tool_call>{/*" * (MILLION // 14),
-    "escapes": "<tool_call>{'" + "\\" * MILLION,
-    "names": '{"name": "depth", "arguments": {' * (MILLION // 32),
-    "thoughts": "<think>" * (MILLION // 7),
-    "ticks": "` " * (MILLION // 2),
-    "underscores": "_" * MILLION,
-    "actions": "Action: depth\n" * (MILLION // 14),
-    "fields": "<tool_call>depth" + "<arg_key>a</arg_key><arg_value>" * (MILLION // 31),
+    "brackets": "<tool_call>" + "[" * QUARTER,
+    "lines of brackets": "[\n" * (QUARTER // 2),
+    "values": "[depth(" + "a=1," * (QUARTER // 4),
+    "comments": "<tool_call>{/*" * (QUARTER // 14),
+    "escapes": "<tool_call>{'" + "\\" * QUARTER,
+    "names": '{"name": "depth", "arguments": {' * (QUARTER // 32),
+    "thoughts": "<think>" * (QUARTER // 7),
+    "ticks": "` " * (QUARTER // 2),
+    "underscores": "_" * QUARTER,
+    "actions": "Action: depth\n" * (QUARTER // 14),
+    "fields": "<tool_call>depth" + "<arg_key>a</arg_key><arg_value>" * (QUARTER // 31),
 }
 
 
 @pytest.mark.parametrize("case", LONG)
-def test_a_million_characters_are_read_in_a_second_and_run_nothing(tools: tuple[Tool, ...], case: str) -> None:
+def test_long_replies_are_read_in_linear_time_and_run_nothing(tools: tuple[Tool, ...], case: str) -> None:
     begun = time.process_time()
     found = read(LONG[case], tools)
-    assert time.process_time() - begun < 1
+    assert time.process_time() - begun < 0.5
     assert not found.calls
+
+
+def test_of_a_reply_of_ten_million_characters_the_beginning_is_read(tools: tuple[Tool, ...]) -> None:
+    begun = time.process_time()
+    found = read(hermes("depth", {"image": "img:1"}) + "<tool_call>" * MILLION, tools)
+    assert time.process_time() - begun < 2
+    assert len(found.calls) == 1
+    assert len(found.rest) == 11 * MILLION
 
 
 def test_the_calls_of_one_reply_are_bounded(tools: tuple[Tool, ...]) -> None:

@@ -204,6 +204,7 @@ def test_pieces_make_the_reply_that_would_have_come_whole(case: str) -> None:
 
 WRITTEN = {
     "no blank behind the colon": stream(*PUT_TOGETHER["text"][0], before="data:"),
+    "a mark of the byte order": b"\xef\xbb\xbf" + stream(*PUT_TOGETHER["text"][0]),
     "carriage returns": stream(*PUT_TOGETHER["text"][0], end="\r\n\r\n"),
     "nothing but carriage returns": stream(*PUT_TOGETHER["text"][0], end="\r\r"),
     "no empty lines": stream(*PUT_TOGETHER["text"][0], end="\n"),
@@ -230,6 +231,7 @@ def test_events_are_read_however_they_are_written_and_cut(case: str, size: int) 
     [
         (stream(piece(content="(A")), UnreadableReplyError, "broke off"),
         (b"", UnreadableReplyError, "broke off"),
+        (stream(piece("null", content="(A")), UnreadableReplyError, "broke off"),
         (stream(piece(content="(A"))[:-12], UnreadableReplyError, "no JSON"),
         (stream(piece(content="A"), "nonsense", STOP), UnreadableReplyError, "no JSON object: nonsense"),
         (stream(piece(content="A"), "[" * 50_000, STOP), UnreadableReplyError, "no JSON"),

@@ -3,12 +3,10 @@ from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from hybrid.errors import DataError, ToolError
-from hybrid.models.toolspec import spec, split_args
+from hybrid.errors import DataError
+from hybrid.models.toolspec import spec
 from hybrid.tool import Args, Card, Tool
 from hybrid.tool.args import UNTOLD
 
@@ -121,27 +119,3 @@ def test_the_schema_holds_nothing_that_a_provider_refuses() -> None:
 def test_an_argument_that_is_called_as_the_images_is_refused(args: type[Args]) -> None:
     with pytest.raises(DataError, match=r"'bad'.*'images?'"):
         spec(Tool(Card("bad", "", "", backends=()), args))
-
-
-def test_arguments_are_split_and_the_given_ones_left_alone() -> None:
-    given_arguments = {"images": ["img:1", "img:1.2"], "zoom": 2}
-    assert split_args(given_arguments) == (("img:1", "img:1.2"), {"zoom": 2})
-    assert given_arguments == {"images": ["img:1", "img:1.2"], "zoom": 2}
-    assert split_args({"images": "img:1"}) == (("img:1",), {})
-    assert split_args({"image": "img:1", "zoom": 2}) == (("img:1",), {"zoom": 2})
-    assert split_args({"image": ["img:1"]}) == (("img:1",), {})
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [{}, {"images": None}, {"images": 3}, {"images": ["img:1", 2]}, {"image": None}, {"image": "a", "images": ["a"]}],
-)
-def test_arguments_without_image_names_are_told_to_the_model(arguments: dict[str, Any]) -> None:
-    with pytest.raises(ToolError, match=r"\"image"):
-        split_args(arguments)
-
-
-@given(st.dictionaries(st.text(), st.integers()), st.lists(st.text()))
-def test_splitting_loses_nothing(args: dict[str, int], names: list[str]) -> None:
-    own = {key: value for key, value in args.items() if key not in ("image", "images")}
-    assert split_args({**own, "images": names}) == (tuple(names), own)

@@ -179,6 +179,10 @@ async def test_a_dry_run_says_that_it_will_be_asked(config: RunConfig, fakes: An
     assert not any("whether it sees" in note for note in (await estimate(run)).notes)
 
 
+DROPPED = AssistantMessage("<think>\nI call crop.\n</think>\n\n", finish_reason="stop")
+"""As vLLM hands on a call in Hermes' form by its parser `qwen3_xml`."""
+
+
 @pytest.fixture
 def calling(config: RunConfig) -> RunConfig:
     """One question whose model may call a tool."""
@@ -198,7 +202,8 @@ def refused(words: str, kind: type[HybridError] = Outage) -> HybridError:
         (CALLS, "calls", False),
         (READ_FROM_TEXT, "calls", False),
         (CALLS_BADLY, "calls", False),
-        (AssistantMessage("I see a cat."), "none", True),
+        (AssistantMessage("I see a cat.", finish_reason="stop"), "none", True),
+        (AssistantMessage("<think>Crop", finish_reason="length"), "none", True),
     ],
 )
 async def test_a_model_is_told_to_call_a_tool_once(
@@ -225,6 +230,7 @@ async def test_a_model_is_told_to_call_a_tool_once(
         ((refused("m does not support tools"),), "takes no tools: say --tool-calling text.*does not support tools"),
         ((refused("tools[0].function: unexpected"), "ready"), "takes no tools: .*unexpected"),
         ((UNREADABLE,), r"cannot be read \(Kimi: .*--tool-call-parser kimi_k2.*--tool-calling text"),
+        ((DROPPED,), r"cannot be read \(dropped by its server: .*--tool-call-parser .*--tool-calling text"),
     ],
 )
 async def test_calls_that_nothing_reads_are_refused_unless_allowed(

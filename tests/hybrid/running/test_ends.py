@@ -69,10 +69,10 @@ async def test_what_ends_a_run_leaves_open_what_it_does_not_finish(
 ) -> None:
     run = failing(config, fakes, val_Jigsaw_3=error)
     end = await ended(run)
-    assert end == RunEnd((), 2, error)
-    assert finished(run) == ["val_Jigsaw_1", "val_Jigsaw_2"]
+    assert end == RunEnd((), 4, error)
+    assert finished(run) == ["val_Jigsaw_1", "val_Jigsaw_2", "val_Spatial_Relation_1", "val_Spatial_Relation_2"]
     assert dict(run.folder.recorded("mllm").unfinished) == {}
-    assert await ended(prepare(config)) == RunEnd((), 4)
+    assert await ended(prepare(config)) == RunEnd((), 2)
 
 
 async def test_a_model_that_is_gone_does_not_stop_who_needs_none(config: RunConfig, fakes: Any) -> None:
@@ -89,7 +89,7 @@ async def test_from_python_the_end_of_a_run_is_raised(config: RunConfig, fakes: 
     run = failing(config, fakes, val_Jigsaw_3=ServerDown("gone"))
     with pytest.raises(ServerDown, match="gone"):
         await execute(run, lambda *_: None)
-    assert len(finished(run)) == 2
+    assert len(finished(run)) == 4
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,9 @@ def test_a_backend_without_weights_of_its_own_closes_nothing() -> None:
 def test_doubts_and_gates_are_two_lists() -> None:
     assert set(get_args(permissions.Doubt)) == permissions.DOUBTS
     assert permissions.DOUBTS.isdisjoint(get_args(permissions.Gate))
-    assert get_args(permissions.Gate) == ("overlap", "non-commercial", "blind", "toolless"), "what --allow offers"
+    assert get_args(permissions.Gate) == ("overlap", "non-commercial", "blind", "toolless", "partial"), (
+        "what --allow offers"
+    )
 
 
 def test_unchecked_weights_are_those_that_would_have_been_asked() -> None:

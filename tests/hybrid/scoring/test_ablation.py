@@ -123,8 +123,9 @@ def test_what_could_be_shown_is_said_and_what_could_not_be_too() -> None:
     assert told[0].startswith("Without any tool accuracy_macro changes by -0.375 (95 % [")
     assert told[1].startswith("Without depth accuracy_macro changes by -0.375 (95 % [")
     assert told[2].startswith(
-        "Of the other 2 none changes accuracy_macro measurably on 60 questions: the 95 % intervals"
+        "Of the other 2 none changes accuracy_macro measurably on 60 questions: crop -0.025 (95 % ["
     )
+    assert "; ocr +0.025 (95 % [" in told[2]
     assert "--add-one" not in told[3]
     assert told[4].startswith("Against no tool, with depth alone accuracy_macro changes by +0.350")
     assert told[5].startswith("Of the other 2 none changes")
@@ -137,9 +138,20 @@ def test_how_small_a_difference_could_be_is_half_of_the_intervals() -> None:
     (row,) = [one for one in rows(found, 0, "differences", "difference", "accuracy_macro") if one.b == "without ocr"]
     assert row.low is not None
     assert row.high is not None
-    half = (row.high - row.low) / 2
-    assert f"the 95 % intervals reach {half:.3f} to either side" in line
+    # Of two tests the smaller p has to be below 0.025: 2.2414 standard errors instead of 1.9600.
+    half = (row.high - row.low) / 2 * 2.2414 / 1.96
+    assert f"Adjusted for 2 tests, a difference of about {half:.3f} or more would have been shown." in line
     assert any("--add-one asks with each tool alone" in line for line in found.conclusion())
+
+
+def test_that_no_tool_was_called_is_said_first() -> None:
+    found = report()
+    assert not any("No tool was called" in line for line in found.conclusion())
+    idle = [replace(run, scored=replace(run.scored, usage=Usage(model_calls=60))) for run in found.runs]
+    said = replace(found, runs=tuple(idle)).conclusion()[0]
+    assert said == "No tool was called in any of the 8 runs: no difference below comes from what a tool says."
+    unknown = replace(idle[0], scored=replace(idle[0].scored, usage=None))
+    assert "No tool was called" not in replace(found, runs=(unknown, *idle[1:])).conclusion()[0]
 
 
 def test_a_run_that_is_not_there_leaves_the_others() -> None:

@@ -1,5 +1,6 @@
 """Reliability out of fold: what is counted, and that no question is judged by its own answer."""
 
+import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from hybrid.scoring.calibrate import CountedAnswer, cases, measured, write_trust
-from hybrid.solving.answer_confidence import AS_CLAIMED, AnswerConfidence, fit
+from hybrid.scoring.calibrate import CountedAnswer, cases, measured, measurements, write_trust
+from hybrid.solving.answer_confidence import CLAIM, AnswerConfidence, log_odds, probability
 from hybrid.solving.trust import MODEL, Curve, Key, Measured, Measurement, Trust, TrustFile, fold_of, read_trust
 from hybrid.types import Attempt, Exchange, ImageRef, Json, Kind, Prompt, Question, Reply, Step, StoredImage
 
@@ -44,8 +45,10 @@ def said_by_tool(letter: str, confidence: float, backend: str = "classical") -> 
 
 def by_tool(unit: str, confidence: float, right: bool, key: Key = KEY) -> CountedAnswer:
     """A case of the seam comparison, with what its card claims."""
-    curve = Curve(next(card.reliability for card in JIGSAW.card.backends if card.name == "classical"))
-    return CountedAnswer(unit, key, confidence, float(right), AnswerConfidence(curve.rate, curve.at(confidence)))
+    card = next(card for card in JIGSAW.card.backends if card.name == "classical")
+    curve = Curve(card.reliability)
+    claimed = AnswerConfidence(curve.rate, curve.at(confidence), counted_on=card.counted_on)
+    return CountedAnswer(unit, unit, key, confidence, float(right), claimed)
 
 
 def attempt(identity: str, text: str, *steps: Step) -> Attempt:
@@ -223,7 +226,9 @@ def test_what_is_kept_is_what_fits_the_other_folds(tmp_path: Path, fakes: Any) -
     for fold, kept in enumerate(read_trust(tmp_path / "trust.json").folds):
         others = [case for case in found if fold_of(case.unit, FOLDS) != fold]
         right = sum(case.score for case in others)
-        assert kept == {KEY: Measurement(right, len(others), fit([(c.claimed.claimed, c.score) for c in others]))}
+        usually = sum(log_odds(case.claimed.said or 0) for case in others) / len(others)
+        # Without the MLLM's answers there is no disagreement to learn from.
+        assert kept == {KEY: Measurement(right, len(others), None, pytest.approx(usually), CLAIM)}
         held_out += 40 - len(others)
     assert held_out == 40
 
@@ -298,7 +303,7 @@ async def test_from_a_run_to_a_run_that_trusts_it(tmp_path: Path, fakes: Any) ->
         assert step.data["mllm"]["worth"] == pytest.approx(
             trust.model_accuracy("Jigsaw", PUBLISHED.accuracy["Jigsaw"]).value
         )
-        assert step.data["tool"]["intercept"] == trust.recalibration(*KEY).intercept > 0
+        assert step.data["tool"]["usually"] == trust.measured[KEY].usually
 
 
 async def tool_outputs(tmp_path: Path, fakes: Any, output: str) -> RunFolder:
@@ -360,7 +365,7 @@ def test_the_file_names_what_was_measured(tmp_path: Path, fakes: Any) -> None:
 
 
 def test_a_counted_tool_brings_those_that_it_asks() -> None:
-    case = CountedAnswer("a", ("depth", "classical", "Relative_Depth"), 0.9, 1.0, AnswerConfidence(0.8))
+    case = CountedAnswer("a", "a", ("depth", "classical", "Relative_Depth"), 0.9, 1.0, AnswerConfidence(0.8))
     identity = {"benchmark": "blink", "split": "val", **IDENTITY}
     content = {"identity": identity, "solvers": {"mllm": {}, "specialist": {"tools": TOOLS}}}
     assert set(measured(content, [case]).tools) == {"depth", "markers"}
@@ -389,9 +394,7 @@ def test_counted_by_hand(tmp_path: Path, fakes: Any) -> None:
     empty = next(unit for unit in map(str, range(999)) if _alone(unit, asked, 40))
     found = trust.for_question(empty)
     assert (found.measured[KEY].right, found.measured[KEY].n) == (4, 6)
-    assert found.measured[*MODEL, "Jigsaw"] == Measurement(3, 5, AS_CLAIMED, PUBLISHED.accuracy["Jigsaw"])
-    # Two wrong of six, where the card has none: the tool is worth less than it claims.
-    assert found.recalibration(*KEY).intercept < 0
+    assert found.measured[*MODEL, "Jigsaw"] == Measurement(3, 5, PUBLISHED.accuracy["Jigsaw"])
     # The second question is judged without its own wrong answer.
     own = [one for one in asked if fold_of(one.unit, 40) == fold_of(asked[1].unit, 40)]
     assert own == [asked[1]]
@@ -408,16 +411,57 @@ def voted_for(letter: str, confidence: float) -> Step:
     return Step("rule", "vote", "", data={"confidence": confidence, "votes": {letter: 3}})
 
 
-def test_a_share_of_the_votes_is_recalibrated_next_to_the_skill(tmp_path: Path, fakes: Any) -> None:
-    """Every vote is sure and every second one wrong: a vote is worth no more than the skill."""
-    asked = questions(fakes, 40)
-    alone = [attempt(q.id, "(A)" if n % 2 else "(B)", voted_for("A", 0.9)) for n, q in enumerate(asked)]
-    found = write_trust(made(tmp_path / "run", asked, {"mllm": alone}, samples=3), tmp_path / "trust.json", FOLDS)
-    assert {case.claimed for case in found} == {AnswerConfidence(PUBLISHED.accuracy["Jigsaw"], 0.9)}
+def test_a_share_of_the_votes_tells_as_much_as_it_told(tmp_path: Path, fakes: Any) -> None:
+    """Where the MLLM is wrong its votes are as sure: next to the tool they count for less than unmeasured ones."""
+    asked = questions(fakes, 60)
+    alone = [
+        attempt(q.id, "(A)" if n % 2 else "(B)", voted_for("A", (0.9, 0.6)[n % 3 == 0])) for n, q in enumerate(asked)
+    ]
+    tool = [attempt(q.id, "", said_by_tool("A" if n % 2 == 0 else "B", 0.9)) for n, q in enumerate(asked)]
+    folder = made(tmp_path / "run", asked, {"mllm": alone, "specialist": tool}, samples=3)
+    found = write_trust(folder, tmp_path / "trust.json", FOLDS)
+    claims = {case.claimed for case in found if case.key[:2] == MODEL}
+    assert claims == {AnswerConfidence(PUBLISHED.accuracy["Jigsaw"], said) for said in (0.9, 0.6)}
     trust = judged_by(tmp_path / "trust.json", asked[0])
     told = trust.model("Jigsaw", trust.model_accuracy("Jigsaw", PUBLISHED.accuracy["Jigsaw"]), 0.9)
-    assert told.worth < AnswerConfidence(told.rate, 0.9).worth
+    assert 0 <= told.slope < CLAIM
     assert read_trust(tmp_path / "trust.json").measured.samples == 3
+
+
+def contested(
+    draw: random.Random, slope: float, count: int, route: str = "Jigsaw", teller: str = "jigsaw"
+) -> list[CountedAnswer]:
+    """Tool and MLLM on one route, of which one is right: the teller with odds that its confidence tells at a slope."""
+    cases = []
+    for place in range(count):
+        said = probability(draw.gauss(1.0, 1.5))
+        won = draw.random() < probability(slope * (log_odds(said) - 1.0))
+        for key in (("jigsaw", "classical", route), (*MODEL, route)):
+            claimed = AnswerConfidence(0.5, said if key[0] == teller else None)
+            right = float(won == (key[0] == teller))
+            cases.append(CountedAnswer(f"{route}{place}", f"{route}{place}", key, said, right, claimed))
+    return cases
+
+
+def slope_of(teller: str, cases: list[CountedAnswer]) -> float:
+    (slope,) = {one.slope for key, one in measurements(cases) if key[0] == teller}
+    return slope
+
+
+@pytest.mark.parametrize("teller", ["jigsaw", "mllm"])
+@pytest.mark.parametrize("slope", [0.0, 0.3, 1.0, 2.0])
+def test_a_slope_is_what_confidence_tells_where_they_disagree(slope: float, teller: str) -> None:
+    draw = random.Random(0)
+    cases = [case for route in ("Jigsaw", "Counting") for case in contested(draw, slope, 300, route, teller)]
+    fitted = slope_of(teller, cases)
+    assert fitted == pytest.approx(slope, abs=0.3)
+    draw.shuffle(cases)
+    assert slope_of(teller, cases) == pytest.approx(fitted, abs=1e-6)
+
+
+def test_few_disagreements_change_a_slope_little_and_more_confident_and_wrong_is_none() -> None:
+    assert CLAIM < slope_of("jigsaw", contested(random.Random(1), 3.0, 4)) < 2.0
+    assert slope_of("jigsaw", contested(random.Random(2), -2.0, 200)) == 0
 
 
 PATH_TARGET = {

@@ -141,6 +141,7 @@ SAME: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
         {"points": [[3, 4], {"point_2d": [5, 6], "label": "B"}]},
         {"points": [POINT, {"x": 5, "y": 6, "label": "B"}]},
     ),
+    ("depth", {"points": ["A", {"label": "B"}]}, {"points": [{"label": "A"}, {"label": "B"}]}),
     ("depth", {"points": [3, 4]}, {"points": [POINT]}),
     ("depth", {"points": POINT}, {"points": [POINT]}),
     ("depth", {"points": '[{"label": "A"}]'}, {"points": [{"label": "A"}]}),

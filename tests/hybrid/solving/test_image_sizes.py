@@ -54,12 +54,12 @@ def test_what_is_no_half_is_a_region(box: Box) -> None:
     assert "half" not in told
 
 
-def test_an_image_that_is_sent_smaller_has_both_sizes_where_the_model_speaks_of_pixels() -> None:
+def test_an_image_that_is_sent_smaller_has_the_size_at_which_it_is_sent() -> None:
     large = [ImageRef("img:1", stored(4000, 3000))]
     sent = CoordinateSystem("pixels", 1000 * 750)
-    assert image_sizes(large, sent) == "img:1, 4000 x 3000 px (shown to you, and to be spoken of, at 1000 x 750 px)"
+    assert image_sizes(large, sent) == "img:1, 1000 x 750 px, shrunk to 25% of its sides"
     assert image_sizes(large, CoordinateSystem("pixels", 4000 * 3000)) == "img:1, 4000 x 3000 px"
-    assert image_sizes(large, CoordinateSystem("thousandths", 1000 * 750)) == "img:1, 4000 x 3000 px"
+    assert image_sizes(large, CoordinateSystem("thousandths", 1000 * 750)) == image_sizes(large, sent)
 
 
 def test_the_controller_tells_sizes_after_the_question_and_changes_no_word_of_it() -> None:

@@ -31,8 +31,8 @@ async def elected(prompt: Prompt, replies: Sequence[str | Exception], samples: i
 async def test_most_votes_win_in_the_words_of_the_first_who_gave_them() -> None:
     vote, steps = await elected(SIDE, ["(A) it is", "Answer: (B)", "I say (B).", "no idea", "(B)"])
     assert vote.reply.text == "Answer: (B)"
-    # 3 of 4 readable, and one vote shared out between two choices.
-    assert vote.confidence == pytest.approx(3.5 / 5)
+    # 3 of 5, and of the one that cannot be read and of one more half, as of guesses between two choices.
+    assert vote.confidence == pytest.approx((3 + 2 / 2) / 6)
     assert [step.text for step in steps[:5]] == ["(A) it is", "Answer: (B)", "I say (B).", "no idea", "(B)"]
     assert [(step.data["sample"], step.data["answer"]) for step in steps[:5]] == list(
         enumerate(["A", "B", "B", None, "B"])

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.errors import DataError, UsageError
-from hybrid.solving.answer_confidence import AnswerConfidence, Recalibration, log_odds, probability
+from hybrid.solving.answer_confidence import CLAIM, AnswerConfidence, log_odds, probability
 from hybrid.solving.trust import (
     MODEL,
     NOT_THE_MODEL,
@@ -128,14 +128,34 @@ def test_a_skill_lies_between_what_is_expected_and_what_was_counted(
     assert measured(here=more, there=there).model_accuracy("here", usual).value >= found.value - 1e-9
 
 
-def test_a_vote_is_recalibrated_and_a_skill_alone_is_not() -> None:
-    corrected = Recalibration(-0.5, 0.5)
-    trust = measured(Jigsaw=Measurement(30, 60, corrected, 0.5))
-    prior_accuracy = trust.model_accuracy("Jigsaw", 0.5)
-    told = trust.model("Jigsaw", prior_accuracy, 0.9)
-    assert (told.said, told.recalibration, round(told.rate, 9)) == (0.9, corrected, 0.5)
-    alone = trust.model("Jigsaw", prior_accuracy, None)
-    assert (alone.said, alone.recalibration, round(alone.rate, 9)) == (None, Recalibration(), 0.5)
+@pytest.mark.parametrize(
+    ("measured_as", "share", "said", "usually", "slope"),
+    [
+        # Alike votes raise nothing before they were measured; votes that spread lower it.
+        (Measurement(30, 60, 0.5), 0.9, 0.5, None, CLAIM),
+        (Measurement(30, 60, 0.5), 0.4, 0.4, None, CLAIM),
+        (Measurement(30, 60, 0.5, 1.5, 0.2), 0.9, 0.9, 1.5, 0.2),
+        (Measurement(30, 60, 0.5, 1.5, 0.2), None, None, 1.5, 0.2),
+    ],
+)
+def test_a_vote_is_evidence_as_far_as_it_was_measured(
+    measured_as: Measurement, share: float | None, said: float | None, usually: float | None, slope: float
+) -> None:
+    trust = measured(Jigsaw=measured_as)
+    found = trust.model("Jigsaw", trust.model_accuracy("Jigsaw", 0.5), share)
+    assert found.rate == pytest.approx(0.5)
+    assert found.said == (None if said is None else pytest.approx(said))
+    assert (found.usually, found.slope) == (usually, slope)
+
+
+def test_a_tool_is_held_to_what_was_counted_as_a_model_is() -> None:
+    """180 of 200 are no less than 0.89, whatever its card says, and beat an MLLM of 175 of 200."""
+    claimed = AnswerConfidence(0.8, 0.9, counted_on="scenes")
+    trust = Trust({KEY: Measurement(180, 200, usually=1.5, slope=0.7), (*MODEL, "Jigsaw"): Measurement(175, 200, 0.8)})
+    tool = trust.tool(KEY, claimed)
+    assert tool == AnswerConfidence(pytest.approx((180 + 2 * 0.8) / 202), 0.9, 1.5, 0.7, "scenes")
+    assert tool.rate > trust.model_accuracy("Jigsaw", 0.8).value
+    assert trust.tool(("depth", "classical", "Jigsaw"), claimed) == claimed
 
 
 @pytest.mark.parametrize(
@@ -198,7 +218,7 @@ TOOLS = {"jigsaw": "classical:seams-1", "ocr": "absent"}
 
 def entry(**changes: Any) -> dict[str, Any]:
     key = {"tool": "jigsaw", "backend": "classical", "route": "Jigsaw"}
-    return {**key, "right": 3, "n": 4, "intercept": 0.1, "slope": 0.9, **changes}
+    return {**key, "right": 3, "n": 4, "usual": None, "usually": 0.1, "slope": 0.9, **changes}
 
 
 def test_a_file_comes_back_fold_by_fold(tmp_path: Path) -> None:
@@ -206,8 +226,8 @@ def test_a_file_comes_back_fold_by_fold(tmp_path: Path) -> None:
     path.write_bytes(trust_content(MEASURED, [[entry()], [entry(right=1.5, n=9, usual=0.6)]]))
     found = read_trust(path)
     assert found.measured == MEASURED
-    corrected = Recalibration(0.1, 0.9)
-    assert [fold[KEY] for fold in found.folds] == [Measurement(3, 4, corrected), Measurement(1.5, 9, corrected, 0.6)]
+    kept = [Measurement(3, 4, None, 0.1, 0.9), Measurement(1.5, 9, 0.6, 0.1, 0.9)]
+    assert [fold[KEY] for fold in found.folds] == kept
     for unit in ("a", "b", "c", "d"):
         assert found.for_question(unit).measured == found.folds[fold_of(unit, 2)]
 
@@ -218,7 +238,7 @@ WRONG: tuple[dict[str, Any], ...] = ({"right": "a"}, {"n": None}, {"slope": []})
 @pytest.mark.parametrize(
     "text",
     ["", "[]", "{", '{"folds": 3}', '{"folds": []}', '{"folds": [[{}]]}', '{"folds": [[[]]]}']
-    + [json.dumps({"format": 3, "folds": [[entry(**wrong)]]}) for wrong in WRONG]
+    + [json.dumps({"format": 4, "folds": [[entry(**wrong)]]}) for wrong in WRONG]
     + ['{"format": 9, "folds": 3}'],
 )
 def test_what_is_no_trust_file_is_refused_by_name(tmp_path: Path, text: str) -> None:
@@ -233,7 +253,7 @@ def test_an_absent_file_is_a_wrong_option(tmp_path: Path) -> None:
         read_trust(tmp_path / "no.json")
 
 
-@pytest.mark.parametrize("format_", [1, 2, None, "3"])
+@pytest.mark.parametrize("format_", [1, 2, 3, None, "4"])
 def test_a_file_that_does_not_name_what_was_measured_is_refused(tmp_path: Path, format_: Any) -> None:
     path = tmp_path / "trust.json"
     content = json.loads(trust_content(MEASURED, [[entry()]])) | {"format": format_}
@@ -241,7 +261,7 @@ def test_a_file_that_does_not_name_what_was_measured_is_refused(tmp_path: Path, 
     with pytest.raises(UsageError, match=r"--trust .*trust\.json is of an older format.*hybrid calibrate RUN -o FILE"):
         read_trust(path)
     del content["measured"]
-    path.write_text(json.dumps(content | {"format": 3}))
+    path.write_text(json.dumps(content | {"format": 4}))
     with pytest.raises(UsageError, match="older format"):
         read_trust(path)
     before = {"tool": "jigsaw", "backend": "classical", "route": "Jigsaw", "bins": [[0.5, 3, 4]]}
@@ -291,7 +311,7 @@ def test_a_changed_value_is_noticed(tmp_path: Path, part: tuple[Any, ...], value
         ({"right": -1}, "counts -1 right of 4"),
         ({"slope": -0.1}, "a slope below 0 or no number"),
         ({"slope": math.inf}, "a slope below 0 or no number"),
-        ({"intercept": math.nan}, "a slope below 0 or no number"),
+        ({"usually": math.nan}, "a slope below 0 or no number"),
         ({"usual": 1.0}, "a usual accuracy that is none"),
     ],
 )
@@ -305,7 +325,7 @@ def test_numbers_that_cannot_be_are_refused(tmp_path: Path, wrong: dict[str, flo
 @pytest.mark.parametrize("right", [0, 4])
 def test_nothing_right_and_all_right_can_be(tmp_path: Path, right: int) -> None:
     path = tmp_path / "trust.json"
-    kept = Measurement(right, 4, Recalibration(0.0, 0.0), 0.5)
+    kept = Measurement(right, 4, 0.5, None, 0.0)
     path.write_bytes(trust_content(MEASURED, [[written(KEY, kept)]]))
     assert read_trust(path).folds == ({KEY: kept},)
 

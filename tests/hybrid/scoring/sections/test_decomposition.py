@@ -4,12 +4,16 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.scoring.sections.decomposition import GAIN, PARTS, SIGNS, TERMS, ToolQuestion, decompose
+from hybrid.scoring.reports import compare_paths
+from hybrid.scoring.sections import results
+from hybrid.scoring.sections.decomposition import GAIN, NAME, PARTS, SIGNS, TERMS, ToolQuestion, decompose
 from hybrid.stats import SKEWED_T, wilson
 from hybrid.types import Combine
 
@@ -120,3 +124,15 @@ def test_a_question_adds_to_one_part_at_most(questions: Sequence[ToolQuestion]) 
         assert sum(part > 0 for part in one.parts) <= 1
         assert sum(s * p for s, p in zip(SIGNS, one.parts, strict=True)) == pytest.approx(one.with_tools - one.alone)
     assert len(PARTS) == len(SIGNS) == 4
+
+
+def test_the_lead_reads_the_parts_together_with_presence(tmp_path: Path, made_up_runs: Any) -> None:
+    """A model that calls always and is harmed by blank tools as much: no harm is put down to its calls."""
+    right, wrong = "r" * 40, "r" * 20 + "w" * 20
+    real = made_up_runs.from_letters(tmp_path / "real", {"controller": {"Jigsaw": wrong}, "mllm": {"Jigsaw": right}})
+    blank = made_up_runs.from_letters(tmp_path / "blank", {"controller": {"Jigsaw": wrong}}, tool_output="blank")
+    (made,) = results(compare_paths([real.path, blank.path]).comparison, [NAME])
+    assert made.lead.endswith(
+        "controller: Blank tools alone cost 50 points (95 % CI 34 to 66); that what the tools say makes a difference "
+        "is not shown (+0 points, 95 % CI -7 to 7)."
+    )

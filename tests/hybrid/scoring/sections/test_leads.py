@@ -44,7 +44,7 @@ LEADS: list[tuple[str, Mapping[str, str], str]] = [
     (
         "metrics",
         {"mllm": "AAAAAABBBB", "specialist": "AAAAAAAB--"},
-        "specialist has the highest accuracy_macro, 0.800 (95 % interval [0.48, 0.94]), over n = 10. A question",
+        "specialist has the highest accuracy_macro, 0.800 (95 % CI [0.48, 0.94]), over n = 10. A question",
     ),
     (
         "metrics",
@@ -62,7 +62,7 @@ LEADS: list[tuple[str, Mapping[str, str], str]] = [
         GUESS,
     ),
     ("metrics", {"mllm": "AAAAAAAxxx", "specialist": "AAAAAAAAAA"}, NOT_ALIKE),
-    ("metrics", {"mllm": "AAB"}, "mllm has accuracy_macro, 0.667 (95 % interval [0.21, 0.94]), over n = 3. "),
+    ("metrics", {"mllm": "AAB"}, "mllm has accuracy_macro, 0.667 (95 % CI [0.21, 0.94]), over n = 3. "),
     ("metrics", {"mllm": "xxx", "specialist": "xxx"}, ""),
     ("differences", {"mllm": "AABB"}, ""),
     (

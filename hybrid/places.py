@@ -1,0 +1,74 @@
+"""Numbers in a tool's text that belong to a picture: a model is told them in the frame in which it writes coordinates.
+
+text = f"1 x cat at {span_px(box)}."            # in a tool; `Evidence` and `ToolError` take the marks out
+unmarked(text)                               # "1 x cat at x 12-80, y 5-60 px.", and the place of each number in it
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args
+
+Axis = Literal["x", "y", "width", "height", "ratio", "unit"]
+_OPEN, _BETWEEN, _CLOSE = "\ue000", "\ue001", "\ue002"
+_MARK: Final = re.compile(
+    f"{_OPEN}({'|'.join(get_args(Axis))})(-?[0-9]+){_BETWEEN}( px|-?[0-9]+(?:[.][0-9]+)?){_CLOSE}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The characters of a text that are a coordinate, a length, a ratio of sizes, or the unit behind coordinates.
+
+    `image` counts the images of the call from 1, and the pictures that the tool made from -1 down.
+    """
+
+    start: int
+    end: int
+    axis: Axis
+    image: int
+
+
+def at(axis: Axis, value: float, image: int = 1, form: str = ".0f") -> str:
+    """A number of an image in its own pixels, as `form` writes it; a ratio is pixels there per pixel of its parent."""
+    return f"{_OPEN}{axis}{image}{_BETWEEN}{value:{form}}{_CLOSE}"
+
+
+def unit(image: int = 1) -> str:
+    """The unit of the coordinates before it, which only pixels have."""
+    return f"{_OPEN}unit{image}{_BETWEEN} px{_CLOSE}"
+
+
+def span_px(box: Any, image: int = 1, to: str = "-") -> str:
+    """`x 12-80, y 5-60 px` of a `hybrid.types.Box`."""
+    across = f"x {at('x', box.x0, image)}{to}{at('x', box.x1, image)}"
+    return f"{across}, y {at('y', box.y0, image)}{to}{at('y', box.y1, image)}{unit(image)}"
+
+
+def spot_px(x: float, y: float, image: int = 1, form: str = ".0f") -> str:
+    """`(12, 80) px` of a point."""
+    return f"({at('x', x, image, form)}, {at('y', y, image, form)}){unit(image)}"
+
+
+def size_px(width: float, height: float, image: int = 1) -> str:
+    """`640 x 480` of an image, or of as large a part of it."""
+    return f"{at('width', width, image, 'g')} x {at('height', height, image, 'g')}"
+
+
+def unmarked(text: str) -> tuple[str, tuple[Place, ...]]:
+    """The text without marks, and what was marked."""
+    if _OPEN not in text:
+        return text, ()
+    plain, places, taken = "", [], 0
+    for mark in _MARK.finditer(text):
+        plain += text[taken : mark.start()]
+        axis: Axis = mark[1]  # type: ignore[assignment]  # one of those of the pattern
+        places.append(Place(len(plain), len(plain) + len(mark[3]), axis, int(mark[2])))
+        plain, taken = plain + mark[3], mark.end()
+    return plain + text[taken:], tuple(places)
+
+
+def length(text: str) -> int:
+    """Characters of a text without its marks."""
+    return len(unmarked(text)[0])

@@ -1,0 +1,128 @@
+"""What limits the claim of a conclusion: the parts of its last sentence.
+
+"; ".join(limits_of(ConclusionRows(comparison), comparison.groups))
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from hybrid.display.terminal import clipped
+from hybrid.scoring.conclusion_cases import WORDS
+from hybrid.scoring.conclusion_rows import (
+    COUNTS,
+    NAME_WIDTH,
+    NAMED,
+    ConclusionRows,
+    count_of,
+    listed,
+    number,
+    questions,
+    short_name,
+    unit_of,
+)
+from hybrid.scoring.faults import noted
+from hybrid.scoring.groups import ComparisonGroup, is_imported
+from hybrid.scoring.label_changes import partly_there
+from hybrid.scoring.score import Scored
+from hybrid.scoring.sections.outcomes import UNREADABLE
+from hybrid.scoring.tally import OTHER
+from hybrid.stats import detectable
+from hybrid.types import Metric, Outcome
+
+UNREADABLE_SHARE = 0.05
+"""Of the questions; calls that could not be read in more of them limit the claim."""
+OVERWEIGHT = 3
+"""From so many times the weight of its questions on, a task is named among the limits."""
+
+
+def limits_of(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
+    """The parts of the last sentence of a conclusion, about these groups or, without any, all solvers."""
+    solvers = _concerned(found, groups)
+    names = {one.solver for one in solvers}
+    rows = [row for row in found.of("outcomes") if row.a in names]
+    kinds = {kind.value: kind for kind in Outcome}
+    total = sum(len(one.scores) for one in solvers)
+    failed = sum(count_of(row) for row in rows if row.quantity in kinds and kinds[row.quantity].failed)
+    silent = {kind.value for kind in Outcome if not kind.failed and kind is not Outcome.ANSWERED}
+    none = sum(count_of(row) for row in rows if row.quantity in silent)
+    waiting = sum(count_of(row) for row in rows if row.quantity == "open")
+    if failed:
+        yield _said("limits.failed", failed=failed, n=total)
+    if waiting:
+        yield _said("limits.open", open=waiting)
+    if parts := partly_there(solvers[0]):
+        yield _said("limits.partial", parts=listed(parts))
+    if none:
+        yield _said("limits.none", none=none, n=total, counts=COUNTS[solvers[0].abstain])
+    for row in rows:
+        if row.quantity == UNREADABLE and count_of(row) > UNREADABLE_SHARE * (row.n or 0):
+            yield _said("limits.unreadable", unread=count_of(row), n=row.n, solver=clipped(row.a, NAME_WIDTH))
+    yield from _faults(found)
+    yield from _otherwise(found, groups)
+    yield from _weights(solvers[0].metrics, found.found.headline)
+    if any(one.data.generated for one in solvers):
+        yield _said("limits.generated")
+    if any(is_imported(one) or (one.model or "").startswith("replay:") for one in solvers):
+        yield _said("limits.recorded")
+    yield from _power(found, groups)
+
+
+def _faults(found: ConclusionRows) -> Iterator[str]:
+    """The tools whose calls ended in faults often enough to limit what is said of tools."""
+    faulty = [(one, tools) for one in found.found.solvers if (tools := noted(one))]
+    for one, tools in faulty[:NAMED]:
+        yield _said("limits.faults", solver=short_name(one), tools=listed([*map(str, tools)]))
+
+
+def _otherwise(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
+    pairs = [(one.hybrid, other) for one in groups for other in (one.alone, one.specialist, one.blank)]
+    parts = [said for hybrid, other in pairs if other is not None and (said := found.otherwise(other, hybrid))]
+    if parts:
+        yield _said("limits.rule", counts=COUNTS[OTHER[found.found.rule]], parts=listed(parts))
+
+
+def _concerned(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> tuple[Scored, ...]:
+    """The solvers that the first sentences are about; the specialists' abstentions are in their own sentence."""
+    concerned = [one for group in groups for one in (group.hybrid, group.alone, group.blank) if one is not None]
+    return tuple({one.solver: one for one in concerned}.values()) or found.found.solvers
+
+
+def _power(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
+    """Which difference the questions of this run can show, by its spread; of several pairs the greatest."""
+    parts = [(one.alone or one.specialist or one.blank, one.hybrid) for one in groups]
+    pairs = parts or [(found.found.named(pair.a), found.found.named(pair.b)) for pair in found.found.pairs]
+    tested = [found.pair(a, b) for a, b in pairs if a is not None]
+    sizes = [
+        (pair, detectable(*pair.metrics))
+        for pair in tested
+        if pair.metrics and pair.state in ("more", "less", "open", "few")
+    ]
+    if not sizes:
+        return
+    pair, size = max(sizes, key=lambda one: math.inf if one[1] is None else one[1])
+    if size is None:
+        yield _said("limits.powerless", questions=questions(pair.n))
+    else:
+        row = replace(pair.rows[0], value=size)
+        yield _said("limits.power", questions=questions(pair.n), size=f"{number(size, row.unit)}{unit_of(row)}")
+
+
+def _weights(metrics: Sequence[Metric], headline: str | None) -> Iterator[str]:
+    """The tasks of a mean over tasks that weigh far more than their questions."""
+    for metric in metrics:
+        if metric.name == headline and metric.combine == "mean_of_ratios":
+            count = Counter(cell.stratum for cell in metric.cells if cell.denominator > 0)
+            total, tasks = count.total(), len(count)
+            heavy = sorted((n, task) for task, n in count.items() if total >= OVERWEIGHT * n * tasks)
+            said = [f"task {clipped(task, NAME_WIDTH)} has {questions(n)}" for n, task in heavy]
+            if said:
+                share = "half" if tasks == 2 else f"1/{tasks}"
+                yield _said("limits.weight", tasks=listed(said), total=total, share=share)
+
+
+def _said(case: str, **fields: object) -> str:
+    return WORDS[case].format(**fields)

@@ -1,0 +1,47 @@
+"""A node of Ray that dies under a run: Ray ends the process without a word, and the run has the last one."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.system]
+pytest.importorskip("ray", reason="the extra `ray` is not installed")
+
+
+def raylet_of(process: int) -> int | None:
+    """The process id of the node that a run has started."""
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, _, rest = path.read_text().rpartition(")")
+        except OSError:
+            continue
+        if name.endswith("(raylet") and int(rest.split()[1]) == process:
+            return int(path.parent.name)
+    return None
+
+
+def test_what_is_finished_is_kept_and_the_command_to_go_on_is_said(tmp_path: Path, fakes: Any) -> None:
+    data, out = fakes.blink_folder(tmp_path / "blink", 0, 60), tmp_path / "run"
+    words = ["run", "blink", "--data", str(data), "--model", "embedded"]
+    words += ["--solver", "mllm", "--engine", "ray", "--out", str(out)]
+    command = [sys.executable, "-m", "hybrid", *words]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as run:
+        attempts, ends = out / "mllm/attempts.jsonl", time.monotonic() + 240
+        while not (attempts.exists() and attempts.read_bytes().count(b"\n")):
+            assert run.poll() is None
+            assert time.monotonic() < ends
+            time.sleep(0.02)
+        node = raylet_of(run.pid)
+        assert node is not None
+        os.kill(node, signal.SIGKILL)
+        _, said = run.communicate(timeout=120)
+    assert run.returncode == 3
+    assert "Ray's node on this machine has died" in said
+    assert said.strip().endswith(f"To go on: hybrid {' '.join(words)}")
+    assert attempts.read_bytes().count(b"\n") > 0

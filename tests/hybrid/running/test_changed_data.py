@@ -1,0 +1,82 @@
+"""A run whose data changed asks what is new, and is refused where what was answered is another question now."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from hybrid import compare
+from hybrid.config import RunConfig
+from hybrid.errors import UsageError
+from hybrid.running.resolve import prepare
+from hybrid.running.run import carry_out
+
+
+def write(folder: Path, ids: Sequence[str], seed: int = 0, **changed: Any) -> None:
+    """Questions with a picture each in a file of its own; `changed` are other fields of the first."""
+    rows = []
+    for place, identity in enumerate(ids):
+        pixels = np.random.default_rng([seed, *identity.encode()]).integers(0, 255, (30, 40, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(folder / f"{identity}.png")
+        row = {"id": identity, "image": f"{identity}.png", "question": "Which?", "choices": ["a", "b"], "answer": "A"}
+        rows.append(row if place else {**row, **changed})
+    (folder / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+async def run(folder: Path, out: str = "run", limit: int | None = None) -> int:
+    """How many questions a command asks."""
+    config = RunConfig(
+        "questions", ("mllm",), "embedded", data=str(folder / "own.jsonl"), out=folder / out, limit=limit
+    )
+    resolved = prepare(config)
+    waiting = len(resolved.open_questions("mllm")) if (folder / out).exists() else len(resolved.sound)
+    await carry_out(resolved, lambda *_: None, lambda _: None)
+    return waiting
+
+
+@pytest.mark.parametrize(
+    ("ids", "seed", "changed", "asks"),
+    [
+        ("abc", 0, {}, 0),
+        ("abcd", 0, {}, 1),
+        ("dcba", 0, {}, 1),
+        ("abc", 1, {}, "a, of which a picture changed; b, of which"),
+        ("abcd", 1, {}, "a, of which a picture changed; b, of which"),
+        ("abc", 0, {"question": "What?"}, "a, of which the text, the choices or the answer changed"),
+        ("ab", 0, {}, "c, which is no longer there"),
+        ("abc", 0, {"image": "gone.png"}, "a, which can no longer be read"),
+        ("abc", 0, {"task": "other"}, "holds a run of another configuration"),
+    ],
+)
+async def test_what_is_asked_of_changed_data(
+    tmp_path: Path, ids: str, seed: int, changed: dict[str, Any], asks: int | str
+) -> None:
+    write(tmp_path, "abc")
+    assert await run(tmp_path) == 3
+    answers = (tmp_path / "run/mllm/attempts.jsonl").read_bytes()
+    write(tmp_path, ids, seed, **changed)
+    if isinstance(asks, str):
+        with pytest.raises(UsageError, match=asks):
+            await run(tmp_path)
+        assert (tmp_path / "run/mllm/attempts.jsonl").read_bytes() == answers
+        return
+    assert await run(tmp_path) == asks
+    assert (tmp_path / "run/mllm/attempts.jsonl").read_bytes().startswith(answers)
+    assert await run(tmp_path) == 0
+
+
+async def test_runs_on_other_pictures_of_one_table_are_not_compared(tmp_path: Path) -> None:
+    write(tmp_path, "abc")
+    await run(tmp_path, "one")
+    await run(tmp_path, "again")
+    table = (tmp_path / "own.jsonl").read_text()
+    write(tmp_path, "c", seed=5)
+    (tmp_path / "own.jsonl").write_text(table)
+    await run(tmp_path, "other")
+    assert "mllm" in str(compare(tmp_path / "one", tmp_path / "again"))
+    with pytest.raises(UsageError, match="1 of the 3 ids that both have differ; c differs in images"):
+        str(compare(tmp_path / "one", tmp_path / "other"))

@@ -1,0 +1,147 @@
+"""One scale for model and tools: a box that a finding names and the model crops is that box, in every frame."""
+
+import itertools
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphs.controller import Controller
+from hybrid.config import ServiceOptions
+from hybrid.errors import ToolError
+from hybrid.images import ImageStore
+from hybrid.models.images import ImageEncoder, ImageRules
+from hybrid.places import Place, at, length, size_px, span_px, spot_px, unmarked
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ToolService
+from hybrid.solving.controls import Control
+from hybrid.solving.coordinates import FRAMES, CoordinateSystem
+from hybrid.solving.image_registry import ImageRegistry
+from hybrid.solving.image_sizes import image_sizes, origin
+from hybrid.solving.session import Session
+from hybrid.solving.solver import SolverContext
+from hybrid.types import Box, ImageRef, Kind, Prompt, Reply, StoredImage
+from tests import fakes
+
+SIZES = ((4032, 3024), (3024, 4032), (300, 4000), (64, 64), (231, 173))
+SYSTEMS = [CoordinateSystem(name, most) for name, most in itertools.product(FRAMES, (None, 40_000, 1_000_000))]
+
+
+def ref(size: tuple[int, int], name: str = "img:1", **more: Any) -> ImageRef:
+    return ImageRef(name, StoredImage("0" * 64, *size, "image/png"), **more)
+
+
+def numbers(text: str) -> list[float]:
+    return [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", text)]
+
+
+def written(frame: CoordinateSystem, image: ImageRef, told: str) -> Any:
+    """The box of a text `x A-B, y C-D`, copied into a call."""
+    x0, x1, y0, y1 = numbers(told.replace("-", " "))
+    args = {"box": {"x0": x0, "y0": y0, "x1": x1, "y1": y1}}
+    return frame.to_pixels(args, ImageRegistry([image]), [image.name])["box"]
+
+
+@pytest.mark.parametrize("frame", SYSTEMS, ids=str)
+@settings(max_examples=12, deadline=None)
+@given(st.sampled_from(SIZES), st.data())
+def test_a_box_of_a_finding_comes_back_to_the_pixel(frame: CoordinateSystem, size: tuple[int, int], data: Any) -> None:
+    (x0, x1), (y0, y1) = (
+        sorted(data.draw(st.lists(st.integers(0, side), min_size=2, max_size=2, unique=True))) for side in size
+    )
+    box, image = Box(x0, y0, x1, y1), ref(size)
+    told = frame.say(*unmarked(span_px(box)), [image])
+    assert written(frame, image, told) == {"x0": x0, "y0": y0, "x1": x1, "y1": y1}
+    assert told.endswith(" px") is (frame.name == "pixels")
+    # So does the region of a crop, and within the crop a place that lies in it.
+    scale = data.draw(st.sampled_from((0.5, 1.0, 3.7)))
+    crop = ref((max(1, round((x1 - x0) * scale)), max(1, round((y1 - y0) * scale))), "img:1.1", parent="img:1", box=box)
+    first, second = re.findall(r"\(([^)]*)\)", origin(crop, image, frame))
+    x0_said, y0_said, x1_said, y1_said = numbers(first + " " + second)
+    assert written(frame, image, f"{x0_said} {x1_said} {y0_said} {y1_said}") == {"x0": x0, "y0": y0, "x1": x1, "y1": y1}
+    inner = Box(0, 0, crop.image.width, crop.image.height)
+    told = frame.say(*unmarked(span_px(inner, -1)), [image], [crop])
+    assert written(frame, crop, told) == {"x0": 0, "y0": 0, "x1": inner.x1, "y1": inner.y1}
+
+
+@pytest.mark.parametrize("frame", [CoordinateSystem(name) for name in FRAMES if "pixels" not in name], ids=str)
+def test_sizes_and_lengths_are_those_of_the_picture_as_sent(frame: CoordinateSystem, tmp_path: Path) -> None:
+    store = ImageStore(tmp_path)
+    image = ImageRef("img:1", store.put_pixels(np.zeros((173, 231, 3), np.uint8)))
+    for most in (None, 20_000, 39_900):
+        system = CoordinateSystem(frame.name, most)
+        sent, _ = ImageEncoder(store, ImageRules(max_pixels=most)).encoded(image.image)
+        assert image_sizes([image], system).startswith(f"img:1, {sent.width} x {sent.height} px")
+        text, places = unmarked(f"{size_px(231, 173)} px, {at('width', 231)} px away, {spot_px(231, 0)}")
+        told = system.say(text, places, [image])
+        assert numbers(told)[:3] == [sent.width, sent.height, sent.width]
+
+
+def test_marks_leave_no_trace_and_cost_no_length() -> None:
+    text = f"cat at {span_px(Box(1, 2, 3, 4))}, rows {at('height', 12.0)} px apart"
+    plain, places = unmarked(text)
+    assert plain == "cat at x 1-3, y 2-4 px, rows 12 px apart"
+    assert length(text) == len(plain)
+    assert [plain[place.start : place.end] for place in places] == ["1", "3", "2", "4", " px", "12"]
+    assert CoordinateSystem().say(plain, places, [ref((9, 9))]) == plain
+    # Numbers of an image that the call does not have stay as they are.
+    assert CoordinateSystem("fractions").say("7", (Place(0, 1, "x", 3),), [ref((9, 9))]) == "7"
+    assert unmarked("a \ue000 of a text that a picture shows \ue001") == (
+        "a \ue000 of a text that a picture shows \ue001",
+        (),
+    )
+
+
+async def called(frame: CoordinateSystem, store: ImageStore, image: ImageRef, args: dict[str, Any]) -> Any:
+    """What a solver gets of the crop tool for arguments that its model wrote, and the step of the trace."""
+    service = ToolService(store, FindingCache(None, store), ServiceOptions("classical", threads=1))
+    got: list[Any] = []
+
+    class Solver(Controller):
+        async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
+            images = [ref.name for ref in prompt.images]
+            try:
+                got.append(await ctx.tool("crop", images, frame.to_pixels(args, ctx.image_registry, images)))
+            except ToolError as error:
+                got.append(error)
+            return Reply("")
+
+    shared = fakes.resources(fakes.QueueModel([]), Control(service), frame=frame)
+    reply = await Session(fakes.question("q"), Solver(), shared).ask(Prompt(("Which?", image), Kind.FREE))
+    service.close()
+    return got[0], reply.steps[0]
+
+
+@pytest.mark.parametrize(
+    "frame", [CoordinateSystem("thousandths", 40_000), CoordinateSystem("pixels", 40_000)], ids=str
+)
+async def test_the_trace_keeps_both_and_an_error_says_what_the_model_wrote(
+    frame: CoordinateSystem, tmp_path: Path
+) -> None:
+    store = ImageStore(tmp_path)
+    image = ImageRef("img:1", store.put_pixels(np.zeros((600, 800, 3), np.uint8)))
+    box = {"x0": 100.0, "y0": 40.0, "x1": 130.0, "y1": 90.0}
+    finding, step = await called(frame, store, image, {"box": box})
+    # The crop is widened to whole pixels of the original.
+    assert numbers(finding.text)[1:5] == pytest.approx([100.0, 130.0, 40.0, 90.0], abs=1.25)
+    assert (step.data["shown"], step.text != finding.text) == (finding.text, True)
+    (crop,) = finding.images
+    assert crop.box == Box(*(step.data["data"]["crops"][0]["box_px"]))
+    outside = {"x0": 5100.0, "y0": 40.0, "x1": 5130.0, "y1": 90.0}
+    error, step = await called(frame, store, image, {"box": outside})
+    assert numbers(str(error))[1:5] == pytest.approx([5100, 40, 5130, 90], abs=0.02)
+    assert str(error).endswith("230 x 173 px")
+    assert step.text.endswith("800 x 600 px")
+
+
+def test_no_tool_writes_a_coordinate_that_is_not_marked() -> None:
+    """A formatted coordinate or size in a text that a model reads goes through `hybrid.places`."""
+    pattern = re.compile(r"\{[^{}]*\b(?:box|mark|spot|s)\.[xy][01]?:[^}]*\}|\{[^{}()]*\} x \{[^{}()]*\} px")
+    tools = Path(__file__).parents[3] / "tools"
+    sources = [path for path in tools.rglob("*.py") if path.name != "checks.py"]
+    assert len(sources) > 60
+    assert {path.name: found for path in sources if (found := pattern.findall(path.read_text()))} == {}
