@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -45,6 +46,13 @@ BUSY = {
     "detection": ("owlv2_base", "Counting"),
 }
 """By tool the network, and the BLINK task whose questions call it."""
+TIME_UP = 124
+ENDED = re.compile(
+    r"^(?:\[gw\d+\] \[ *\d+%\] (?P<first>PASSED|FAILED|SKIPPED|ERROR) )?(?P<name>tests/\S+::\S+)"
+    r"(?(first)| (?P<last>PASSED|FAILED|SKIPPED|ERROR))",
+    re.MULTILINE,
+)
+"""A line of pytest about a test that has ended, over several processes or one."""
 LOOK_S = 0.05
 """Between two looks at the card."""
 PACKAGES = ("torch", "transformers", "timm", "kornia", "numpy")
@@ -102,15 +110,25 @@ def machine(given: argparse.Namespace) -> Row:
 
 
 def tests(given: argparse.Namespace) -> Row:
-    """How the tests marked `gpu` end on the device."""
+    """How the tests marked `gpu` end on the device; when the time is up, those that have ended."""
     root = Path(__file__).resolve().parents[1]
-    command = [sys.executable, "-m", "pytest", "-q", "-m", "gpu", "-p", "no:cacheprovider", "tests"]
+    options = ["-vv", "-rN", "--tb=short", "-m", "gpu", "-p", "no:cacheprovider", "tests"]
+    command = [sys.executable, "-m", "pytest", *options]
     started, environment = time.monotonic(), {**os.environ, "HYBRID_TEST_DEVICE": given.device}
-    ended = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
-    print(ended.stdout[-20_000:], ended.stderr[-2_000:])
-    counts = {word: int(count) for count, word in re.findall(r"(\d+) (passed|failed|skipped|error)", ended.stdout)}
-    failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", ended.stdout, re.MULTILINE)
-    return {"seconds": round(time.monotonic() - started, 1), "code": ended.returncode, **counts, "names": failed}
+    with tempfile.TemporaryFile("w+") as said:
+        try:
+            code = subprocess.run(  # noqa: S603 - this interpreter and the project's tests
+                command, cwd=root, env=environment, stdout=said, stderr=said, check=False, timeout=given.seconds
+            ).returncode
+        except subprocess.TimeoutExpired:
+            code = TIME_UP
+        said.seek(0)
+        text = said.read()
+    print(text[-50_000:])
+    ended = [(match["name"], match["first"] or match["last"]) for match in ENDED.finditer(text)]
+    counts = Counter(outcome.lower() for _, outcome in ended)
+    failed = sorted({name for name, outcome in ended if outcome in ("FAILED", "ERROR")})
+    return {"seconds": round(time.monotonic() - started, 1), "code": code, **counts, "names": failed}
 
 
 def speed(given: argparse.Namespace) -> Row:
@@ -233,7 +251,8 @@ def page(found: Mapping[str, Any]) -> str:
     lines = [f"{of['name']}, {of['date']}, {versions}: `bash bench/gpu.sh`."]
     if tested:
         words = (f"{tested[word]} {word}" for word in ("passed", "failed", "error", "skipped") if tested.get(word))
-        lines += ["", f"Tests marked `gpu`: {', '.join(words)}."]
+        cut = " until the time was up" if tested["code"] == TIME_UP else ""
+        lines += ["", f"Tests marked `gpu`: {', '.join(words)}{cut}."]
     lines += ["", "| network | numbers | bare images/s | service | ratio | a pass | load s | MB |"]
     lines += ["|---|---|---:|---:|---:|---:|---:|---:|"]
     for one in found.get("speed", []):
@@ -267,6 +286,7 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("--network", choices=tuple(NETWORKS))
     parser.add_argument("--dtype", default="auto", choices=["auto", "float32", "bfloat16", "float16"])
     parser.add_argument("--compiled", action="store_true")
+    parser.add_argument("--seconds", type=float, default=140.0, help="for the tests")
     given = parser.parse_args(words)
     if given.step == "page":
         print(page(kept(given.json)))

@@ -34,7 +34,7 @@ def test_the_tables_are_made_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "gpu.json"
     for step, row in (("machine", MACHINE), ("speed", SPEED), ("speed", {**SPEED, "peak_mb": 80.4}), ("busy", RUN)):
         gpu.add(path, step, row)
-    gpu.add(path, "tests", {"passed": 80, "failed": 1, "skipped": 0})
+    gpu.add(path, "tests", {"code": 1, "passed": 80, "failed": 1, "skipped": 0})
     made = gpu.page(gpu.kept(path))
     assert made.startswith("H9, 2026-01-02, torch 2, transformers 5, python 3.12: `bash bench/gpu.sh`.\n")
     assert "Tests marked `gpu`: 80 passed, 1 failed." in made
@@ -42,6 +42,19 @@ def test_the_tables_are_made_of_the_file(tmp_path: Path) -> None:
         assert f"| DINOv2 base | auto compiled | 1.23e+03 | 1.11e+03 | 0.90 | 15.5 | 0.5 | {peak} |" in made
     assert "200 questions with depth, correspondence and detection: 9.5 s, the card busy 61%, 1235 MB held." in made
     assert "embedded" not in made
+
+
+def test_tests_are_counted_over_several_processes_and_in_one() -> None:
+    lines = (
+        "[gw1] [  3%] PASSED tests/a/test_b.py::test_c[d-e] ",
+        "[gw0] [100%] SKIPPED tests/a/test_b.py::test_f ",
+        "tests/a/test_b.py::test_g FAILED           [ 50%]",
+        "tests/a/test_b.py::test_g",
+        "FAILED tests/a/test_b.py::test_g - assert",
+        "___ ERROR at setup of test_h ___",
+    )
+    ended = [(match["name"][-6:], match["first"] or match["last"]) for match in gpu.ENDED.finditer("\n".join(lines))]
+    assert ended == [("c[d-e]", "PASSED"), ("test_f", "SKIPPED"), ("test_g", "FAILED")]
 
 
 @pytest.mark.system
