@@ -159,7 +159,7 @@ def device() -> str:
     """Where tests marked `gpu` run networks: `$HYBRID_TEST_DEVICE`, else `cuda`."""
     import torch
 
-    named = os.environ.get("HYBRID_TEST_DEVICE", "cuda")
+    named = os.environ.get("HYBRID_TEST_DEVICE") or "cuda"
     if named.startswith("cuda") and not torch.cuda.is_available():
         pytest.skip("torch sees no CUDA device: HYBRID_TEST_DEVICE=cpu uv run pytest -m gpu runs what a CPU can")
     return named
