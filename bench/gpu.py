@@ -56,7 +56,7 @@ ENDED = re.compile(
 LOOK_S = 0.05
 """Between two looks at the card."""
 PACKAGES = ("torch", "transformers", "timm", "kornia", "numpy")
-REAL_REQUESTS, TINY_REQUESTS = 64, 8
+REAL_REQUESTS, TINY_REQUESTS = 64, 4
 NO_CARD = (
     "**No card has been seen.** `bash bench/gpu.sh` measures one within eight minutes, `uv run pytest -m gpu` tests it."
 )

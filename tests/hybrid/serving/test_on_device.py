@@ -134,7 +134,11 @@ def held(device: str) -> int:
     import torch
 
     gc.collect()
-    return torch.cuda.memory_allocated() if device.startswith("cuda") else 0
+    if not device.startswith("cuda"):
+        return 0
+    # What cuBLAS keeps for the next product is no tool's.
+    torch._C._cuda_clearCublasWorkspaces()
+    return torch.cuda.memory_allocated()
 
 
 async def test_sixty_four_calls_of_five_tools_fill_batches_and_load_each_once(
@@ -236,21 +240,20 @@ async def test_a_real_shortage_halves_batches_then_moves_the_tool_and_leaks_noth
     service = serving({"large": str(tmp_path)}, card)
     total, before = torch.cuda.get_device_properties(card).total_memory, held(card)
 
-    async def ask(megabytes: int, turn: int) -> list[Any]:
-        asked = (tool.parse({"megabytes": megabytes, "number": 8 * turn + n}) for n in range(8))
+    async def ask(megabytes: int, turn: int, count: int = 8) -> list[Any]:
+        asked = (tool.parse({"megabytes": megabytes, "number": 8 * turn + n}) for n in range(count))
         return await asyncio.gather(*(service.call(tool, one, refs) for one in asked), return_exceptions=True)
 
     torch.cuda.empty_cache()
-    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 600 * 2**20) / total)
+    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 700 * 2**20) / total)
     try:
         for turn in range(50):
             assert all(isinstance(one, Finding) for one in await ask(150, turn))
             assert held(card) == before
-        assert MADE[-1].sizes[0] == 8
-        assert max(MADE[-1].sizes[-10:]) <= 4
+        assert max(MADE[-1].sizes) > 4 >= max(MADE[-1].sizes[-10:])
         assert "they are halved" in service.notices[0]
         # More than the device has for one alone: the CPU answers, and the run goes on.
-        assert all(isinstance(one, Finding) for one in await ask(700, 50))
+        assert all(isinstance(one, Finding) for one in await ask(800, 50, 2))
         assert "runs on the CPU from here on" in service.notices[-1]
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
