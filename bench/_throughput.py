@@ -50,13 +50,15 @@ LEAST_RATIO = 0.8
 
 @dataclass(frozen=True)
 class Load:
-    """Parameters of a measurement: which networks, where, real or tiny, how many requests at once, how often."""
+    """Parameters of a measurement: which networks, where, real or tiny, how many requests at once, how often, how."""
 
     networks: tuple[str, ...]
     device: str
     real: bool
     requests: int
     repeats: int
+    dtype: Any = "auto"
+    compiled: bool = False
 
 
 @dataclass
@@ -76,11 +78,12 @@ class Passes:
 
 @dataclass(frozen=True)
 class Measured:
-    """Images a second of both, medians over the repeats; the service's batches in one repeat."""
+    """Images a second of both, medians over the repeats; seconds of loading; the service's batches in one repeat."""
 
     network: Network
     bare: float
     service: float
+    load_s: float
     requests: int
     passes: tuple[int, ...]
     threads: int
@@ -172,11 +175,21 @@ def measure(name: str, setting: Load) -> Measured:
             [ImageRef(f"img:{place}", store.put(jpeg(one), "made")) for place, one in enumerate(group, 1)]
             for group in groups
         ]
-        options = ServiceOptions("auto", {network.tool: str(checkpoint)}, setting.device, unchecked=True)
+        options = ServiceOptions(
+            "auto",
+            {network.tool: str(checkpoint)},
+            setting.device,
+            unchecked=True,
+            dtype=setting.dtype,
+            compiled=setting.compiled,
+        )
         service = ToolService(store, FindingCache(Path(folder) / "findings", store), options)
+        started = time.perf_counter()
+        asyncio.run(service.executor.load(tool, None))
+        load_s = time.perf_counter() - started
         rates = asyncio.run(_turns(service, tool, name, bare, requests, setting.repeats, passes))
         service.close()
-        return Measured(network, *rates, len(requests), tuple(passes.sizes), options.threads)
+        return Measured(network, *rates, load_s, len(requests), tuple(passes.sizes), options.threads)
 
 
 async def _turns(

@@ -140,3 +140,8 @@ def is_out_of_memory(error: BaseException) -> bool:
     named = any(kind.__name__ == "OutOfMemoryError" for kind in type(error).__mro__)
     # On MPS it has no class of its own. Not its text, which code of a tool may make.
     return named or any(isinstance(said, str) and said.startswith("MPS backend out of memory") for said in error.args)
+
+
+def is_device_lost(error: BaseException) -> bool:
+    """Whether a kernel failed on an accelerator, after which nothing else runs there in this process."""
+    return any(kind.__name__ == "AcceleratorError" for kind in type(error).__mro__)

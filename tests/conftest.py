@@ -129,7 +129,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFileAndPag
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Watch a test with its fixtures, but for those that say what they start."""
-    if not any(item.get_closest_marker(name) for name in ("system", "slow")):
+    if not any(item.get_closest_marker(name) for name in ("system", "slow", "gpu")):
         WATCHED.append(True)
     try:
         return (yield)
@@ -152,6 +152,25 @@ def power_stays_on() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda file: None)
         yield
+
+
+@pytest.fixture(scope="session")
+def device() -> str:
+    """Where tests marked `gpu` run networks: `$HYBRID_TEST_DEVICE`, else `cuda`."""
+    import torch
+
+    named = os.environ.get("HYBRID_TEST_DEVICE") or "cuda"
+    if named.startswith("cuda") and not torch.cuda.is_available():
+        pytest.skip("torch sees no CUDA device: HYBRID_TEST_DEVICE=cpu uv run pytest -m gpu runs what a CPU can")
+    return named
+
+
+@pytest.fixture(scope="session")
+def card(device: str) -> str:
+    """The device of a test that only a GPU can pass or fail."""
+    if not device.startswith("cuda"):
+        pytest.skip(f"a CUDA device alone can show it: uv run pytest -m gpu (HYBRID_TEST_DEVICE is {device})")
+    return device
 
 
 DRAW = generated.generate

@@ -20,7 +20,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from hybrid.errors import HybridError, NoBackend, ToolError, is_out_of_memory, missing_package, needs_package
+from hybrid.errors import (
+    HybridError,
+    NoBackend,
+    ToolError,
+    is_device_lost,
+    is_out_of_memory,
+    missing_package,
+    needs_package,
+)
 from hybrid.secrets import redact
 from hybrid.tool import Backend, Evidence, Picture, Request, Stages
 from hybrid.tool.networks import Network
@@ -44,6 +52,10 @@ MOST_DEPTH = 32
 
 class OutOfMemory(ToolError):
     """A device has no memory left for this request."""
+
+
+class DeviceLost(ToolError):
+    """A kernel failed on the device, which is of no use to this process any more."""
 
 
 class AtOnce(Stages[Any, Request[Any], Evidence]):
@@ -86,11 +98,16 @@ def compute(
 
     A batch that the memory of the device does not suffice for runs in two halves, and `halved` is told how large they
     are. When it fails for another reason each input runs alone, so that one bad request costs no other.
+
+    Raises:
+        DeviceLost: nothing more can run on the device.
     """
     size, short = 1, False
     try:
         outputs = backend.compute(inputs)
     except BaseException as error:
+        if is_device_lost(error):
+            raise _tool_error(error) from error
         if len(inputs) == 1:
             return [_tool_error(error)]
         if short := is_out_of_memory(error):
@@ -129,6 +146,8 @@ def _tool_error(error: BaseException) -> HybridError:
         return error if words == str(error) else ToolError(words, getattr(error, "fault", Fault.TOOL_ERROR))
     if is_out_of_memory(error):
         return OutOfMemory(f"the memory of the device does not suffice: {_words(error)[:200]}")
+    if is_device_lost(error):
+        return DeviceLost(f"the device failed: {_words(error)[:300]}")
     if package := missing_package(error):
         return NoBackend(needs_package("the tool", package))
     log.debug("a tool failed", exc_info=error)

@@ -53,11 +53,13 @@ from hybrid.serving.protocol import (
 )
 from hybrid.serving.rules import next_step
 from hybrid.serving.sources import code_of
-from hybrid.serving.stages import tool_errors
+from hybrid.serving.stages import DeviceLost, tool_errors
 from hybrid.serving.threads import one_opencv_thread
 from hybrid.serving.worker_process import end_with_parent
 from hybrid.tool import Tool
 
+DEVICE_LOST = 70
+"""Exit code after a kernel failed: this process can use the device no more, and the next one can."""
 SIGNS = 8
 """Signs of life within the time that a worker may be silent."""
 LIKELY_VICTIM = 500
@@ -126,6 +128,10 @@ class JobReports:
         self._channel.send(JobStart(job, tool, stage, tuple(requests), first, time.monotonic()))
         try:
             yield
+        except DeviceLost as lost:
+            # While the job runs: the run then knows which calls were in it.
+            sys.stderr.write(f"{tool}: {lost}\n")
+            os._exit(DEVICE_LOST)
         finally:
             self._channel.send(JobEnd(job, time.monotonic()))
 

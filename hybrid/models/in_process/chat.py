@@ -75,6 +75,7 @@ class HuggingFaceChat:
         self._store = store
         self._tools_offered = ToolsOffered()
         self._dtype, self._batch = _extra(settings)
+        self._most = self._batch
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="hf")
         self._loaded: generation.Loaded | None = None
         self._waiting: list[Waiting] = []
@@ -144,7 +145,7 @@ class HuggingFaceChat:
 
         Raises:
             ValueError: fewer than two options, or equal ones.
-            WeightsError: as `chat`.
+            WeightsError, Outage: as `chat`.
         """
         if len(options) < 2 or len(set(options)) < len(options):
             raise ValueError(f"options {list(options)}: at least two, all different")
@@ -152,7 +153,10 @@ class HuggingFaceChat:
         conversation, sent = await self._conversation(list(messages), ())
         begun: Begun = asyncio.get_running_loop().create_future()
         work = asyncio.ensure_future(self._run(lambda: loaded.likelihood(conversation, prefix, options), [begun]))
-        probabilities = await _served(work, begun)
+        try:
+            probabilities = await _served(work, begun)
+        except Exception as error:
+            raise _outage(self.name, error) from error
         best = max(options, key=lambda option: probabilities[option])
         text = f"{prefix}{best}{')' if prefix.endswith('(') else ''}"
         spoken = generation.Spoken(text, (), (), 0, 0, cut=False)
@@ -244,22 +248,30 @@ class HuggingFaceChat:
             if not batch:
                 return
             work = partial(self._generate, [conversation for conversation, _, _, _ in batch], batch[0][1])
-            try:
-                spoken = await self._run(work, [begun for _, _, _, begun in batch])
-            except Exception as error:
-                # Every request of this batch ends with the error; the next batch goes on.
-                for _, _, future, _ in batch:
-                    if not future.done():
-                        future.set_exception(_outage(self.name, error))
-                continue
+            spoken = await self._run(work, [begun for _, _, _, begun in batch])
             for (_, _, future, _), one in zip(batch, spoken, strict=True):
-                if not future.done():
+                if future.done():
+                    continue
+                if isinstance(one, Exception):
+                    future.set_exception(one)
+                else:
                     future.set_result(one)
 
     def _generate(
         self, conversations: list[generation.Conversation], sampling: generation.Sampling
-    ) -> list[generation.Spoken]:
-        return self._load().generate(conversations, sampling)
+    ) -> list[generation.Spoken | Exception]:
+        """A reply each, or the error that it ends with. A batch that finds no memory is halved, as are later ones."""
+        size = min(self._most, len(conversations))
+        if size == len(conversations):
+            try:
+                return [*self._load().generate(conversations, sampling)]
+            except Exception as error:
+                if size == 1 or not is_out_of_memory(error):
+                    return [_outage(self.name, error)] * size
+            # Not while the error is handled: it holds what its batch has on the device.
+            self._most = size = -(-size // 2)
+        parts = (conversations[start : start + size] for start in range(0, len(conversations), size))
+        return [one for part in parts for one in self._generate(part, sampling)]
 
     def _message(self, spoken: generation.Spoken, sent: Sequence[SentImage], turn: int = 0) -> AssistantMessage:
         calls = [ToolCall(f"call_{turn}_{number}", name, args) for number, (name, args) in enumerate(spoken.calls)]

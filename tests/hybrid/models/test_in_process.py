@@ -4,7 +4,7 @@ import asyncio
 import io
 import json
 import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,12 +15,20 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from hybrid.config import ModelSettings
-from hybrid.errors import UsageError, WeightsError
+from hybrid.errors import Outage, UsageError, WeightsError
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ImagePart, Message, ToolCall, ToolMessage, user_message
 from hybrid.models import CallKey, ModelRefused
 from hybrid.models.in_process.chat import HuggingFaceChat
-from hybrid.models.in_process.generation import read_calls, split_calls, verify
+from hybrid.models.in_process.generation import (
+    Conversation,
+    Loaded,
+    Sampling,
+    Spoken,
+    read_calls,
+    split_calls,
+    verify,
+)
 from hybrid.types import ImageRef
 
 Make = Callable[..., HuggingFaceChat]
@@ -122,6 +130,40 @@ async def test_many_at_once_get_what_each_gets_alone(
     for one, other in zip(alone, together, strict=True):
         assert (one.text, one.calls, one.usage) == (other.text, other.calls, other.usage)
     assert [bool(reply.calls) for reply in alone] == [True, False, True, False]
+
+
+class OutOfMemoryError(RuntimeError):
+    """The error of torch when a device is full; known by this name."""
+
+
+async def test_a_batch_that_finds_no_memory_is_halved_and_one_that_finds_none_alone_ends_by_itself(
+    make: Make, tiny_words: ModuleType, store: ImageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes, whole = list[int](), Loaded.generate
+
+    def short(self: Loaded, asked: Sequence[Conversation], sampling: Sampling) -> list[Spoken]:
+        sizes.append(len(asked))
+        if len(asked) > 2 or "too large" in str(asked):
+            raise OutOfMemoryError("CUDA out of memory")
+        return whole(self, asked, sampling)
+
+    monkeypatch.setattr(Loaded, "generate", short)
+    model = make(extra={"batch": 5})
+    questions = [*tiny_words.QUESTIONS, *tiny_words.QUESTIONS, "too large"]
+
+    async def said() -> list[bool]:
+        asked = (model.chat([opening(store, one)], (tiny_words.tool(),), CallKey("q")) for one in questions)
+        return [isinstance(one, Outage) for one in await asyncio.gather(*asked, return_exceptions=True)]
+
+    assert await said() == [*[False] * 4, True]
+    assert max(sizes[1:]) < 5
+    sizes.clear()
+    assert await said() == [*[False] * 4, True]
+    assert max(sizes) <= 2
+    monkeypatch.setattr(Loaded, "likelihood", lambda *_: (_ for _ in ()).throw(OutOfMemoryError("CUDA out of memory")))
+    with pytest.raises(Outage, match="no memory left"):
+        await model.likelihood([opening(store)], ["A", "B"])
+    assert model.metadata()["batch"] == 5
 
 
 async def test_one_that_gives_up_does_not_hold_up_the_others(

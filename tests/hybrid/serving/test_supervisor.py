@@ -64,6 +64,13 @@ def stop(error):
     raise error
 
 
+class AcceleratorError(RuntimeError):
+    """Of torch, known by this name."""
+
+
+POISONED = []
+
+
 FAULTS = {
     "none": lambda args: None,
     "print": lambda args: print("said on stdout", flush=True),
@@ -80,6 +87,7 @@ FAULTS = {
     "mark": lambda args: marked(args),
     "marked_sleep": lambda args: marked(args) and time.sleep(10000),
     "marked_exit": lambda args: marked(args) and os._exit(3),
+    "kernel": lambda args: POISONED.append(args.number),
     "exit_once": lambda args: marked(args) == 1 and os._exit(3),
 }
 
@@ -93,6 +101,8 @@ class Backend:
 
     def one(self, request):
         FAULTS[request.args.fault](request.args)
+        if POISONED:
+            raise AcceleratorError("CUDA error: device-side assert triggered")
         mean = float(request.images[0].mean()) / 3
         data = {"mean": mean, "nested": [{"number": request.args.number}], "seed": request.seed}
         return Evidence(f"number {request.args.number}", data, 0.1 + 0.2, (Picture(255 - request.images[0]),))
@@ -320,6 +330,15 @@ async def test_two_that_hang_cost_themselves_alone(make: Make, ask: Any) -> None
     assert texts(found[:2]) == ["ToolError: faulty did not answer within 60 s"] * 2
     assert {one.fault for one in found[:2]} == {Fault.TIMEOUT}
     assert texts(found[2:]) == [f"number {number}" for number in (3, 4, 5, 6)]
+
+
+@pytest.mark.system
+async def test_a_kernel_that_fails_costs_its_call_and_one_process_and_no_other_call(make: Make, ask: Any) -> None:
+    runner = make()
+    for name in ("faulty", "faulty_batch"):
+        found = await ask(runner, [{"fault": "kernel"}, *numbers(1, 2, 3)], name)
+        lost = f"ToolError: {name} cost its worker process: exit code 70"
+        assert texts(found) == [lost, "number 1", "number 2", "number 3"]
 
 
 @pytest.mark.system

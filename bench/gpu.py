@@ -1,0 +1,302 @@
+"""Measurements on a GPU, a step a process, collected in one JSON file, and their tables in Markdown.
+
+bash bench/gpu.sh                                          # all steps, each within its limit
+python -m bench.gpu --json gpu.json --device cuda speed --network depth_anything_v2_small
+python -m bench.gpu --json bench/results/gpu.json page     # the tables of docs/performance.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from bench._networks import NETWORKS
+
+TEN = (
+    "depth_anything_v2_large",
+    "aliked_lightglue",
+    "owlv2_base",
+    "dinov2_base_dense",
+    "sam2_base_plus",
+    "depth_anything_v2_small",
+    "siglip2_base",
+    "efficientloftr",
+    "vit_small_forensics",
+    "clipseg_search",
+)
+BUSY = {
+    "depth": ("depth_anything_v2_small", "Relative_Depth"),
+    "correspondence": ("aliked_lightglue", "Visual_Correspondence"),
+    "detection": ("owlv2_base", "Counting"),
+}
+"""By tool the network, and the BLINK task whose questions call it."""
+TIME_UP = 124
+ENDED = re.compile(
+    r"^(?:\[gw\d+\] \[ *\d+%\] (?P<first>PASSED|FAILED|SKIPPED|ERROR) )?(?P<name>tests/\S+::\S+)"
+    r"(?(first)| (?P<last>PASSED|FAILED|SKIPPED|ERROR))",
+    re.MULTILINE,
+)
+"""A line of pytest about a test that has ended, over several processes or one."""
+LOOK_S = 0.05
+"""Between two looks at the card."""
+PACKAGES = ("torch", "transformers", "timm", "kornia", "numpy")
+REAL_REQUESTS, TINY_REQUESTS = 64, 4
+NO_CARD = (
+    "**No card has been seen.** `bash bench/gpu.sh` measures one within eight minutes, `uv run pytest -m gpu` tests it."
+)
+Row = Mapping[str, Any]
+
+
+@dataclass
+class Looks:
+    """Looks at the card while something runs: busy shares in percent, bytes in use; empty without NVML."""
+
+    busy: list[float] = field(default_factory=list)
+    used: list[int] = field(default_factory=list)
+    before: int = 0
+
+
+@contextmanager
+def watched(device: str) -> Iterator[Looks]:
+    """Look at the card every `LOOK_S`."""
+    looks, ended = Looks(), threading.Event()
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+        card = pynvml.nvmlDeviceGetHandleByIndex(int(device.partition(":")[2] or 0))
+        looks.before = int(pynvml.nvmlDeviceGetMemoryInfo(card).used)
+    except Exception as error:
+        print(f"no share of time: {type(error).__name__}: {error}", file=sys.stderr)
+        yield looks
+        return
+
+    def look() -> None:
+        while not ended.wait(LOOK_S):
+            looks.busy.append(float(pynvml.nvmlDeviceGetUtilizationRates(card).gpu))
+            looks.used.append(int(pynvml.nvmlDeviceGetMemoryInfo(card).used))
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield looks
+    finally:
+        ended.set()
+        thread.join()
+
+
+def machine(given: argparse.Namespace) -> Row:
+    """Card, date and versions."""
+    from bench._throughput import machine as named
+
+    versions = {"python": sys.version.split()[0], **{package: version(package) for package in PACKAGES}}
+    return {"name": named(given.device), "device": given.device, "date": str(datetime.now(UTC).date()), **versions}
+
+
+def tests(given: argparse.Namespace) -> Row:
+    """How the tests marked `gpu` end on the device; when the time is up, those that have ended."""
+    root = Path(__file__).resolve().parents[1]
+    options = ["-vv", "-rN", "--tb=short", "-m", "gpu", "-p", "no:cacheprovider", "tests"]
+    command = [sys.executable, "-m", "pytest", *options]
+    started, environment = time.monotonic(), {**os.environ, "HYBRID_TEST_DEVICE": given.device}
+    with tempfile.TemporaryFile("w+") as said:
+        try:
+            code = subprocess.run(  # noqa: S603 - this interpreter and the project's tests
+                command, cwd=root, env=environment, stdout=said, stderr=said, check=False, timeout=given.seconds
+            ).returncode
+        except subprocess.TimeoutExpired:
+            code = TIME_UP
+        said.seek(0)
+        text = said.read()
+    print(text[-50_000:])
+    ended = [(match["name"], match["first"] or match["last"]) for match in ENDED.finditer(text)]
+    counts = Counter(outcome.lower() for _, outcome in ended)
+    failed = sorted({name for name, outcome in ended if outcome in ("FAILED", "ERROR")})
+    return {"seconds": round(time.monotonic() - started, 1), "code": code, **counts, "names": failed}
+
+
+def speed(given: argparse.Namespace) -> Row:
+    """The service beside a bare loop over one network."""
+    import torch
+
+    from bench._throughput import Load, measure
+
+    cuda = given.device.startswith("cuda")
+    requests = TINY_REQUESTS if given.tiny else REAL_REQUESTS
+    setting = Load((), given.device, not given.tiny, requests, 1 + cuda, given.dtype, given.compiled)
+    found = measure(given.network, setting)
+    return {
+        "network": given.network,
+        "dtype": given.dtype,
+        "compiled": given.compiled,
+        "requests": found.requests,
+        "bare": found.bare,
+        "service": found.service,
+        "ratio": found.service / found.bare,
+        "pass": statistics.mean(found.passes),
+        "load_s": found.load_s,
+        "peak_mb": torch.cuda.max_memory_allocated() / 1e6 if cuda else None,
+    }
+
+
+def reduced(given: argparse.Namespace) -> Row:
+    """The decisions that one network changes in fewer bits."""
+    from bench._reduced import Comparison, compared
+
+    items = 2 if given.tiny else 16
+    (row,) = compared(given.network, Comparison((), (given.dtype,), given.device, not given.tiny, items, 2000))
+    return {"network": given.network, **asdict(row)}
+
+
+def busy(given: argparse.Namespace) -> Row:
+    """A run of 200 questions with depth, correspondence and detection: how long the card works."""
+    from hybrid.config import RunConfig, ServiceOptions
+
+    limit = 6 if given.tiny else 200
+    with tempfile.TemporaryDirectory() as scratch:
+        weights = {}
+        for tool, (network, _) in BUSY.items():
+            folder = Path(scratch) / tool
+            folder.mkdir()
+            NETWORKS[network].build(folder, not given.tiny)
+            weights[tool] = str(folder)
+        service = ServiceOptions("auto", weights, given.device, unchecked=True, timeout_s=600.0)
+        tasks = tuple(task for _, task in BUSY.values())
+        config = RunConfig(
+            "blink", solvers=("specialist",), tasks=tasks, data="sample", limit=limit, service=service, concurrency=64
+        )
+        return _run(config, given.device, Path(scratch))
+
+
+def study(given: argparse.Namespace) -> Row:
+    """A whole study with the embedded model on the device."""
+    from hybrid.config import ModelSettings, RunConfig, ServiceOptions
+
+    config = RunConfig(
+        "blink",
+        model="embedded",
+        solvers=("controller", "mllm", "specialist"),
+        data="sample",
+        limit=6 if given.tiny else 60,
+        service=ServiceOptions(device=given.device),
+        model_settings=ModelSettings(device=given.device),
+    )
+    with tempfile.TemporaryDirectory() as scratch:
+        return _run(config, given.device, Path(scratch))
+
+
+def _run(config: Any, device: str, scratch: Path) -> Row:
+    from dataclasses import replace
+
+    from bench._runs import finished
+
+    started = time.monotonic()
+    with watched(device) as looks:
+        folder = finished(replace(config, out=scratch / "run"))
+    return {
+        "questions": len(folder.attempts(config.solvers[0])),
+        "solvers": list(config.solvers),
+        "seconds": round(time.monotonic() - started, 1),
+        "busy": statistics.mean(looks.busy) / 100 if looks.busy else None,
+        "working": statistics.mean(look > 0 for look in looks.busy) if looks.busy else None,
+        "held_mb": (max(looks.used) - looks.before) / 1e6 if looks.used else None,
+    }
+
+
+STEPS: Mapping[str, Callable[[argparse.Namespace], Row]] = {
+    step.__name__: step for step in (machine, tests, speed, reduced, busy, study)
+}
+LISTS = frozenset({"speed", "reduced"})
+"""Steps with a row a network."""
+
+
+def kept(path: Path) -> dict[str, Any]:
+    """The measurements so far."""
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def add(path: Path, step: str, row: Row) -> None:
+    """Write what a step measured to the others'."""
+    found = kept(path)
+    found[step] = [*found.get(step, []), row] if step in LISTS else row
+    path.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def _shown(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)
+
+
+def page(found: Mapping[str, Any]) -> str:
+    """The measurements as Markdown, with card, date, versions and command."""
+    if not found:
+        return NO_CARD
+    of, tested = found["machine"], found.get("tests", {})
+    versions = ", ".join(f"{name} {of[name]}" for name in ("torch", "transformers", "python"))
+    lines = [f"{of['name']}, {of['date']}, {versions}: `bash bench/gpu.sh`."]
+    if tested:
+        words = (f"{tested[word]} {word}" for word in ("passed", "failed", "error", "skipped") if tested.get(word))
+        cut = " until the time was up" if tested["code"] == TIME_UP else ""
+        lines += ["", f"Tests marked `gpu`: {', '.join(words)}{cut}."]
+    lines += ["", "| network | numbers | bare images/s | service | ratio | a pass | load s | MB |"]
+    lines += ["|---|---|---:|---:|---:|---:|---:|---:|"]
+    for one in found.get("speed", []):
+        numbers = f"{one['dtype']}{' compiled' if one['compiled'] else ''}"
+        rates = (f"{one['bare']:.3g}", f"{one['service']:.3g}", f"{one['ratio']:.2f}", f"{one['pass']:.1f}")
+        cells = (NETWORKS[one["network"]].title, numbers, *rates, f"{one['load_s']:.1f}", _shown(one["peak_mb"], ".0f"))
+        lines.append(f"| {' | '.join(cells)} |")
+    if found.get("reduced"):
+        lines += [
+            "",
+            "| network | numbers | weights | decisions changed | largest difference |",
+            "|---|---|---|---:|---:|",
+        ]
+    for one in found.get("reduced", []):
+        cells = (NETWORKS[one["network"]].title, one["dtype"], one["weights"])
+        lines.append(f"| {' | '.join(cells)} | {one['changed']} of {one['questions']} | {one['largest']:.2g} |")
+    for step, what in (("busy", "with depth, correspondence and detection"), ("study", "with the embedded model")):
+        if one := found.get(step):
+            share = f"the card busy {_shown(one['busy'], '.0%')}, {_shown(one['held_mb'], '.0f')} MB held"
+            lines += ["", f"{one['questions']} questions {what}: {one['seconds']} s, {share}."]
+    return "\n".join(lines)
+
+
+def main(words: list[str] | None = None) -> None:
+    """Measure one step, or print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("step", choices=[*STEPS, "page"])
+    parser.add_argument("--json", type=Path, required=True, help="the file of all measurements")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--tiny", action="store_true", help="networks of a fraction of their size")
+    parser.add_argument("--network", choices=tuple(NETWORKS))
+    parser.add_argument("--dtype", default="auto", choices=["auto", "float32", "bfloat16", "float16"])
+    parser.add_argument("--compiled", action="store_true")
+    parser.add_argument("--seconds", type=float, default=140.0, help="for the tests")
+    given = parser.parse_args(words)
+    if given.step == "page":
+        print(page(kept(given.json)))
+        return
+    if given.step in LISTS and given.network is None:
+        parser.error(f"{given.step}: --network says which")
+    row = STEPS[given.step](given)
+    add(given.json, given.step, row)
+    print(json.dumps(row))
+
+
+if __name__ == "__main__":
+    main()

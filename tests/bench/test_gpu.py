@@ -1,0 +1,69 @@
+"""What was measured on a GPU: the steps add to one file, and the page has its tables from that file alone."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench import gpu
+
+ROOT = Path(__file__).resolve().parents[2]
+MACHINE = {"name": "H9", "device": "cuda", "date": "2026-01-02", "torch": "2", "transformers": "5", "python": "3.12"}
+SPEED = {
+    "network": "dinov2_base",
+    "dtype": "auto",
+    "compiled": True,
+    "requests": 64,
+    "bare": 1234.5,
+    "service": 1111.0,
+    "ratio": 0.9,
+    "pass": 15.5,
+    "load_s": 0.51,
+    "peak_mb": None,
+}
+RUN = {"questions": 200, "solvers": ["specialist"], "seconds": 9.5, "busy": 0.613, "working": 0.9, "held_mb": 1234.6}
+
+
+def test_the_page_has_what_the_committed_file_says() -> None:
+    text = (ROOT / "docs" / "performance.md").read_text()
+    section = text.partition("\n## On a GPU\n")[2].partition("\n## ")[0]
+    assert " ".join(section.split()) == " ".join(gpu.page(gpu.kept(ROOT / "bench" / "results" / "gpu.json")).split())
+
+
+def test_the_tables_are_made_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "gpu.json"
+    for step, row in (("machine", MACHINE), ("speed", SPEED), ("speed", {**SPEED, "peak_mb": 80.4}), ("busy", RUN)):
+        gpu.add(path, step, row)
+    gpu.add(path, "tests", {"code": 1, "passed": 80, "failed": 1, "skipped": 0})
+    made = gpu.page(gpu.kept(path))
+    assert made.startswith("H9, 2026-01-02, torch 2, transformers 5, python 3.12: `bash bench/gpu.sh`.\n")
+    assert "Tests marked `gpu`: 80 passed, 1 failed." in made
+    for peak in ("-", "80"):
+        assert f"| DINOv2 base | auto compiled | 1.23e+03 | 1.11e+03 | 0.90 | 15.5 | 0.5 | {peak} |" in made
+    assert "200 questions with depth, correspondence and detection: 9.5 s, the card busy 61%, 1235 MB held." in made
+    assert "embedded" not in made
+
+
+def test_tests_are_counted_over_several_processes_and_in_one() -> None:
+    lines = (
+        "[gw1] [  3%] PASSED tests/a/test_b.py::test_c[d-e] ",
+        "[gw0] [100%] SKIPPED tests/a/test_b.py::test_f ",
+        "tests/a/test_b.py::test_g FAILED           [ 50%]",
+        "tests/a/test_b.py::test_g",
+        "FAILED tests/a/test_b.py::test_g - assert",
+        "___ ERROR at setup of test_h ___",
+    )
+    ended = [(match["name"][-6:], match["first"] or match["last"]) for match in gpu.ENDED.finditer("\n".join(lines))]
+    assert ended == [("c[d-e]", "PASSED"), ("test_f", "SKIPPED"), ("test_g", "FAILED")]
+
+
+@pytest.mark.system
+def test_a_step_measures_and_adds_to_the_others(tmp_path: Path) -> None:
+    words = ["--json", str(tmp_path / "gpu.json"), "--device", "cpu", "--tiny"]
+    for step in (["machine"], ["speed", "--network", "dinov2_base"], ["reduced", "--network", "dinov2_base"]):
+        gpu.main([*words, *step, *(["--dtype", "bfloat16"] if step[0] == "reduced" else [])])
+    found = json.loads((tmp_path / "gpu.json").read_text())
+    assert found.keys() == {"machine", "speed", "reduced"}
+    assert found["speed"][0]["service"] > 0
+    assert found["speed"][0]["peak_mb"] is None
+    assert (found["reduced"][0]["dtype"], found["reduced"][0]["questions"]) == ("bfloat16", 2)

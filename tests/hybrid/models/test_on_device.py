@@ -1,0 +1,192 @@
+"""Models in this process on `$HYBRID_TEST_DEVICE`: texts, batches and likelihoods of the CPU, and a real shortage."""
+
+import asyncio
+import io
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from bench._runs import finished
+from hybrid.config import ModelSettings, RunConfig
+from hybrid.errors import Outage
+from hybrid.images import ImageStore
+from hybrid.messages import AssistantMessage, Message, user_message
+from hybrid.models import CallKey
+from hybrid.models.in_process.chat import HuggingFaceChat
+from hybrid.models.in_process.generation import Loaded
+from hybrid.types import ImageRef
+
+pytestmark = pytest.mark.gpu
+
+Make = Callable[..., HuggingFaceChat]
+TEMPLATE = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.content is string %}{{ m.content }}{% else %}"
+    "{% for c in m.content %}{% if c.type == 'image' %}<|vision_start|><|image_pad|><|vision_end|>"
+    "{% else %}{{ c.text }}{% endif %}{% endfor %}{% endif %}<|im_end|>\n{% endfor %}<|im_start|>assistant\n"
+)
+QUESTIONS = ("Which side is red?", "Where is the square?", "Is the left point nearer?", "How many things are there?")
+
+
+@pytest.fixture(autouse=True)
+def exact() -> None:
+    """A tool that ran before may have let TF32 in."""
+    import torch
+
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cudnn.allow_tf32 = False
+
+
+@pytest.fixture(scope="module")
+def tiny_qwen(device: str, tmp_path_factory: pytest.TempPathFactory, tiny_words: ModuleType) -> Path:
+    """A Qwen2.5-VL of two layers with random weights, in the format of the published ones."""
+    import torch
+    import transformers
+
+    folder = tmp_path_factory.mktemp("tiny_qwen")
+    marks = ["<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>"]
+    words = tiny_words.tokenizer([*QUESTIONS, "user assistant"])
+    words.add_special_tokens({"additional_special_tokens": marks})
+    words.image_token, words.video_token = marks[2:]
+    start, _, image, video = words.convert_tokens_to_ids(marks)
+    text = {
+        "vocab_size": len(words),
+        "hidden_size": 64,
+        "intermediate_size": 128,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "rope_parameters": {"rope_type": "default", "mrope_section": [2, 3, 3], "rope_theta": 10_000.0},
+        "bos_token_id": None,
+        "eos_token_id": words.eos_token_id,
+        "pad_token_id": words.pad_token_id,
+    }
+    vision = {
+        "depth": 2,
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_heads": 2,
+        "out_hidden_size": 64,
+        "fullatt_block_indexes": [1],
+    }
+    torch.manual_seed(0)
+    config = transformers.Qwen2_5_VLConfig(
+        text_config=text, vision_config=vision, image_token_id=image, video_token_id=video, vision_start_token_id=start
+    )
+    model = transformers.Qwen2_5_VLForConditionalGeneration(config)
+    # Random weights of the usual size hardly look at the picture.
+    for weights in model.parameters():
+        weights.data *= 3 if weights.ndim > 1 else 1
+    model.generation_config.eos_token_id, model.generation_config.pad_token_id = words.eos_token_id, words.pad_token_id
+    model.save_pretrained(folder)
+    pictures = transformers.Qwen2VLImageProcessor(min_pixels=56 * 56, max_pixels=112 * 112)
+    videos = transformers.Qwen2VLVideoProcessor()
+    transformers.Qwen2_5_VLProcessor(pictures, words, videos, chat_template=TEMPLATE).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+async def make(tiny_qwen: Path, store: ImageStore) -> AsyncIterator[Make]:
+    made: list[HuggingFaceChat] = []
+
+    def open_one(where: str, **settings: Any) -> HuggingFaceChat:
+        chosen = ModelSettings(**{"device": where, "max_tokens": 24, **settings})
+        made.append(HuggingFaceChat(f"hf:{tiny_qwen}", chosen, store))
+        return made[-1]
+
+    yield open_one
+    for model in made:
+        await model.close()
+
+
+def conversations(store: ImageStore) -> list[list[Message]]:
+    """Questions of different lengths about pictures of different sizes."""
+    made = []
+    for place, question in enumerate(QUESTIONS * 2):
+        buffer = io.BytesIO()
+        rng = np.random.default_rng(place)
+        Image.fromarray(rng.integers(0, 256, (60 + 20 * place, 90, 3), dtype=np.uint8)).save(buffer, "PNG")
+        made.append([user_message([question, ImageRef("img:1", store.put(buffer.getvalue(), "made"))])])
+    return made
+
+
+async def replies(model: HuggingFaceChat, asked: list[list[Message]]) -> list[Any]:
+    each = (model.chat(one, (), CallKey(f"q{place}")) for place, one in enumerate(asked))
+    return list(await asyncio.gather(*each, return_exceptions=True))
+
+
+def said(found: list[Any]) -> list[tuple[str, int]]:
+    assert [one for one in found if not isinstance(one, AssistantMessage)] == []
+    return [(one.text, one.usage.output_tokens) for one in found]
+
+
+async def test_greedy_text_is_that_of_the_cpu_alone_and_in_batches(device: str, make: Make, store: ImageStore) -> None:
+    asked = conversations(store)
+    alone = said(await replies(make("cpu"), asked))
+    assert len(set(alone)) > 1
+    assert said(await replies(make(device), asked)) == alone
+    assert said(await replies(make(device, extra={"batch": 4, "dtype": "float32"}), asked)) == alone
+
+
+async def test_likelihoods_are_those_of_the_cpu(device: str, make: Make, store: ImageStore) -> None:
+    asked = conversations(store)[0]
+    (one, other) = [(await make(where).likelihood(asked, ["A", "B", "C"])).likelihood for where in ("cpu", device)]
+    assert one is not None
+    assert one == pytest.approx(other, abs=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+async def test_fewer_bits_answer_every_question(device: str, dtype: str, make: Make, store: ImageStore) -> None:
+    model = make(device, extra={"batch": 4, "dtype": dtype})
+    assert all(tokens for _, tokens in said(await replies(model, conversations(store))))
+    likelihood = (await model.likelihood(conversations(store)[0], ["A", "B"])).likelihood
+    assert likelihood is not None
+    assert sum(likelihood.values()) == pytest.approx(1.0)
+
+
+async def test_a_real_shortage_halves_the_batch(
+    card: str, make: Make, store: ImageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each conversation of a pass holds 100 MB besides, of which the device has room for three."""
+    import torch
+
+    model, sizes, whole = make(card, extra={"batch": 8}), list[int](), Loaded.generate
+
+    def generate(self: Loaded, asked: Any, sampling: Any) -> Any:
+        sizes.append(len(asked))
+        block = torch.ones(len(asked) * 100 * 2**20, dtype=torch.uint8, device=card)
+        return whole(self, asked, sampling) if block[0] else None
+
+    asked = conversations(store)
+    alone = said(await replies(model, asked))
+    monkeypatch.setattr(Loaded, "generate", generate)
+    torch.cuda.empty_cache()
+    total = torch.cuda.get_device_properties(card).total_memory
+    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 350 * 2**20) / total)
+    try:
+        assert said(await replies(model, asked)) == alone
+        assert max(sizes) > 3 >= sizes[-1]
+        torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_allocated() + 50 * 2**20) / total)
+        torch.cuda.empty_cache()
+        assert {type(one) for one in await replies(model, asked)} == {Outage}
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+    assert said(await replies(model, asked)) == alone
+
+
+def test_the_embedded_model_gives_sixty_questions_the_answers_of_the_cpu(device: str, tmp_path: Path) -> None:
+    def answers(where: str, batch: int) -> dict[str, list[str]]:
+        settings = ModelSettings(device=where, extra={"batch": batch})
+        out = tmp_path / f"{where.replace(':', '')}-{batch}"
+        config = RunConfig(
+            "blink", model="embedded", solvers=("mllm",), data="sample", limit=60, out=out, model_settings=settings
+        )
+        return {one.id: [each.reply.text for each in one.exchanges] for one in finished(config).attempts("mllm")}
+
+    alone = answers("cpu", 1)
+    assert len(alone) == 60
+    assert answers(device, 8) == alone

