@@ -84,10 +84,7 @@ def remaining(reply: LetterReply) -> str | None:  # noqa: C901 - one pass over t
         or any(_DENIES.search(form) for form, _ in reply.forms)
     ):
         return None
-    given: set[str] = set()
-    claimed: set[str] = set()
-    against: set[str] = set()
-    asked_of: set[str] = set()
+    given, claimed, against, asked_of = set[str](), set[str](), set[str](), set[str]()
     offered = denied = False
     for clause in _clauses(reply.text.replace("_", " ")):
         named = reply.named(clause)
