@@ -28,7 +28,8 @@ _NAMES = ("tool", "name", "tool_name", "function", "action", "recipient_name")
 ARGUMENTS = ("args", "arguments", "parameters", "params", "input", "tool_input", "action_input", "tool_args", "kwargs")
 _BESIDE = frozenset({"type", "id", "index", "tool_call_id", "call_id", "thought", "thoughts", "reasoning"})
 _NAMED = re.compile(
-    r"""["']?(?P<key>tool|name|tool_name|function|action|recipient_name)["']?\s{0,9}:\s{0,9}["'](?P<name>[^"'\n]{0,100})["']"""
+    r"""["']?(?P<key>tool|name|tool_name|function|action|recipient_name)["']?\s{0,9}:\s{0,9}"""
+    r"""["'](?P<name>[^"'\n]{0,100})["']"""
     r"""(?P<ours>\s{0,9},\s{0,9}["'](?:args|images)["'])?|\{\s{0,9}["']tool["']\s{0,9}:\s{0,9}(?=[{\[])"""
     r"""|\{\s{0,9}["'](?P<only>\w{1,100})["']\s{0,9}:\s{0,9}(?=\{\s{0,9}["']images?["'])"""
 )
@@ -42,11 +43,13 @@ _CALLED = re.compile(r"(?:print\()?(?P<name>[^\W\d][\w.]{0,99})\(")
 _KEYWORD = re.compile(r"[\s,]*(?P<key>[^\W\d]\w{0,99})\s*=\s*")
 _FIELD = re.compile(
     r"<[^<>=\s]{0,20}parameter(?:=|\s+name=)[\"']?(?P<key>[^\"'<>\s]{1,100})[\"']?[^<>]{0,40}>"
-    r"|<(?:longcat_)?arg_key>\s*(?P<arg>[^<>\s]{1,100})\s*</(?:longcat_)?arg_key>\s*<(?:longcat_)?arg_value>|<(?P<tag>[^\W\d]\w{0,99})>"
+    r"|<(?:longcat_)?arg_key>\s*(?P<arg>[^<>\s]{1,100})\s*</(?:longcat_)?arg_key>\s*<(?:longcat_)?arg_value>"
+    r"|<(?P<tag>[^\W\d]\w{0,99})>"
     r'|<\|open\|>argument key="(?P<opened>[^"<>\s]{1,100})"[^<>]{0,40}<\|sep\|>'
 )
 _FIELD_ENDS = re.compile(
-    r"</[^<>\s]{0,20}parameter>|</(?:longcat_)?arg_value>|<\|close\|>argument<\|sep\|>|(?=<parameter=)|(?=<(?:longcat_)?arg_key>)"
+    r"</[^<>\s]{0,20}parameter>|</(?:longcat_)?arg_value>|<\|close\|>argument<\|sep\|>|(?=<parameter=)"
+    r"|(?=<(?:longcat_)?arg_key>)"
 )
 _ELEMENT_ENDS = re.compile(
     r"</[^<>\s]{0,20}(?:function|invoke|tool_call|tool|call_record)>|<\|close\|>call<\|sep\|>"

@@ -41,7 +41,8 @@ _IMAGE_NAME = re.compile(
 _LETTERS = re.compile(r"[A-Z]{1,3}(?:\s*,\s*[A-Z]{1,3})*")
 _BOX, _POINT = ("x0", "y0", "x1", "y1"), ("x", "y")
 _BOX_KEYS = re.compile(
-    r"(?:crop_?|target_?)?(?:b(?:ounding_?)?box(?:es)?|box(?:es)?|region|roi|area|rect(?:angle)?)(?:_?2d|_?coord(?:inate)?s)?",
+    r"(?:crop_?|target_?)?(?:b(?:ounding_?)?box(?:es)?|box(?:es)?|region|roi|area|rect(?:angle)?)"
+    r"(?:_?2d|_?coord(?:inate)?s)?",
     re.IGNORECASE,
 )
 _POINT_KEYS = re.compile(r"(?:points?(?:_?2d)?|coordinates?|coords?|position|cent(?:er|re))", re.IGNORECASE)
