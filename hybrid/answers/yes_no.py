@@ -120,6 +120,7 @@ def parse_yes_no(text: str) -> Parsed[YesNo]:
         return undecided()
     for correction in corrections(clean):
         for behind in filter(sentences, correction.texts):
-            if (found := first_match(AGAIN, behind)).value is not None:
+            found: Parsed[YesNo] = first_match(AGAIN, behind)
+            if found.value is not None:
                 return found
     return first_match(RULES, clean)
