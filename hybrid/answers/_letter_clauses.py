@@ -45,6 +45,12 @@ _DENIES: Final = re.compile(
     r"|nicht|weder|kein|falsche|mauvaise|неправильный|не)\b|n't\b|不是|错误",
     re.IGNORECASE,
 )
+# `Rejected: A, B`, `"wrong option": "A"`
+_HEADED: Final = re.compile(
+    r"\b(?:not (?:an?|the) \w+|wrong|incorrect|second (?:answer|choice)|exclu|reject|eliminat|unlikely|ruled out"
+    r"|неправильный|错误)[^.;:?\n]{0,30}:[^.;:?\n]*",
+    re.IGNORECASE,
+)
 _OFFERS: Final = re.compile(
     r"(?:so\s)?(?:between|(?:out )?of|options?|choices|comparing|given|which|whether|is it)\b|.*\b(?:vs|versus)\b"
     r"|(?:either\s)?\W?[A-Z]\W?\sor\s\W?[A-Z]\W*$",
@@ -85,18 +91,13 @@ def remaining(reply: LetterReply) -> str | None:  # noqa: C901 - one pass over t
     ):
         return None
     given, claimed, against, asked_of = set[str](), set[str](), set[str](), set[str]()
-    offered = denied = False
+    offered = False
     for clause in _clauses(reply.text.replace("_", " ")):
         named = reply.named(clause)
         asked = clause.endswith("?")
-        # `Rejected: A`
-        heads = denied
-        denied = (
-            not clause.endswith(".") if denied else clause.endswith(":") and not named and bool(_DENIES.search(clause))
-        )
         if named and _BESIDE.search(clause):
             offered = True
-        elif _DENIES.search(clause) or heads:
+        elif _DENIES.search(clause):
             if given and not named and not _OTHERS.search(clause):
                 return None
             # `A? No: B.`
@@ -125,6 +126,7 @@ def remaining(reply: LetterReply) -> str | None:  # noqa: C901 - one pass over t
 def _clauses(text: str) -> list[str]:
     """The clauses of a text with the marks behind them; a list such as `A, B and D` in one."""
     whole = re.sub(_LISTED, lambda match: match[0].replace(",", " and"), text)
+    whole = _HEADED.sub(lambda match: re.sub("[,:]", " ", match[0]), whole)
     marks = [0, *(match.end() for match in _CLAUSES.finditer(whole)), len(whole)]
     return [whole[start:end].strip() for start, end in pairwise(marks) if end > start]
 

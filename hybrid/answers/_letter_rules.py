@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Final
 
 from hybrid.answers._letter_reply import NOUN, LetterReply, group, label
-from hybrid.answers.base import CUE, bare, sentences
+from hybrid.answers.base import CUE, bare
 
 Rule = Callable[[LetterReply], str | None]
 
@@ -249,8 +249,8 @@ def announcements(reply: LetterReply) -> tuple[tuple[str, bool], ...]:
     found: list[tuple[str, bool]] = []
     alternative = 0
     for match in announcement.finditer(reply.text):
-        before = sentences(reply.text[max(0, match.start() - LIST_GAP) : match.start()])[-1:]
-        if (before and _AT_FIRST.match(before[0])) or _ASKED_BACK.match(reply.text, match.end()):
+        clause = re.split(r"[.!?;\n]|\bbut\b", reply.text[max(0, match.start() - LIST_GAP) : match.start()])[-1]
+        if _AT_FIRST.match(clause.strip()) or _ASKED_BACK.match(reply.text, match.end()):
             continue
         left_open = offers_another(reply, group(match), reply.text[match.end() : match.end() + LOOK_AHEAD])
         # `選択肢Aか選択肢B`: the second is the alternative of the first.

@@ -60,7 +60,7 @@ _TEN: Final = "|".join(word for word, value in WORDS.items() if value >= 20)
 _UNIT: Final = "|".join(sorted((word for word, value in WORDS.items() if value < 20), key=len, reverse=True))
 # "one" is a pronoun after these: "the one on the left", "no one".
 _PRONOUN: Final = "".join(
-    rf"(?<!\b{word}\s)" for word in ("no", "the", "this", "that", "each", "every", "which", "any", "single")
+    rf"(?<!\b{word}\s)" for word in ("no", "the", "this", "that", "each", "every", "which", "any")
 )
 _WORD: Final = rf"{_PRONOUN}\b(?:(?:{_TEN})(?:[-\s](?:{_UNIT}))?|{_UNIT})\b"
 _NUMBER: Final = re.compile(rf"{_DIGITS}|{_WORD}", re.IGNORECASE)
@@ -142,6 +142,7 @@ _ALONE: Final = re.compile(
 def spelled_out(text: str) -> str:
     """A text with its numbers in plain digits: `1 000`, `a dozen`, `5 (five)`, `三个`; a whole reply also as `drei`."""
     text = _GROUPED.sub(lambda found: _SOME if found[1] else re.sub(r"[\s']", "", found[0]), text)
+    text = re.sub(r"\bnot a single one\b", "none", text, flags=re.IGNORECASE)
     text = _DOZEN.sub(lambda m: _SOME if m[3] else str(6 if m[1] else 12 * (only_number(m[2]) or 1)), text)
     text = _GLOSS.sub(lambda found: found[1] if _value(found[1]) == _value(found[2]) else found[0], text)
     text = _HAN_NUMBER.sub(_from_han, text)
@@ -261,8 +262,7 @@ def none_at_all(text: str) -> int | None:
 
 _NONE: Final = re.compile(
     r"(?:there (?:are|is|were) )?none(?: (?:is|are|were)(?: visible| present)?)?(?: (?:here|there))?"
-    r"|there (?:is|are|were)(?:n't| not) any|there isn't (?:even )?(?:a single|one) \w+|not a single one"
-    r"|i (?:can )?see none",
+    r"|there (?:is|are|were)(?:n't| not) any|there isn't (?:even )?(?:a single|one) \w+|i (?:can )?see none",
     re.IGNORECASE,
 )
 _MORE_TO_SAY: Final = re.compile(r"\b(?:but|however|although|though|yet|there|only|unless|if)\b", re.IGNORECASE)

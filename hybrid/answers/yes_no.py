@@ -7,7 +7,7 @@ the paper asks where it fails is replaced by the rules after it.
 import re
 from typing import Final, Literal
 
-from hybrid.answers._corrections import read_corrected
+from hybrid.answers._corrections import corrections
 from hybrid.answers.base import (
     CUE,
     TRANSLATIONS,
@@ -118,8 +118,9 @@ def parse_yes_no(text: str) -> Parsed[YesNo]:
     clean = answer_part(text)
     if not clean or _EITHER.match(clean):
         return undecided()
-    return read_corrected(
-        clean,
-        lambda said: first_match(RULES, said),
-        lambda said: first_match(AGAIN, said) if sentences(said) else undecided(),
-    )
+    for correction in corrections(clean):
+        for behind in filter(sentences, correction.texts):
+            found: Parsed[YesNo] = first_match(AGAIN, behind)
+            if found.value is not None:
+                return found
+    return first_match(RULES, clean)

@@ -161,6 +161,11 @@ def labels_of(found: Iterable[Correction], questions: Iterable[Question | Broken
     return {one.task: labels for one in found if (labels := one.labels(kept)) is not None}
 
 
+NO_CORRECTIONS_FOUND: Final = (
+    "whether its labels were corrected: a search of public issue threads on 2026-11-27 found no report"
+)
+
+
 @dataclass(frozen=True)
 class BenchmarkCard:
     """Facts that a user must know about a benchmark before running it."""

@@ -35,7 +35,7 @@ from hybrid.benchmarks.actiview.metric_cards import METRICS
 from hybrid.benchmarks.actiview.metrics import hits, hits_as_printed, official_answer, summarise
 from hybrid.benchmarks.actiview.settings import BLIND, LEVELS, SETTINGS, Settings, read_settings
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source
-from hybrid.benchmarks.card import BenchmarkCard, ImageSource
+from hybrid.benchmarks.card import NO_CORRECTIONS_FOUND, BenchmarkCard, ImageSource
 from hybrid.errors import DataError
 from hybrid.samples.seeds import Purpose
 from hybrid.types import (
@@ -98,6 +98,7 @@ CARD = BenchmarkCard(
     official_settings={"decisions": "official"},
     baselines=BASELINES,
     metrics=METRICS,
+    unchecked=NO_CORRECTIONS_FOUND,
     elsewhere="https://github.com/THUNLP-MT/ActiView, 0.68 GB with the images: git clone it",
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hybrid.benchmarks.card import BenchmarkCard, ImageSource, Setting
+from hybrid.benchmarks.card import NO_CORRECTIONS_FOUND, BenchmarkCard, ImageSource, Setting
 from hybrid.benchmarks.hvsbench.baselines import BASELINES
 from hybrid.benchmarks.hvsbench.metric_cards import METRICS
 from hybrid.benchmarks.hvsbench.prior_accuracy import PRIOR_ACCURACY
@@ -78,4 +78,5 @@ CARD = BenchmarkCard(
     prior_accuracy=PRIOR_ACCURACY,
     baselines=BASELINES,
     metrics=METRICS,
+    unchecked=NO_CORRECTIONS_FOUND,
 )

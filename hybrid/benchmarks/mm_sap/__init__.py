@@ -17,7 +17,7 @@ from typing import cast
 
 from hybrid.benchmarks._shared.scores import score_of
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, show
-from hybrid.benchmarks.card import BenchmarkCard, ImageSource
+from hybrid.benchmarks.card import NO_CORRECTIONS_FOUND, BenchmarkCard, ImageSource
 from hybrid.benchmarks.mm_sap.baselines import BASELINES
 from hybrid.benchmarks.mm_sap.columns import SETS
 from hybrid.benchmarks.mm_sap.data import SETTINGS, files, questions_of, read_settings, sets_of
@@ -80,6 +80,7 @@ CARD = BenchmarkCard(
     sample_extends=True,
     baselines=BASELINES,
     metrics=METRICS,
+    unchecked=NO_CORRECTIONS_FOUND,
     counted_with={"shuffles": "stored"},
 )
 

@@ -21,7 +21,7 @@ from hybrid.benchmarks._shared.paths import inside
 from hybrid.benchmarks._shared.rows import lost
 from hybrid.benchmarks._shared.scores import score_kept, score_reply
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, PredictedRow, Prediction, ScoreOptions, Source, show
-from hybrid.benchmarks.card import BenchmarkCard, ImageSource, Setting
+from hybrid.benchmarks.card import NO_CORRECTIONS_FOUND, BenchmarkCard, ImageSource, Setting
 from hybrid.benchmarks.mvp_bench.baselines import BASELINES
 from hybrid.benchmarks.mvp_bench.data import (
     ROTATIONS,
@@ -91,6 +91,7 @@ CARD = BenchmarkCard(
     prediction_prefixes=(ROTATED,),
     baselines=BASELINES,
     metrics=METRICS,
+    unchecked=NO_CORRECTIONS_FOUND,
     elsewhere=ELSEWHERE,
 )
 

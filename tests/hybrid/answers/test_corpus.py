@@ -35,8 +35,8 @@ def test_every_reply_is_read_as_a_person_reads_it() -> None:
 def test_the_replies_are_many_and_of_every_kind() -> None:
     kinds = Counter(row["kind"] for row in REPLIES)
     assert set(kinds) == set(Kind)
-    assert kinds.total() >= 1100
-    assert sum(row["reading"] is None for row in REPLIES) >= 300
+    assert kinds.total() >= 1800
+    assert sum(row["reading"] is None for row in REPLIES) >= 550
     assert sum(row.get("missed", False) for row in REPLIES) <= 23
 
 
