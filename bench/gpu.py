@@ -168,7 +168,7 @@ def busy(given: argparse.Namespace) -> Row:
     """A run of 200 questions with depth, correspondence and detection: how long the card works."""
     from hybrid.config import RunConfig, ServiceOptions
 
-    limit = 6 if given.tiny else 200
+    limit = 3 if given.tiny else 200
     with tempfile.TemporaryDirectory() as scratch:
         weights = {}
         for tool, (network, _) in BUSY.items():
@@ -193,7 +193,7 @@ def study(given: argparse.Namespace) -> Row:
         model="embedded",
         solvers=("controller", "mllm", "specialist"),
         data="sample",
-        limit=6 if given.tiny else 60,
+        limit=2 if given.tiny else 60,
         service=ServiceOptions(device=given.device),
         model_settings=ModelSettings(device=given.device),
     )
@@ -300,3 +300,6 @@ def main(words: list[str] | None = None) -> None:
 
 if __name__ == "__main__":
     main()
+    # All is written: threads of libraries that have not ended could only abort the process.
+    sys.stdout.flush()
+    os._exit(0)

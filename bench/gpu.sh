@@ -4,6 +4,7 @@
 #
 #     bash bench/gpu.sh                                                  # writes gpu.json and gpu.log
 #     DEVICE=cpu OUT=/tmp/gpu bash bench/gpu.sh                          # the rehearsal: tiny networks
+#     TESTS= bash bench/gpu.sh                                           # without the tests
 #     WHEELS=DIR PYTHON=/usr/bin/python3 OUT=/tmp/gpu bash bench/gpu.sh  # first installs the wheels of a folder
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -34,10 +35,10 @@ step() { # SECONDS STEP OPTIONS...
     echo "$*: exit $code after $((SECONDS - begun)) s" | tee -a "$OUT/gpu.log"
 }
 step 30 machine
-[ -n "${TESTS:-yes}" ] && step 150 tests
+[ -n "${TESTS-yes}" ] && step 150 tests
 for network in depth_anything_v2_large aliked_lightglue owlv2_base; do step 40 speed --network $network; done
-step 60 busy
-step 60 study
+step 80 busy
+step 80 study
 for network in dinov2_base_dense sam2_base_plus depth_anything_v2_small siglip2_base efficientloftr vit_small_forensics clipseg_search; do
     step 40 speed --network $network
 done
