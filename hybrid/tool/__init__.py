@@ -238,10 +238,6 @@ class BackendCard:
     """The weights that something is known of, those loaded by default among them; all others count as unknown."""
     reliability: tuple[Bin, ...] = ()
     """How often answers of each confidence were right; what the arbiter believes without `--trust`."""
-    counted_on: str = ""
-    """The pictures that `reliability` was counted on, never those of a benchmark, and the command that counts them."""
-    seen: tuple[tuple[str, str, str, str], ...] = ()
-    """Benchmark, split, task, and what was chosen after a look at their answers; a run on them is labelled so."""
     batch: int = 1
     learned_tolerance: float = 0.0
     """Largest difference of a number in `data` between a batched and a single run."""
@@ -254,6 +250,10 @@ class BackendCard:
     """Package, as it is imported, without which a weight-free backend does not answer."""
     reduced: tuple[ReducedPrecision, ...] = ()
     """Measured changes of answers in fewer bits than float32."""
+    counted_on: str = ""
+    """The pictures that `reliability` was counted on, never those of a benchmark, and the command that counts them."""
+    seen: tuple[tuple[str, str, str, str], ...] = ()
+    """Benchmark, split, task, and what was chosen after a look at their answers; a run on them is labelled so."""
 
 
 @dataclass(frozen=True)
