@@ -112,7 +112,7 @@ def machine(given: argparse.Namespace) -> Row:
 def tests(given: argparse.Namespace) -> Row:
     """How the tests marked `gpu` end on the device; when the time is up, those that have ended."""
     root = Path(__file__).resolve().parents[1]
-    options = ["-vv", "-rN", "--tb=short", "-m", "gpu", "-p", "no:cacheprovider", "tests"]
+    options = ["-vv", "-rN", "--tb=short", "-m", "gpu", "-p", "no:cacheprovider", "-p", "no:benchmark", "tests"]
     command = [sys.executable, "-m", "pytest", *options]
     started, environment = time.monotonic(), {**os.environ, "HYBRID_TEST_DEVICE": given.device}
     with tempfile.TemporaryFile("w+") as said:
