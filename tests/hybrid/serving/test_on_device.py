@@ -176,7 +176,9 @@ async def test_the_memory_of_a_finished_service_comes_back(
     until = time.monotonic() + GONE_S
     while (held(device) > before or seen[0]() is not None) and time.monotonic() < until:
         await asyncio.sleep(0.05)
-    assert (held(device) - before, seen[0]()) == (0, None)
+    # Other tests may have let go of theirs meanwhile.
+    assert held(device) <= before
+    assert seen[0]() is None
 
 
 async def test_the_budget_of_weights_holds_and_every_call_is_answered(
