@@ -25,7 +25,9 @@ from hybrid.errors import DataError, UsageError
 MOST_BYTES = 64 * 1024 * 1024
 """Bytes of the largest image file that is taken."""
 DATA_URL = re.compile(r"data:[\w.+/-]*(;[\w.+=-]+)*;base64,", re.IGNORECASE)
-IMAGE_BYTES = re.compile(rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|RIFF.{4}WEBP|BM.{4}\0{4}|II\*\0|MM\0\*", re.DOTALL)
+IMAGE_BYTES = re.compile(
+    rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|RIFF.{4}WEBP|BM.{4}\0{4}|II\*\0|MM\0\*|.{4}ftyp(?:avi[fs]|m[is]f1)", re.DOTALL
+)
 """How files of the formats that are read begin."""
 LEAST_CHARACTERS = 32
 """Of base64 that stands alone: no image file has fewer than 24 bytes."""

@@ -179,7 +179,8 @@ def test_without_any_extra_servers_are_asked_and_runs_are_read(server: str, phot
     ]
     said = light(tmp_path, *commands, absent=BARE)
     for words, (code, out, err) in zip(commands, said, strict=True):
-        assert (code, "Traceback" in err) == (0, False), (words, out, err)
+        never_ran = 3 if words[-1] in ("named", "blank") else 0
+        assert (code, "Traceback" in err) == (never_ran, False), (words, out, err)
     every = dict(zip(commands, said, strict=True))
     weight_free = [name for name in names("tools") if load("tools", name).backend("classical")]
     lacks = f"needs cv2, which the extra `vision` brings: {install_extra('vision')}"
@@ -195,10 +196,13 @@ def test_without_any_extra_servers_are_asked_and_runs_are_read(server: str, phot
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert {tool["backend"] for tool in manifest["solvers"]["specialist"]["tools"].values()} == {"absent"}
     assert manifest["environment"]["opencv-python-headless"] is None
-    # What nothing can answer is not offered; where the user named it, its calls fail and the questions go on.
+    # What nothing can answer is not offered; where the user named it, its calls fail, the questions go on, and the run
+    # has failed, as the tool never ran.
     assert tool_faults(tmp_path / "run", "controller") == []
     for run in ("named", "blank"):
         assert set(tool_faults(tmp_path / run, "controller")) == {Fault.ABSENT}
+        failed = f"failed: controller: crop ran on none of its 6 calls: the weight-free backend of crop {lacks}"
+        assert failed in next(err for words, (_, _, err) in every.items() if words[-1] == run)
 
 
 def tool_faults(run: Path, solver: str) -> list[Fault | None]:

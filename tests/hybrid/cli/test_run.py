@@ -38,7 +38,7 @@ def test_the_default_solvers_of_a_recorded_model(command: Command, blink: tuple[
 def test_without_json_tables_are_printed(command: Command, blink: tuple[str, ...]) -> None:
     ended = command("run", *blink, "--solver", "specialist")
     assert ended.code == 0
-    assert "specialist has accuracy_macro " in ended.out
+    assert "specialist has accuracy (mean of 2 tasks) 0.750 over 6 questions " in ended.out
     assert ["Jigsaw", "1.000"] in [line.split() for line in ended.out.splitlines()]
 
 

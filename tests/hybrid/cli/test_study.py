@@ -16,7 +16,7 @@ def test_a_study_asks_its_cells_says_what_came_out_and_asks_nothing_twice(comman
     words = ("study", *SAMPLE, "--backend", "classical", "-o", tmp_path / "study")
     ended = command(*words)
     assert ended.code == 0, ended.err
-    assert "With tools the model answers" in ended.out
+    assert "Accuracy is 1.000 with tools (controller), 0.500 alone (mllm); no difference\nshown: " in ended.out
     for table in (
         *("gain of controller over mllm, 2 questions", "effects on accuracy_macro", "only with tools"),
         *("calls that changed nothing", "what one part alone knows"),

@@ -17,6 +17,7 @@ pytest.importorskip("mcp")
 from hybrid.config import ModelSettings, RunConfig, ServiceOptions
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
+from hybrid.integrations.mcp import client
 from hybrid.messages import AssistantMessage, ToolCall, images_of
 from hybrid.report.collect import collect_run
 from hybrid.running.estimate import estimate
@@ -292,18 +293,22 @@ def test_faults_are_read_by_the_model_and_counted(planned: Planned, stranger: st
 
 
 @pytest.mark.system
-def test_a_server_that_is_gone_costs_its_calls_and_not_the_run(planned: Planned, tmp_path: Path) -> None:
+def test_a_server_that_is_gone_leaves_its_questions_open(
+    planned: Planned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are asked again when it is back; none is answered without the tool."""
     there = tmp_path / "there.py"
     there.write_text(PLAIN.read_text())
     run = planned(
         (plain(script=there),), calls(("plain_look", {"image": "img:1"})), "Answer: (A)", tools=("plain_look",)
     )
     there.unlink()
+    monkeypatch.setattr(client, "AWAY_S", 0.5)
     end = carried_out(run)
-    assert (end.answered, end.failures, end.stopped) == (1, (), None)
-    (step,) = steps(run)
-    assert step.fault is Fault.TOOL_ERROR
-    assert re.search("the MCP server .* cannot be used: .*; it said: ", step.text)
+    (failure,) = end.failures
+    assert (end.answered, end.stopped) == (0, None)
+    assert re.search("the MCP server .* cannot be used: .*; it said: ", failure.error)
+    assert run.folder.attempts("controller") == ()
 
 
 FORTY_LINES = '''"""Redness: how red an image is."""

@@ -101,6 +101,7 @@ NO_SCENES = (
     *("seeds.py", "coverage.py", "_grouped.py", "_loop_questions.py", "_large_run.py", "tool_worker.py", "cache.py"),
     "kappa.py",
     "decomposition.py",
+    "sentences.py",
 )
 """Files that make the generators, simulate statistics or measure time; they draw no scene."""
 
