@@ -2,7 +2,7 @@
 
 bash bench/gpu.sh                                          # all steps, each within its limit
 python -m bench.gpu --json gpu.json --device cuda speed --network depth_anything_v2_small
-python -m bench.gpu --json bench/results/gpu.json page     # the tables of docs/performance.md
+python -m bench.gpu --json bench/results/gpu.json page     # the tables of bench/results/gpu.md
 """
 
 from __future__ import annotations
