@@ -81,9 +81,7 @@ def test_what_a_solver_says(model_words: Any, name: str) -> None:
 
 
 PROMPTS = sorted(
-    path
-    for path in (ROOT / "hybrid").rglob("*.toml")
-    if "training" not in path.parts and path.name != "corrected.toml"
+    path for path in (ROOT / "hybrid").rglob("*.toml") if "training" not in path.parts and path.name != "corrected.toml"
 )
 """No model reads a training's tables, which hold numbers alone, or which labels of a benchmark were corrected."""
 

@@ -26,7 +26,9 @@ MOST_BYTES = 64 * 1024 * 1024
 """Bytes of the largest image file that is taken."""
 DATA_URL = re.compile(r"data:[\w.+/-]*(;[\w.+=-]+)*;base64,", re.IGNORECASE)
 IMAGE_BYTES = re.compile(
-    rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|RIFF.{4}WEBP|BM.{4}\0{4}|II\*\0|MM\0\*|.{4}ftyp(?:avi[fs]|m[is]f1)", re.DOTALL
+    rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|RIFF.{4}WEBP|BM.{4}\0{4}|II\*\0|MM\0\*"
+    rb"|.{4}ftyp(?:avi[fs]|m[is]f1)",
+    re.DOTALL,
 )
 """How files of the formats that are read begin."""
 LEAST_CHARACTERS = 32

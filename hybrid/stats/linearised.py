@@ -177,7 +177,8 @@ def estimate(rows: Rows, how: Combine) -> Estimate | None:
     residuals = np.where(np.abs(residuals) <= _ROUNDING * np.abs(rows.numerator), 0.0, residuals)
     scale = (weights / safe)[rows.stratum] / np.sqrt(np.maximum(1 - leverage, _LEAST_FREE))
     shares = _summed(rows.cluster, scale * residuals, len(rows.clusters))
-    squares, fourth = (_summed(rows.stratum, rows.denominator**power, len(kept))[kept] for power in (2, 4))
+    # Parts of their stratum: a fourth power of a denominator itself could be too small for a number, or too great.
+    part = rows.denominator / safe[rows.stratum]
+    squares, fourth = (_summed(rows.stratum, part**power, len(kept))[kept] for power in (2, 4))
     clusters = len(np.unique(rows.cluster[present]))
-    sizes = below[kept] ** 2 / squares
-    return Estimate(value, ratios[kept], weights[kept], sizes, squares**2 / fourth, shares, clusters)
+    return Estimate(value, ratios[kept], weights[kept], 1 / squares, squares**2 / fourth, shares, clusters)
