@@ -3,9 +3,9 @@
 # measured into one JSON file, so that a limit that strikes costs only its step.
 #
 #     bash bench/gpu.sh                                                  # writes gpu.json and gpu.log
-#     DEVICE=cpu OUT=gpu-out bash bench/gpu.sh                          # the rehearsal: tiny networks
+#     DEVICE=cpu OUT=gpu-out bash bench/gpu.sh                           # the rehearsal: tiny networks
 #     TESTS= bash bench/gpu.sh                                           # without the tests
-#     WHEELS=DIR PYTHON=/usr/bin/python3 OUT=gpu-out bash bench/gpu.sh  # first installs the wheels of a folder
+#     WHEELS=DIR PYTHON=/usr/bin/python3 OUT=gpu-out bash bench/gpu.sh   # first installs the wheels of a folder
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 DEVICE=${DEVICE:-cuda} OUT=${OUT:-.} TOTAL=${TOTAL:-470}
