@@ -28,6 +28,7 @@ from hybrid.running.data import mount, questions
 from hybrid.tool import Tool
 from hybrid.types import BrokenQuestion
 from tests.runnable import Page
+from tests.tables import cases
 
 PAGE = Page.read("docs/python.md")
 PANDAS = importlib.util.find_spec("pandas") is not None
@@ -142,24 +143,7 @@ def test_a_finding_shows_its_text_and_its_pictures(fakes: Any) -> None:
     assert np.array_equal(np.asarray(finding.images[0]), np.asarray(Image.open(io.BytesIO(png))))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"solver": ["mllm"]}, r"hybrid.run has no option 'solver' \(did you mean 'solvers'\?\)"),
-        ({"tables": "wide"}, "hybrid.run has no option 'tables'"),
-        ({"quiet": True, "verbose": True}, "--quiet shows nothing of what --verbose"),
-        ({"tool_outptu": "blank"}, "did you mean 'tool_output'"),
-        ({"dry_run": True}, "hybrid.run has no option 'dry_run'"),
-        ({"limit": 0}, "0 is not in the range"),
-        ({"backend": "best"}, "'best' is not one of"),
-        ({"model": "embedded", "setting": {"answer": "loud"}}, "--setting answer=loud"),
-        (
-            {"model": "embedded", "weights": {"depht": "DIR"}, "data": "sample"},
-            "--weights depht=DIR: there is no such tool .did you mean 'depth'",
-        ),
-        ({"model": "embedded", "image_labels": "maybe"}, "'maybe' is not one of"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_an_option_is_checked_as_the_command_does", list))
 def test_an_option_is_checked_as_the_command_does(here: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         hybrid.run("blink", **options)

@@ -18,6 +18,7 @@ from hybrid.serving import seen_pictures
 from hybrid.serving.seen_pictures import run_probes
 from hybrid.tool import CheckCase, Evidence, Pixels, Request
 from hybrid.types import Box
+from tests.tables import cases
 from tools._shared.known_answers import depth_item
 from tools.depth import LearnedDepth
 from tools.depth.models import DepthInput
@@ -309,10 +310,7 @@ def test_every_network_is_given_its_pictures_as_it_wants_them(
     assert seen(tool, backend) == []
 
 
-@pytest.mark.parametrize(
-    ("tool", "checkpoint"),
-    [("segmentation", "sam2"), ("forensics", "community_detector")],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_pictures_that_are_changed_on_their_way_are_told"))
 @pytest.mark.parametrize(
     ("change", "said"), [(lambda p: p[..., ::-1].copy(), "red and blue exchanged"), (lambda p: 255 - p, "inverted")]
 )

@@ -23,6 +23,7 @@ from hybrid.models.dialects import read
 from hybrid.registry import load
 from hybrid.running.probes import read_frame
 from hybrid.types import LETTERS, Kind
+from tests.tables import cases
 
 MB = 1_000_000
 CHOICES = ("left", "right", "the third image", "no")
@@ -147,15 +148,7 @@ def test_an_order_of_26_letters_is_read(count: int, random: Any) -> None:
         assert found.value == "".join(letters)
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "I think the picture most likely shows a dog.",
-        "I was looking for the best match.",
-        "As far as I see, this would be closest to what you asked for.",
-        "I'm not sure.",
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_the_speaker_is_no_letter"))
 def test_the_speaker_is_no_letter(said: str) -> None:
     assert parse(said, Kind.CHOICE, tuple(f"thing {number}" for number in range(26))).value is None
 

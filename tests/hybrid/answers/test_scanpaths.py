@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hybrid.answers.base import Parsed
 from hybrid.answers.scanpaths import parse_scanpath
 from hybrid.types import Scanpath
+from tests.tables import cases
 
 INTRO = "Here’s a prediction of eye fixation points for the provided image in the format requested:\n "
 OUTRO = (
@@ -61,21 +62,7 @@ def test_reads(text: str, scanpath: Scanpath) -> None:
     assert parse_scanpath(text).value == scanpath
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        " ",
-        "X = [0.49, 0.57, 0.56, 0.75, 0.85, 0.95]",
-        "X = [] Y = [] T = []",
-        "X = [0.1, nan] Y = [0.1, 0.2] T = [1, 2]",
-        "X = [0.1, 0.2] Y = [0.1, inf] T = [1, 2]",
-        "X: 0.1, nan\nY: 0.1, 0.2\nT: 1, 2",
-        "X = [0.1] Y = [0.2] T = [1e999]",
-        "X = [a, b] Y = [0.1, 0.2] T = [1, 2]",
-        "I'm sorry, I can't.",
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_missing_or_broken_list_is_none"))
 def test_a_missing_or_broken_list_is_none(text: str) -> None:
     assert parse_scanpath(text).value is None
 
@@ -114,10 +101,7 @@ def test_long_replies_end(piece: str) -> None:
     assert isinstance(parse_scanpath("X: 1" + piece * (100_000 // len(piece))), Parsed)
 
 
-@pytest.mark.parametrize(
-    ("x", "y", "t"),
-    [("0.1", "0.2, 0.3", "100, 200, 300"), ("0.1, 0.2, 0.3", "0.2", "100, 200"), ("0.1, 0.2", "0.2, 0.4", "100")],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_the_shortest_list_cuts_the_others"))
 def test_the_shortest_list_cuts_the_others(x: str, y: str, t: str) -> None:
     found = parse_scanpath(f"X = [{x}]\nY = [{y}]\nT = [{t}]")
     assert found.value is not None

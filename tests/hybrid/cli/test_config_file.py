@@ -18,6 +18,7 @@ from hybrid.cli.run import command as run_command
 from hybrid.config import RunConfig
 from hybrid.errors import UsageError
 from hybrid.log.manifest import seal_of
+from tests.tables import cases
 
 Command = Callable[..., Any]
 FULL = """\
@@ -233,16 +234,7 @@ def test_a_manifest_without_options_or_with_a_secret_says_so(tmp_path: Path) -> 
         context("--config", file)
 
 
-@pytest.mark.parametrize(
-    ("told", "origin", "data"),
-    [
-        ({}, {"kind": "hub", "id": "o/n", "revision": "f00d"}, "hub@f00d"),
-        ({"data": "hub@main"}, {"kind": "hub", "id": "o/n", "revision": "f00d"}, "hub@f00d"),
-        ({"data": "/d"}, {"kind": "folder", "sha256": "0"}, "/d"),
-        ({"data": "sample"}, {"kind": "sample"}, "sample"),
-        ({}, {}, "hub"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_run_that_is_given_back_asks_the_same_commit"))
 def test_a_run_that_is_given_back_asks_the_same_commit(
     tmp_path: Path, told: dict[str, Any], origin: Any, data: str
 ) -> None:

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from tests.tables import cases
+
 Command = Callable[..., Any]
 
 
@@ -17,16 +19,7 @@ def test_questions_for_a_difference_and_back(command: Command) -> None:
     assert questions <= 1901
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ((), "give one of the two: --difference D"),
-        (("--difference", "0.1", "--questions", "100"), "give one of the two: --difference D"),
-        (("--questions", "3"), "--questions 3: too few"),
-        (("--questions", "100", "--discordant", "2"), "'--discordant': 2.0"),
-        (("--questions", "many"), "--questions"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_plan_that_cannot_be_made_is_one_line"))
 def test_a_plan_that_cannot_be_made_is_one_line(command: Command, words: tuple[str, ...], said: str) -> None:
     ended = command("plan", *words)
     assert (ended.code, ended.out) == (2, "")

@@ -18,6 +18,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from hybrid.log.folder import LOG
 from hybrid.secrets import redact
 from tests.servers import JsonHandler, LocalServer, listening
+from tests.tables import cases
 
 Command = Callable[..., Any]
 LOST = "--trace otlp: spans are lost, and the run goes on: "
@@ -149,15 +150,7 @@ def test_a_trace_without_the_extra_says_how_to_get_it(
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize(
-    ("words", "variable", "told"),
-    [
-        (("spans",), None, "offers 'spans' in hybrid.tracing; there are: jsonl, otlp"),
-        (("nowhere/spans.jsonl",), None, "cannot be written: No such file or directory"),
-        (("otlp", "--engine", "ray"), None, "leave --engine ray away"),
-        (("otlp", "--trace-text", "--tool-output", "oracle"), None, "are the answers"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_what_cannot_be_traced_is_refused_before_anything_is_asked"))
 def test_what_cannot_be_traced_is_refused_before_anything_is_asked(
     command: Command,
     blink: tuple[str, ...],

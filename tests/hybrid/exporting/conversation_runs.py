@@ -78,7 +78,6 @@ SAID: Mapping[str, tuple[Said, ...]] = {
     "val_Relative_Depth_2": (Said("  "), Said(RIGHT)),
     "val_Relative_Depth_3": (Said("", broken='{"image": '), Said(RIGHT)),
 }
-LAST_TURN = "val_Relative_Depth_1"
 BROKEN = "val_Relative_Depth_3"
 
 

@@ -18,6 +18,7 @@ from hybrid.models.circuit import Circuit, CircuitLimits
 from hybrid.models.failures import Backoff, Failure, StatusError, read_failure, summary
 from hybrid.models.langchain.client import LangChainClient
 from hybrid.secrets import keep_secret
+from tests.tables import cases
 
 GOOD: dict[str, Any] = {
     "openai:m": {
@@ -108,14 +109,7 @@ async def test_what_one_question_is_forbidden_costs_it_alone(
     assert len(recorder.requests) == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "body"),
-    [
-        ("ollama:m", {"error": "m does not support tools"}),
-        ("google_genai:m", {"error": {"message": "API key not valid.", "status": "INVALID_ARGUMENT"}}),
-        ("openai:m", {"detail": "Server is pinned to 'x'; requested 'm'."}),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_words_that_say_more_than_a_400"))
 async def test_words_that_say_more_than_a_400(
     name: str, body: Any, recorder: Any, answer: Any, store: ImageStore
 ) -> None:

@@ -21,6 +21,7 @@ from hybrid.config import (
 from hybrid.config.option import FREE, OF_SOLVERS, Counts
 from hybrid.errors import UsageError
 from hybrid.running.resolve import prepare
+from tests.tables import cases
 
 
 def test_every_option_says_first_whether_it_counts() -> None:
@@ -135,19 +136,7 @@ def test_ways_of_asking_that_do_not_go_together_are_refused(change: dict[str, An
         RunConfig("blink", **change)
 
 
-@pytest.mark.parametrize(
-    ("model", "short"),
-    [
-        ("openai:gpt-4o", "gpt-4o"),
-        ("hf:Qwen/Qwen2.5-VL-7B-Instruct", "Qwen2.5-VL-7B-Instruct"),
-        ("hf:weights/", "weights"),
-        ("ollama:llava:13b", "llava-13b"),
-        ("embedded", "embedded"),
-        ("openai:..", ""),
-        ("openai:modèle à moi", "mod-le-moi"),
-        ("openai:" + "a" * 50, "a" * 40),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_model_has_a_short_safe_name"))
 def test_a_model_has_a_short_safe_name(model: str, short: str) -> None:
     assert short_name(model) == short
 

@@ -13,23 +13,14 @@ from hybrid.log.manifest import Invocation, read_manifest
 from hybrid.running.invocation import command_line, commit_of
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
+from tests.tables import cases
 
 
 def quiet(solver: str, finished: int, total: int) -> None:
     """No progress is shown."""
 
 
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (["/opt/bin/hybrid", "run", "blink"], "hybrid run blink"),
-        (["/src/hybrid/__main__.py", "run", "blink"], "hybrid run blink"),
-        (["study.py", "two words"], "study.py 'two words'"),
-        (["/src/other/__main__.py"], "__main__.py"),
-        (["", "x"], "python x"),
-        ([], "python"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_the_program_is_called_by_its_name", list))
 def test_the_program_is_called_by_its_name(words: list[str], line: str) -> None:
     assert command_line(words) == line
 

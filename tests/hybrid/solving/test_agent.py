@@ -19,6 +19,7 @@ from hybrid.integrations.langchain import langchain_tools
 from hybrid.solving.agent import Agent
 from hybrid.solving.solver import Meter, SolverContext
 from hybrid.types import Fault, Kind, Outcome, Prompt, Step
+from tests.tables import cases
 
 FINDING = {"text": "A is nearer.", "data": {"nearest": "A"}, "confidence": 0.5, "backend": "classical", "version": "1"}
 ARGS = {"image": "img:1", "labels": ["A", "B"]}
@@ -103,14 +104,7 @@ def test_messages_of_every_form_become_the_same_steps(messages: list[Any], promp
     assert (used.input_tokens, used.output_tokens) == ((7, 2) if messages is LANGCHAIN else (0, 0))
 
 
-@pytest.mark.parametrize(
-    "result",
-    [
-        {"type": "tool", "tool_call_id": "1", "content": "no", "status": "error", "artifact": FINDING},
-        {"role": "tool", "tool_call_id": "1", "content": "no", "error": {"type": "unknown", "message": "no"}},
-    ],
-    ids=["langchain", "inspect"],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_result_that_is_an_error_is_a_fault"), ids=["langchain", "inspect"])
 def test_a_result_that_is_an_error_is_a_fault(result: dict[str, Any], prompt: Prompt, fakes: Any) -> None:
     reply, ctx = asked(lambda _: [LANGCHAIN[1], result], prompt, fakes)
     # Words before a result are no answer.
@@ -183,26 +177,7 @@ def test_our_tools_in_an_agent_know_the_images_of_its_question(way: str, prompt:
     assert reply.text == expected.text
 
 
-TOLD = {"input_tokens": 10, "output_tokens": 4}
-
-
-@pytest.mark.parametrize(
-    ("counts", "read", "written", "cached", "reasoned"),
-    [
-        ({**TOLD, "input_token_details": {"cache_read": 3}, "output_token_details": {"reasoning": 2}}, 10, 4, 3, 2),
-        (
-            {
-                "prompt_tokens": 10,
-                "completion_tokens": 4,
-                "prompt_tokens_details": {"cached_tokens": 3},
-                "completion_tokens_details": {"reasoning_tokens": 2},
-            },
-            *(10, 4, 3, 2),
-        ),
-        ({**TOLD, "input_tokens_cache_read": 3, "input_tokens_cache_write": 5, "reasoning_tokens": 2}, 18, 4, 3, 2),
-    ],
-    ids=["langchain", "openai", "inspect"],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_tokens_are_read_in_every_form"), ids=["langchain", "openai", "inspect"])
 def test_tokens_are_read_in_every_form(
     counts: dict[str, Any], read: int, written: int, cached: int, reasoned: int, prompt: Prompt, fakes: Any
 ) -> None:

@@ -10,6 +10,7 @@ from hybrid.solving.call_arguments import read_arguments
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
 from hybrid.types import ImageRef, StoredImage
+from tests.tables import cases
 
 BOX = {"x0": 1, "y0": 2, "x1": 30, "y1": 40}
 POINT = {"x": 3, "y": 4}
@@ -91,17 +92,7 @@ def test_images_are_found_by_name_and_number(args: dict[str, Any], count: int, m
     assert set(repairs) <= {"image name", "image left out", "JSON as text", "arguments in arguments"}
 
 
-@pytest.mark.parametrize(
-    ("args", "count"),
-    [
-        ({}, 2),
-        ({"image": 7}, 2),
-        ({"img_idx": 1}, 2),
-        ({"image": "img:1", "images": ["img:2"]}, 2),
-        ({"image": {}}, 2),
-        ({"image": True}, 2),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_images_that_may_be_others_are_an_error_that_says_what_is_wanted", list))
 def test_images_that_may_be_others_are_an_error_that_says_what_is_wanted(args: dict[str, Any], count: int) -> None:
     with pytest.raises(ToolError, match=r"img:1, img:2|not both"):
         read("forensics", args, count)

@@ -10,14 +10,10 @@ from scipy.stats import norm
 
 from hybrid.errors import UsageError
 from hybrid.stats import detectable_difference, sample_size
+from tests.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("questions", "discordant", "difference"),
-    # Calculators after Connor 1987 print 23 pairs for p01, p10 of 0.45, 0.05 and 155 for 0.30, 0.15.
-    # The last is what `sample_size` gives where all are discordant.
-    [(23, 0.5, 0.4), (155, 0.45, 0.15), (sample_size(0.3, 1.0), 1.0, 0.3)],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_published_examples_inverted"))
 def test_published_examples_inverted(questions: int, discordant: float, difference: float) -> None:
     assert detectable_difference(questions, discordant) <= difference < detectable_difference(questions - 1, discordant)
 
@@ -66,21 +62,7 @@ def test_more_questions_show_less(questions: int) -> None:
     assert detectable_difference(questions, power=0.9) > detectable_difference(questions)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ((0,), "--questions 0: too few"),
-        ((-5,), "--questions -5: too few"),
-        ((3,), "--questions 3: too few"),
-        ((30, 0.02), r"--questions 30 at 0\.02 discordant: too few"),
-        ((100, 0.0), "--discordant"),
-        ((100, 1.2), "--discordant"),
-        ((100, None, 1.0), "power"),
-        ((100, None, 0.03), "power"),
-        ((100, None, 0.05, 0.05), "power"),
-        ((100, None, 0.8, 0.0), "level"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_refuses"))
 def test_refuses(arguments: tuple[int, float | None], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         detectable_difference(*arguments)

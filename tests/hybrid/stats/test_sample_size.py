@@ -8,13 +8,10 @@ from hypothesis import strategies as st
 
 from hybrid.errors import UsageError
 from hybrid.stats import TYPICAL_DISCORDANT, sample_size
+from tests.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("difference", "discordant", "n"),
-    # Two calculators after Connor 1987 print these: p01, p10 of 0.45, 0.05 and of 0.30, 0.15.
-    [(0.4, 0.5, 23), (-0.4, 0.5, 23), (0.15, 0.45, 155)],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_sample_size_published_values"))
 def test_sample_size_published_values(difference: float, discordant: float, n: int) -> None:
     assert sample_size(difference, discordant) == n
 

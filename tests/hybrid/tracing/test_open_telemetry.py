@@ -24,6 +24,7 @@ from hybrid.secrets import keep_secret
 from hybrid.tracing import run_span
 from hybrid.tracing.open_telemetry import kept
 from hybrid.types import Usage
+from tests.tables import cases
 
 BEGUN = run_span("blink", "run")
 CROP: dict[str, Any] = {"images": ["img:1"], "box": {"x0": 2, "y0": 2, "x1": 12, "y1": 12}}
@@ -141,14 +142,7 @@ def test_texts_are_told_where_they_are_wanted_and_images_targets_and_keys_never(
         assert [part["type"] for part in reply["parts"]] == ["text", "tool_call"]
 
 
-@pytest.mark.parametrize(
-    ("changes", "told"),
-    [
-        ({"trace_text": True}, "give --trace otlp or --trace FILE.jsonl with it"),
-        ({"trace": "otlp", "engine": "ray"}, "leave --engine ray away"),
-        ({"trace": "otlp", "trace_text": True, "tool_output": "oracle"}, "are the answers"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_traces_that_cannot_be_made_are_refused"))
 def test_traces_that_cannot_be_made_are_refused(changes: dict[str, Any], told: str) -> None:
     with pytest.raises(UsageError, match=told):
         RunConfig("blink", **changes)

@@ -1,0 +1,44 @@
+"""Rows of a parametrized test, read from the file of tables beside it: `test_x.tsv` for `test_x.py`.
+
+A table begins with `[name]` and a line of argument names. A cell is JSON where it can be read as such, else the text
+that stands there; an array is a tuple unless a list is asked for. A line that begins with `# ` tells the reason of the
+next row.
+"""
+
+import functools
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+
+@functools.cache
+def _tables(file: Path) -> dict[str, list[list[str]]]:
+    found: dict[str, list[list[str]]] = {}
+    rows: list[list[str]] = []
+    for line in file.read_text(encoding="utf-8").split("\n"):
+        if line.startswith("[") and line.endswith("]") and "\t" not in line:
+            rows = found[line[1:-1]] = []
+        elif line and not line.startswith("# "):
+            rows.append(line.split("\t"))
+    return found
+
+
+def _cell(text: str, arrays: Callable[[Iterable[Any]], Any]) -> Any:
+    def nested(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: nested(inner) for key, inner in value.items()}
+        return arrays(nested(inner) for inner in value) if isinstance(value, list) else value
+
+    try:
+        return nested(json.loads(text))
+    except ValueError:
+        return text
+
+
+def cases(
+    file: str, name: str, arrays: Callable[[Iterable[Any]], Any] = tuple
+) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """Argument names and rows, for `pytest.mark.parametrize(*cases(__file__, "test_name"))`."""
+    names, *rows = _tables(Path(file).with_suffix(".tsv"))[name]
+    return tuple(names), [tuple(_cell(text, arrays) for text in row) for row in rows]
