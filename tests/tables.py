@@ -5,6 +5,7 @@ that stands there; an array is a tuple unless a list is asked for. A line that b
 next row.
 """
 
+import dataclasses
 import functools
 import json
 from collections.abc import Callable, Iterable
@@ -37,8 +38,19 @@ def _cell(text: str, arrays: Callable[[Iterable[Any]], Any]) -> Any:
 
 
 def cases(
-    file: str, name: str, arrays: Callable[[Iterable[Any]], Any] = tuple
+    file: str, name: str, arrays: Callable[[Iterable[Any]], Any] = tuple, **types: Callable[..., Any]
 ) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """Argument names and rows, for `pytest.mark.parametrize(*cases(__file__, "test_name"))`."""
+    """Argument names and rows, for `pytest.mark.parametrize(*cases(__file__, "test_name", kind=Kind))`.
+
+    Of the columns named in `types`, what is not null becomes a value of that type: a dataclass gets an array's items.
+    """
     names, *rows = _tables(Path(file).with_suffix(".tsv"))[name]
-    return tuple(names), [tuple(_cell(text, arrays) for text in row) for row in rows]
+
+    def value(column: str, text: str) -> Any:
+        read = _cell(text, arrays)
+        make = types.get(column)
+        if read is None or make is None:
+            return read
+        return make(*read) if dataclasses.is_dataclass(make) else make(read)
+
+    return tuple(names), [tuple(value(*cell) for cell in zip(names, row, strict=True)) for row in rows]

@@ -162,7 +162,7 @@ DECLINING = (
 )
 
 
-@pytest.mark.parametrize("sentence", DECLINING)
+@pytest.mark.parametrize(*cases(__file__, "test_every_way_to_decline"))
 def test_every_way_to_decline(sentence: str) -> None:
     claim = "The third image is the most similar."
     assert parse_letter(f"{claim} {sentence}", TWO).value is None

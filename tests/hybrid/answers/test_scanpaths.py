@@ -20,44 +20,7 @@ HEADED = Scanpath((0.32, 0.54, 0.43), (0.22, 0.31, 0.54), (384, 287, 166))
 JSON = Scanpath((0.45, 0.52, 0.6), (0.5, 0.54, 0.52), (312, 165, 130))
 
 
-@pytest.mark.parametrize(
-    ("text", "scanpath"),
-    [
-        # HVSBench, Table 7.
-        ("X = [0.49, 0.57, 0.56, …] Y = [0.53, 0.53, 0.51, …] T = [316, 148, 123, …]", SHORT),
-        (
-            "the result scanpath is X = [0.49, 0.57, 0.56], Y = [0.53, 0.53, 0.51], and T = [316, 148, 123]",
-            SHORT,
-        ),
-        (
-            (
-                f"{INTRO}X-coordinates(normalized):\n 0.32,0.54,0.43\n Y-coordinates (normalized):\n 0.22,0.31,0.54\n "
-                f"duration (ms):\n 384,287,166{OUTRO}"
-            ),
-            HEADED,
-        ),
-        (
-            (
-                f"{INTRO}X-Coordinates (normalized):\n 0.32,0.54,0.43\n Y-Coordinates (normalized):\n 0.22,0.31,0.54\n "
-                f"Fixation Durations:\n 384,287,166{OUTRO}"
-            ),
-            HEADED,
-        ),
-        ("json\n{“X”: [0.45, 0.52, 0.60],\n“Y”: [0.50, 0.54, 0.52],\n“T”: [312, 165, 130]}\n", JSON),
-        ("**X = ** [0.45, 0.52, 0.60],\n **Y = ** [0.50, 0.54, 0.52],\n **T = ** [312, 165, 130]", JSON),
-        ("X = [0.45, 0.52, 0.6, .] Y = [0.5, 0.54, 0.52, ..] T = [312, 165, 130, ...]", JSON),
-        # Appendix C: colons instead of equals signs.
-        ("Prediction Output: X: [0.45, 0.52, 0.60] Y: [0.50, 0.54, 0.52] T: [312, 165, 130] This meets", JSON),
-        # Lists of unequal lengths are cut to the shortest, a list that breaks off counts as far as it goes.
-        ("X = [0.49, 0.57, 0.56, 0.1] Y = [0.53, 0.53, 0.51] T = [316, 148, 123, 4, 5", SHORT),
-        ("X: 0.49, 0.57, 0.56 Y: 0.53, 0.53, 0.51 T: 316, 148, 123", SHORT),
-        ("X = [9] Y = [9] T = [9] was the example. X = [0.45,0.52,0.6] Y = [.5,.54,.52] T = [312,165,130]", JSON),
-        (
-            "X = the x-coordinates\nX = [0.45,0.52,0.6]\nY = [.5,.54,.52]\nT = [312,165,130]\nY: each one is a guess",
-            JSON,
-        ),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_reads", scanpath=Scanpath))
 def test_reads(text: str, scanpath: Scanpath) -> None:
     assert parse_scanpath(text).value == scanpath
 

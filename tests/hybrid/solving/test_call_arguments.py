@@ -165,7 +165,7 @@ SAME: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
 )
 
 
-@pytest.mark.parametrize(("tool", "args", "meant"), SAME)
+@pytest.mark.parametrize(*cases(__file__, "test_coordinates_and_lists_are_read_in_the_forms_that_models_learn", list))
 def test_coordinates_and_lists_are_read_in_the_forms_that_models_learn(tool: str, args: Any, meant: Any) -> None:
     images, read_as, repairs = read(tool, {"image": "img:1", **args})
     typed = load("tools", tool).parse(read_as).model_dump(exclude_none=True)
@@ -190,7 +190,7 @@ UNCLEAR: tuple[tuple[str, dict[str, Any], str], ...] = (
 )
 
 
-@pytest.mark.parametrize(("tool", "args", "told"), UNCLEAR)
+@pytest.mark.parametrize(*cases(__file__, "test_two_meanings_stay_an_error", list))
 def test_two_meanings_stay_an_error(tool: str, args: dict[str, Any], told: str) -> None:
     with pytest.raises(ToolError) as error:
         load("tools", tool).parse(read(tool, {"image": "img:1", **args})[1])

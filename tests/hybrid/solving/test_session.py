@@ -23,6 +23,7 @@ from hybrid.solving.solver import SolverContext
 from hybrid.timing import CallTime
 from hybrid.tool import Args, Tool
 from hybrid.types import Fault, Finding, ImageRef, Kind, Outcome, Prompt, Question, Reply
+from tests.tables import cases
 
 Play = Callable[[Prompt, SolverContext], Awaitable[Reply]]
 
@@ -105,16 +106,7 @@ async def test_the_step_of_a_reply_keeps_its_thoughts_up_to_a_length(length: int
     assert ("192,000 characters are left out" in kept) == (length == 200_000)
 
 
-@pytest.mark.parametrize(
-    ("name", "images", "args", "fault", "message"),
-    [
-        ("jigsaw", ("img:1", "img:4", "img:2"), {}, Fault.UNKNOWN_IMAGE, "no image 'img:4'; the images are: img:1, "),
-        ("jigsaw", ("img:1",), {}, Fault.BAD_ARGUMENTS, "jigsaw takes .* images, not 1"),
-        ("jigsaw", NAMES, {"trim_px": -1}, Fault.BAD_ARGUMENTS, "wrong arguments for jigsaw: trim_px: "),
-        ("jigsaw", NAMES, {"trim": 1}, Fault.BAD_ARGUMENTS, "wrong arguments for jigsaw: trim: Extra inputs"),
-        ("crystal_ball", NAMES, {}, Fault.UNKNOWN_TOOL, "no tool 'crystal_ball'; the tools are: .*jigsaw"),
-    ],
-)
+@pytest.mark.parametrize(*cases(__file__, "test_a_wrong_call_is_an_error_with_its_fault_and_counts", fault=Fault))
 async def test_a_wrong_call_is_an_error_with_its_fault_and_counts(
     start: Start, prompt: Prompt, name: str, images: tuple[str, ...], args: dict[str, Any], fault: Fault, message: str
 ) -> None:

@@ -72,7 +72,7 @@ LONG = (
 )
 
 
-@pytest.mark.parametrize("unit", LONG)
+@pytest.mark.parametrize(*cases(__file__, "test_a_long_text_is_read_in_bounded_time"))
 @pytest.mark.parametrize(("before", "after"), [("[", "x"), pytest.param("", "", marks=pytest.mark.slow)])
 def test_a_long_text_is_read_in_bounded_time(before: str, after: str, unit: str) -> None:
     """A form that takes time with the square of the length would need minutes for each."""
