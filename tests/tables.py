@@ -54,3 +54,8 @@ def cases(
         return make(*read) if dataclasses.is_dataclass(make) else make(read)
 
     return tuple(names), [tuple(value(*cell) for cell in zip(names, row, strict=True)) for row in rows]
+
+
+def stored(file: str, name: str) -> Any:
+    """One value of the JSON file beside a test: `test_x.json` for `test_x.py`."""
+    return json.loads(Path(file).with_suffix(".json").read_text(encoding="utf-8"))[name]

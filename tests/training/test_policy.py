@@ -20,7 +20,6 @@ def asked(text: str, choices: tuple[str, ...] = (), images: int = 1) -> TaughtAs
 
 JIGSAW = asked("The lower right corner of the first image is missing.", ("the second image", "the third image"), 3)
 DEPTH = asked("Which point is closer to the camera?", ("A is closer", "B is closer"))
-SPOTS = "Which of these fixations did a person hold longest? [A] (0.64, 0.34) [B] (0.02, 0.98)"
 
 
 @given(boxes)

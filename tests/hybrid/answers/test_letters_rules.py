@@ -123,45 +123,6 @@ def test_what_no_rule_reads(text: str, choices: tuple[str, ...]) -> None:
     assert parse_letter(text, choices).value is None
 
 
-DECLINING = (
-    "I'm sorry about that.",
-    "I am sorry about that.",
-    "I apologize for that.",
-    "I apologise for that.",
-    "Failed to obtain an answer.",
-    "It is impossible to determine it.",
-    "It is not possible to say.",
-    "It is difficult to tell.",
-    "It is challenging to judge.",
-    "It is hard to identify it.",
-    "I am unable to select one.",
-    "The light is insufficient to choose.",
-    "One cannot provide it.",
-    "One can't assist here.",
-    "One can not answer it.",
-    "I was not able to confirm it.",
-    "It is hard to decide.",
-    "It is hard to ascertain.",
-    "It is hard for me to see.",
-    "It is hard to really determine.",
-    "It cannot be determined.",
-    "It cannot be fully identified.",
-    "It cannot be answered.",
-    "It cannot be confirmed.",
-    "None of the two is it.",
-    "None of these is it.",
-    "None of them is it.",
-    "Neither is it.",
-    "There is no clear answer.",
-    "There is no definitive answer.",
-    "There is no correct answer.",
-    "It is not listed among them.",
-    "It is not provided among them.",
-    "It is not visible among them.",
-    "It is not present among them.",
-)
-
-
 @pytest.mark.parametrize(*cases(__file__, "test_every_way_to_decline"))
 def test_every_way_to_decline(sentence: str) -> None:
     claim = "The third image is the most similar."

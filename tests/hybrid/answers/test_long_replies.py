@@ -23,26 +23,11 @@ from hybrid.models.dialects import read
 from hybrid.registry import load
 from hybrid.running.probes import read_frame
 from hybrid.types import LETTERS, Kind
-from tests.tables import cases
+from tests.tables import cases, stored
 
 MB = 1_000_000
 CHOICES = ("left", "right", "the third image", "no")
-SHAPES = {
-    "digits": "7",
-    "list": "7, ",
-    "open brackets": "[",
-    "letters": "A ",
-    "lines": "(A)\n",
-    "announcements": "The answer is ",
-    "corrections": "Actually, no. ",
-    "fences": "```json\n",
-    "objects": '{"part": ',
-    "axes": "X = [1, ",
-    "halves of surrogate pairs": "\ud800",
-    "NULs": "\0",
-    "right to left": "\u202eשלום ",
-    "one character that becomes eighteen": "\ufdfa",
-}
+SHAPES = stored(__file__, "SHAPES")
 
 
 def choices_of(kind: Kind) -> tuple[str, ...]:

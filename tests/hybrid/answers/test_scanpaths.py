@@ -10,15 +10,6 @@ from hybrid.answers.scanpaths import parse_scanpath
 from hybrid.types import Scanpath
 from tests.tables import cases
 
-INTRO = "Here’s a prediction of eye fixation points for the provided image in the format requested:\n "
-OUTRO = (
-    "\n This prediction provides three lists representing the locations (X and Y) and durations (T) of eye fixations "
-    "for a free-viewing scenario on the image."
-)
-SHORT = Scanpath((0.49, 0.57, 0.56), (0.53, 0.53, 0.51), (316, 148, 123))
-HEADED = Scanpath((0.32, 0.54, 0.43), (0.22, 0.31, 0.54), (384, 287, 166))
-JSON = Scanpath((0.45, 0.52, 0.6), (0.5, 0.54, 0.52), (312, 165, 130))
-
 
 @pytest.mark.parametrize(*cases(__file__, "test_reads", scanpath=Scanpath))
 def test_reads(text: str, scanpath: Scanpath) -> None:

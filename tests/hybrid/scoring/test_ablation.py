@@ -21,6 +21,7 @@ from hybrid.scoring.result import Result
 from hybrid.scoring.score import Counted, Scored, metrics_of
 from hybrid.scoring.tools_offered import tools_words
 from hybrid.types import Kind, Outcome, Question, Score, StoredImage, Usage
+from tests.tables import stored
 
 VAL = Data("blink", "val", {"kind": "folder", "sha256": "a" * 64}, {})
 TOOLS_OFFERED = ("depth", "crop", "ocr")
@@ -45,16 +46,7 @@ def solver(said: Mapping[str, str], **changes: Any) -> Scored:
     return replace(Scored("blink", "controller", both, "chance", questions, VAL, recorded="controller"), **changes)  # type: ignore[arg-type]
 
 
-ANSWERS = {
-    "full": {"Jigsaw": "r" * 30 + "w" * 10, "Counting": "r" * 10 + "w" * 10},
-    "none": {"Jigsaw": "w" * 40, "Counting": "r" * 10 + "w" * 10},
-    "without-depth": {"Jigsaw": "w" * 30 + "w" * 10, "Counting": "r" * 10 + "w" * 10},
-    "without-crop": {"Jigsaw": "r" * 30 + "w" * 10, "Counting": "r" * 9 + "w" * 11},
-    "without-ocr": {"Jigsaw": "r" * 32 + "w" * 8, "Counting": "r" * 10 + "w" * 10},
-    "only-depth": {"Jigsaw": "r" * 28 + "w" * 12, "Counting": "r" * 10 + "w" * 10},
-    "only-crop": {"Jigsaw": "w" * 40, "Counting": "r" * 10 + "w" * 10},
-    "only-ocr": {"Jigsaw": "rr" + "w" * 38, "Counting": "r" * 10 + "w" * 10},
-}
+ANSWERS = stored(__file__, "ANSWERS")
 
 
 def report(*without: str, add_one: bool = True, **usage: Any) -> AblationReport:

@@ -1,7 +1,6 @@
 """An agent made elsewhere as a solver: what it is sent, and the steps that its messages become."""
 
 import asyncio
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,25 +18,12 @@ from hybrid.integrations.langchain import langchain_tools
 from hybrid.solving.agent import Agent
 from hybrid.solving.solver import Meter, SolverContext
 from hybrid.types import Fault, Kind, Outcome, Prompt, Step
-from tests.tables import cases
+from tests.tables import cases, stored
 
 FINDING = {"text": "A is nearer.", "data": {"nearest": "A"}, "confidence": 0.5, "backend": "classical", "version": "1"}
 ARGS = {"image": "img:1", "labels": ["A", "B"]}
 USER = {"role": "user", "content": "Which one?"}
-OPENAI = [
-    USER,
-    {
-        "role": "assistant",
-        "content": "I look.",
-        "tool_calls": [
-            {"id": "1", "type": "function", "function": {"name": "depth", "arguments": json.dumps(ARGS)}},
-            {"id": "2", "type": "function", "function": {"name": "web", "arguments": "{}"}},
-        ],
-    },
-    {"role": "tool", "tool_call_id": "2", "content": "a page"},
-    {"role": "tool", "tool_call_id": "1", "content": json.dumps(FINDING)},
-    {"role": "assistant", "content": [{"type": "text", "text": "(A)"}]},
-]
+OPENAI = stored(__file__, "OPENAI")
 LANGCHAIN = [
     USER,
     AIMessage(
@@ -50,20 +36,7 @@ LANGCHAIN = [
     AIMessage("(A)"),
 ]
 # As `ChatMessageAssistant.model_dump()` and its like of inspect_ai write them.
-INSPECT = [
-    USER,
-    {
-        "role": "assistant",
-        "content": [{"type": "reasoning", "reasoning": "hm"}, {"type": "text", "text": "I look."}],
-        "tool_calls": [
-            {"id": "1", "function": "depth", "arguments": ARGS, "type": "function"},
-            {"id": "2", "function": "web", "arguments": {}, "type": "function"},
-        ],
-    },
-    {"role": "tool", "tool_call_id": "2", "function": "web", "content": "a page", "error": None},
-    {"role": "tool", "tool_call_id": "1", "function": "depth", "content": json.dumps(FINDING), "error": None},
-    {"role": "assistant", "content": "(A)", "model": "m"},
-]
+INSPECT = stored(__file__, "INSPECT")
 
 
 @pytest.fixture

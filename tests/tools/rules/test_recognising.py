@@ -20,10 +20,6 @@ def test_each_wording_is_recognised_as_what_it_asks(name: str, letters: str) -> 
     assert wrong == []
 
 
-NO_NAME = "names no thing that can be looked for by its name or its mark alone"
-NO_TWO = "are not two things that can be looked for by name or mark alone"
-
-
 @pytest.mark.parametrize(*cases(__file__, "test_why_a_question_is_not_clear", kind=Kind))
 def test_why_a_question_is_not_clear(text: str, choices: tuple[str, ...], kind: Kind | None, reason: str) -> None:
     assert asked(prompt(text, *choices, kind=kind)) == Unclear(reason)

@@ -57,21 +57,6 @@ def test_lists_that_do_not_fit_are_an_error(text: str) -> None:
         lists(text)
 
 
-LONG = (
-    "7",
-    "[",
-    "[1, ",
-    "[1, 2, 3, 4] ",
-    "(1, 2) ",
-    "X = [1, ",
-    "[A] x ",
-    "A. x\n",
-    " ",
-    "search for a cat ",
-    "of 12 ",
-)
-
-
 @pytest.mark.parametrize(*cases(__file__, "test_a_long_text_is_read_in_bounded_time"))
 @pytest.mark.parametrize(("before", "after"), [("[", "x"), pytest.param("", "", marks=pytest.mark.slow)])
 def test_a_long_text_is_read_in_bounded_time(before: str, after: str, unit: str) -> None:
