@@ -43,6 +43,7 @@ __all__ = [
     "INNER",
     "SOLVERS",
     "Describer",
+    "beside",
     "described_by",
     "folders",
     "is_outside",
@@ -199,6 +200,11 @@ def module_of(package: str, name: str) -> str:
         return BY_PACKAGE[package].recipe.partition(":")[0]
     origin = _origin(package, name)
     return f"{package}.{name}" if origin is None or origin.entry is None else origin.entry.module
+
+
+def beside(module: str, name: str) -> ModuleType:
+    """The module of that name in a package, imported only now."""
+    return importlib.import_module(f"{module}.{name}")
 
 
 def package_of(package: str, name: str) -> Mapping[str, tuple[str, ...]]:

@@ -261,8 +261,9 @@ def refuse_our_line(folder: RunFolder, benchmark: Benchmark, asked: Questions, o
 
 
 def scorer_of(benchmark: Benchmark) -> str:
-    """Hex sha256 of the code and the words by which a benchmark's replies are scored, with all modules they import."""
-    return hashlib.sha256(f"{_code(benchmark.card.name)} {text_hash(benchmark.texts)}".encode()).hexdigest()
+    """Hex sha256 of the code, the card and the words by which a benchmark's replies are scored, imports included."""
+    facts = f"{_code(benchmark.card.name)} {text_hash(benchmark.texts)} {benchmark.card.metrics!r}"
+    return hashlib.sha256(facts.encode()).hexdigest()
 
 
 @cache

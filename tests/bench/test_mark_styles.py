@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from bench import mark_styles as bench
-from hybrid.benchmarks.blink import CARD
+from hybrid.benchmarks.blink import BENCHMARK
 
 
 def test_generated_pictures_are_the_same_every_time_and_read() -> None:
@@ -28,4 +28,4 @@ def test_a_mark_in_another_place_is_not_read() -> None:
 
 def test_every_style_is_one_that_the_benchmark_takes() -> None:
     for style in bench.STYLES:
-        assert CARD.chosen({"marks": style})["marks"] == style
+        assert BENCHMARK.card.chosen({"marks": style})["marks"] == style

@@ -24,16 +24,16 @@ from hybrid.types import LETTERS, BrokenQuestion, Json, Kind, Question, StoredIm
 
 log = logging.getLogger("hybrid.benchmarks.actiview")
 
-# Task -> how its category string begins in data.json ("geo-loc(counrty)" stands so in the file), size, type.
-TASKS: Mapping[str, tuple[tuple[str, ...], int, str]] = {
-    "geo_loc": (("geo",), 37, "I"),
-    "orientation": (("orient",), 30, "I"),
-    "daily_loc": (("daily",), 41, "I"),
-    "object_attr": (("object-attr", "obj-attr"), 50, "II"),
-    "object_rel": (("object-rel", "obj-rel"), 46, "II"),
-    "counting": (("count",), 47, "II"),
-    "event_multi": (("event-m",), 34, "III"),
-    "event_single": (("event-s",), 40, "III"),
+# Task -> how its category string begins in data.json ("geo-loc(counrty)" stands so in the file), type.
+TASKS: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "geo_loc": (("geo",), "I"),
+    "orientation": (("orient",), "I"),
+    "daily_loc": (("daily",), "I"),
+    "object_attr": (("object-attr", "obj-attr"), "II"),
+    "object_rel": (("object-rel", "obj-rel"), "II"),
+    "counting": (("count",), "II"),
+    "event_multi": (("event-m",), "III"),
+    "event_single": (("event-s",), "III"),
 }
 
 DATA, CLUES, STARTS = "data.json", "groundtruth_views.json", "shifting_level.json"
@@ -71,7 +71,7 @@ def asset_folder(folder: Path) -> Path:
 def task_of(category: str, where: str) -> str:
     """The task of a category string. Raises `DataError` for one that fits none."""
     lowered = category.strip().casefold().replace("_", "-").replace(" ", "-")
-    for task, (starts, _, _) in TASKS.items():
+    for task, (starts, _) in TASKS.items():
         if lowered.startswith(starts):
             return task
     raise DataError(f"{where}, field category: {category!r} is none of ActiView's eight categories")
@@ -192,7 +192,7 @@ def _variants(entry: Entry, source: Source, settings: Settings) -> list[Question
     made = []
     for mode, start in settings.variants:
         name = column(mode, start)
-        groups = {"type": TASKS[entry.task][2], "mode": name, "views_with_clues": str(len(entry.clues))}
+        groups = {"type": TASKS[entry.task][1], "mode": name, "views_with_clues": str(len(entry.clues))}
         if (distraction := row.values.get("distraction")) in (0, 1):
             groups["distraction"] = str(int(distraction))
         made.append(

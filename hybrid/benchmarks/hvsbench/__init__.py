@@ -27,7 +27,6 @@ from hybrid.benchmarks._shared.paths import inside
 from hybrid.benchmarks._shared.rows import DataRow, lost, stored_ahead
 from hybrid.benchmarks._shared.scores import score_of
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, unanswered
-from hybrid.benchmarks.hvsbench.card import CARD
 from hybrid.benchmarks.hvsbench.data import (
     Subject,
     count,
@@ -54,7 +53,6 @@ from hybrid.benchmarks.hvsbench.metrics import (
 )
 from hybrid.benchmarks.hvsbench.question_text import KINDS, given, options
 from hybrid.errors import DataError
-from hybrid.samples.seeds import Purpose
 from hybrid.types import (
     BrokenQuestion,
     Exchange,
@@ -81,8 +79,6 @@ HINTS: Final = {"prominence": "salient", "subitizing": "salient", "prioritizing"
 class HVSBench(Benchmark):
     """The benchmark; see the module's docstring."""
 
-    card = CARD
-
     def tasks(self, source: Source) -> tuple[str, ...]:
         """The question types in the data. Raises `DataError` when there is no file or one cannot be used."""
         found = files(source.folder, source.split)
@@ -103,7 +99,7 @@ class HVSBench(Benchmark):
 
         A file that cannot be used, and a row without a type, are missing from each type.
         """
-        settings = CARD.chosen(source.settings)
+        settings = self.card.chosen(source.settings)
         found = files(source.folder, source.split)
         for task in source.tasks:
             pool = subjects(source.folder, found, task) if KINDS[task] is Kind.SCANPATH else {}
@@ -199,14 +195,6 @@ class HVSBench(Benchmark):
                 return "\n".join(f"{axis} = {list(column)}" for axis, column in zip("XYT", columns, strict=True))
             case _:
                 return super().oracle_answer(question, prompt)
-
-    def generate(
-        self, folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample"
-    ) -> None:
-        """See `hybrid.benchmarks.hvsbench.sample.write`."""
-        from hybrid.benchmarks.hvsbench.sample import write
-
-        write(folder, tasks, per_task, seed, purpose)
 
 
 BENCHMARK = HVSBench()

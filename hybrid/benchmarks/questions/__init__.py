@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from hybrid.benchmarks._shared.paths import inside
-from hybrid.benchmarks.base import Source, metric_of, present
-from hybrid.benchmarks.card import BenchmarkCard, MetricCard, Setting
+from hybrid.benchmarks.base import Source, present
+from hybrid.benchmarks.card import BenchmarkCard, MetricCard, Setting, metric_of
 from hybrid.benchmarks.questions.benchmark import TOOLS_OFFERED, TableBenchmark
 from hybrid.benchmarks.questions.reading import ROUTE, Reader, folder_of, reader_of
 from hybrid.benchmarks.questions.schema import Layout, layout_of

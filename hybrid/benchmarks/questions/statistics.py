@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hybrid.benchmarks.base import metric_of, present
-from hybrid.benchmarks.card import MetricCard
+from hybrid.benchmarks.base import present
+from hybrid.benchmarks.card import MetricCard, metric_of
 from hybrid.errors import DataError, did_you_mean
 from hybrid.types import Cell, Combine, Metric, Score
 

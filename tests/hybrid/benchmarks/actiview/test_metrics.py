@@ -43,7 +43,7 @@ def question_of(
         Kind.CHOICE,
         tuple(f"thing {letter}" for letter in "abcdefg"[:choices]),
         {"answer": gold, "views": list(views)},
-        groups={"mode": column, "type": TASKS[task][2]},
+        groups={"mode": column, "type": TASKS[task][1]},
         protocol={
             "mode": mode,
             "start": 1 if start else None,
@@ -107,7 +107,7 @@ def test_zoom_recall_is_micro(shared_data: Path) -> None:
 
 
 def test_printed_accuracies_are_so_many_of_the_category_sizes() -> None:
-    sizes = {f"accuracy.{task}": size for task, (_, size, _) in TASKS.items()}
+    sizes = {f"accuracy.{task}": size for task, size in BENCHMARK.card.tasks.items()}
     sizes |= {"accuracy.type_I": 108, "accuracy.type_II": 143, "accuracy.type_III": 74}
     # Mantis's row was measured on fewer questions: 41.38 is 12 of 29, where Orientation has 30.
     zoom = [row for row in published("actiview") if row.source == "Table 8" and row.who != "Mantis"]

@@ -4,7 +4,7 @@ from statistics import mean
 
 import pytest
 
-from hybrid.benchmarks.hvsbench.card import CARD
+from hybrid.benchmarks.hvsbench import BENCHMARK
 from hybrid.benchmarks.hvsbench.metrics import FIELDS, SCANPATH_TASKS
 from hybrid.scoring.published import published
 
@@ -22,11 +22,11 @@ def column(metric: str, kind: str) -> list[float]:
 
 def test_the_means_are_those_of_the_table() -> None:
     means = {task: mean(column(metric, "model")) for task, metric in COLUMNS.items()}
-    assert means == pytest.approx(dict(CARD.prior_accuracy.accuracy), abs=5e-5)
-    assert means.keys() == CARD.tasks.keys()
+    assert means == pytest.approx(dict(BENCHMARK.card.prior_accuracy.accuracy), abs=5e-5)
+    assert means.keys() == BENCHMARK.card.tasks.keys()
 
 
 def test_a_guessed_scanpath_is_worth_the_row_of_random_guesses() -> None:
     assert {task: column(COLUMNS[task], "chance") for task in SCANPATH_TASKS} == {
-        task: [score] for task, score in CARD.prior_accuracy.guessed.items()
+        task: [score] for task, score in BENCHMARK.card.prior_accuracy.guessed.items()
     }

@@ -1,6 +1,6 @@
 """MM-SAP's numbers: the paper's totals from its own columns, verdicts, rates, spread."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from statistics import stdev
@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.mm_sap import BENCHMARK
-from hybrid.benchmarks.mm_sap.metrics import SIZES, official_place, read_answer, totals, values_at_chance, values_of
+from hybrid.benchmarks.mm_sap.metrics import official_place, read_answer, values_at_chance, values_of
 from hybrid.benchmarks.mm_sap.sample import REFUSAL
 from hybrid.scoring.published import published
 from hybrid.types import Exchange, Kind, Metric, Outcome, Prompt, Question, Reply, Score
 
 ROWS = published("mm_sap")
+SIZES = BENCHMARK.card.tasks
 CHOICES = ("a cat", "a dog", REFUSAL, "a cow", "a hen")
 SHORTER = tuple(choice for choice in CHOICES if choice != REFUSAL)
 
@@ -33,6 +34,14 @@ def recomputed(row: dict[str, float]) -> tuple[float, float, float]:
     kk = {name: row[f"score_kk.{name}"] for name in ("BasicVisQA", "KnowVisQA")}
     ku = {name: row[f"score_ku.{name}"] for name in ("KnowVisQA", "BeyondVisQA")}
     return totals(SIZES, kk, ku)
+
+
+def totals(sizes: Mapping[str, int], kk: Mapping[str, float], ku: Mapping[str, float]) -> tuple[float, float, float]:
+    """Total kk, ku and sa from the columns of a table, weighted by the sizes of the sets."""
+    count = sum(sizes.values())
+    total_kk = sum(sizes[name] * value for name, value in kk.items()) / count
+    total_ku = sum(sizes[name] * value for name, value in ku.items()) / count
+    return total_kk, total_ku, total_kk + total_ku
 
 
 def agrees(row: dict[str, float]) -> bool:

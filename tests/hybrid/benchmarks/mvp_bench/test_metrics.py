@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.benchmarks.mvp_bench.metrics import summarise
+from hybrid.benchmarks.mvp_bench import BENCHMARK
 from hybrid.types import Outcome, Score
 
 
@@ -24,7 +24,7 @@ def rotation(base: str, number: int, of: int, correct: float, task: str = "cross
 
 
 def values(scores: list[Score]) -> dict[str, float | None]:
-    return {metric.name: metric.value for metric in summarise(scores)}
+    return {metric.name: metric.value for metric in BENCHMARK.summarise(scores)}
 
 
 def test_filters_leave_out_pictures_with_one_question_and_pairs_with_fewer_than_four_rows() -> None:
@@ -71,7 +71,7 @@ def test_a_failed_row_is_missing_with_every_unit_it_belongs_to() -> None:
         "mAcc": 1,
     }
     failed = [*pair[:-1], replace(pair[-1], correct=0.0, outcome=Outcome.OUTAGE)]
-    found = {metric.name: (metric.value, metric.n) for metric in summarise(failed)}
+    found = {metric.name: (metric.value, metric.n) for metric in BENCHMARK.summarise(failed)}
     assert found["aAcc.all"] == (1, 5)
     assert found["qAcc.multi"] == (1, 2)
     assert found["iAcc.natural"] == (1, 1)
