@@ -108,8 +108,9 @@ def _entry(
     except DataError as error:
         faults.insert(0, error)
     views = () if isinstance(clues, DataError) else clues
-    if not faults:
-        _compare(row, views)
+    flags = row.values.get("contains_bbox")
+    if not faults and isinstance(flags, list) and clue_views(flags) != views:
+        log.warning("%s: contains_bbox %s does not give the views %s of %s", row.where, flags, views, CLUES)
     known = {name: start for name, start in starts.items() if not isinstance(start, DataError)}
     return Entry(row, identity, task, views, known, str(faults[0]) if faults else "")
 
@@ -248,18 +249,17 @@ def _stitched(orders: Sequence[Sequence[int]], parts: Sequence[StoredImage], sto
 
 
 def _rows(root: Path, path: Path) -> tuple[DataRow, ...]:
+    """The rows; one that is no object has no readable field."""
     loaded = read_json(root, path)
     listed = loaded.get("data") if isinstance(loaded, dict) else None
     if not isinstance(listed, list) or not listed:
         raise DataError(f"{path}, field data: expected a list of questions, found {type(listed).__name__}")
-    return tuple(_row(values, f"{path}, row {number}") for number, values in enumerate(listed, 1))
-
-
-def _row(values: object, where: str) -> DataRow:
-    """A row; one that is no object has no readable field."""
-    if isinstance(values, dict):
-        return DataRow(values, where)
-    return DataRow({}, where, {"category": f"the row is no object but {type(values).__name__}"})
+    return tuple(
+        DataRow(values, f"{path}, row {number}")
+        if isinstance(values, dict)
+        else DataRow({}, f"{path}, row {number}", {"category": f"the row is no object but {type(values).__name__}"})
+        for number, values in enumerate(listed, 1)
+    )
 
 
 def _clues(root: Path, path: Path, count: int) -> tuple[tuple[int, ...] | DataError, ...]:
@@ -267,13 +267,12 @@ def _clues(root: Path, path: Path, count: int) -> tuple[tuple[int, ...] | DataEr
     loaded = read_json(root, path)
     if not isinstance(loaded, list) or len(loaded) != count:
         raise DataError(f"{path}: expected {count} lists of views, one for each row of {DATA}")
-    return tuple(_views(views, f"{path}, row {number}") for number, views in enumerate(loaded, 1))
-
-
-def _views(views: object, where: str) -> tuple[int, ...] | DataError:
-    if not isinstance(views, list) or not views or not all(type(view) is int and 1 <= view <= 4 for view in views):
-        return DataError(f"{where}: expected numbers of views from 1 to 4, found {views!r:.80}")
-    return tuple(sorted(set(views)))
+    return tuple(
+        tuple(sorted(set(views)))
+        if isinstance(views, list) and views and all(type(view) is int and 1 <= view <= 4 for view in views)
+        else DataError(f"{path}, row {number}: expected numbers of views from 1 to 4, found {views!r:.80}")
+        for number, views in enumerate(loaded, 1)
+    )
 
 
 def _levels(root: Path, path: Path, count: int) -> dict[str, tuple[int | DataError, ...]]:
@@ -284,20 +283,13 @@ def _levels(root: Path, path: Path, count: int) -> dict[str, tuple[int | DataErr
         views = loaded.get(name) if isinstance(loaded, dict) else None
         if not isinstance(views, list) or len(views) != count:
             raise DataError(f"{path}, field {name}: expected {count} first views, one for each row of {DATA}")
-        by_level[name] = tuple(_level(view, f"{path}, field {name}, row {n}") for n, view in enumerate(views, 1))
+        by_level[name] = tuple(
+            view + 1
+            if type(view) is int and 0 <= view <= 3
+            else DataError(f"{path}, field {name}, row {n}: {view!r:.80} is not a view from 0 to 3")
+            for n, view in enumerate(views, 1)
+        )
     return by_level
-
-
-def _level(view: object, where: str) -> int | DataError:
-    if type(view) is not int or not 0 <= view <= 3:
-        return DataError(f"{where}: {view!r:.80} is not a view from 0 to 3")
-    return view + 1
-
-
-def _compare(row: DataRow, clues: tuple[int, ...]) -> None:
-    flags = row.values.get("contains_bbox")
-    if isinstance(flags, list) and clue_views(flags) != clues:
-        log.warning("%s: contains_bbox %s does not give the views %s of %s", row.where, flags, clues, CLUES)
 
 
 def _image_bytes(source: Source, name: str, where: str) -> bytes:

@@ -66,7 +66,6 @@ from hybrid.types import (
     Reply,
     Scanpath,
     Score,
-    StoredImage,
 )
 
 CHANCE_COUNT: Final = 0.1909
@@ -149,9 +148,10 @@ class HVSBench(Benchmark):
         silent = reply.outcome is not Outcome.ANSWERED and not reply.text.strip()
         parsed = _parsed(reply.text, question)
         if question.kind is Kind.INTEGER:
-            truth = _number(question.target)
+            if not isinstance(question.target, int):
+                raise DataError(f"the target {question.target!r:.60} is not that of a counting question")
             value = parsed.value if isinstance(parsed.value, int) else FALLBACK_COUNT
-            verdict = replace(verdict, values={"predicted": float(value), "error": value - truth})
+            verdict = replace(verdict, values={"predicted": float(value), "error": value - question.target})
         if silent:
             return replace(verdict, correct=worth)
         if parsed.value is None:
@@ -208,15 +208,16 @@ def _question(
     row: DataRow, identity: str, task: str, source: Source, settings: Mapping[str, str], pool: Mapping[str, Subject]
 ) -> Question:
     """The question of a row. Raises `DataError` naming the row and the column."""
-    images = () if source.joining else (_image(row, identity, source),)
+    image = None if source.joining else row.stored_image("image", source.store, identity)
+    if image is None and not source.joining:
+        raise DataError(f"{row.where}, column image: the question {identity} has no image")
     text, answer = row.text("question"), row.text("answer")
     if not text.strip():
         raise DataError(f"{row.where}, column question: empty")
     try:
         choices = options(text) if KINDS[task] in (Kind.CHOICE, Kind.ORDER) else ()
         # Boxes may stand in the text as fractions of the image; joined predictions do not need their pixels.
-        size = [(image.width, image.height) for image in images]
-        facts = given(task, text, size[0], settings["boxes"]) if size else Given()
+        facts = given(task, text, (image.width, image.height), settings["boxes"]) if image else Given()
     except DataError as error:
         raise DataError(f"{row.where}, column question: {error}") from error
     try:
@@ -229,15 +230,18 @@ def _question(
         raise DataError(f"{row.where}, column real_image_path: expected text, found {type(named).__name__}")
     cluster = f"image-{hashlib.sha256(named.encode()).hexdigest()[:16]}" if named else ""
     return Question(
-        identity, task, images, text, KINDS[task], choices, target, task, groups, given=facts, cluster=cluster
+        identity,
+        task,
+        (image,) if image else (),
+        text,
+        KINDS[task],
+        choices,
+        target,
+        task,
+        groups,
+        given=facts,
+        cluster=cluster,
     )
-
-
-def _image(row: DataRow, identity: str, source: Source) -> StoredImage:
-    image = row.stored_image("image", source.store, identity)
-    if image is None:
-        raise DataError(f"{row.where}, column image: the question {identity} has no image")
-    return image
 
 
 def _target(
@@ -315,10 +319,4 @@ def _paths(written: Sequence[Any]) -> tuple[Scanpath, ...]:
 def _table(target: Json) -> Mapping[str, Any]:
     if not isinstance(target, Mapping):
         raise DataError(f"the target {target!r:.60} is not that of a scanpath question")
-    return target
-
-
-def _number(target: Json) -> int:
-    if not isinstance(target, int):
-        raise DataError(f"the target {target!r:.60} is not that of a counting question")
     return target

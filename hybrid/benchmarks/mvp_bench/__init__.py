@@ -12,7 +12,7 @@ released code puts a line break before a question without a system prompt; it is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hybrid.answers.letters import parse_letter
@@ -70,7 +70,9 @@ class MvpBench(Benchmark):
         if not source.joining:
             for folder in sorted({row.image.split("/")[0] for row in rows}):
                 pictures.require(folder)
-        keys = _question_keys(rows)
+        # The two rows of a yes/no question share the number of the first with their pair and text.
+        first: dict[tuple[int, str], str] = {}
+        keys = {row.id: first.setdefault((row.pair, row.text), str(row.number)) for row in rows}
         before = f"{self.texts['visual_commonsense']}\n" if self._setting(source, "commonsense") == "on" else ""
         for row in rows:
             try:
@@ -192,12 +194,6 @@ def _rotations(root: Path) -> QuestionFile:
         return question_file(root, path, rotations=True)
     except DataError as error:
         return QuestionFile((), (BadLine(str(path), str(error), "cross"), BadLine(str(path), str(error), "single")))
-
-
-def _question_keys(rows: Sequence[PairRow]) -> Mapping[str, str]:
-    """For each row the number of the first row with its pair and text: the two rows of a yes/no question share it."""
-    first: dict[tuple[int, str], str] = {}
-    return {row.id: first.setdefault((row.pair, row.text), str(row.number)) for row in rows}
 
 
 def _question(row: PairRow, images: tuple[StoredImage, ...], key: str, before: str) -> Question:
