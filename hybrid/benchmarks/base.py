@@ -46,12 +46,12 @@ class Source:
     """Where questions come from, and the store that takes the images."""
 
     folder: Path
-    """The folder of the official layout; of a benchmark that `takes_file` also one file."""
+    """The folder of the official layout; of a benchmark that `accepts_file` also one file."""
     store: ImageStore
     split: str
     tasks: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
-    joining: bool = False
+    for_predictions: bool = False
     """Saved predictions are joined to the questions and no model is asked: each variant that may have been predicted is
     streamed, whatever the settings, and images, which need not be there, are not read."""
     images_root: Path | None = None
@@ -123,10 +123,10 @@ class Benchmark(ABC):
     layout of its own, an oracle that names the letter of the target.
     """
 
-    looks_below: ClassVar[bool] = False
+    searches_subfolders: ClassVar[bool] = False
     """Whether the data are looked for in every folder below the given one; these may be many."""
 
-    takes_file: ClassVar[bool] = False
+    accepts_file: ClassVar[bool] = False
     """Whether the data may be one file."""
 
     takes_images_root: ClassVar[bool] = False
@@ -228,7 +228,7 @@ class Benchmark(ABC):
         del path
         return None
 
-    def told(self, row: PredictedRow) -> Question:
+    def question_from_row(self, row: PredictedRow) -> Question:
         """The question of a foreign row as far as the row gives it, for scoring without the data.
 
         Raises:

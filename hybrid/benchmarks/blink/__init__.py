@@ -140,7 +140,7 @@ class Blink(Benchmark):
         """A file of the repository's `saved_outputs/MODEL`, its test rows included."""
         return tuple(rows_of(path, splits)) if (splits := splits_of(path)) else None
 
-    def told(self, row: PredictedRow) -> Question:
+    def question_from_row(self, row: PredictedRow) -> Question:
         """The question with the choices that its task always has where the row has none.
 
         A row without our id gets a unique name (`Jigsaw_index_17`): its place in the data is not known,

@@ -105,7 +105,7 @@ class HVSBench(Benchmark):
             seen: set[str] = set()
             for path in found:
                 try:
-                    read = rows(source.folder, path, task, images=not source.joining)
+                    read = rows(source.folder, path, task, images=not source.for_predictions)
                     for row in stored_ahead(read, source.store, ("image",)):
                         yield self._question_or_broken(row, task, seen, source, settings, pool)
                 except DataError as error:
@@ -208,8 +208,8 @@ def _question(
     row: DataRow, identity: str, task: str, source: Source, settings: Mapping[str, str], pool: Mapping[str, Subject]
 ) -> Question:
     """The question of a row. Raises `DataError` naming the row and the column."""
-    image = None if source.joining else row.stored_image("image", source.store, identity)
-    if image is None and not source.joining:
+    image = None if source.for_predictions else row.stored_image("image", source.store, identity)
+    if image is None and not source.for_predictions:
         raise DataError(f"{row.where}, column image: the question {identity} has no image")
     text, answer = row.text("question"), row.text("answer")
     if not text.strip():

@@ -49,7 +49,7 @@ from hybrid.types import (
 class MmSap(Benchmark):
     """The benchmark; see the module's docstring."""
 
-    looks_below = True
+    searches_subfolders = True
 
     def tasks(self, source: Source) -> tuple[str, ...]:
         """The sets that the data holds. Raises `DataError` where columns cannot be resolved."""

@@ -67,7 +67,7 @@ class MvpBench(Benchmark):
         table = self._rows(source)
         rows = table.rows
         pictures = Pictures(_root(source), source.store)
-        if not source.joining:
+        if not source.for_predictions:
             for folder in sorted({row.image.split("/")[0] for row in rows}):
                 pictures.require(folder)
         # The two rows of a yes/no question share the number of the first with their pair and text.
@@ -76,7 +76,7 @@ class MvpBench(Benchmark):
         before = f"{self.texts['visual_commonsense']}\n" if self._setting(source, "commonsense") == "on" else ""
         for row in rows:
             try:
-                images = () if source.joining else pictures.of(row)
+                images = () if source.for_predictions else pictures.of(row)
                 yield _question(row, images, keys[row.id], before)
             except DataError as error:
                 yield BrokenQuestion(row.id, row.task, str(error), _groups(row, keys[row.id]), f"pair{row.pair}")
@@ -86,7 +86,7 @@ class MvpBench(Benchmark):
 
     def _setting(self, source: Source, key: str) -> str:
         value = self.card.chosen(source.settings)[key]
-        return "both" if key == "mcq" and source.joining else value
+        return "both" if key == "mcq" and source.for_predictions else value
 
     def _rows(self, source: Source) -> QuestionFile:
         """The rows of the chosen tasks and settings: by pair, in the order of the file; rotations in order.

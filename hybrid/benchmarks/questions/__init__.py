@@ -15,16 +15,14 @@ from pathlib import Path
 from typing import Final
 
 from hybrid.benchmarks._shared.paths import inside
-from hybrid.benchmarks.base import Source, present
-from hybrid.benchmarks.card import BenchmarkCard, MetricCard, Setting, metric_of
-from hybrid.benchmarks.questions.benchmark import TOOLS_OFFERED, TableBenchmark
-from hybrid.benchmarks.questions.reading import ROUTE, Reader, folder_of, reader_of
+from hybrid.benchmarks.base import Source
+from hybrid.benchmarks.questions.benchmark import TableBenchmark
+from hybrid.benchmarks.questions.reading import Reader, folder_of, reader_of
 from hybrid.benchmarks.questions.schema import Layout, layout_of
 from hybrid.benchmarks.questions.statistics import counted, summed
 from hybrid.benchmarks.questions.tables import ENDINGS
 from hybrid.errors import DataError
-from hybrid.rotation import ALL_TASKS
-from hybrid.types import Cell, Metric, Score
+from hybrid.types import Metric, Score
 
 STEM: Final = "questions"
 """The name, without its ending, of a folder's file."""
@@ -36,7 +34,7 @@ WHERE_YES_NO: Final = tuple(map(counted, ("f1", "precision", "recall", "yes_shar
 class Questions(TableBenchmark):
     """The benchmark; see the module's docstring."""
 
-    takes_file = True
+    accepts_file = True
 
     def tables(self, source: Source) -> tuple[Path, ...]:
         """The file that was given, or the only one of a folder."""

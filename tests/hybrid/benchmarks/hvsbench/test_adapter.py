@@ -318,7 +318,7 @@ def test_a_folder_without_data(tmp_path: Path) -> None:
 
 
 def test_joining_predictions_needs_no_images(sample: Path, asked: Mapping[str, Question]) -> None:
-    joined = questions(BENCHMARK, replace(source(sample), joining=True), None)
+    joined = questions(BENCHMARK, replace(source(sample), for_predictions=True), None)
     assert len(joined) == len(TASKS) * PER_TASK
     for question in joined:
         assert isinstance(question, Question)

@@ -128,7 +128,7 @@ def test_limit_keeps_pairs_whole(sample: Path, store: ImageStore) -> None:
 def test_joining_reads_every_variant_and_no_image(sample: Path, store: ImageStore, tmp_path: Path) -> None:
     for name in ("all_questions.json", "mcq_questions.json"):
         (tmp_path / name).write_bytes((sample / name).read_bytes())
-    found = questions(BENCHMARK, replace(source(tmp_path, store), joining=True), None)
+    found = questions(BENCHMARK, replace(source(tmp_path, store), for_predictions=True), None)
     assert {question.id for question in found} == {question.id for question in read(sample, store, mcq="both")}
     assert all(isinstance(question, Question) and question.images == () for question in found)
 
