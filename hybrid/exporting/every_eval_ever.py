@@ -21,7 +21,7 @@ from hybrid.scoring.groups import role
 from hybrid.scoring.score import Scored
 from hybrid.scoring.traces import calls_of
 from hybrid.stats.intervals import interval
-from hybrid.types import Attempt, Exchange, Question, Score, Step, Usage, base_id
+from hybrid.types import Attempt, Exchange, Metric, Question, Score, Step, Usage, base_id
 from hybrid.version import __version__
 
 SCHEMA: Final = "0.3.0"
@@ -44,9 +44,8 @@ class EveryEvalEver(Exporter):
             lost += sum(row["error"] is not None for row in rows)
             model = _model(run, scored)
             # The same whenever the run is exported, in the form of a random one, which the store asks for.
-            name = str(
-                uuid.UUID(bytes=hashlib.sha256(f"{run.sha256} {scored.solver}".encode()).digest()[:16], version=4)
-            )
+            digest = hashlib.sha256(f"{run.sha256} {scored.solver}".encode()).digest()
+            name = str(uuid.UUID(bytes=digest[:16], version=4))
             place = Path("data", run.benchmark.card.name, *model["id"].split("/")) / name
             lines = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
             whole = _aggregate(run, scored, model) | {
@@ -127,17 +126,15 @@ def _aggregate(run: ExportedRun, scored: Scored, model: Mapping[str, Any]) -> di
         "eval_library": {"name": "hybrid", "version": str(identity.get("hybrid", __version__))},
         "model_info": dict(model),
         "evaluation_results": [
-            _result(metric.name, scored, source, generation, run)
-            for metric in scored.metrics
-            if metric.value is not None
+            _result(metric, scored, source, generation, run) for metric in scored.metrics if metric.value is not None
         ],
     }
 
 
 def _result(
-    name: str, scored: Scored, source: Mapping[str, Any], generation: Mapping[str, Any], run: ExportedRun
+    metric: Metric, scored: Scored, source: Mapping[str, Any], generation: Mapping[str, Any], run: ExportedRun
 ) -> dict[str, Any]:
-    metric = next(one for one in scored.metrics if one.name == name)
+    name = metric.name
     limits = interval(metric, LEVEL)
     uncertainty: dict[str, Any] = {"num_samples": metric.n}
     if limits is not None:
