@@ -38,6 +38,7 @@ from hybrid.plugins import (
     recipe_file,
     told,
 )
+from hybrid.raised import in_one_line
 
 __all__ = [
     "INNER",
@@ -234,7 +235,8 @@ def refuse_unknown(package: str, name: str) -> None:
         return
     if package not in INNER and (why := left_out(package).get(name)):
         raise UsageError(why)
-    raise UsageError(f"no {name!r} in {package}/{did_you_mean(name, known)}; there are: {', '.join(known)}")
+    own = "" if package in INNER else "; --path DIR finds one of your own"
+    raise UsageError(f"no {name!r} in {package}/{did_you_mean(name, known)}; there are: {', '.join(known)}{own}")
 
 
 def load(package: str, name: str, *, here: bool = False) -> Any:
@@ -289,7 +291,7 @@ def _refuse_other(kind: PluginKind, name: str, thing: object, where: str) -> Non
             for attribute in path.split("."):
                 value = getattr(value, attribute)
         except Exception as error:
-            raise UsageError(f"{where}: its {path} raises {type(error).__name__}: {error}") from error
+            raise UsageError(f"{where}: its {path} raises {in_one_line(error)}") from error
         if path == kind.named and value != name:
             raise UsageError(f"{wanted}, not {value!r}")
 
