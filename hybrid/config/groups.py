@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
@@ -31,6 +32,8 @@ LOAD_S = 300.0
 """More than weights take to load from a slow disk: all tools of the device wait for it."""
 MOST_THREADS = 16
 TOKENS_PER_PRICE = 1_000_000
+KEPT: Final[Mapping[str, int]] = {"all": 1_000_000, "latest": 1, "asked": 0}
+"""Pictures of tools that stay in the dialogue, by the word of `--keep-pictures`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +136,16 @@ class ModelSettings:
     device: str | None = None
     keep_images: Annotated[int, Option("keep_images", parent="--model-arg", at_least=0)] = 8
     """How many images besides those of the opening message stay in a request."""
+    keep_pictures: Annotated[
+        str,
+        Option(
+            "--keep-pictures",
+            "Which pictures of tools stay in the dialogue: all, latest, the last N, or asked (once, then where the "
+            "model names them). Without it the last 8; one that left can be named otherwise.",
+            "tools",
+            metavar="WORD|N",
+        ),
+    ] = ""
     price: Annotated[Price | None, Option("price", parent="--model-arg")] = None
     prompt_cache: Annotated[bool, Option("prompt_cache", parent="--model-arg")] = True
     """Whether providers keep what requests share (`models/prompt_cache.py`)."""
@@ -143,8 +156,22 @@ class ModelSettings:
             seconds_of(self.wait_for_server)
         if not self.timeout_s > 0:
             raise UsageError(f"timeout_s={self.timeout_s}: must be above 0")
+        if self.keep_pictures not in ("", *KEPT) and not re.fullmatch("[0-9]{1,6}", self.keep_pictures):
+            raise UsageError(f"--keep-pictures {self.keep_pictures}: choose {', '.join(KEPT)}, or a number")
         if self.tool_calling not in ("native", "text", "auto"):
             raise UsageError(f"--tool-calling {self.tool_calling}: choose native, text or auto")
+
+    @property
+    def pictures_kept(self) -> int:
+        """How many pictures of tools stay in a request, besides those that the model names."""
+        if not self.asks_for_pictures:
+            return self.keep_images
+        return KEPT[self.keep_pictures] if self.keep_pictures in KEPT else int(self.keep_pictures)
+
+    @property
+    def asks_for_pictures(self) -> bool:
+        """Whether a picture that left comes back where the model names it."""
+        return self.keep_pictures != ""
 
 
 def parse_model_args(items: Sequence[str]) -> ModelSettings:

@@ -174,6 +174,17 @@ class RunConfig:
             metavar="TOOL=ARGUMENT",
         ),
     ] = field(default_factory=dict)
+    tool_style: Annotated[
+        str,
+        Counts("tool_style", if_given=True, of="tools_offered"),
+        Option(
+            "--tool-style",
+            "The form in which the model meets its tools: plain (ours), that of its makers by name or TOML file, or "
+            "auto, which takes the one that fits the model's name (docs/tools.md).",
+            "tools",
+            metavar="NAME|FILE",
+        ),
+    ] = "plain"
     tool_output: Annotated[
         ToolOutput,
         Counts(of="tools"),

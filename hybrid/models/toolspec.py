@@ -44,6 +44,8 @@ def spec(tool: Tool, *, whole: bool = False) -> dict[str, Any]:
     Raises:
         DataError: the tool's own arguments have a field called `image` or `images`.
     """
+    if tool.published:
+        return {"type": "function", "function": json.loads(tool.published)}
     schema = _schema(tool.args)
     schema = schema if whole else _told(schema)
     for name in (IMAGE, IMAGES):

@@ -132,8 +132,8 @@ async def call_tool(
 
 def called_tool(tools: Sequence[Tool]) -> str:
     """The name of the tool that is called: `crop` where it is offered, which every model can call on any image."""
-    names = [tool.card.name for tool in tools]
-    return "crop" if "crop" in names else names[0]
+    fitting = (tool.card.name for tool in tools if tool.published or tool.card.name == "crop")
+    return next(fitting, tools[0].card.name)
 
 
 def calling(reply: AssistantMessage) -> Calling:

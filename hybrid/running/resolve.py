@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,7 @@ from hybrid.solving.controls import Control, Oracle, Perfect, partners
 from hybrid.solving.coordinates import CoordinateSystem, frame_named
 from hybrid.solving.session import Resources
 from hybrid.solving.solver import Solver
+from hybrid.solving.styles import Style, style_of
 from hybrid.solving.trust import TrustFile, read_trust, refuse_other
 from hybrid.tracing import GROUP
 from hybrid.types import BrokenQuestion, Json, Kind, Prompt, Question
@@ -123,6 +124,7 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
         DataError: the data cannot be used.
     """
     _check_options(config)
+    style = style_of(config.tool_style, config.model)
     benchmark, solvers = _benchmark(config), _solvers(config)
     store = ImageStore(home() / "images")
     missing: list[str] = []
@@ -137,7 +139,7 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
         opened = _permitted(config, benchmark, mounted, tools)
         _check_protocol(config, benchmark, mounted, model)
         trust = None if config.trust is None else read_trust(config.trust)
-        identity = resolved_identity(config, benchmark, mounted, choice, model, captioner, trust, context)
+        identity = resolved_identity(config, benchmark, mounted, choice, model, captioner, trust, context, style)
         if trust is not None and config.trust is not None:
             used = {name: entry for solver in solvers for name, entry in tools.metadata(solver).items()}
             refuse_other(trust, config.trust, identity, used, model_known=models_known)
@@ -152,7 +154,7 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
         mounted=mounted,
         questions=asked,
         solvers=solvers,
-        resources=_resources(config, benchmark, model, captioner, control, tools, trust, context),
+        resources=_resources(config, benchmark, model, captioner, control, tools, trust, context, style),
         identity=identity,
         tools=tools,
         folder=folder,
@@ -324,12 +326,11 @@ def _control(config: RunConfig, benchmark: Benchmark, service: ToolRunner, asked
     return Control(service, config.tool_output, oracle, other_questions)
 
 
-def _frame(config: RunConfig) -> CoordinateSystem:
+def _frame(config: RunConfig, style: Style) -> CoordinateSystem:
     """The declared frame; pixels are those of the copy that is sent, when images are scaled down for the model."""
     if config.frame == "probe":
         return CoordinateSystem()
-    declared = frame_named(config.frame)
-    return CoordinateSystem(declared.name, config.model_settings.max_pixels)
+    return replace(frame_named(style.frame_name(config)), sent_pixels=config.model_settings.max_pixels)
 
 
 def _solvers(config: RunConfig) -> dict[str, Solver]:
@@ -383,6 +384,7 @@ def _resources(
     tools: ToolsInUse,
     trust: TrustFile | None,
     context: SuppliedTexts,
+    style: Style,
 ) -> Resources:
     """The resources that all asks of the run share."""
     return Resources(
@@ -391,10 +393,11 @@ def _resources(
         control,
         tools.tools_offered,
         trust=trust,
-        frame=_frame(config),
+        frame=_frame(config, style),
         joint=benchmark.card.joint,
         captioner=captioner,
         context=context,
         prior_accuracy=benchmark.card.prior_accuracy,
         run_meter=RunMeter(config.run_limits),
+        style=style,
     )
