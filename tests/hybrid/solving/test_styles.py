@@ -19,8 +19,8 @@ from hybrid.types import Exchange
 from tests.servers import JsonHandler, LocalServer, listening
 
 SIZES = ((4032, 3024), (300, 4000), (64, 64))
-MEANT = (0.25, 0.5, 0.75, 0.875)
-"""The box that a model draws, as shares of the picture that it is of."""
+MEANT = ((0.25, 0.5, 0.75, 0.875), (0.125, 0.25, 0.5, 0.625), (0.25, 0.5, 0.75, 0.75))
+"""The boxes that a model draws one after the other, as shares of the picture that each is of."""
 DRESSED = ("deepeyes", "mini-o3", "pixel-reasoner", "qwen3-vl")
 MODELS = {
     "qwen3-vl": "Qwen/Qwen3-VL-8B-Instruct",
@@ -38,16 +38,15 @@ def tagged(value: Any) -> str:
 def qwen3(turn: int, size: tuple[int, int]) -> str:
     """In thousandths of the picture of the user, the second time too; the index is left out then."""
     del size
-    box = [round(1000 * share) for share in MEANT]
+    box = [round(1000 * share) for share in MEANT[turn]]
     args = {"bbox_2d": box, "label": "sign", **({} if turn else {"img_idx": 0})}
     return tagged({"name": "image_zoom_in_tool", "arguments": args})
 
 
 def deepeyes(turn: int, size: tuple[int, int]) -> str:
     """In pixels of the picture as the processor resizes it."""
-    del turn
     width, height = Resizing(28, 3136, 12845056).size(*size)
-    box = [share * side for share, side in zip(MEANT, (width, height, width, height), strict=True)]
+    box = [share * side for share, side in zip(MEANT[turn], (width, height, width, height), strict=True)]
     return tagged({"name": "image_zoom_in_tool", "arguments": {"bbox_2d": box, "label": "sign"}})
 
 
@@ -55,14 +54,14 @@ def mini_o3(turn: int, size: tuple[int, int]) -> str:
     """In fractions, of the first observation the third time."""
     del size
     source = [{"source": "original_image"}, {}, {"source": "observation_1"}][turn]
-    return f"<think>Smaller.</think><grounding>{json.dumps({'bbox_2d': MEANT, **source})}</grounding>"
+    return f"<think>Smaller.</think><grounding>{json.dumps({'bbox_2d': MEANT[turn], **source})}</grounding>"
 
 
 def pixel_reasoner(turn: int, size: tuple[int, int]) -> str:
     """In fractions, of the picture that came back first the third time."""
     del size
     index = [{"target_image": 1}, {}, {"target_image": 2}][turn]
-    return tagged({"name": "crop_image_normalized", "arguments": {"bbox_2d": MEANT, **index}})
+    return tagged({"name": "crop_image_normalized", "arguments": {"bbox_2d": MEANT[turn], **index}})
 
 
 CALLS: dict[str, Callable[[int, tuple[int, int]], str]] = {
@@ -127,10 +126,11 @@ async def exchanges(
     tmp_path: Path, url: str, style: str, size: tuple[int, int], count: int = 1, **options: Any
 ) -> list[Exchange]:
     config = RunConfig(
-        str(data(tmp_path / "data", size, count)),
+        "questions",
         ("controller",),
         f"openai:{MODELS[style]}",
         model_settings=ModelSettings(base_url=url, **options.pop("settings", {})),
+        data=str(data(tmp_path / "data", size, count)),
         tool_style="auto",
         tools=("crop",),
         allow=("blind",),
@@ -138,8 +138,141 @@ async def exchanges(
         **options,
     )
     run = prepare(config)
-    told: list[str] = []
-    assert await execute(run, told.append) == ()
+    assert await execute(run, lambda *_: None) == ()
     assert run.identity["tool_style"]["name"] == style
     attempts = run.folder.recorded("controller").by_id
     return [attempts[question.id].exchanges[0] for question in run.sound]
+
+
+def drawn(exchange: Exchange) -> list[tuple[str, list[float]]]:
+    """The image and the box of every crop that ran."""
+    steps: list[Any] = [step for step in exchange.reply.steps if step.kind == "tool"]
+    assert {step.name for step in steps} == {"crop"}
+    return [
+        (step.data["images"][0], [step.data["args"]["box"][side] for side in ("x0", "y0", "x1", "y1")])
+        for step in steps
+    ]
+
+
+def sizes_of(exchange: Exchange, size: tuple[int, int]) -> dict[str, tuple[int, int]]:
+    made = {ref.name: (ref.image.width, ref.image.height) for step in exchange.reply.steps for ref in step.images}
+    return {"img:1": size, **made}
+
+
+@pytest.mark.parametrize("style", DRESSED)
+@pytest.mark.parametrize("size", SIZES, ids=str)
+async def test_a_box_lands_where_the_model_meant_it(
+    style: str, size: tuple[int, int], tmp_path: Path, serve: Callable[[Trained], str]
+) -> None:
+    (exchange,) = await exchanges(tmp_path, serve(Trained(style, size)), style, size)
+    boxes, known = drawn(exchange), sizes_of(exchange, size)
+    assert [image for image, _ in boxes] == ["img:1", "img:1", "img:1.1"][: TURNS[style]]
+    for (image, box), shares in zip(boxes, MEANT, strict=False):
+        meant = [share * side for share, side in zip(shares, known[image] * 2, strict=True)]
+        assert all(abs(is_ - was) <= 1 for is_, was in zip(box, meant, strict=True)), (image, box, meant)
+
+
+@pytest.mark.parametrize("style", DRESSED)
+async def test_twenty_of_twenty_are_right_and_tell_what_was_written_and_what_ran(
+    style: str, tmp_path: Path, serve: Callable[[Trained], str]
+) -> None:
+    model = Trained(style, (640, 480))
+    found = await exchanges(tmp_path, serve(model), style, (640, 480), 20)
+    assert [one.reply.text.count("Answer: (A)") for one in found] == [1] * 20
+    for one in found:
+        assert not [step for step in one.reply.steps if step.fault]
+        told: list[Any] = [step.data for step in one.reply.steps if step.name == AS_TRAINED]
+        wrote: list[Any] = [call for step in one.reply.steps for call in step.data.get("tool_calls", ())]  # type: ignore[union-attr, attr-defined]
+        assert [each["wrote"] for each in told] == [{"tool": call["tool"], "args": call["args"]} for call in wrote]
+        assert [each["ran"]["tool"] for each in told] == ["crop"] * TURNS[style]
+    made = read_style(FOLDER / f"{style}.toml")
+    last = model.asked[-1]
+    text = json.dumps(last["messages"])
+    if made.begin:
+        # The whole conversation is in the model's own words.
+        assert "tools" not in last
+        assert last["messages"][0]["content"] == made.system
+        assert {message["role"] for message in last["messages"]} == {"system", "user", "assistant"}
+        assert all(
+            CALLS[style](turn, (640, 480)) in [m["content"] for m in last["messages"]] for turn in range(TURNS[style])
+        )
+    else:
+        (function,) = [tool["function"] for tool in last["tools"]]
+        assert function == json.loads(made.function)
+    assert "img:1:" not in text or not made.begin
+    assert "You may call tools that look at the images" not in text
+
+
+async def test_other_tools_keep_our_form_beside_it(tmp_path: Path, serve: Callable[[Trained], str]) -> None:
+    model = Trained("deepeyes", (64, 64))
+    folder = tmp_path / "x"
+    folder.mkdir()
+    config: dict[str, Any] = {"tools": ("crop", "markers")}
+    style = read_style(FOLDER / "deepeyes.toml")
+    url = serve(model)
+    run = prepare(
+        RunConfig(
+            "questions",
+            ("controller",),
+            f"openai:{MODELS['deepeyes']}",
+            model_settings=ModelSettings(base_url=url),
+            data=str(data(tmp_path / "data", (64, 64), 1)),
+            tool_style="deepeyes",
+            allow=("blind",),
+            out=tmp_path / "run",
+            **config,
+        )
+    )
+    assert await execute(run, lambda *_: None) == ()
+    system = model.asked[-1]["messages"][0]["content"]
+    assert system.startswith(style.system)
+    assert "- markers:" in system
+    assert "- crop:" not in system
+
+
+@pytest.mark.parametrize("factor", [14, 28, 32])
+def test_sides_are_multiples_of_the_factor_within_the_bounds(factor: int) -> None:
+    resizing = Resizing(factor, 64 * factor**2, 1280 * factor**2)
+    for width, height in SIZES:
+        across, down = resizing.size(width, height)
+        assert across % factor == down % factor == 0
+        assert (64 - 16) * factor**2 <= across * down <= 1280 * factor**2
+        assert math.isclose(across / down, width / height, rel_tol=0.5)
+    # As the processors of Qwen-VL do it, by hand: 4032 x 3024 at 28, at most 1,003,520 pixels.
+    assert Resizing(28, 3136, 1003520).size(4032, 3024) == (1148, 840)
+
+
+def test_the_style_is_found_by_the_name_of_the_model() -> None:
+    for name, model in MODELS.items():
+        assert fitting(f"openai:{model}").name == name
+    for model, name in (("gpt-4o", "openai"), ("claude-opus-4-5", "anthropic"), ("gemini-3-pro", "gemini")):
+        found = fitting(f"openai:{model}")
+        assert (found.name, found.is_plain) == (name, True)
+    assert fitting("openai:llava").name == fitting(None).name == style_of("plain", "openai:x").name == "plain"
+
+
+def test_every_file_names_its_source() -> None:
+    assert len(names()) == 9
+    for name in names()[1:]:
+        assert len(read_style(FOLDER / f"{name}.toml").source) > 20
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("models = 'x'", "source missing"),
+        ("models = 'x'\nsource = 'y'\nmodel = 'x'", "unknown key 'model' (did you mean 'models'?)"),
+        ("models = 3", "models: expected str, found 3"),
+        ("models = '('\nsource = 'y'", "unterminated subpattern"),
+        ("models = 'x'\nsource = 'y'\nframe = 'inches'", "frame=inches"),
+        ("models = 'x'\nsource = 'y'\nruns = 'crop'", "function missing"),
+        ("models = 'x'\nsource = 'y'\nresult = '{wide}'", "wide"),
+        ("models = ", "Invalid value"),
+    ],
+)
+def test_a_file_that_cannot_be_one_is_refused_with_its_name_and_key(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(text)
+    with pytest.raises(UsageError, match=rf"mine\.toml.*{re.escape(said)}"):
+        style_of(str(tmp_path / "mine.toml"), None)
+    with pytest.raises(UsageError, match="did you mean 'qwen3-vl'"):
+        style_of("qwen3vl", None)
