@@ -180,7 +180,7 @@ class RunConfig:
         Option(
             "--tool-style",
             "The form in which the model meets its tools: plain (ours), that of its makers by name or TOML file, or "
-            "auto, which takes the one that fits the model's name (docs/tools.md).",
+            "auto, which takes the one that fits the model's name (docs/models.md).",
             "tools",
             metavar="NAME|FILE",
         ),
