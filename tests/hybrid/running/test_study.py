@@ -16,13 +16,15 @@ DIFFERS = {
     "oracle": {"tool_output": "oracle"},
     "findings-as-text": {"show": "text"},
     "findings-as-pictures": {"show": "image"},
+    "as-trained": {"tool_style": "qwen3-vl"},
+    "latest-picture": {"keep_pictures": "latest"},
 }
 
 
-@pytest.mark.parametrize(("depth", "count"), [("quick", 2), ("full", 6)])
+@pytest.mark.parametrize(("depth", "count"), [("quick", 3), ("full", 8)])
 def test_a_cell_differs_in_its_options_alone(depth: Any, count: int) -> None:
     config = RunConfig("blink", model="embedded", data="sample", given={"model": "embedded"})
-    cells = cells_of(depth, "controller")
+    cells = cells_of(depth, "controller", "qwen3-vl")
     assert len(cells) == count
     assert cells[0].name == MAIN
     for cell in cells:
@@ -33,6 +35,8 @@ def test_a_cell_differs_in_its_options_alone(depth: Any, count: int) -> None:
         assert left.pop("out") == Path("study") / cell.name
         assert left.pop("solvers") == cell.solvers
         given = left.pop("given")
+        if settings := left.pop("model_settings", None):
+            left["keep_pictures"] = settings.keep_pictures
         assert left == DIFFERS[cell.name]
         assert given == {
             "model": "embedded",

@@ -195,6 +195,7 @@ def test_every_card_of_a_comparison_has_a_quantity(quantities: dict[str, set[str
         "tool_only": {"by luck", "by luck at most", "lost by luck", "lost by luck at most"},
         "sampling": {"samples without a verdict"},
         "cost": {"USD per question", "seconds per question"},
+        "effects": {"as trained", "latest picture alone"},  # test_as_trained.py
     }
     for section in sections():
         seen = quantities[section.name] | rare.get(section.name, set())
