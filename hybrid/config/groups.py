@@ -17,7 +17,7 @@ from hybrid.config.durations import seconds_of
 from hybrid.config.memory import memory_to_use
 from hybrid.config.option import Leaf, Option, leaves, refuse_too_small
 from hybrid.config.pairs import pairs
-from hybrid.config.words import Backends, Dtypes, Pictures, Streaming, Thoughts, ToolCalling
+from hybrid.config.words import KEPT, KEPT_HELP, Backends, Dtypes, Pictures, Streaming, Thoughts, ToolCalling
 from hybrid.errors import UsageError
 from hybrid.types import Json
 
@@ -32,8 +32,6 @@ LOAD_S = 300.0
 """More than weights take to load from a slow disk: all tools of the device wait for it."""
 MOST_THREADS = 16
 TOKENS_PER_PRICE = 1_000_000
-KEPT: Final[Mapping[str, int]] = {"all": 1_000_000, "latest": 1, "asked": 0}
-"""Pictures of tools that stay in the dialogue, by the word of `--keep-pictures`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,16 +134,7 @@ class ModelSettings:
     device: str | None = None
     keep_images: Annotated[int, Option("keep_images", parent="--model-arg", at_least=0)] = 8
     """How many images besides those of the opening message stay in a request."""
-    keep_pictures: Annotated[
-        str,
-        Option(
-            "--keep-pictures",
-            "Which pictures of tools stay in the dialogue: all, latest, the last N, or asked (once, then where the "
-            "model names them). Without it the last 8; one that left can be named otherwise.",
-            "tools",
-            metavar="WORD|N",
-        ),
-    ] = ""
+    keep_pictures: Annotated[str, Option("--keep-pictures", KEPT_HELP, "tools", metavar="WORD|N")] = ""
     price: Annotated[Price | None, Option("price", parent="--model-arg")] = None
     prompt_cache: Annotated[bool, Option("prompt_cache", parent="--model-arg")] = True
     """Whether providers keep what requests share (`models/prompt_cache.py`)."""
@@ -163,15 +152,9 @@ class ModelSettings:
 
     @property
     def pictures_kept(self) -> int:
-        """How many pictures of tools stay in a request, besides those that the model names."""
-        if not self.asks_for_pictures:
-            return self.keep_images
-        return KEPT[self.keep_pictures] if self.keep_pictures in KEPT else int(self.keep_pictures)
-
-    @property
-    def asks_for_pictures(self) -> bool:
-        """Whether a picture that left comes back where the model names it."""
-        return self.keep_pictures != ""
+        """How many pictures of tools stay in a request, besides those that come back by name."""
+        word = self.keep_pictures
+        return self.keep_images if not word else KEPT[word] if word in KEPT else int(word)
 
 
 def parse_model_args(items: Sequence[str]) -> ModelSettings:

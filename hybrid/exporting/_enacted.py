@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from hybrid.config import Limits, ModelSettings, Reasoning, own_frame
+from hybrid.config import Limits, ModelSettings, Reasoning
 from hybrid.errors import BudgetSpent, HybridError, NoBackend, ToolError, UsageError
 from hybrid.exporting.base import ExportedRun
 from hybrid.images import ImageStore, home
@@ -109,8 +109,8 @@ class _TracedModel:
         if step.fault is not None:
             raise BudgetSpent(step.text)
         going, offered = self.style.outgoing(messages, tools)
-        arranged = arrange(going, self.kept.pictures_kept, asked=self.kept.asks_for_pictures)
-        if arranged != arrange(going, len(images_of(going)), asked=self.kept.asks_for_pictures):
+        arranged = arrange(going, self.kept.pictures_kept, asked=bool(self.kept.keep_pictures))
+        if arranged != arrange(going, len(images_of(going)), asked=bool(self.kept.keep_pictures)):
             raise LeftOut("requests left older pictures out (--keep-pictures)")
         self._note_images(step, arranged)
         unreadable: Any = step.data.get("unreadable")
@@ -336,7 +336,7 @@ def _style(run: ExportedRun) -> Style:
 def _frame(run: ExportedRun, style: Style) -> CoordinateSystem:
     """How the model wrote coordinates: as declared, or as it was probed."""
     name = run.identity["frame"]
-    name = style.frame if style.frame and name == own_frame(run.identity["model"].get("model")) else name
+    name = style.frame_name(name, run.identity["model"].get("model"))
     probed = run.folder.manifest.get("probed_frame", "pixels") if name == "probe" else name
     return replace(frame_named(probed), sent_pixels=run.identity["model"].get("max_pixels"))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,6 @@ from hybrid.serving.service import ToolRunner
 from hybrid.solving.budgets import RunMeter
 from hybrid.solving.context import NOTHING, SuppliedTexts, read_supplied, refuse_missing
 from hybrid.solving.controls import Control, Oracle, Perfect, partners
-from hybrid.solving.coordinates import CoordinateSystem, frame_named
 from hybrid.solving.session import Resources
 from hybrid.solving.solver import Solver
 from hybrid.solving.styles import Style, style_of
@@ -326,13 +325,6 @@ def _control(config: RunConfig, benchmark: Benchmark, service: ToolRunner, asked
     return Control(service, config.tool_output, oracle, other_questions)
 
 
-def _frame(config: RunConfig, style: Style) -> CoordinateSystem:
-    """The declared frame; pixels are those of the copy that is sent, when images are scaled down for the model."""
-    if config.frame == "probe":
-        return CoordinateSystem()
-    return replace(frame_named(style.frame_name(config)), sent_pixels=config.model_settings.max_pixels)
-
-
 def _solvers(config: RunConfig) -> dict[str, Solver]:
     replayed = (config.model or "").startswith("replay:")
     wanted = config.solvers or (REPLAY_SOLVERS if replayed else DEFAULT_SOLVERS)
@@ -393,7 +385,7 @@ def _resources(
         control,
         tools.tools_offered,
         trust=trust,
-        frame=_frame(config, style),
+        frame=style.coordinates(config),
         joint=benchmark.card.joint,
         captioner=captioner,
         context=context,

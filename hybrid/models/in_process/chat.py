@@ -199,7 +199,7 @@ class HuggingFaceChat:
         self, messages: list[Message], tools: Sequence[Tool]
     ) -> tuple[generation.Conversation, list[SentImage]]:
         own = for_model(messages, self.name, self._settings.thoughts)
-        arranged = arrange(own, self._settings.pictures_kept, asked=self._settings.asks_for_pictures)
+        arranged = arrange(own, self._settings.pictures_kept, asked=bool(self._settings.keep_pictures))
         sent: list[SentImage] = []
         with waiting():
             shown = await asyncio.to_thread(lambda: [self._turn(message, sent) for message in arranged])

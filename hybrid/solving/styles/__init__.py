@@ -12,15 +12,14 @@ import hashlib
 import json
 import math
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from hybrid.cards import read_card
 from hybrid.config import RunConfig, own_frame
-from hybrid.errors import Fault, ToolError, UsageError, did_you_mean
-from hybrid.log.files import read_small
+from hybrid.errors import DataError, Fault, ToolError, UsageError, did_you_mean
 from hybrid.messages import (
     AssistantMessage,
     ImagePart,
@@ -50,7 +49,6 @@ AS_TRAINED: Final = "tool style"
 """The step that says of a call in a style what the model wrote and what ran."""
 PLACE: Final = "<image>"
 """In `Style.result`: the picture."""
-MOST_BYTES: Final = 2**20
 
 
 @dataclass(frozen=True)
@@ -119,9 +117,16 @@ class Style:
             for tool in tools
         )
 
-    def frame_name(self, config: RunConfig) -> str:
+    def frame_name(self, declared: str, model: str | None) -> str:
         """The frame of a run: the declared one, else this one's."""
-        return self.frame if self.frame and config.frame == own_frame(config.model) else config.frame
+        return self.frame if self.frame and declared == own_frame(model) else declared
+
+    def coordinates(self, config: RunConfig) -> CoordinateSystem:
+        """The frame; pixels are those of the copy that is sent, when images are scaled down for the model."""
+        if config.frame == "probe":
+            return CoordinateSystem()
+        frame = frame_named(self.frame_name(config.frame, config.model))
+        return replace(frame, sent_pixels=config.model_settings.max_pixels)
 
     def picture(self, said: Json, given: Sequence[str], made: Sequence[str], registry: ImageRegistry) -> str:
         """The name of the picture that an index means. Raises `ToolError` where it means none."""
@@ -290,21 +295,13 @@ def style_of(wanted: str, model: str | None) -> Style:
 
 
 def read_style(path: Path) -> Style:
-    """The style of a file. Raises `UsageError` that names the file and the key."""
-    where = f"--tool-style {path}"
+    """The style of a file. Raises `UsageError` that names the file and what is wrong with which key."""
     try:
-        data = read_small(path, MOST_BYTES)
-        content = tomllib.loads(data.decode())
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{where}: {error}") from error
-    kinds = {one.name: type(one.default) for one in fields(Style) if one.name not in ("name", "sha256")}
-    for key, value in content.items():
-        if key not in kinds:
-            hint = did_you_mean(key, kinds)
-            raise UsageError(f"{where}: unknown key {key!r}{hint}; there are: {', '.join(kinds)}")
-        if type(value) is not kinds[key]:
-            raise UsageError(f"{where}, {key}: expected {kinds[key].__name__}, found {value!r:.60}")
-    style = Style(path.stem, **content, sha256=hashlib.sha256(data).hexdigest())
+        read = read_card(path, Style)
+    except DataError as error:
+        raise UsageError(f"--tool-style {error}") from error
+    style = replace(read, name=path.stem, sha256=hashlib.sha256(path.read_bytes()).hexdigest())
+    where = f"--tool-style {path}"
     try:
         re.compile(style.models)
         if style.frame:
@@ -313,13 +310,7 @@ def read_style(path: Path) -> Style:
         style.result.format(width=0, height=0, action=0, observation=0)
     except (ValueError, KeyError, TypeError, IndexError, re.error, UsageError) as error:
         raise UsageError(f"{where}: {error}") from error
-    needed = {
-        "models": True,
-        "source": True,
-        "end": style.begin != "",
-        "function": style.runs != "",
-        "box": called != "",
-    }
+    needed = {"models": True, "source": True, "end": style.begin, "function": style.runs, "box": called}
     if missing := [key for key, wanted in needed.items() if wanted and not getattr(style, key)]:
         raise UsageError(f"{where}: {', '.join(missing)} missing")
     return style

@@ -72,7 +72,8 @@ def other_value(leaf: Leaf) -> tuple[str, Any]:
         words = get_args(get_args(leaf.type)[0]) or ("mllm",)
         return words[0], (words[0],)
     fitting = {"device": "cpu", "address": "http://127.0.0.1:9/v1", "existing file": __file__}
-    text = "2h" if leaf.option.key == "wait_for_server" else fitting.get(leaf.option.form, "any.jsonl")
+    named = {"wait_for_server": "2h", "keep_pictures": "latest"}
+    text = named.get(leaf.option.key) or fitting.get(leaf.option.form, "any.jsonl")
     return text, Path(text) if is_path(leaf) else text
 
 

@@ -10,8 +10,7 @@ import pytest
 from hybrid.log.folder import RunFolder
 from hybrid.scoring.reports import ComparisonReport, compare_paths
 
-R, W = 40 * "r", 40 * "w"
-HALF, MOST = 20 * "rw", 20 * "rw"[:1] + 20 * "rw"[:1]
+R, HALF = 40 * "r", 20 * "rw"
 
 
 def compared(

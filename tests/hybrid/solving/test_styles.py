@@ -261,8 +261,8 @@ def test_every_file_names_its_source() -> None:
     ("text", "said"),
     [
         ("models = 'x'", "source missing"),
-        ("models = 'x'\nsource = 'y'\nmodel = 'x'", "unknown key 'model' (did you mean 'models'?)"),
-        ("models = 3", "models: expected str, found 3"),
+        ("models = 'x'\nsource = 'y'\nmodel = 'x'", "line 3: model: Style has no such key (did you mean 'models'?)"),
+        ("models = 3", "line 1: models: 3 is not of type str"),
         ("models = '('\nsource = 'y'", "unterminated subpattern"),
         ("models = 'x'\nsource = 'y'\nframe = 'inches'", "frame=inches"),
         ("models = 'x'\nsource = 'y'\nruns = 'crop'", "function missing"),
