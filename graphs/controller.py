@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from operator import add
@@ -178,28 +178,19 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
     case.made.add(key)
     try:
         tool = _offered(case.ctx, call.name)
-        if tool.published:
-            given = [ref.name for ref in case.prompt.images]
-            here = (case.ctx.frame, case.ctx.image_registry, given, case.zoomed)
-            images, args, repairs = case.ctx.style.read(tool, call, *here)
-        else:
-            images, args, repairs = read_arguments(tool, call.args, case.ctx.frame, case.ctx.image_registry)
-        # They are read by the tool's type first: a number written as text, and a point that lies in another image by
-        # default, would otherwise not be converted.
-        parsed = tool.parse(args).model_dump(mode="json", exclude_none=True)
-        args = case.ctx.frame.to_pixels(parsed, case.ctx.image_registry, images)
-        args = case.ctx.style.enlarged(args) if tool.published else args
+        images, args, repairs = _read(case, tool, call)
     except ToolError as error:
         return _not_run(case.ctx, error, call, call.args)
     repairs = (*call.repairs, *(("tool name",) if call.name != tool.card.name else ()), *repairs)
-    if call.read_from or repairs:
-        how = [f"read from text ({call.read_from})"] if call.read_from else []
+    # In the text is where such a style has its calls.
+    read_from = "" if tool.published and case.ctx.style.begin else call.read_from
+    ran = case.ctx.style.ours(tool.card.name)
+    if read_from or repairs:
+        how = [f"read from text ({read_from})"] if read_from else []
         how += [f"repaired: {', '.join(repairs)}"] if repairs else []
-        data: dict[str, Json] = {"tool": tool.card.name, "read_from": call.read_from, "repairs": repairs}
-        case.ctx.rule(AS_READ, f"{tool.card.name}: {'; '.join(how)}", data)
-    ran = tool.card.name
+        data: dict[str, Json] = {"tool": ran, "read_from": read_from, "repairs": repairs}
+        case.ctx.rule(AS_READ, f"{ran}: {'; '.join(how)}", data)
     if tool.published:
-        ran = case.ctx.style.runs
         wrote = f"{call.name}({json.dumps(call.args, ensure_ascii=False, default=str)})"
         facts: dict[str, Json] = {"wrote": {"tool": call.name, "args": dict(call.args)}}
         facts |= {"style": case.ctx.style.name, "ran": {"tool": ran, "images": [*images], "args": args}}
@@ -220,6 +211,22 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
     return ToolMessage(call.id, call.name, finding_parts(finding, images, ctx.show, ctx.frame, ctx.image_registry))
 
 
+def _read(
+    case: ControllerInput, tool: Tool, call: ToolCall
+) -> tuple[tuple[str, ...], Mapping[str, Json], Sequence[str]]:
+    """What a call is about. Raises `ToolError`."""
+    frame, registry = case.ctx.frame, case.ctx.image_registry
+    if tool.published:
+        given = [ref.name for ref in case.prompt.images]
+        images, args, repairs = case.ctx.style.read(tool, call, frame, registry, given, case.zoomed)
+    else:
+        images, args, repairs = read_arguments(tool, call.args, frame, registry)
+    # They are read by the tool's type first: a number written as text, and a point that lies in another image by
+    # default, would otherwise not be converted.
+    args = frame.to_pixels(tool.parse(args).model_dump(mode="json", exclude_none=True), registry, images)
+    return images, case.ctx.style.enlarged(args) if tool.published else args, repairs
+
+
 def _offered(ctx: SolverContext, name: str) -> Tool:
     """The offered tool that a name means. Raises `ToolError`."""
     tool = tool_named(name, ctx.tools_offered)
@@ -235,7 +242,7 @@ def _not_run(ctx: SolverContext, error: ToolError, call: ToolCall | InvalidCall,
         ctx.meter.take_tool_call()
     except BudgetSpent as spent:
         return _beyond(ctx, spent, call)
-    ctx.log.note(Step("tool", _name(call), str(error), fault=error.fault, data={"args": written}))
+    ctx.log.note(Step("tool", ctx.style.ours(_name(call)), str(error), fault=error.fault, data={"args": written}))
     return _failed(f"{error.fault.value}: {error}", call)
 
 

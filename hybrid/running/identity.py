@@ -55,7 +55,7 @@ def resolved_identity(
         "limits": asdict(config.limits),
         "trust": trust.sha256 if trust else None,
         "tools_offered": list(choice.tools_offered),
-        "tool_style": {"name": style.name, "frame": style.frame, "sha256": style.sha256},
+        "tool_style": style.fact,
         "captioner": captions_fact(captioner) if captioner else None,
         "context": {"sha256": context.sha256, "missing": config.context_missing},
     }

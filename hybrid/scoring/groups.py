@@ -19,6 +19,7 @@ from hybrid.registry import load, load_solver, package_of_solver
 from hybrid.repeats import number_of, word_of
 from hybrid.scoring.score import Scored
 from hybrid.solving.solver import Role
+from hybrid.solving.styles import PLAIN
 from hybrid.types import Json
 
 REAL = "real"
@@ -176,7 +177,8 @@ def asked_in(scored: Scored) -> tuple[str, str]:
     identity = {} if scored.folder is None else scored.manifest["identity"]
     model = identity.get("model")
     kept = str(model.get("keep_pictures", "")) if isinstance(model, Mapping) else ""
-    return str((identity.get("tool_style") or {}).get("name", "")), kept
+    style = str((identity.get("tool_style") or {}).get("name", PLAIN.name))
+    return "" if style == PLAIN.name else style, kept
 
 
 def _group_of(head: Scored, solvers: Sequence[Scored]) -> ComparisonGroup:

@@ -35,7 +35,7 @@ from hybrid.models.base import CallKey, ChatModel
 from hybrid.models.images import Resizing
 from hybrid.models.literals import read_object
 from hybrid.models.text_protocol import as_text, with_calls
-from hybrid.models.toolspec import IMAGE
+from hybrid.models.toolspec import IMAGE, IMAGES
 from hybrid.solving.call_arguments import COORDINATES, LEFT_OUT, read_arguments
 from hybrid.solving.coordinates import CoordinateSystem, frame_named
 from hybrid.solving.image_registry import ImageRegistry
@@ -104,6 +104,16 @@ class Style:
         """The name of the tool for the model."""
         return str(json.loads(self.function)["name"]) if self.function else ""
 
+    def ours(self, name: str) -> str:
+        """Our name of a tool that a model calls."""
+        return self.runs if self.runs and name == self.called else name
+
+    @property
+    def fact(self) -> dict[str, Json]:
+        """Its part of a run's identity: every plain one is the same."""
+        own = {"name": self.name, "frame": self.frame, "sha256": self.sha256}
+        return {"name": PLAIN_NAME} if self.is_plain else {**own}
+
     def fits(self, model: str | None) -> bool:
         """Whether a model, by its name, was trained so."""
         return bool(model and self.models and re.search(self.models, model.partition(":")[2], re.IGNORECASE))
@@ -170,19 +180,24 @@ class Style:
         Raises:
             ToolError: the index or the box means nothing.
         """
-        said = call.args.get(self.index) if self.index else None
-        image = self.picture(said, given, made, registry)
-        rest = {key: value for key, value in call.args.items() if key != self.index}
+        meant = call.args.get(self.index) if self.index else None
+        named = call.args.get(IMAGES, call.args.get(IMAGE))
+        if meant is None and named:
+            # Beside tools in our form some name the image as these do.
+            meant = named[0] if isinstance(named, list | tuple) else named
+        image = self.picture(meant, given, made, registry)
+        rest = {key: value for key, value in call.args.items() if key not in (self.index, IMAGE, IMAGES)}
         example = f'"{self.box}": [x1, y1, x2, y2]'
         try:
             images, args, repairs = read_arguments(tool, {**rest, IMAGE: image}, frame, registry)
         except ToolError as error:
             # Its words show the arguments of our tool.
-            raise ToolError(f"{str(error).partition('; write')[0]}; write {example}", error.fault) from error
+            said = str(error).partition("; write")[0].replace("box: ", f"{self.box}: ", 1)
+            raise ToolError(f"{said}; write {example}", error.fault) from error
         if "box" not in args:
             raise ToolError(f"{self.box} is missing; write {example}", Fault.BAD_ARGUMENTS)
         own = [repair for repair in repairs if repair != COORDINATES]
-        return images, args, (*([LEFT_OUT] if self.index and said in (None, "") else []), *own)
+        return images, args, (*([LEFT_OUT] if self.index and meant in (None, "") else []), *own)
 
     def enlarged(self, args: dict[str, Json]) -> dict[str, Json]:
         """The arguments, whose box is in pixels by now, with the scale that brings the region to its size."""

@@ -12,10 +12,11 @@ import pytest
 from hybrid.config import ModelSettings, RunConfig
 from hybrid.errors import UsageError
 from hybrid.models.images import Resizing
+from hybrid.running.before_asking import before_notes
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.solving.styles import AS_TRAINED, FOLDER, fitting, names, read_style, style_of
-from hybrid.types import Exchange
+from hybrid.types import Exchange, Fault
 from tests.servers import JsonHandler, LocalServer, listening
 
 SIZES = ((4032, 3024), (300, 4000), (64, 64))
@@ -74,10 +75,23 @@ TURNS = {"qwen3-vl": 2, "deepeyes": 2, "mini-o3": 3, "pixel-reasoner": 3}
 
 
 class Trained:
-    """A model that zooms so often, in its own words, and answers; it keeps what it was asked."""
+    """A model that zooms so often, in its own words, and answers; it keeps what it was asked.
 
-    def __init__(self, style: str, size: tuple[int, int]) -> None:
-        self.style, self.size, self.asked = style, size, list[dict[str, Any]]()
+    Where its server has a parser, calls come apart from the text.
+    """
+
+    def __init__(self, style: str, size: tuple[int, int], *, parser: bool = False) -> None:
+        self.style, self.size, self.asked, self.parser = style, size, list[dict[str, Any]](), parser
+
+    def message(self, asked: dict[str, Any]) -> dict[str, Any]:
+        text = self.reply(asked)
+        call = re.search("<tool_call>(.*)</tool_call>", text, re.DOTALL) if self.parser else None
+        if call is None:
+            return {"role": "assistant", "content": text}
+        made = json.loads(call[1])
+        function = {"name": made["name"], "arguments": json.dumps(made["arguments"])}
+        calls = [{"id": f"c{len(self.asked)}", "type": "function", "function": function}]
+        return {"role": "assistant", "content": text[: call.start()].strip(), "tool_calls": calls}
 
     def reply(self, asked: dict[str, Any]) -> str:
         self.asked.append(asked)
@@ -96,7 +110,7 @@ def serve() -> Iterator[Callable[[Trained], str]]:
     def start(model: Trained) -> str:
         class Handler(JsonHandler):
             def posted(self, body: bytes) -> None:
-                message = {"role": "assistant", "content": model.reply(json.loads(body))}
+                message = model.message(json.loads(body))
                 choices = [{"index": 0, "finish_reason": "stop", "message": message}]
                 usage = {"prompt_tokens": 900, "completion_tokens": 9, "total_tokens": 909}
                 self.answer({"id": "1", "model": "m", "choices": choices, "usage": usage})
@@ -182,7 +196,7 @@ async def test_twenty_of_twenty_are_right_and_tell_what_was_written_and_what_ran
     for one in found:
         assert not [step for step in one.reply.steps if step.fault]
         told: list[Any] = [step.data for step in one.reply.steps if step.name == AS_TRAINED]
-        wrote: list[Any] = [call for step in one.reply.steps for call in step.data.get("tool_calls", ())]  # type: ignore[union-attr, attr-defined]
+        wrote: list[Any] = [call for step in one.reply.steps for call in step.data.get("tool_calls", ())]
         assert [each["wrote"] for each in told] == [{"tool": call["tool"], "args": call["args"]} for call in wrote]
         assert [each["ran"]["tool"] for each in told] == ["crop"] * TURNS[style]
     made = read_style(FOLDER / f"{style}.toml")
@@ -276,3 +290,67 @@ def test_a_file_that_cannot_be_one_is_refused_with_its_name_and_key(text: str, s
         style_of(str(tmp_path / "mine.toml"), None)
     with pytest.raises(UsageError, match="did you mean 'qwen3-vl'"):
         style_of("qwen3vl", None)
+
+
+@pytest.mark.parametrize("style", ["deepeyes", "pixel-reasoner", "qwen3-vl"])
+async def test_a_server_with_a_parser_is_the_same_to_it(
+    style: str, tmp_path: Path, serve: Callable[[Trained], str]
+) -> None:
+    model = Trained(style, (300, 4000), parser=True)
+    (exchange,) = await exchanges(tmp_path, serve(model), style, (300, 4000))
+    assert "Answer: (A)" in exchange.reply.text
+    assert len(drawn(exchange)) == TURNS[style]
+    if style != "qwen3-vl":
+        said = [message["content"] for message in model.asked[-1]["messages"] if message["role"] == "assistant"]
+        assert said == [CALLS[style](turn, (300, 4000)) for turn in range(TURNS[style])]
+
+
+async def test_a_call_that_means_nothing_is_told_so_in_its_own_words(
+    tmp_path: Path, serve: Callable[[Trained], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = [
+        {"bbox_2d": [1, 2, 3, 4], "label": "x", "img_idx": 7},
+        {"label": "x", "img_idx": 0},
+        {"bbox_2d": [9, 9, 3, 4], "label": "x", "img_idx": 0},
+    ]
+    calls = [tagged({"name": "image_zoom_in_tool", "arguments": args}) for args in wrong]
+    monkeypatch.setitem(CALLS, "qwen3-vl", lambda turn, size: calls[turn])
+    monkeypatch.setitem(TURNS, "qwen3-vl", 3)
+    (exchange,) = await exchanges(tmp_path, serve(Trained("qwen3-vl", (64, 64))), "qwen3-vl", (64, 64))
+    told = [(step.name, step.fault, step.text) for step in exchange.reply.steps if step.kind == "tool"]
+    example = 'write "bbox_2d": [x1, y1, x2, y2]'
+    assert told == [
+        ("crop", Fault.UNKNOWN_IMAGE, "img_idx: there is no image 7; there are 0 to 0"),
+        ("crop", Fault.BAD_ARGUMENTS, f"bbox_2d is missing; {example}"),
+        ("crop", Fault.BAD_ARGUMENTS, f"bbox_2d: the second corner must be right of and below the first; {example}"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("model", "style", "said"),
+    [
+        ("Qwen3-VL-8B", "plain", "was trained with tools in the form qwen3-vl and meets them in ours"),
+        ("Qwen3-VL-8B", "deepeyes", "--tool-style deepeyes is not known as the form in which openai:Qwen3-VL-8B was"),
+        ("gpt-4o", "qwen3-vl", "not known as the form in which openai:gpt-4o was"),
+        ("DeepEyes-7B", "auto", "openai:DeepEyes-7B meets its tools in the form deepeyes"),
+        ("gpt-4o", "plain", ""),
+        ("Qwen3-VL-8B", "qwen3-vl", ""),
+    ],
+)
+def test_one_line_before_the_first_question_says_whether_the_form_fits(
+    model: str, style: str, said: str, tmp_path: Path
+) -> None:
+    config = RunConfig(
+        "questions",
+        ("controller",),
+        f"openai:{model}",
+        model_settings=ModelSettings(base_url="http://127.0.0.1:9"),
+        data=str(data(tmp_path / "data", (64, 64), 1)),
+        tool_style=style,
+        tools=("crop",),
+        out=tmp_path / "run",
+    )
+    run = prepare(config)
+    notes = [note for note in before_notes(run) if "form" in note]
+    assert len(notes) == bool(said)
+    assert all(said in note for note in notes)
