@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hybrid.messages import UserMessage
+from hybrid.models.toolspec import PublishedTool
 from hybrid.solving.empty_replies import EMPTY
 from hybrid.solving.image_sizes import image_sizes
 from hybrid.solving.solver import SolverContext
@@ -56,11 +57,11 @@ def opening_message(prompt: Prompt, ctx: SolverContext) -> UserMessage:
 
 def _plain_tools(ctx: SolverContext) -> list[str]:
     """The tools in our form, which our texts are about."""
-    return [tool.card.name for tool in ctx.tools_offered if not tool.published]
+    return [tool.card.name for tool in ctx.tools_offered if not isinstance(tool, PublishedTool)]
 
 
 def _dressed(ctx: SolverContext) -> bool:
-    return any(tool.published for tool in ctx.tools_offered)
+    return any(isinstance(tool, PublishedTool) for tool in ctx.tools_offered)
 
 
 def system_text(ctx: SolverContext) -> str:

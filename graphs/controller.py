@@ -38,7 +38,7 @@ from hybrid.messages import (
     user_message,
 )
 from hybrid.models.dialects import remedy
-from hybrid.models.toolspec import tool_named
+from hybrid.models.toolspec import PublishedTool, tool_named
 from hybrid.solving.call_arguments import AS_READ, read_arguments
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.empty_replies import is_empty
@@ -183,14 +183,14 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
         return _not_run(case.ctx, error, call, call.args)
     repairs = (*call.repairs, *(("tool name",) if call.name != tool.card.name else ()), *repairs)
     # In the text is where such a style has its calls.
-    read_from = "" if tool.published and case.ctx.style.begin else call.read_from
+    read_from = "" if isinstance(tool, PublishedTool) and case.ctx.style.begin else call.read_from
     ran = case.ctx.style.ours(tool.card.name)
     if read_from or repairs:
         how = [f"read from text ({read_from})"] if read_from else []
         how += [f"repaired: {', '.join(repairs)}"] if repairs else []
         data: dict[str, Json] = {"tool": ran, "read_from": read_from, "repairs": repairs}
         case.ctx.rule(AS_READ, f"{ran}: {'; '.join(how)}", data)
-    if tool.published:
+    if isinstance(tool, PublishedTool):
         wrote = f"{call.name}({json.dumps(call.args, ensure_ascii=False, default=str)})"
         facts: dict[str, Json] = {"wrote": {"tool": call.name, "args": dict(call.args)}}
         facts |= {"style": case.ctx.style.name, "ran": {"tool": ran, "images": [*images], "args": args}}
@@ -205,7 +205,7 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
     except ToolError as error:
         return _failed(f"{error.fault.value}: {error}", call)
     ctx = case.ctx
-    if tool.published and finding.images and ctx.show != "text":
+    if isinstance(tool, PublishedTool) and finding.images and ctx.show != "text":
         case.zoomed.append(finding.images[0].name)
         return ToolMessage(call.id, call.name, ctx.style.told(finding, case.zoomed))
     return ToolMessage(call.id, call.name, finding_parts(finding, images, ctx.show, ctx.frame, ctx.image_registry))
@@ -216,7 +216,7 @@ def _read(
 ) -> tuple[tuple[str, ...], Mapping[str, Json], Sequence[str]]:
     """What a call is about. Raises `ToolError`."""
     frame, registry = case.ctx.frame, case.ctx.image_registry
-    if tool.published:
+    if isinstance(tool, PublishedTool):
         given = [ref.name for ref in case.prompt.images]
         images, args, repairs = case.ctx.style.read(tool, call, frame, registry, given, case.zoomed)
     else:
@@ -224,7 +224,7 @@ def _read(
     # They are read by the tool's type first: a number written as text, and a point that lies in another image by
     # default, would otherwise not be converted.
     args = frame.to_pixels(tool.parse(args).model_dump(mode="json", exclude_none=True), registry, images)
-    return images, case.ctx.style.enlarged(args) if tool.published else args, repairs
+    return images, case.ctx.style.enlarged(args) if isinstance(tool, PublishedTool) else args, repairs
 
 
 def _offered(ctx: SolverContext, name: str) -> Tool:

@@ -22,6 +22,7 @@ from hybrid.exporting.base import ExportedRun
 from hybrid.images import ImageStore, home
 from hybrid.messages import AssistantMessage, Message, ToolCall, UnreadableCall, images_of
 from hybrid.models.images import arrange
+from hybrid.models.toolspec import all_published
 from hybrid.prompts import REASONING, Wording
 from hybrid.registry import load, load_solver
 from hybrid.repeats import word_of
@@ -233,8 +234,7 @@ class Enactment:
     async def _enacted(self, prompt: Prompt, question: Question, used: Usage, trace: _Trace) -> _TracedModel:
         identity = self.run.identity
         dressed = self.style.dressed(self.tools)
-        alone = bool(dressed) and all(tool.published for tool in dressed)
-        names = bool(identity["image_labels"] or self.solver.names_images) and not alone
+        names = bool(identity["image_labels"] or self.solver.names_images) and not all_published(dressed)
         images = ImageRegistry((*prompt.images, *prompt.derived))
         # Money, tokens and seconds were spent in the run: what they ended has no answer.
         limits = replace(Limits(**identity["limits"]), seconds=None, tokens=None, cost_usd=None)
@@ -244,7 +244,7 @@ class Enactment:
         ctx = SolverContext(
             model=model,
             tool=_TracedTools(trace, meter, images),
-            tools_offered=self.style.dressed(self.tools),
+            tools_offered=dressed,
             wording=self.wording,
             shown=await self._shown(prompt, trace, labelled=names),
             image_registry=images,

@@ -21,6 +21,7 @@ from hybrid.messages import AssistantMessage, Message, user_message
 from hybrid.models.base import CallKey
 from hybrid.models.failures import Failure, read_failure
 from hybrid.models.images import Resizing
+from hybrid.models.toolspec import PublishedTool
 from hybrid.solving.coordinates import FRAMES, RESIZED, CoordinateSystem
 from hybrid.thoughts import without_thoughts
 from hybrid.tool import Tool
@@ -141,7 +142,7 @@ async def call_tool(
 
 def called_tool(tools: Sequence[Tool]) -> str:
     """The name of the tool that is called: `crop` where it is offered, which every model can call on any image."""
-    fitting = (tool.card.name for tool in tools if tool.published or tool.card.name == "crop")
+    fitting = (tool.card.name for tool in tools if isinstance(tool, PublishedTool) or tool.card.name == "crop")
     return next(fitting, tools[0].card.name)
 
 

@@ -24,6 +24,7 @@ from hybrid.config import Price, RunConfig
 from hybrid.errors import BudgetSpent, HybridError, NotRecorded, ToolError
 from hybrid.images import OUR_JOINT, Joint
 from hybrid.models.base import CallKey, ChatModel, prompt_sha256
+from hybrid.models.toolspec import all_published
 from hybrid.prompts import Wording
 from hybrid.repeats import seed_of_repetition
 from hybrid.solving.ask_model import ModelCalls
@@ -179,7 +180,7 @@ class Session:
     def _labels(self) -> bool:
         """Whether the model is shown each image under its name."""
         shared = self._shared
-        if shared.style.runs and self._solver.offers_tools and all(tool.published for tool in shared.dressed):
+        if self._solver.offers_tools and all_published(shared.dressed):
             # Our names would be a second count of the images.
             return False
         return shared.config.image_labels or self._solver.names_images

@@ -329,9 +329,6 @@ class Tool:
     """The hash of its code where that was imported in another process alone (`hybrid/serving/described.py`): it can be
     described and asked for by name, and its functions cannot be called here."""
 
-    published: str = ""
-    """The function that a model was trained on, as JSON, in the place of the one that the arguments make."""
-
     def backend(self, name: BackendName) -> BackendCard | None:
         """The backend of that name, or None where the tool has none."""
         return next((card for card in self.card.backends if card.name == name), None)

@@ -35,7 +35,7 @@ from hybrid.models.base import CallKey, ChatModel
 from hybrid.models.images import Resizing
 from hybrid.models.literals import read_object
 from hybrid.models.text_protocol import as_text, with_calls
-from hybrid.models.toolspec import IMAGE, IMAGES
+from hybrid.models.toolspec import IMAGE, IMAGES, PublishedTool
 from hybrid.solving.call_arguments import COORDINATES, LEFT_OUT, read_arguments
 from hybrid.solving.coordinates import CoordinateSystem, frame_named
 from hybrid.solving.image_registry import ImageRegistry
@@ -121,7 +121,7 @@ class Style:
     def dressed(self, tools: Sequence[Tool]) -> tuple[Tool, ...]:
         """The tools as the model meets them."""
         return tuple(
-            replace(tool, card=replace(tool.card, name=self.called), published=self.function)
+            PublishedTool(**{**vars(tool), "card": replace(tool.card, name=self.called), "function": self.function})
             if tool.card.name == self.runs
             else tool
             for tool in tools
@@ -236,7 +236,7 @@ class Style:
         """
         if not self.begin or not (tools or any(isinstance(message, ToolMessage) for message in messages)):
             return messages, tools
-        bare = any(tool.published for tool in tools) and not isinstance(messages[0], SystemMessage)
+        bare = any(isinstance(tool, PublishedTool) for tool in tools) and not isinstance(messages[0], SystemMessage)
         plain: list[Message] = [SystemMessage(self.system)] if bare and self.system else []
         for message in messages:
             if isinstance(message, AssistantMessage):
@@ -246,7 +246,7 @@ class Style:
             else:
                 plain.append(message)
         out: list[Message] = []
-        for message in as_text(plain, [tool for tool in tools if not tool.published]):
+        for message in as_text(plain, [tool for tool in tools if not isinstance(tool, PublishedTool)]):
             last = out[-1] if out else None
             if isinstance(message, UserMessage) and isinstance(last, UserMessage):
                 # Not every chat template takes two turns of the user.
@@ -266,7 +266,7 @@ class Style:
         self, reply: AssistantMessage, tools: Sequence[Tool], messages: Sequence[Message], turn: int = 0
     ) -> AssistantMessage:
         """The reply with the calls that its text holds, in this form or in any dialect, taken out of it."""
-        dressed = any(tool.published for tool in tools)
+        dressed = any(isinstance(tool, PublishedTool) for tool in tools)
         if not (self.arguments_alone and dressed) or reply.calls:
             return with_calls(reply, tools, messages, turn)
         pattern = re.compile(rf"{re.escape(self.begin)}(.*?){re.escape(self.end)}", re.DOTALL)
