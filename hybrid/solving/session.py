@@ -180,7 +180,7 @@ class Session:
     def _labels(self) -> bool:
         """Whether the model is shown each image under its name."""
         shared = self._shared
-        if self._solver.offers_tools and all_published(shared.dressed):
+        if shared.style.runs and self._solver.offers_tools and all_published(shared.dressed):
             # Our names would be a second count of the images.
             return False
         return shared.config.image_labels or self._solver.names_images
