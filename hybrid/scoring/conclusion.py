@@ -1,11 +1,12 @@
-"""The conclusion of a comparison: at most five sentences with numbers and intervals, read from the result table.
+"""The conclusion of a comparison: at most six sentences with numbers and intervals, read from the result table.
 
     for sentence in conclusion(compare(solvers)):
         sentence.id, sentence.text          # "gain.more", "Accuracy is 0.960 with tools (controller), 0.420 alone ..."
 
 In order: a hybrid solver next to its model alone and to the specialists alone, what of the difference blank tools bring
-and what the tools say, which tasks are worse, and what limits the claim. `conclusion_cases.py` has the condition and
-the words of each sentence; nothing is tested here that `hybrid compare` does not print.
+and what the tools say, what the form of the tools comes to where a study has that of the model's training, which tasks
+are worse, and what limits the claim. `conclusion_cases.py` has the condition and the words of each sentence; nothing is
+tested here that `hybrid compare` does not print.
 """
 
 from __future__ import annotations
@@ -29,11 +30,12 @@ from hybrid.scoring.conclusion_rows import (
     measure,
     questions,
     short_name,
+    shown,
     signed,
     size_of,
     turned,
 )
-from hybrid.scoring.groups import AGAIN, ComparisonGroup, offers_tools, own_command, role, word
+from hybrid.scoring.groups import AGAIN, ComparisonGroup, asked_in, offers_tools, own_command, role, word
 from hybrid.scoring.result import Result, adjusted
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE, said_of
@@ -53,7 +55,7 @@ class Sentence:
 
 
 def conclusion(comparison: Comparison) -> tuple[Sentence, ...]:
-    """At most five sentences; at least one where there is a solver."""
+    """At most six sentences; at least one where there is a solver."""
     return tuple(_Conclusion(ConclusionRows(comparison)).sentences())
 
 
@@ -108,6 +110,7 @@ class _Conclusion:
             yield _said("content.absent", command=_command(group))
         else:
             yield self._parts(group, group.blank)
+        yield from self._as_trained(group)
         yield from self._tasks(group)
 
     def _next_to_specialists(self, specialist: Scored, hybrid: Scored) -> Sentence:
@@ -144,6 +147,22 @@ class _Conclusion:
             self._rows.part(group.alone, other, name) for other, name in ((group.hybrid, GAIN), (blank, PRESENCE))
         )
         return Sentence(*said_of(*pair.rows, *whole.rows, *presence.rows))
+
+    def _as_trained(self, group: ComparisonGroup) -> Iterator[Sentence]:
+        """What the form of the tools in which the model was trained brings or costs."""
+        trained = group.as_trained
+        if trained is None:
+            return
+        names = (group.hybrid.solver, trained.solver)
+        rows = [row for row in self._rows.of("effects") if (row.a, row.b) == names and not row.group]
+        row = next((row for row in rows if row.low is not None), None)
+        style = asked_in(trained)[0]
+        if row is None:
+            yield _said("trained.untested", style=style)
+            return
+        state = shown(row) if row.holds else "open"
+        size = signed(row) if state == "open" else size_of(row)
+        yield _said(f"trained.{state}", style=style, size=size, ends=f"{CI} {ends_of(row, cost=state == 'less')}")
 
     def _tasks(self, group: ComparisonGroup) -> Iterator[Sentence]:
         tested = [] if group.alone is None else self._rows.tasks(group.alone, group.hybrid)

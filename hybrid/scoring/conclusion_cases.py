@@ -168,6 +168,27 @@ CASES: tuple[Case, ...] = (
         "several solvers with tools, or several models",
         "With tools next to blank tools: {parts}.",
     ),
+    # The form of the tools: the run of a study that has that of the model's training, next to the one in ours.
+    Case(
+        "trained.more",
+        "shown after adjustment (Holm), above 0",
+        "In the form in which it was trained ({style}) the model does better with the same tools: {size} ({ends}).",
+    ),
+    Case(
+        "trained.less",
+        "shown after adjustment (Holm), below 0",
+        "In the form in which it was trained ({style}) the model does worse with the same tools: {size} ({ends}).",
+    ),
+    Case(
+        "trained.open",
+        "not shown",
+        "That the form of the tools in its training ({style}) makes a difference is not shown ({size}, {ends}).",
+    ),
+    Case(
+        "trained.untested",
+        "no interval",
+        "What the form of the tools in which it was trained ({style}) comes to is not tested.",
+    ),
     # Tasks: what holds after adjustment over all tasks of the table.
     Case("tasks.shown", "of a task a difference holds", "After adjustment (Holm) over {tasks} {by}: {parts}."),
     Case("tasks.none", "of none", "{rest}."),

@@ -335,7 +335,7 @@ def _measured(path: Path, content: Mapping[str, Any]) -> Measured:
     return measured
 
 
-NOT_THE_MODEL = frozenset({"retries", "timeout_s", "versions", "keep_images", "tool_calling"})
+NOT_THE_MODEL = frozenset({"retries", "timeout_s", "versions", "keep_images", "keep_pictures", "tool_calling"})
 """Facts of a model that do not decide what it answers alone: a run may differ in them from the counted one."""
 
 

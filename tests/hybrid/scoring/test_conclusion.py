@@ -279,6 +279,7 @@ BY_HAND = {
     "limits.generated",
     "limits.recorded",
     "limits.unreadable",
+    *(f"trained.{state}" for state in ("more", "less", "open", "untested")),  # test_as_trained.py
 }
 """Cases with a test of their own below."""
 
