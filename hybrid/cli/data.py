@@ -103,11 +103,12 @@ def check(
       hybrid data check DIR --benchmark blink --json
       hybrid data check hub --benchmark hvsbench
     """
+    from hybrid.cli._questions_file import benchmark_of
     from hybrid.config.pairs import pairs
     from hybrid.registry import load
     from hybrid.running.hub import is_hub
 
-    bench: Benchmark = load("hybrid.benchmarks", benchmark or _benchmark_of(where))
+    bench: Benchmark = load("hybrid.benchmarks", benchmark or benchmark_of(where))
     if is_hub(where):
         return _check_hub(bench, where, split, tasks, as_json)
     data = _checked(bench, where, split, tasks, pairs("--setting", list(settings)), images_root)
@@ -117,13 +118,6 @@ def check(
         refuse_broken(data.broken, "--strict")
     click.echo(json.dumps(data.as_json()) if as_json else data.as_text())
     return 0 if data.complete else INCOMPLETE
-
-
-def _benchmark_of(where: str) -> str:
-    """The benchmark of data that were given without one."""
-    from hybrid.cli._questions_file import benchmark_of_files, holds_questions
-
-    return benchmark_of_files() if holds_questions(Path(where).expanduser()) else "blink"
 
 
 @dataclass(frozen=True)
