@@ -12,6 +12,8 @@ from hybrid.cli._option_types import BENCHMARK, FiniteRange, Listed
 from hybrid.cli._path import path_option
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from hybrid.stats import Design
 
 SHARE = FiniteRange(0, 1, min_open=True, max_open=True)
@@ -82,15 +84,18 @@ def command(
     else:
         size, design = abs(difference), sample_size(design, difference, share, power, level)
         click.echo(f"{design.questions:,} questions")
+    share = max(TYPICAL_DISCORDANT, size) if share is None else share
+    click.echo("\n".join([*_made_up(design), f"one solver alone is right on {share:.2f} ({whose})"]))
+    return 0
+
+
+def _made_up(design: Design) -> Iterator[str]:
+    """The tasks and clusters, where there are any."""
     if len(design.tasks) > 1:
         counts = ", ".join(f"{sum(task):g}" for task in design.tasks)
-        click.echo(f"{'mean over' if design.macro else 'over all questions of'} {len(design.tasks)} tasks: {counts}")
+        yield f"{'mean over' if design.macro else 'over all questions of'} {len(design.tasks)} tasks: {counts}"
     if design.clusters < design.questions:
-        click.echo(f"{design.clusters:,} clusters, whose rows are taken to be answered alike")
-    click.echo(
-        f"one solver alone is right on {max(TYPICAL_DISCORDANT, size) if share is None else share:.2f} ({whose})"
-    )
-    return 0
+        yield f"{design.clusters:,} clusters, whose rows are taken to be answered alike"
 
 
 def _of_run(run: Path) -> tuple[Design, float | None]:

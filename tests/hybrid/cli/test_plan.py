@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bench.sentences import Design, drawn, write
@@ -35,11 +36,7 @@ def test_tasks_and_clusters_are_said_and_need_more(command: Command) -> None:
     )
 
 
-def test_a_run_tells_its_tasks_and_on_how_many_questions_tools_change_the_answer(
-    command: Command, tmp_path: Path
-) -> None:
-    import numpy as np
-
+def test_a_run_tells_its_tasks_and_how_often_tools_change_the_answer(command: Command, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     design = Design("small", (60, 40), kept=0.9)
     questions, runs = drawn(design, rng)
