@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from hybrid.stats import Design
 
+ASSUMED = "assumed: as two models on BLINK; a model with and without tools differs less, as a RUN of it tells"
 SHARE = FiniteRange(0, 1, min_open=True, max_open=True)
 
 
@@ -54,7 +55,6 @@ def command(
     \b
     Examples:
       hybrid plan --difference 0.05
-      hybrid plan --questions 1901
       hybrid plan --tasks 120,60,20 --cluster 5 --discordant 0.2
       hybrid plan runs/blink-gpt-4o-1a2b3c4d5e --difference 0.05
     """
@@ -63,20 +63,18 @@ def command(
 
     if bool(where) + bool(questions) + bool(tasks) > 1:
         raise UsageError("give one of the three: RUN or DATA, --questions N, or --tasks N,N")
-    if difference is None and not (where or questions or tasks):
-        raise UsageError("give --difference D for a number of questions, or --questions N, --tasks N,N, RUN or DATA")
-    if difference is not None and questions is not None:
-        raise UsageError("give one of the two: --difference D for a number of questions, or --questions N")
+    if bool(questions) if difference is not None else not (where or questions or tasks):
+        raise UsageError(
+            "give one of the two: --difference D, or for what can be shown --questions N, --tasks, RUN, DATA"
+        )
     if not all(one.isdecimal() and int(one) for one in tasks):
         raise UsageError(f"--tasks {','.join(tasks)}: needs numbers of questions, such as 120,60,20")
     design, measured = Design.of([int(one) for one in tasks] or [questions or cluster], cluster), None
     if where:
         design, measured = _of_run(where) if (where / "manifest.json").is_file() else (_of_data(where, benchmark), None)
-    share, whose = discordant, "given"
-    if discordant is None:
-        share = None if measured is None else max(measured, abs(difference or 0.0))
-        whose = "assumed: as two models on BLINK; a model with and without tools differs less, as a RUN of it tells"
-        whose = whose if measured is None else f"with tools or without, in {where}"
+    share, whose = discordant, ASSUMED if discordant is None else "given"
+    if discordant is None and measured is not None:
+        share, whose = max(measured, abs(difference or 0.0)), f"with tools or without, in {where}"
     if difference is None:
         # Rounded up, so that the questions do show the difference printed.
         size = math.ceil(detectable_difference(design, share, power, level) * 1000) / 1000

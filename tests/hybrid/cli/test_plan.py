@@ -50,7 +50,7 @@ def test_a_run_tells_its_tasks_and_how_often_tools_change_the_answer(command: Co
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "give --difference D"),
+        ((), "give one of the two: --difference D"),
         (("--difference", "0.1", "--questions", "100"), "give one of the two: --difference D"),
         (("--tasks", "3,4", "--questions", "100"), "give one of the three"),
         (("--tasks", "3,many"), "--tasks 3,many: needs numbers"),
