@@ -145,6 +145,8 @@ def comparison_groups(solvers: Sequence[Scored]) -> tuple[ComparisonGroup, ...]:
         for one in solvers
         if role(one) == "hybrid" and control(one) is None and form_of(one) in (None, BOTH) and repetition(one) == 1
     ]
+    # A judge's readings are of a solver that is there.
+    heads = [one for one in heads if not one.read_by_judge]
     # Next to a solver with a loop it is a setting of that solver's study, and no contestant of its own.
     heads = [one for one in heads if word(one) != RESULT_ONLY] or heads
     return tuple(_group_of(head, solvers) for head in heads)

@@ -22,7 +22,7 @@ from hybrid.messages import AssistantMessage
 from hybrid.models.base import CallKey, ModelRefused, prompt_sha256
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from hybrid.scoring.judge import TEXTS, Judged, UnreadReply, answer_in, ask_judge, judge_prompt, judge_run
+from hybrid.scoring.judge import TEXTS, UnreadReply, answer_in, ask_judge, judge_prompt, judge_run
 from hybrid.scoring.predicted import import_run
 from hybrid.scoring.readings import ReplyReading, can_be_judged, read_readings, reply_sha256, with_readings
 from hybrid.scoring.runs import score_run
@@ -61,7 +61,7 @@ async def test_only_unparsed_replies_are_judged_and_scored_when_asked_for(tmp_pa
     before = score_run(folder, OPTIONS, ("mllm",))[0]
     on_disk = (folder.path / "mllm" / "scores.jsonl").read_bytes()
     judge = fakes.QueueModel(["Answer: (A)", "It names neither.\nAnswer: none", "Answer: (B)"])
-    (judged,) = await judge_run(folder, judge, ("mllm",), OPTIONS, 1)
+    (judged,) = await judge_run(folder, judge, ("mllm",), OPTIONS, 1, 0)
     assert (judged.unparsed, judged.asked, judged.decided, judged.none, judged.failed) == (3, 3, 2, 1, ())
     assert [call[2].question for call in judge.calls] == [f"judge/{name}" for name in ORDER]
     lines = fakes.lines(folder.path / "mllm" / "verdicts.jsonl")
@@ -100,7 +100,7 @@ async def test_only_unparsed_replies_are_judged_and_scored_when_asked_for(tmp_pa
 async def test_the_judge_sees_no_image_and_no_right_answer(tmp_path: Path, fakes: Any) -> None:
     folder = await ran(tmp_path, fakes)
     judge = fakes.QueueModel(["Answer: none"] * 3)
-    await judge_run(folder, judge, ("mllm",), OPTIONS, 1)
+    await judge_run(folder, judge, ("mllm",), OPTIONS, 1, 0)
     (message,) = judge.calls[0][0]
     asked = message.text
     assert UNREADABLE["val_Jigsaw_1"] in asked
@@ -111,46 +111,46 @@ async def test_the_judge_sees_no_image_and_no_right_answer(tmp_path: Path, fakes
     folder.write_manifest({**folder.manifest, "files": {}})
     (folder.path / "mllm" / "verdicts.jsonl").unlink()
     again = fakes.QueueModel(["Answer: none"] * 3)
-    await judge_run(folder, again, ("mllm",), OPTIONS, 1)
+    await judge_run(folder, again, ("mllm",), OPTIONS, 1, 0)
     assert [call[0][0].text for call in again.calls] == [call[0][0].text for call in judge.calls]
 
 
 async def test_it_goes_on_where_it_stopped(tmp_path: Path, fakes: Any) -> None:
     folder = await ran(tmp_path, fakes)
     first = fakes.QueueModel(["Answer: (A)", Outage("away"), "Answer: (B)"])
-    (judged,) = await judge_run(folder, first, ("mllm",), OPTIONS, 1)
+    (judged,) = await judge_run(folder, first, ("mllm",), OPTIONS, 1, 0)
     assert (judged.asked, judged.decided, judged.failed) == (2, 2, ("val_Jigsaw_2, ask 0: away",))
     with (folder.path / "mllm" / "verdicts.jsonl").open("ab") as file:
         file.write(b'{"id": "val_Jig')
     second = fakes.QueueModel(["Answer: (B)"])
-    (judged,) = await judge_run(folder, second, ("mllm",), OPTIONS, 4)
+    (judged,) = await judge_run(folder, second, ("mllm",), OPTIONS, 4, 0)
     assert (judged.asked, judged.decided, judged.none, judged.failed) == (1, 3, 0, ())
     assert len(read_readings(folder.path / "mllm" / "verdicts.jsonl")) == 3
-    (judged,) = await judge_run(folder, fakes.QueueModel([]), ("mllm",), OPTIONS, 4)
+    (judged,) = await judge_run(folder, fakes.QueueModel([]), ("mllm",), OPTIONS, 4, 0)
     assert (judged.asked, judged.decided) == (0, 3)
 
 
 async def test_another_judge_does_not_mix_its_verdicts_in(tmp_path: Path, fakes: Any) -> None:
     folder = await ran(tmp_path, fakes)
-    await judge_run(folder, fakes.QueueModel(["Answer: none"] * 3), ("mllm",), OPTIONS, 1)
+    await judge_run(folder, fakes.QueueModel(["Answer: none"] * 3), ("mllm",), OPTIONS, 1, 0)
     with pytest.raises(UsageError, match=r'verdicts of another judge:\n  judge.model: "queue:model" -> "queue:other"'):
-        await judge_run(folder, fakes.QueueModel([], name="queue:other"), ("mllm",), OPTIONS, 1)
+        await judge_run(folder, fakes.QueueModel([], name="queue:other"), ("mllm",), OPTIONS, 1, 0)
 
 
 async def test_a_judge_that_cannot_be_asked_ends_it(tmp_path: Path, fakes: Any) -> None:
     folder = await ran(tmp_path, fakes)
     judge = fakes.QueueModel([ModelRefused("no such model")])
     with pytest.raises(ModelRefused, match="no such model"):
-        await judge_run(folder, judge, ("mllm",), OPTIONS, 1)
+        await judge_run(folder, judge, ("mllm",), OPTIONS, 1, 0)
     assert len(judge.calls) == 1
 
 
 async def test_a_solver_without_unparsed_replies_asks_nobody(tmp_path: Path, fakes: Any) -> None:
     folder = await ran(tmp_path, fakes)
-    (judged,) = await judge_run(folder, fakes.QueueModel([]), ("specialist",), OPTIONS, 1)
+    (judged,) = await judge_run(folder, fakes.QueueModel([]), ("specialist",), OPTIONS, 1, 0)
     assert (judged.unparsed, judged.asked) == (0, 0)
     with pytest.raises(UsageError, match="has no attempts of 'arbiter'"):
-        await judge_run(folder, fakes.QueueModel([]), ("arbiter",), OPTIONS, 1)
+        await judge_run(folder, fakes.QueueModel([]), ("arbiter",), OPTIONS, 1, 0)
 
 
 async def test_the_official_parse_leaves_more_to_the_judge(tmp_path: Path, fakes: Any) -> None:
@@ -170,8 +170,8 @@ async def test_the_official_parse_leaves_more_to_the_judge(tmp_path: Path, fakes
     await execute(plan, lambda *_: None)
     official = ScoreOptions(parse="official")
     strict, loose = fakes.QueueModel([]), fakes.QueueModel(["Answer: (A)"])
-    (nothing,) = await judge_run(plan.folder, strict, (), OPTIONS, 1)
-    (one,) = await judge_run(plan.folder, loose, (), official, 1)
+    (nothing,) = await judge_run(plan.folder, strict, (), OPTIONS, 1, 0)
+    (one,) = await judge_run(plan.folder, loose, (), official, 1, 0)
     assert (nothing.unparsed, one.unparsed, one.decided) == (0, 1, 1)
     scored = score_run(plan.folder, official, (), "judge")[0]
     assert (numbers(scored)["accuracy_micro"], numbers(scored)["judged.accuracy_micro"]) == (0.0, 1.0)
@@ -214,9 +214,9 @@ async def test_extracted_answers_are_not_judged(tmp_path: Path, fakes: Any) -> N
     (tmp_path / "Jigsaw.json").write_text(json.dumps({"val": [row]}))
     stored = import_run(tmp_path / "Jigsaw.json", BENCHMARK, "stored", tmp_path / "stored")
     with pytest.raises(UsageError, match="extracted answers, not replies: import it with --field text"):
-        await judge_run(stored, fakes.QueueModel([]), (), OPTIONS, 1)
+        await judge_run(stored, fakes.QueueModel([]), (), OPTIONS, 1, 0)
     text = import_run(tmp_path / "Jigsaw.json", BENCHMARK, "text", tmp_path / "text")
-    (judged,) = await judge_run(text, fakes.QueueModel(["Answer: (A)"]), (), OPTIONS, 1)
+    (judged,) = await judge_run(text, fakes.QueueModel(["Answer: (A)"]), (), OPTIONS, 1, 0)
     assert judged.decided == 1
 
 
@@ -227,6 +227,7 @@ def invoke(*arguments: str) -> Any:
 async def test_the_commands(tmp_path: Path, fakes: Any) -> None:
     folder = await ran(tmp_path, fakes)
     said = {f"judge/{name}": text for name, text in zip(ORDER, ("Answer: (A)", "Answer: none"), strict=False)}
+    said |= dict.fromkeys(("judge/val_Jigsaw_3", "judge/val_Spatial_Relation_1"), "Answer: (A)")
     recordings = fakes.recordings(tmp_path / "judge", said)
     model = f"replay:{recordings}"
     run = str(folder.path)
@@ -235,7 +236,7 @@ async def test_the_commands(tmp_path: Path, fakes: Any) -> None:
     counts = json.loads(found.stdout)["solvers"]["mllm"]
     assert {key: counts[key] for key in ("unparsed", "asked", "decided", "none")} == {
         "unparsed": 3,
-        "asked": 2,
+        "asked": 4,
         "decided": 1,
         "none": 1,
     }
@@ -336,12 +337,6 @@ async def test_a_call_of_the_judge_is_its_own(fakes: Any) -> None:
     assert call == CallKey("judge/val_1", 2, 0, prompt_sha256(text))
 
 
-def test_the_counts_as_json() -> None:
-    judged = Judged("mllm", 5, 4, 2, 1, ("q, ask 0: away",))
-    counts = {"unparsed": 5, "asked": 4, "decided": 2, "none": 1}
-    assert judged.as_json() == {**counts, "failed": ["q, ask 0: away"]}
-
-
 def imported(tmp_path: Path, texts: Sequence[str], benchmark: Any = BENCHMARK) -> RunFolder:
     """A run of recorded replies, imported: fast, as no solver runs."""
     rows = [
@@ -354,7 +349,7 @@ def imported(tmp_path: Path, texts: Sequence[str], benchmark: Any = BENCHMARK) -
 
 async def test_what_is_written_next_to_the_verdicts(tmp_path: Path, fakes: Any) -> None:
     folder = imported(tmp_path, ["Hm.", "(B)", "Well."])
-    (judged,) = await judge_run(folder, fakes.QueueModel(["Answer: (A)", "Answer: none"]), (), OPTIONS, 2)
+    (judged,) = await judge_run(folder, fakes.QueueModel(["Answer: (A)", "Answer: none"]), (), OPTIONS, 2, 0)
     assert (judged.unparsed, judged.asked, judged.decided, judged.none, judged.failed) == (2, 2, 1, 1, ())
     path = folder.path / judged.solver / "verdicts.json"
     expected = {"judge": {"model": "queue:model"}, "name": "queue:model", "texts": text_hash(read_texts(TEXTS))}
@@ -366,9 +361,9 @@ async def test_what_is_written_next_to_the_verdicts(tmp_path: Path, fakes: Any) 
 
 async def test_another_judge_is_told_what_to_do(tmp_path: Path, fakes: Any) -> None:
     folder = imported(tmp_path, ["Hm."])
-    await judge_run(folder, fakes.QueueModel(["Answer: (A)"]), (), OPTIONS, 1)
+    await judge_run(folder, fakes.QueueModel(["Answer: (A)"]), (), OPTIONS, 1, 0)
     with pytest.raises(UsageError) as raised:
-        await judge_run(folder, fakes.QueueModel([], name="queue:other"), (), OPTIONS, 1)
+        await judge_run(folder, fakes.QueueModel([], name="queue:other"), (), OPTIONS, 1, 0)
     solver = next(path.parent for path in folder.path.glob("*/verdicts.json"))
     assert str(raised.value) == (
         f'{solver} has verdicts of another judge:\n  judge.model: "queue:model" -> "queue:other"\n'
@@ -416,7 +411,7 @@ async def test_after_a_refusal_nobody_else_is_asked(tmp_path: Path, fakes: Any) 
     folder = imported(tmp_path, ["Hm."] * 4)
     judge = fakes.QueueModel(["Answer: (A)", ModelRefused("no such model"), "Answer: (A)", "Answer: (A)"])
     with pytest.raises(ModelRefused, match="no such model"):
-        await judge_run(folder, judge, (), OPTIONS, 1)
+        await judge_run(folder, judge, (), OPTIONS, 1, 0)
     assert len(judge.calls) == 2
     assert len(fakes.lines(next(folder.path.glob("*/verdicts.jsonl")))) == 1
 
@@ -427,13 +422,13 @@ async def test_hidden_answers_leave_nothing_to_judge(tmp_path: Path, fakes: Any)
     manifest["identity"]["split"] = "test"
     folder.write_manifest(manifest)
     with pytest.raises(UsageError, match=r"^the answers of blink test are hidden: nothing is unparsed$"):
-        await judge_run(RunFolder(folder.path), fakes.QueueModel([]), (), OPTIONS, 1)
+        await judge_run(RunFolder(folder.path), fakes.QueueModel([]), (), OPTIONS, 1, 0)
 
 
 async def test_failures_are_sorted_and_not_counted_as_asked(tmp_path: Path, fakes: Any) -> None:
     folder = imported(tmp_path, ["Hm."] * 3)
     judge = fakes.QueueModel([Outage("b"), NotRecorded("a"), "Answer: (A)"])
-    (judged,) = await judge_run(folder, judge, (), OPTIONS, 1)
+    (judged,) = await judge_run(folder, judge, (), OPTIONS, 1, 0)
     assert judged.failed == ("val_Jigsaw_1, ask 0: b", "val_Jigsaw_2, ask 0: a")
     assert (judged.unparsed, judged.asked, judged.decided, judged.none) == (3, 1, 1, 0)
 
