@@ -21,6 +21,7 @@ import click
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import BENCHMARK, Listed
 from hybrid.cli._path import path_option
+from hybrid.same_pictures import shared_pictures
 from hybrid.types import BrokenQuestion, Json, Question
 
 if TYPE_CHECKING:
@@ -161,6 +162,10 @@ class _Checked:
         """The tasks of another number than the card says."""
         return [task for task, count in self.expected.items() if count is not None and self.sound(task) != count]
 
+    @cached_property
+    def same_pictures(self) -> str:
+        return shared_pictures(each.cluster for each in self.readable)
+
     @property
     def complete(self) -> bool:
         return not self.broken and not self.other
@@ -185,7 +190,8 @@ class _Checked:
             "split": self.split,
             "complete": self.complete,
         }
-        return {**facts, "tasks": tasks, "broken": named, "first": first, "doubtful": list(self.doubts)}
+        shared: dict[str, Json] = {"same_pictures": self.same_pictures} if self.same_pictures else {}
+        return {**facts, "tasks": tasks, "broken": named, "first": first, "doubtful": list(self.doubts), **shared}
 
     def as_text(self) -> str:
         return "\n".join([*self._shown(), *self._counts(), *self._named()])
@@ -200,6 +206,8 @@ class _Checked:
     def _counts(self) -> Iterator[str]:
         total = sum(self.sound(task) for task in self.kinds)
         yield f"{total:,} questions, {len(self.broken):,} broken: {'' if self.complete else 'not '}complete"
+        if self.same_pictures:
+            yield f"{self.same_pictures}: those of one picture count as one cluster, unless the data name others"
         for task, count in self.expected.items():
             note = f"  {self.lost(task):,} broken" if self.lost(task) else ""
             note += f"  (the card says {count:,})" if task in self.other else ""

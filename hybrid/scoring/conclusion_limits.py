@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hybrid.display.terminal import clipped
+from hybrid.same_pictures import shared_pictures
 from hybrid.scoring.conclusion_cases import WORDS
 from hybrid.scoring.conclusion_rows import (
     COUNTS,
@@ -66,6 +67,8 @@ def limits_of(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Itera
     yield from _faults(found)
     yield from _otherwise(found, groups)
     yield from _weights(solvers[0].metrics, found.found.headline)
+    if shared := max((shared_pictures(score.cluster for score in one.scores) for one in solvers), key=len):
+        yield shared
     if any(one.data.generated for one in solvers):
         yield _said("limits.generated")
     if any(is_imported(one) or (one.model or "").startswith("replay:") for one in solvers):

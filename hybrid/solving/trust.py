@@ -1,8 +1,8 @@
 """How far tools and the MLLM may be believed: what a trust file measured of them, and what cards claim.
 
 `hybrid calibrate RUN -o trust.json` writes the file. It holds, for each fold of the questions, what was measured on all
-other folds, so that no question is decided with its own answer. A fold is a hash of the base question id, so that a
-question keeps its fold in other data that hold it too.
+other folds, so that no question is decided with its own answer; a question that was not counted, and shows no picture
+of one that was, is decided with what was measured on all.
 
 The file names what it was measured with: benchmark, data, model and backends. A run that uses another benchmark, model
 or backend refuses it (`refuse_other`). Other data of the same benchmark are what such a file is for.
@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -23,14 +23,14 @@ from hybrid.log.codec import codec, to_json
 from hybrid.log.files import read_small
 from hybrid.solving.answer_confidence import CLAIM, AnswerConfidence, log_odds, probability
 from hybrid.tool import Bin, Tool
-from hybrid.types import Json
+from hybrid.types import Json, StoredImage
 
-FORMAT = 4
+FORMAT = 5
 
 
-def fold_of(base_id: str, folds: int) -> int:
-    """The fold of a base question: stable across runs, machines and the order of questions."""
-    return int.from_bytes(hashlib.sha256(base_id.encode()).digest()[:8], "big") % folds
+def fold_of(unit: str, folds: int) -> int:
+    """The fold of a cluster of questions: stable across runs, machines and the order of questions."""
+    return int.from_bytes(hashlib.sha256(unit.encode()).digest()[:8], "big") % folds
 
 
 @dataclass(frozen=True)
@@ -248,23 +248,34 @@ class TrustFile:
     folds: tuple[Mapping[Key, Measurement], ...]
     sha256: str
     measured: Measured
+    every: Mapping[Key, Measurement] = field(default_factory=dict)
+    """What was measured on all questions."""
+    places: Mapping[str, int] = field(default_factory=dict)
+    """The fold of each question that was counted, by its id and those of its cluster and pictures."""
 
-    def for_question(self, base_id: str) -> Trust:
-        """The measurements made without this question."""
-        return Trust(self.folds[fold_of(base_id, len(self.folds))])
+    def for_question(self, unit: str, pictures: Iterable[StoredImage] = ()) -> Trust:
+        """The measurements made without this question and its pictures."""
+        names = (unit, *(picture_name(one) for one in pictures))
+        fold = next((self.places[name] for name in names if name in self.places), None)
+        return Trust(self.every if fold is None else self.folds[fold])
 
 
-def seal(measured: Json, folds: Json) -> str:
+def picture_name(picture: StoredImage) -> str:
+    """The name of a picture in a trust file."""
+    return f"sha256:{picture.sha256[:16]}"
+
+
+def seal(content: Mapping[str, Any]) -> str:
     """The sha256 that a trust file holds over everything else in it."""
-    content = json.dumps([measured, folds], sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(content.encode()).hexdigest()
+    rest = {name: part for name, part in content.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def trust_content(measured: Measured, folds: list[Json]) -> bytes:
+def trust_content(measured: Measured, folds: list[Json], every: Json, places: Mapping[str, int]) -> bytes:
     """The bytes of a trust file."""
     named = json.loads(to_json(Measured, measured))
-    content = {"format": FORMAT, "measured": named, "folds": folds, "sha256": seal(named, folds)}
-    return json.dumps(content, indent=1).encode() + b"\n"
+    content = {"format": FORMAT, "measured": named, "folds": folds, "every": every, "places": dict(places)}
+    return json.dumps({**content, "sha256": seal(content)}, indent=1).encode() + b"\n"
 
 
 def read_trust(path: Path) -> TrustFile:
@@ -281,13 +292,14 @@ def read_trust(path: Path) -> TrustFile:
     content: Any = None
     try:
         content = json.loads(data)
-        folds = tuple(dict(map(_entry, fold)) for fold in content["folds"])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        *folds, every = (dict(map(_entry, fold)) for fold in (*content["folds"], content["every"]))
+        places = {name: range(len(folds))[fold] for name, fold in content["places"].items()}
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
         if isinstance(content, Mapping) and content.get("format") in range(FORMAT):
             raise _older(path) from error
         raise DataError(f"{path} is not a trust file: {error!r}") from error
     _check_counts(path, folds)
-    return TrustFile(folds, hashlib.sha256(data).hexdigest(), _measured(path, content))
+    return TrustFile(tuple(folds), hashlib.sha256(data).hexdigest(), _measured(path, content), every, places)
 
 
 def written(key: Key, measurement: Measurement) -> Json:
@@ -302,7 +314,7 @@ def _entry(entry: Mapping[str, Any]) -> tuple[Key, Measurement]:
     return (entry["tool"], entry["backend"], entry["route"]), measurement
 
 
-def _check_counts(path: Path, folds: tuple[Mapping[Key, Measurement], ...]) -> None:
+def _check_counts(path: Path, folds: Sequence[Mapping[Key, Measurement]]) -> None:
     if not folds:
         raise DataError(f"{path}: a trust file needs at least one fold")
     for key, measurement in (entry for fold in folds for entry in fold.items()):
@@ -330,7 +342,7 @@ def _measured(path: Path, content: Mapping[str, Any]) -> Measured:
         measured: Measured = codec(Measured).validate_python(content["measured"])
     except ValueError as error:
         raise DataError(f"{path} does not name what was measured: {error}") from error
-    if content.get("sha256") != seal(content["measured"], content["folds"]):
+    if content.get("sha256") != seal(content):
         raise DataError(f"{path} was changed after `hybrid calibrate` wrote it: its sha256 does not fit its content")
     return measured
 

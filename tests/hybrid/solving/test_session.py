@@ -24,7 +24,7 @@ from hybrid.solving.controls import Control, Subject
 from hybrid.solving.self_consistency import confidence_in
 from hybrid.solving.session import Resources, Session, seed_of
 from hybrid.solving.solver import SolverContext
-from hybrid.solving.trust import Measured, Measurement, TrustFile, fold_of
+from hybrid.solving.trust import Measured, Measurement, TrustFile
 from hybrid.timing import CallTime, waiting
 from hybrid.tool import Args, Tool
 from hybrid.types import Fault, Finding, ImageRef, Kind, Outcome, Prompt, Question, Reply, Usage
@@ -478,8 +478,9 @@ async def test_trust_is_that_of_the_other_folds(start: Start, prompt: Prompt, qu
         return Reply("")
 
     measured = Measured("blink", "val", {}, None, {}, "real")
-    await start(play, trust=TrustFile(folds, "ab" * 32, measured)).ask(prompt)
-    assert seen == [folds[fold_of(question.unit, 7)]]
+    trust = TrustFile(folds, "ab" * 32, measured, places={question.unit: 3})
+    await start(play, trust=trust).ask(prompt)
+    assert seen == [folds[3]]
 
 
 async def test_what_the_model_reads_is_the_prompt_and_the_format_line(start: Start, prompt: Prompt, fakes: Any) -> None:

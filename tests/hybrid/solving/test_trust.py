@@ -23,12 +23,14 @@ from hybrid.solving.trust import (
     TrustFile,
     claimed_by,
     fold_of,
+    picture_name,
     read_trust,
     refuse_other,
     trust_content,
     written,
 )
 from hybrid.tool import Bin
+from hybrid.types import StoredImage
 
 CURVE = Curve((Bin(0.5, 30, 60), Bin(0.8, 95, 98)))
 KEY = ("jigsaw", "classical", "Jigsaw")
@@ -223,22 +225,26 @@ def entry(**changes: Any) -> dict[str, Any]:
 
 def test_a_file_comes_back_fold_by_fold(tmp_path: Path) -> None:
     path = tmp_path / "trust.json"
-    path.write_bytes(trust_content(MEASURED, [[entry()], [entry(right=1.5, n=9, usual=0.6)]]))
+    folds = [[entry()], [entry(right=1.5, n=9, usual=0.6)]]
+    path.write_bytes(trust_content(MEASURED, folds, [entry(n=13)], {"a": 0, "b": 1, picture_name(SEEN): 1}))
     found = read_trust(path)
     assert found.measured == MEASURED
     kept = [Measurement(3, 4, None, 0.1, 0.9), Measurement(1.5, 9, 0.6, 0.1, 0.9)]
     assert [fold[KEY] for fold in found.folds] == kept
-    for unit in ("a", "b", "c", "d"):
-        assert found.for_question(unit).measured == found.folds[fold_of(unit, 2)]
+    assert [found.for_question(unit).measured for unit in "ab"] == list(found.folds)
+    # A new question is decided with all that was measured, unless it shows a picture that was counted.
+    new, seen = found.for_question("c"), found.for_question("c", [SEEN])
+    assert (new.measured[KEY].n, seen.measured) == (13, found.folds[1])
 
 
+SEEN = StoredImage("5e" * 32, 4, 4, "image/png")
 WRONG: tuple[dict[str, Any], ...] = ({"right": "a"}, {"n": None}, {"slope": []})
 
 
 @pytest.mark.parametrize(
     "text",
     ["", "[]", "{", '{"folds": 3}', '{"folds": []}', '{"folds": [[{}]]}', '{"folds": [[[]]]}']
-    + [json.dumps({"format": 4, "folds": [[entry(**wrong)]]}) for wrong in WRONG]
+    + [json.dumps({"format": 5, "every": [], "places": {}, "folds": [[entry(**wrong)]]}) for wrong in WRONG]
     + ['{"format": 9, "folds": 3}'],
 )
 def test_what_is_no_trust_file_is_refused_by_name(tmp_path: Path, text: str) -> None:
@@ -253,15 +259,15 @@ def test_an_absent_file_is_a_wrong_option(tmp_path: Path) -> None:
         read_trust(tmp_path / "no.json")
 
 
-@pytest.mark.parametrize("format_", [1, 2, 3, None, "4"])
+@pytest.mark.parametrize("format_", [1, 2, 3, 4, None, "5"])
 def test_a_file_that_does_not_name_what_was_measured_is_refused(tmp_path: Path, format_: Any) -> None:
     path = tmp_path / "trust.json"
-    content = json.loads(trust_content(MEASURED, [[entry()]])) | {"format": format_}
+    content = json.loads(trust_content(MEASURED, [[entry()]], [], {})) | {"format": format_}
     path.write_text(json.dumps(content))
     with pytest.raises(UsageError, match=r"--trust .*trust\.json is of an older format.*hybrid calibrate RUN -o FILE"):
         read_trust(path)
     del content["measured"]
-    path.write_text(json.dumps(content | {"format": 4}))
+    path.write_text(json.dumps(content | {"format": 5}))
     with pytest.raises(UsageError, match="older format"):
         read_trust(path)
     before = {"tool": "jigsaw", "backend": "classical", "route": "Jigsaw", "bins": [[0.5, 3, 4]]}
@@ -272,7 +278,7 @@ def test_a_file_that_does_not_name_what_was_measured_is_refused(tmp_path: Path, 
 
 def test_what_was_measured_must_be_named_in_full(tmp_path: Path) -> None:
     path = tmp_path / "trust.json"
-    content = json.loads(trust_content(MEASURED, [[entry()]]))
+    content = json.loads(trust_content(MEASURED, [[entry()]], [], {}))
     del content["measured"]["tools"]
     path.write_text(json.dumps(content))
     with pytest.raises(DataError, match=r"trust\.json does not name what was measured"):
@@ -293,7 +299,7 @@ def test_what_was_measured_must_be_named_in_full(tmp_path: Path) -> None:
 )
 def test_a_changed_value_is_noticed(tmp_path: Path, part: tuple[Any, ...], value: Any) -> None:
     path = tmp_path / "trust.json"
-    content = json.loads(trust_content(MEASURED, [[entry()]]))
+    content = json.loads(trust_content(MEASURED, [[entry()]], [], {}))
     inner = content
     for step in part[:-1]:
         inner = inner[step]
@@ -317,7 +323,7 @@ def test_a_changed_value_is_noticed(tmp_path: Path, part: tuple[Any, ...], value
 )
 def test_numbers_that_cannot_be_are_refused(tmp_path: Path, wrong: dict[str, float], told: str) -> None:
     path = tmp_path / "trust.json"
-    path.write_bytes(trust_content(MEASURED, [[entry(**wrong)]]))
+    path.write_bytes(trust_content(MEASURED, [[entry(**wrong)]], [], {}))
     with pytest.raises(DataError, match=f"the entry of jigsaw, classical, Jigsaw .*{told}"):
         read_trust(path)
 
@@ -326,13 +332,13 @@ def test_numbers_that_cannot_be_are_refused(tmp_path: Path, wrong: dict[str, flo
 def test_nothing_right_and_all_right_can_be(tmp_path: Path, right: int) -> None:
     path = tmp_path / "trust.json"
     kept = Measurement(right, 4, 0.5, None, 0.0)
-    path.write_bytes(trust_content(MEASURED, [[written(KEY, kept)]]))
+    path.write_bytes(trust_content(MEASURED, [[written(KEY, kept)]], [], {}))
     assert read_trust(path).folds == ({KEY: kept},)
 
 
 def test_no_fold_at_all_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "trust.json"
-    path.write_bytes(trust_content(MEASURED, []))
+    path.write_bytes(trust_content(MEASURED, [], [], {}))
     with pytest.raises(DataError, match="needs at least one fold"):
         read_trust(path)
 
