@@ -114,10 +114,8 @@ def rotation_metrics(questions: Mapping[str, Question | BrokenQuestion], scores:
     cells = {"accuracy": right, "consistency": same, "all_correct": every}
     metrics = [Metric(f"rotation.{name}", combine(c, "ratio"), len(c), "ratio", tuple(c)) for name, c in cells.items()]
     asks = [score for members in whole.values() for score in members]
-    said, offered = (
-        Counter(score.answer for score in asks),
-        {len(one.choices) for one in map(questions.get, whole) if isinstance(one, Question)},
-    )
+    said = Counter(score.answer for score in asks)
+    offered = {len(one.choices) for one in map(questions.get, whole) if isinstance(one, Question)}
     # Without cells: which letter is said is no quantity that two solvers are tested by.
     shares = {f"says.{letter}": said[letter] / len(asks) for letter in LETTERS[: max(offered)]}
     tasks, moved = (Counter(own[0].task for own in each.values()) for each in (groups, turned))
