@@ -286,15 +286,14 @@ def measurements(answers: Iterable[CountedAnswer]) -> tuple[tuple[Key, Measureme
     by_key: dict[Key, list[CountedAnswer]] = defaultdict(list)
     for case in answers:
         by_key[case.key].append(case)
-    counted = {key: _counted(key, by_key[key]) for key in sorted(by_key)}
+    counted = {key: _counted(by_key[key]) for key in sorted(by_key)}
     slopes = _slopes(_contests(by_key, Trust(counted)))
     return tuple((key, replace(one, slope=slopes.get(key[:2], CLAIM))) for key, one in counted.items())
 
 
-def _counted(key: Key, cases: Sequence[CountedAnswer]) -> Measurement:
+def _counted(cases: Sequence[CountedAnswer]) -> Measurement:
     said = [log_odds(case.claimed.said) for case in cases if case.claimed.said is not None]
-    usual = cases[0].claimed.rate if key[:2] == MODEL else None
-    return Measurement(sum(case.score for case in cases), len(cases), usual, mean(said) if said else None)
+    return Measurement(sum(case.score for case in cases), len(cases), mean(said) if said else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +315,7 @@ def _contests(by_key: Mapping[Key, Sequence[CountedAnswer]], trust: Trust) -> It
         other = own.get((case.id, key[2]))
         if other is not None and case.score != other.score:
             tool = trust.tool(key, case.claimed)
-            model = trust.model(key[2], trust.model_accuracy(key[2], other.claimed.rate), other.claimed.said)
+            model = trust.model(key[2], other.claimed.rate, other.claimed.said)
             apart = {key[:2]: tool.apart, MODEL: -model.apart}
             known, distance = log_odds(tool.rate) - log_odds(model.rate), case.score - other.score
             yield _Contest(known, apart, distance > 0, abs(distance))

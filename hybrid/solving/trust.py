@@ -21,7 +21,7 @@ from typing import Any, Final
 from hybrid.errors import DataError, UsageError
 from hybrid.log.codec import codec, to_json
 from hybrid.log.files import read_small
-from hybrid.solving.answer_confidence import CLAIM, AnswerConfidence, log_odds, probability
+from hybrid.solving.answer_confidence import CLAIM, AnswerConfidence
 from hybrid.tool import Bin, Tool
 from hybrid.types import Json, StoredImage
 
@@ -75,21 +75,14 @@ Key = tuple[str, str, str]
 MODEL: Final = ("mllm", "model")
 """Under this tool and backend a trust file keeps how often the MLLM alone was right."""
 
-ACCURACY_WEIGHT: Final = 60
-"""How many items what is expected of an MLLM counts for next to those on which it was measured.
+MODEL_WEIGHT: Final = 8
+"""How many items the accuracy that any MLLM is credited with counts for next to those on which it was measured.
 
-So much models differ on one task, by the moments of a beta-binomial over the rows of BLINK's Table 1 (test split): the
-median of fourteen tasks is 62 items, and 206 for Relative_Depth (`bench/published_accuracy.py`)."""
-LOOSE_WEIGHT: Final = 8
-"""The least of these fourteen. How much models differ on a task is not known before either, so a prior of this weight
-is taken to be as likely as the other: a model near to what is expected is held to it, and one that is measured far from
-it is believed to be far."""
+So much models differ on the task of BLINK's Table 1 (test split) on which they differ most, by the moments of a
+beta-binomial (`bench/published_accuracy.py`). Heavier priors, and what other tasks tell of a model, were no better on
+simulated tools and recorded models (`bench/results/rivals.md`)."""
 TOOL_WEIGHT: Final = 2
 """How many answers a tool's claimed rate counts for: it is a guess, or was counted on other pictures."""
-TASK_SPREAD: Final = 3.0
-"""Variance of what is peculiar to one task in a model's skill, relative to the variance of its skill in general.
-
-Over the same rows one other task tells 0.27 of a model's distance from the mean in log-odds, which is 1 / (1 + 2.7)."""
 
 
 def claimed_by(tool: Tool, backend: str, confidence: float | None, guess: float, *, on_card: bool) -> AnswerConfidence:
@@ -121,51 +114,10 @@ class Measurement:
     right: float
     """Sum of the scores: of answers that are right or wrong, how many were right."""
     n: int
-    usual: float | None = None
-    """Of an MLLM: the accuracy that one is credited with on this route without a measurement."""
     usually: float | None = None
     """Mean log-odds of what it said of these answers; None where it said nothing."""
     slope: float = CLAIM
     """How much of a distance to that tells which of tool and MLLM is right where they disagree, over all routes."""
-
-
-@dataclass(frozen=True)
-class ModelAccuracy:
-    """How often the MLLM alone is right on a route, and what that was reckoned from."""
-
-    usual: float
-    """Accuracy that any MLLM is credited with."""
-    expected: float
-    """As `usual`, for this one: from its accuracy on other routes."""
-    right: float
-    n: int
-    """Measured on this route; not measured where `n` is 0."""
-
-    @property
-    def value(self) -> float:
-        """Posterior mean under an even mixture of two beta priors around what is expected, of the two weights above."""
-        means, evidence = [], []
-        for weight in (ACCURACY_WEIGHT, LOOSE_WEIGHT):
-            right, wrong = weight * self.expected, weight * (1 - self.expected)
-            means.append((self.right + right) / (self.n + weight))
-            evidence.append(_log_beta(self.right + right, self.n - self.right + wrong) - _log_beta(right, wrong))
-        tight = probability(evidence[0] - evidence[1])
-        return tight * means[0] + (1 - tight) * means[1]
-
-    def as_json(self) -> dict[str, Json]:
-        """The numbers, and what they come to."""
-        return {
-            "usual": self.usual,
-            "expected": self.expected,
-            "right": self.right,
-            "n": self.n,
-            "accuracy": self.value,
-        }
-
-
-def _log_beta(a: float, b: float) -> float:
-    """Logarithm of the beta function."""
-    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
 
 
 @dataclass(frozen=True)
@@ -189,31 +141,16 @@ class Trust:
         total = sum(measurement.n for measurement in measurements)
         return sum(measurement.right for measurement in measurements) / total if total else None
 
-    def model_accuracy(self, route: str, usual: float) -> ModelAccuracy:
-        """How often the MLLM alone is right on a route on which any MLLM is right with the probability `usual`.
-
-        What is expected of this one is moved, in log-odds, by the mean distance from the usual of the k other routes
-        measured, times k / (k + `TASK_SPREAD`).
-        """
-        here = self.measured.get((*MODEL, route), Measurement(0.0, 0))
-        others = [
-            log_odds(ModelAccuracy(one.usual, one.usual, one.right, one.n).value) - log_odds(one.usual)
-            for (tool, backend, name), one in self.measured.items()
-            if (tool, backend) == MODEL and name != route and one.usual is not None
-        ]
-        moved = sum(others) / (len(others) + TASK_SPREAD)
-        expected = probability(log_odds(usual) + moved) if others else usual
-        return ModelAccuracy(usual, expected, here.right, here.n)
-
-    def model(self, route: str, accuracy: ModelAccuracy, said: float | None) -> AnswerConfidence:
-        """The MLLM: its accuracy on the route, and its share of the votes for this answer where it was asked for some.
+    def model(self, route: str, usual: float, said: float | None) -> AnswerConfidence:
+        """The MLLM, of whose like a share `usual` is right on this route, and its share of the votes for this answer.
 
         Votes that are all alike make an answer no surer unless that was measured: a model repeats its mistakes.
         """
-        one = self.measured.get((*MODEL, route))
-        if one is None or one.usually is None:
-            return AnswerConfidence(accuracy.value, None if said is None else min(said, accuracy.value))
-        return AnswerConfidence(accuracy.value, said, one.usually, one.slope)
+        one = self.measured.get((*MODEL, route), Measurement(0.0, 0))
+        rate = (one.right + MODEL_WEIGHT * usual) / (one.n + MODEL_WEIGHT)
+        if one.usually is None:
+            return AnswerConfidence(rate, None if said is None else min(said, rate))
+        return AnswerConfidence(rate, said, one.usually, one.slope)
 
 
 @dataclass(frozen=True)
@@ -309,8 +246,8 @@ def written(key: Key, measurement: Measurement) -> Json:
 
 
 def _entry(entry: Mapping[str, Any]) -> tuple[Key, Measurement]:
-    usual, usually = (None if entry[name] is None else float(entry[name]) for name in ("usual", "usually"))
-    measurement = Measurement(float(entry["right"]), int(entry["n"]), usual, usually, float(entry["slope"]))
+    usually = None if entry["usually"] is None else float(entry["usually"])
+    measurement = Measurement(float(entry["right"]), int(entry["n"]), usually, float(entry["slope"]))
     return (entry["tool"], entry["backend"], entry["route"]), measurement
 
 
@@ -324,8 +261,6 @@ def _check_counts(path: Path, folds: Sequence[Mapping[Key, Measurement]]) -> Non
             )
         if not (math.isfinite(measurement.usually or 0.0) and 0 <= measurement.slope < math.inf):
             raise DataError(f"{path}: the entry of {', '.join(key)} has a slope below 0 or no number")
-        if measurement.usual is not None and not 0 < measurement.usual < 1:
-            raise DataError(f"{path}: the entry of {', '.join(key)} has a usual accuracy that is none")
 
 
 def _older(path: Path) -> UsageError:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphs._model_and_specialist import Proposal
+from graphs._model_and_specialist import ModelAndSpecialist, Proposal
 from graphs.arbiter import SOLVER, ruling
 from hybrid.answers.prior_accuracy import ABOVE_CHANCE, PriorAccuracy
 from hybrid.errors import BudgetSpent, NotRecorded, Outage, ToolError
@@ -18,7 +18,7 @@ from hybrid.solving.answer_confidence import AnswerConfidence, log_odds
 from hybrid.solving.controls import ORACLE, ORACLE_ANSWER, Control
 from hybrid.solving.trust import MODEL, Curve, Measurement, Trust
 from hybrid.tool.rules import SpecialistAnswer as Said
-from hybrid.types import Box, Fault, Finding, Given, ImageRef, Json, Kind, Outcome, Prompt, StoredImage
+from hybrid.types import Box, Fault, Finding, Given, ImageRef, Json, Kind, Outcome, Prompt, Reply, StoredImage
 
 CHOICES = ("the second image", "the third image")
 BOXES = tuple(Box(10 * place, 0, 10 * place + 9, 9) for place in range(12))
@@ -71,9 +71,9 @@ async def test_where_the_text_decides_the_rule_the_measurement_of_that_kind_coun
 ) -> None:
     measured = {
         ("detection", "learned", "by_text/existence"): Measurement(99, 100, usually=2.0),
-        (*MODEL, f"by_text/{kind}"): Measurement(1, 200, usual=0.5),
-        (*MODEL, "by_text"): Measurement(199, 200, usual=0.5),
-        (*MODEL, "by_text/counting" if kind == "existence" else "by_text/existence"): Measurement(199, 200, usual=0.5),
+        (*MODEL, f"by_text/{kind}"): Measurement(1, 200),
+        (*MODEL, "by_text"): Measurement(199, 200),
+        (*MODEL, "by_text/counting" if kind == "existence" else "by_text/existence"): Measurement(199, 200),
     }
     one = Prompt(("Is there a cup in the image?", IMAGES[0]), Kind.YES_NO, route="by_text")
     found = Finding("", {"counts": {"cup": 0}, "boxes": []}, 0.6, "learned", "1")
@@ -119,8 +119,8 @@ async def test_a_reader_can_compute_the_decision_again(fakes: Any) -> None:
     """The formulas of docs/arbiter.md, from nothing but what the step holds."""
     measured = {
         ("jigsaw", "classical", "Jigsaw"): Measurement(30, 40, usually=1.2, slope=0.8),
-        (*MODEL, "Jigsaw"): Measurement(30, 50, usual=0.55),
-        (*MODEL, "Relative_Depth"): Measurement(55, 60, usual=0.6),
+        (*MODEL, "Jigsaw"): Measurement(30, 50),
+        (*MODEL, "Relative_Depth"): Measurement(55, 60),
     }
     _, rule, data = await decided(fakes, "(B)", finding(0, 0.85), Trust(measured))
     tool, model = data["tool"], data["mllm"]
@@ -133,21 +133,11 @@ async def test_a_reader_can_compute_the_decision_again(fakes: Any) -> None:
         apart = 0.0 if of["said"] is None else logit(of["said"]) - usually
         return 1 / (1 + math.exp(-logit(of["rate"]) - of["slope"] * apart))
 
-    def prior_accuracy(expected: float, right: float, n: int) -> float:
-        found = []
-        for weight in (60, 8):
-            a, b = weight * expected, weight * (1 - expected)
-            terms = (right + a, n - right + b, a + b), (a, b, n + a + b)
-            odds = sum(map(math.lgamma, terms[0])) - sum(map(math.lgamma, terms[1]))
-            found.append((math.exp(odds), (right + a) / (n + weight)))
-        return sum(odds * value for odds, value in found) / sum(odds for odds, _ in found)
-
     assert (tool["said"], tool["usually"], tool["slope"]) == (CARD.at(0.85), 1.2, 0.8)
     assert tool["rate"] == pytest.approx((30 + 2 * CARD.rate) / (40 + 2))
     assert tool["worth"] == pytest.approx(worth(tool))
-    moved = logit(PRIOR_ACCURACY.accuracy["Jigsaw"]) + (logit(prior_accuracy(0.6, 55, 60)) - logit(0.6)) / (1 + 3)
-    assert model["expected"] == pytest.approx(1 / (1 + math.exp(-moved)))
-    assert model["accuracy"] == model["rate"] == pytest.approx(prior_accuracy(model["expected"], 30, 50))
+    usual = PRIOR_ACCURACY.accuracy["Jigsaw"]
+    assert model["rate"] == pytest.approx((30 + 8 * usual) / (50 + 8))
     assert (model["usual"], model["right"], model["n"], model["said"]) == (
         PRIOR_ACCURACY.accuracy["Jigsaw"],
         30,
@@ -158,13 +148,42 @@ async def test_a_reader_can_compute_the_decision_again(fakes: Any) -> None:
     assert rule == ("adopt" if worth(tool) > worth(model) else "keep")
 
 
+async def test_where_neither_is_worth_a_guess_there_is_no_answer(fakes: Any) -> None:
+    """Of four options, a tool right in 1 % of cases and an MLLM in 5 %: a guess is right in 25 %."""
+    prompt = replace(JIGSAW, choices=("w", "x", "y", "z"))
+    low = Trust({ROUTE: Measurement(10, 1000, slope=0.0), (*MODEL, "Jigsaw"): Measurement(50, 1000)})
+    told = Said("Answer: (A)", "jigsaw", finding(0), 0, None, on_card=True)
+
+    def rule(trust: Trust, said: str, of: Prompt = prompt) -> str:
+        return ruling(of, trust, PRIOR_ACCURACY, Proposal(said), told).rule
+
+    assert (rule(low, "(B)"), rule(low, "(A)")) == ("abstain", "agree")
+    # One of two options is right where they differ, and one that is worth more is no guess.
+    assert rule(low, "(B)", JIGSAW) == "keep"
+    assert rule(Trust({**low.measured, (*MODEL, "Jigsaw"): Measurement(300, 1000)}), "(B)") == "keep"
+    ctx = fakes.context_of(prompt, ["(B)"], [finding(0)], low)
+    assert await SOLVER.decide(prompt, ctx, Proposal("(B)"), told) is None
+
+
+class Silent(ModelAndSpecialist):
+    """Never decides for either."""
+
+    async def decide(self, prompt: Prompt, ctx: Any, proposal: Proposal, specialist_answer: Said | None) -> None:
+        del prompt, ctx, proposal, specialist_answer
+
+
+async def test_no_decision_is_an_abstention(fakes: Any) -> None:
+    ctx = fakes.context_of(JIGSAW, ["(B)"], [finding(0)], DOUBTED)
+    assert await Silent().ask(JIGSAW, ctx) == Reply("", Outcome.ABSTAINED)
+
+
 async def test_a_tool_that_is_less_likely_right_is_not(fakes: Any) -> None:
     text, rule, _ = await decided(fakes, "It is (B).", finding(0), DOUBTED)
     assert (text, rule) == ("It is (B).", "keep")
 
 
 async def test_a_model_that_was_measured_as_better_is_kept(fakes: Any) -> None:
-    trust = Trust({**BELIEVED.measured, (*MODEL, "Jigsaw"): Measurement(99_990, 100_000, usual=0.5)})
+    trust = Trust({**BELIEVED.measured, (*MODEL, "Jigsaw"): Measurement(99_990, 100_000)})
     text, rule, data = await decided(fakes, "It is (B).", finding(0, 0.1), trust)
     assert (text, rule) == ("It is (B).", "keep")
     assert data["mllm"]["worth"] == pytest.approx(0.9999, abs=1e-4)
@@ -242,8 +261,8 @@ MANY = 10**7
 
 def known(usually: float, slope: float, tool: float, right: int, n: int) -> Trust:
     """A tool that was measured as so often right, and a model with a skill."""
-    of_tool = Measurement(tool * MANY, MANY, None, usually, slope)
-    return Trust({ROUTE: of_tool, (*MODEL, "Jigsaw"): Measurement(right, n, 0.5, usually, slope)})
+    of_tool = Measurement(tool * MANY, MANY, usually, slope)
+    return Trust({ROUTE: of_tool, (*MODEL, "Jigsaw"): Measurement(right, n, usually, slope)})
 
 
 TRUSTS = st.builds(
@@ -274,7 +293,7 @@ def test_the_witness_who_is_more_likely_right_is_followed(
 @given(p=CHANCES, m=CHANCES)
 def test_in_expectation_no_less_than_the_better_of_two_calibrated_witnesses(p: float, m: float) -> None:
     """Independent, of two choices, right with p and m: the share of right answers of the rule."""
-    counts = {(*MODEL, "Jigsaw"): Measurement(m * MANY, MANY, 0.5), ROUTE: Measurement(p * MANY, MANY, slope=0.0)}
+    counts = {(*MODEL, "Jigsaw"): Measurement(m * MANY, MANY), ROUTE: Measurement(p * MANY, MANY, slope=0.0)}
     found = ruled("(B)", 0, 0.9, Trust(counts))
     told = (found.data["tool"]["worth"], found.data["mllm"]["worth"])
     assert told == (pytest.approx(p, abs=1e-4), pytest.approx(m, abs=1e-4))
@@ -321,10 +340,10 @@ def test_other_letters_for_the_same_choices_change_nothing(
 @given(st.floats(0, 1), st.floats(-3, 3), st.floats(0, 3), CHANCES)
 def test_both_accuracies_are_computed_alike(said: float, usually: float, slope: float, right: float) -> None:
     """A tool and a model with equal counts and claims are worth the same."""
-    one = Measurement(right * MANY, MANY, 0.5, usually, slope)
+    one = Measurement(right * MANY, MANY, usually, slope)
     trust = Trust({ROUTE: one, (*MODEL, "Jigsaw"): one})
     tool = trust.tool(ROUTE, AnswerConfidence(0.5, said))
-    model = trust.model("Jigsaw", trust.model_accuracy("Jigsaw", 0.5), said)
+    model = trust.model("Jigsaw", 0.5, said)
     assert tool.worth == pytest.approx(model.worth, abs=1e-3)
 
 
@@ -464,7 +483,7 @@ async def test_the_share_of_the_votes_is_the_models_confidence(
 ) -> None:
     trust = measured_on("jigsaw", "Jigsaw", 0.6)
     if votes is not None:
-        counted = Measurement(0.5 * MANY, MANY, 0.5, log_odds(0.75), votes)
+        counted = Measurement(0.5 * MANY, MANY, log_odds(0.75), votes)
         trust = Trust({**trust.measured, (*MODEL, "Jigsaw"): counted})
     ctx = replace(
         fakes.context_of(JIGSAW, [f"({letter})" if letter != "?" else "?" for letter in replies], [finding(0)], trust),

@@ -228,7 +228,7 @@ def test_what_is_kept_is_what_fits_the_other_folds(tmp_path: Path, fakes: Any) -
         right = sum(case.score for case in others)
         usually = sum(log_odds(case.claimed.said or 0) for case in others) / len(others)
         # Without the MLLM's answers there is no disagreement to learn from.
-        assert kept == {KEY: Measurement(right, len(others), None, pytest.approx(usually), CLAIM)}
+        assert kept == {KEY: Measurement(right, len(others), pytest.approx(usually), CLAIM)}
         held_out += 40 - len(others)
     assert held_out == 40
 
@@ -301,7 +301,7 @@ async def test_from_a_run_to_a_run_that_trusts_it(tmp_path: Path, fakes: Any) ->
         (step,) = [each for each in one.exchanges[0].reply.steps if each.kind == "rule"]
         trust = judged_by(tmp_path / "trust.json", question)
         assert step.data["mllm"]["worth"] == pytest.approx(
-            trust.model_accuracy("Jigsaw", PUBLISHED.accuracy["Jigsaw"]).value
+            trust.model("Jigsaw", PUBLISHED.accuracy["Jigsaw"], None).worth
         )
         assert step.data["tool"]["usually"] == trust.measured[KEY].usually
 
@@ -394,7 +394,7 @@ def test_counted_by_hand(tmp_path: Path, fakes: Any) -> None:
     empty = next(unit for unit in map(str, range(999)) if _alone(unit, asked, 40))
     found = trust.for_question(empty)
     assert (found.measured[KEY].right, found.measured[KEY].n) == (4, 6)
-    assert found.measured[*MODEL, "Jigsaw"] == Measurement(3, 5, PUBLISHED.accuracy["Jigsaw"])
+    assert found.measured[*MODEL, "Jigsaw"] == Measurement(3, 5)
     # The second question is judged without its own wrong answer.
     own = [one for one in asked if fold_of(one.unit, 40) == fold_of(asked[1].unit, 40)]
     assert own == [asked[1]]
@@ -423,7 +423,7 @@ def test_a_share_of_the_votes_tells_as_much_as_it_told(tmp_path: Path, fakes: An
     claims = {case.claimed for case in found if case.key[:2] == MODEL}
     assert claims == {AnswerConfidence(PUBLISHED.accuracy["Jigsaw"], said) for said in (0.9, 0.6)}
     trust = judged_by(tmp_path / "trust.json", asked[0])
-    told = trust.model("Jigsaw", trust.model_accuracy("Jigsaw", PUBLISHED.accuracy["Jigsaw"]), 0.9)
+    told = trust.model("Jigsaw", PUBLISHED.accuracy["Jigsaw"], 0.9)
     assert 0 <= told.slope < CLAIM
     assert read_trust(tmp_path / "trust.json").measured.samples == 3
 

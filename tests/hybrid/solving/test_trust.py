@@ -11,14 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.errors import DataError, UsageError
-from hybrid.solving.answer_confidence import CLAIM, AnswerConfidence, log_odds, probability
+from hybrid.solving.answer_confidence import CLAIM, AnswerConfidence
 from hybrid.solving.trust import (
     MODEL,
     NOT_THE_MODEL,
     Curve,
     Measured,
     Measurement,
-    ModelAccuracy,
     Trust,
     TrustFile,
     claimed_by,
@@ -69,82 +68,30 @@ def measured(**entries: Measurement) -> Trust:
     return Trust({(*MODEL, route): one for route, one in entries.items()})
 
 
-def skilled(usual: float, right: int, n: int) -> float:
-    """The posterior mean by its definition: both priors, integrated over a grid."""
-    grid = [(place + 0.5) / 4000 for place in range(4000)]
-    above = below = 0.0
-    for weight in (60, 8):
-        a, b = weight * usual, weight * (1 - usual)
-        scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
-        for p in grid:
-            mass = math.exp(scale + (a + right - 1) * math.log(p) + (b + n - right - 1) * math.log(1 - p))
-            above, below = above + p * mass, below + mass
-    return above / below
-
-
-@pytest.mark.parametrize(("right", "n"), [(0, 0), (30, 50), (37, 50), (47, 50), (10, 50)])
-def test_a_skill_is_the_mean_of_what_is_likely_under_a_tight_and_a_loose_prior(right: int, n: int) -> None:
-    found = measured(Jigsaw=Measurement(right, n, usual=0.6)).model_accuracy("Jigsaw", 0.6)
-    assert found.value == pytest.approx(skilled(0.6, right, n), abs=1e-4)
-    assert found.as_json() == {"usual": 0.6, "expected": 0.6, "right": right, "n": n, "accuracy": found.value}
-
-
-def test_who_is_near_to_what_is_expected_is_held_to_it_and_who_is_far_is_not() -> None:
-    near, far = (ModelAccuracy(0.6, 0.6, right, 50).value for right in (33, 47))
-    assert near - 0.6 < 0.65 * (33 / 50 - 0.6)
-    assert far - 0.6 > 0.85 * (47 / 50 - 0.6)
-
-
-def test_other_routes_move_what_is_expected() -> None:
-    def distance(right: int, n: int, usual: float) -> float:
-        return log_odds(skilled(usual, right, n)) - log_odds(usual)
-
-    # Of the distance in one other route a quarter.
-    one = measured(Jigsaw=Measurement(100, 120, usual=0.5))
-    found = one.model_accuracy("Depth", 0.7)
-    assert found.expected == pytest.approx(probability(log_odds(0.7) + distance(100, 120, 0.5) / 4), abs=1e-4)
-    assert found.value == pytest.approx(found.expected)
-    assert found.n == 0
-    # A second one as expected adds nothing, and the sum is shared: 2 / (2 + 3) of the mean.
-    two = measured(Jigsaw=Measurement(100, 120, usual=0.5), Spatial=Measurement(60, 120, usual=0.5))
-    assert two.model_accuracy("Depth", 0.7).expected == pytest.approx(
-        probability(log_odds(0.7) + distance(100, 120, 0.5) / 5), abs=1e-4
-    )
-    # A tool's measurement is nothing to the model, and what was measured here is no other route.
-    tool = Trust({("jigsaw", "classical", "Jigsaw"): Measurement(120, 120)})
-    assert tool.model_accuracy("Depth", 0.5).expected == 0.5
-    assert one.model_accuracy("Jigsaw", 0.5).expected == 0.5
-
-
-@given(st.floats(0.05, 0.95), st.integers(0, 200), st.integers(0, 200), st.integers(0, 200), st.integers(0, 200))
-def test_a_skill_lies_between_what_is_expected_and_what_was_counted(
-    usual: float, right: int, wrong: int, also_right: int, also_wrong: int
-) -> None:
-    here, there = Measurement(right, right + wrong), Measurement(also_right, also_right + also_wrong, usual=0.5)
-    found = measured(here=here, there=there).model_accuracy("here", usual)
-    counted = right / (right + wrong) if right + wrong else found.expected
-    assert min(found.expected, counted) - 1e-12 <= found.value <= max(found.expected, counted) + 1e-12
-    better = Measurement(also_right + 1, also_right + also_wrong + 1, usual=0.5)
-    assert measured(here=here, there=better).model_accuracy("here", usual).expected >= found.expected
-    more = Measurement(right + 1, right + wrong + 1)
-    assert measured(here=more, there=there).model_accuracy("here", usual).value >= found.value - 1e-9
+@given(st.floats(0.05, 0.95), st.integers(0, 200), st.integers(0, 200))
+def test_a_model_s_accuracy_is_a_beta_posterior_around_what_is_usual(usual: float, right: int, wrong: int) -> None:
+    n = right + wrong
+    trust = measured(Jigsaw=Measurement(right, n), Depth=Measurement(1, 90))
+    assert trust.model("Jigsaw", usual, None).rate == pytest.approx((right + 8 * usual) / (n + 8))
+    # Neither another route nor a tool tells of it.
+    assert trust.model("Spatial", usual, None).rate == pytest.approx(usual)
 
 
 @pytest.mark.parametrize(
     ("measured_as", "share", "said", "usually", "slope"),
     [
         # Alike votes raise nothing before they were measured; votes that spread lower it.
-        (Measurement(30, 60, 0.5), 0.9, 0.5, None, CLAIM),
-        (Measurement(30, 60, 0.5), 0.4, 0.4, None, CLAIM),
-        (Measurement(30, 60, 0.5, 1.5, 0.2), 0.9, 0.9, 1.5, 0.2),
-        (Measurement(30, 60, 0.5, 1.5, 0.2), None, None, 1.5, 0.2),
+        (Measurement(30, 60), 0.9, 0.5, None, CLAIM),
+        (Measurement(30, 60), 0.4, 0.4, None, CLAIM),
+        (Measurement(30, 60, 1.5, 0.2), 0.9, 0.9, 1.5, 0.2),
+        (Measurement(30, 60, 1.5, 0.2), None, None, 1.5, 0.2),
     ],
 )
 def test_a_vote_is_evidence_as_far_as_it_was_measured(
     measured_as: Measurement, share: float | None, said: float | None, usually: float | None, slope: float
 ) -> None:
     trust = measured(Jigsaw=measured_as)
-    found = trust.model("Jigsaw", trust.model_accuracy("Jigsaw", 0.5), share)
+    found = trust.model("Jigsaw", 0.5, share)
     assert found.rate == pytest.approx(0.5)
     assert found.said == (None if said is None else pytest.approx(said))
     assert (found.usually, found.slope) == (usually, slope)
@@ -153,10 +100,10 @@ def test_a_vote_is_evidence_as_far_as_it_was_measured(
 def test_a_tool_is_held_to_what_was_counted_as_a_model_is() -> None:
     """180 of 200 are no less than 0.89, whatever its card says, and beat an MLLM of 175 of 200."""
     claimed = AnswerConfidence(0.8, 0.9, counted_on="scenes")
-    trust = Trust({KEY: Measurement(180, 200, usually=1.5, slope=0.7), (*MODEL, "Jigsaw"): Measurement(175, 200, 0.8)})
+    trust = Trust({KEY: Measurement(180, 200, usually=1.5, slope=0.7), (*MODEL, "Jigsaw"): Measurement(175, 200)})
     tool = trust.tool(KEY, claimed)
     assert tool == AnswerConfidence(pytest.approx((180 + 2 * 0.8) / 202), 0.9, 1.5, 0.7, "scenes")
-    assert tool.rate > trust.model_accuracy("Jigsaw", 0.8).value
+    assert tool.rate > trust.model("Jigsaw", 0.8, None).rate
     assert trust.tool(("depth", "classical", "Jigsaw"), claimed) == claimed
 
 
@@ -220,16 +167,16 @@ TOOLS = {"jigsaw": "classical:seams-1", "ocr": "absent"}
 
 def entry(**changes: Any) -> dict[str, Any]:
     key = {"tool": "jigsaw", "backend": "classical", "route": "Jigsaw"}
-    return {**key, "right": 3, "n": 4, "usual": None, "usually": 0.1, "slope": 0.9, **changes}
+    return {**key, "right": 3, "n": 4, "usually": 0.1, "slope": 0.9, **changes}
 
 
 def test_a_file_comes_back_fold_by_fold(tmp_path: Path) -> None:
     path = tmp_path / "trust.json"
-    folds = [[entry()], [entry(right=1.5, n=9, usual=0.6)]]
+    folds = [[entry()], [entry(right=1.5, n=9)]]
     path.write_bytes(trust_content(MEASURED, folds, [entry(n=13)], {"a": 0, "b": 1, picture_name(SEEN): 1}))
     found = read_trust(path)
     assert found.measured == MEASURED
-    kept = [Measurement(3, 4, None, 0.1, 0.9), Measurement(1.5, 9, 0.6, 0.1, 0.9)]
+    kept = [Measurement(3, 4, 0.1, 0.9), Measurement(1.5, 9, 0.1, 0.9)]
     assert [fold[KEY] for fold in found.folds] == kept
     assert [found.for_question(unit).measured for unit in "ab"] == list(found.folds)
     # A new question is decided with all that was measured, unless it shows a picture that was counted.
@@ -318,7 +265,6 @@ def test_a_changed_value_is_noticed(tmp_path: Path, part: tuple[Any, ...], value
         ({"slope": -0.1}, "a slope below 0 or no number"),
         ({"slope": math.inf}, "a slope below 0 or no number"),
         ({"usually": math.nan}, "a slope below 0 or no number"),
-        ({"usual": 1.0}, "a usual accuracy that is none"),
     ],
 )
 def test_numbers_that_cannot_be_are_refused(tmp_path: Path, wrong: dict[str, float], told: str) -> None:
@@ -331,7 +277,7 @@ def test_numbers_that_cannot_be_are_refused(tmp_path: Path, wrong: dict[str, flo
 @pytest.mark.parametrize("right", [0, 4])
 def test_nothing_right_and_all_right_can_be(tmp_path: Path, right: int) -> None:
     path = tmp_path / "trust.json"
-    kept = Measurement(right, 4, 0.5, None, 0.0)
+    kept = Measurement(right, 4, None, 0.0)
     path.write_bytes(trust_content(MEASURED, [[written(KEY, kept)]], [], {}))
     assert read_trust(path).folds == ({KEY: kept},)
 
