@@ -37,6 +37,7 @@ from hybrid.scoring.groups import AGAIN, ComparisonGroup, offers_tools, own_comm
 from hybrid.scoring.result import Result, adjusted
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE, said_of
+from hybrid.scoring.sections.metrics import of_contestants
 
 SELDOM = 0.2
 """Below this share of questions with a call, the first sentence says how many there were."""
@@ -201,7 +202,7 @@ class _Conclusion:
 
     def _without_tools(self) -> Iterator[Sentence]:
         solvers = self._found.contestants
-        made = self._rows.of_contestants()
+        made = [row for row in of_contestants(self._found, self._rows.of("metrics")) if row.low is not None]
         if not made:
             waiting = [one for one in solvers if one.open]
             fields = {"metric": self._found.headline, "left": sum(one.open for one in waiting)}

@@ -14,7 +14,7 @@ from hybrid.benchmarks.base import Abstain
 from hybrid.display.terminal import clipped
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.groups import own_command
-from hybrid.scoring.result import FRACTION, UNTESTED, Result, adjusted, with_interval
+from hybrid.scoring.result import FRACTION, UNTESTED, Result, adjusted
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
 from hybrid.scoring.sections.answered import SPOKEN
@@ -174,21 +174,6 @@ class ConclusionRows:
     def of(self, section: str) -> tuple[Result, ...]:
         """The rows of one section; none where it could not be made."""
         return self._by_section.get(section, ())
-
-    def of_contestants(self) -> list[Result]:
-        """The headline metric of each contestant; of one that was asked again the mean, and the range as a note."""
-        rule, made = self.found.rule, []
-        rows = {row.a: row for row in self.of("metrics") if (row.metric, row.none) == (self.found.headline, rule)}
-        for one in self.found.contestants:
-            row, again = rows.get(one.solver), self.found.repetitions(one)
-            if row is not None and len(again) > 1:
-                values = [rows[each.solver].value or 0.0 for each in again if each.solver in rows]
-                ends = f"{min(values):.3f} to {max(values):.3f}"
-                mean = self.found.overlap(one).headline(rule) or ()
-                row = replace(row, note=f" (mean of {len(again)} repetitions, {ends})")
-                row = with_interval(row, mean[0]) if mean and row.low is not None else row
-            made += [row] if row is not None and row.low is not None else []
-        return made
 
     def pair(self, a: Scored, b: Scored) -> HeadlinePair:
         """The headline difference of two solvers, whichever of them is the first of the tested pair."""
