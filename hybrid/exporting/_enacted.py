@@ -250,7 +250,7 @@ class Enactment:
             image_registry=images,
             meter=meter,
             log=_MetLog(trace=trace),
-            trust=self.trust.for_question(question.unit) if self.trust else Trust(),
+            trust=self.trust.for_question(question.unit, question.images) if self.trust else Trust(),
             frame=self.frame,
             show=identity["show"],
             seed=0,

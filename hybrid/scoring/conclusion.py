@@ -39,6 +39,7 @@ from hybrid.scoring.groups import AGAIN, ComparisonGroup, asked_in, offers_tools
 from hybrid.scoring.result import Result, adjusted
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE, said_of
+from hybrid.scoring.sections.metrics import of_contestants
 
 SELDOM = 0.2
 """Below this share of questions with a call, the first sentence says how many there were."""
@@ -70,11 +71,7 @@ class _Conclusion:
     def __init__(self, rows: ConclusionRows) -> None:
         self._rows = rows
         self._found = rows.found
-        # A judge's readings stand next to their solver as a solver of the same run and name.
-        groups: dict[object, ComparisonGroup] = {}
-        for group in rows.found.groups:
-            groups.setdefault((group.hybrid.folder and group.hybrid.folder.path, group.hybrid.recorded), group)
-        self._groups = tuple(groups.values())
+        self._groups = rows.found.groups
 
     def sentences(self) -> Iterator[Sentence]:
         """In the order printed."""
@@ -223,14 +220,10 @@ class _Conclusion:
     # No solver with tools.
 
     def _without_tools(self) -> Iterator[Sentence]:
-        rule = self._found.solvers[0].abstain
-        made = [
-            row
-            for row in self._rows.of("metrics")
-            if (row.metric, row.none) == (self._found.headline, rule) and row.low is not None
-        ]
+        solvers = self._found.contestants
+        made = [row for row in of_contestants(self._found, self._rows.of("metrics")) if row.low is not None]
         if not made:
-            waiting = [one for one in self._found.solvers if one.open]
+            waiting = [one for one in solvers if one.open]
             fields = {"metric": self._found.headline, "left": sum(one.open for one in waiting)}
             case = "solvers.waiting" if waiting else "solvers.silent"
             yield _said(case, **fields, command=own_command(waiting))
@@ -240,13 +233,14 @@ class _Conclusion:
         first = best[0]
         fields = {
             "best": listed([clipped(row.a, NAME_WIDTH) for row in best]),
-            "count": len(self._found.solvers),
+            "again": first.note,
+            "count": len(solvers),
             "metric": measure([one for one in self._found.named(first.a).metrics if one.name == first.metric]),
             "value": f"{first.value:.3f}",
             "n": first.n,
             "interval": f"{CI} {first.low:.3f} to {first.high:.3f}",
         }
-        if len(self._found.solvers) == 1:
+        if len(solvers) == 1:
             yield _said("solvers.one", **fields)
             return
         yield _said("solvers.ties" if len(best) > 1 else "solvers.best", **fields)

@@ -206,19 +206,19 @@ CASES: tuple[Case, ...] = (
     Case(
         "solvers.one",
         "one solver, no model with tools",
-        "{best} has {metric} {value} over {n} questions ({interval}).",
+        "{best} has {metric} {value}{again} over {n} questions ({interval}).",
     ),
     Case(
         "solvers.best",
         "several solvers, no model with tools",
-        "Of {count} solvers, none of them a model with tools, {best} has the highest {metric}, {value} over {n} "
-        "questions ({interval}).",
+        "Of {count} solvers, none of them a model with tools, {best} has the highest {metric}, {value}{again} "
+        "over {n} questions ({interval}).",
     ),
     Case(
         "solvers.ties",
         "several share the highest value",
-        "Of {count} solvers, none of them a model with tools, {best} share the highest {metric}, {value} over {n} "
-        "questions ({interval}).",
+        "Of {count} solvers, none of them a model with tools, {best} share the highest {metric}, {value}{again} "
+        "over {n} questions ({interval}).",
     ),
     Case(
         "solvers.waiting",
@@ -238,10 +238,14 @@ CASES: tuple[Case, ...] = (
     ),
     Case("ahead.untested", "no pair of it was tested", "It is compared with none of the others: {why}."),
     # Parts of the last sentence, joined by semicolons.
-    Case("limits.failed", "questions failed", "{failed} of {n} answers failed and are left out"),
+    Case("limits.failed", "questions failed", "{failed} of {n} answers{asks} failed and are left out"),
     Case("limits.partial", "the data have fewer questions than the benchmark", "the data hold {parts}"),
     Case("limits.open", "questions are not asked yet", "{open} are not asked yet"),
-    Case("limits.none", "answers without a reading", "{none} of {n} answers are unreadable or none (counted {counts})"),
+    Case(
+        "limits.none",
+        "answers without a reading",
+        "{none} of {n} answers{asks} are unreadable or none (counted {counts})",
+    ),
     Case(
         "limits.unreadable",
         "calls that could not be read in more than 5 % of the questions",

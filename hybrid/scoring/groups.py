@@ -153,6 +153,8 @@ def comparison_groups(solvers: Sequence[Scored]) -> tuple[ComparisonGroup, ...]:
     plain = {(one.model, word(one)) for one in heads if asked_in(one) == USUAL}
     # A style, or fewer pictures, is a setting of the study of the same solver without.
     heads = [one for one in heads if asked_in(one) == USUAL or (one.model, word(one)) not in plain]
+    # A judge's readings are of a solver that is there.
+    heads = [one for one in heads if not one.read_by_judge]
     # Next to a solver with a loop it is a setting of that solver's study, and no contestant of its own.
     heads = [one for one in heads if word(one) != RESULT_ONLY] or heads
     return tuple(_group_of(head, solvers) for head in heads)

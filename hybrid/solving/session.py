@@ -251,7 +251,7 @@ class Session:
             log=log,
             frame=shared.frame,
             show=shared.config.show,
-            trust=shared.trust.for_question(subject.unit) if shared.trust else Trust(),
+            trust=shared.trust.for_question(subject.unit, subject.images) if shared.trust else Trust(),
             seed=seed_of(
                 seed_of_repetition(shared.config.seed, key.repetition),
                 key.ask,
