@@ -99,7 +99,7 @@ def _cases(one: Duel) -> Iterator[CountedAnswer]:
 
 
 def _followed(trust: Trust, one: Duel) -> bool:
-    model = trust.model(one.task, trust.model_accuracy(one.task, one.usual), None)
+    model = trust.model(one.task, one.usual, None)
     return trust.tool((*TOOL, one.task), one.claimed).worth > model.worth
 
 

@@ -115,7 +115,9 @@ def page(results: Sequence[Result]) -> str:
     lines = [f"{len(results)} behaviours: {told}; silent {sum(one.silent for one in results)}.", ""]
     lines += ["| behaviour | reported in | came to | what is said |", "|---|---|---|---|"]
     for one in results:
-        link = f"[{one.behaviour.reference}](https://github.com/{one.behaviour.reference.replace('#', '/issues/')})"
+        link = one.behaviour.reference
+        # What stands in no report was tried here.
+        link = f"[{link}](https://github.com/{link.replace('#', '/issues/')})" if "/" in link else link
         cells = (_cell(one.behaviour.name), link, SAID[one.kind], _cell(one.said[:160]))
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([HEAD, *lines, ""])

@@ -1,4 +1,4 @@
-"""How much models differ on one task, and what one task tells of another: two constants of `hybrid/solving/trust.py`.
+"""How much models differ on one task, and what one task tells of another: `MODEL_WEIGHT` of `hybrid/solving/trust.py`.
 
     uv run python -m bench.published_accuracy
 
@@ -19,7 +19,7 @@ from statistics import mean, median, variance
 from hybrid.display.tables import Column, Table, as_text
 from hybrid.scoring.published import published
 from hybrid.solving.answer_confidence import log_odds
-from hybrid.solving.trust import ACCURACY_WEIGHT, TASK_SPREAD
+from hybrid.solving.trust import MODEL_WEIGHT
 
 Accuracies = Mapping[str, Mapping[str, tuple[float, int]]]
 """By task and model the accuracy, 0..1, and the number of items."""
@@ -53,7 +53,7 @@ def slope(found: Accuracies) -> float:
             for other in found.keys() - {task}:
                 if model in found[other]:
                     told, items = found[other][model]
-                    shrunk = (told * items + ACCURACY_WEIGHT * usual[other]) / (items + ACCURACY_WEIGHT)
+                    shrunk = (told * items + MODEL_WEIGHT * usual[other]) / (items + MODEL_WEIGHT)
                     there = log_odds(shrunk) - log_odds(usual[other])
                     both, squares = both + here * there, squares + there * there
     return both / squares
@@ -70,9 +70,8 @@ def main() -> None:
     )
     columns = (Column("task", "left"), Column("models"), Column("mean"), Column("weight"))
     print(as_text(Table("BLINK, Table 1, test split", columns, rows)))
-    print(f"median weight {median(weights.values()):.0f} (in use: {ACCURACY_WEIGHT})")
-    one = slope(found)
-    print(f"one other task tells {one:.2f} of the distance: 1 / (1 + {1 / one - 1:.1f}) (in use: {TASK_SPREAD})")
+    print(f"weight: least {min(weights.values()):.0f} (in use: {MODEL_WEIGHT}), median {median(weights.values()):.0f}")
+    print(f"one other task tells {slope(found):.2f} of the distance (in use: nothing)")
 
 
 if __name__ == "__main__":

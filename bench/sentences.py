@@ -2,6 +2,7 @@
 
 python -m bench.sentences                 60 draws a design, some minutes on two cores
 python -m bench.sentences --power         how often the difference of "80 % power" is found
+python -m bench.sentences --plan          how often the one that `hybrid plan` names is
 python -m bench.sentences --draws 100     bench/results/sentences.md
 """
 
@@ -21,13 +22,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hybrid.errors import UsageError
 from hybrid.log.attempts import Unfinished, attempt_line
 from hybrid.log.codec import to_json
 from hybrid.log.folder import QUESTIONS, RunFolder, attempts_of
 from hybrid.repeats import REPEAT
 from hybrid.scoring.conclusion import Sentence, conclusion
 from hybrid.scoring.reports import compare_paths
-from hybrid.stats import combine, contrast, detectable
+from hybrid.stats import Design as Plan
+from hybrid.stats import combine, contrast, detectable, detectable_difference
 from hybrid.types import (
     Attempt,
     Cell,
@@ -308,9 +311,11 @@ POWER: Final = (
 """Sizes of tasks, and the share of questions on which exactly one of two solvers is right."""
 
 
-def pair(rng: np.random.Generator, sizes: Sequence[int], discordant: float, difference: float) -> tuple[Metric, Metric]:
-    """The metrics of two solvers, the second better by a difference in every task."""
-    strata = [str(task) for task, size in enumerate(sizes) for _ in range(size)]
+def pair(
+    rng: np.random.Generator, sizes: Sequence[int], discordant: float, difference: float, rows: int = 1
+) -> tuple[Metric, Metric]:
+    """The metrics of two solvers, the second better by a difference in every task; `rows` of a question are alike."""
+    strata = [str(task) for task, size in enumerate(sizes) for _ in range(size // rows)]
     draws, both = rng.random(len(strata)), rng.random(len(strata)) < 0.5
     up, down = (discordant + difference) / 2, (discordant - difference) / 2
     better, worse = draws < up, (draws >= up) & (draws < up + down)
@@ -318,7 +323,7 @@ def pair(rng: np.random.Generator, sizes: Sequence[int], discordant: float, diff
     made = []
     for right in (worse | (both & ~better), better | (both & ~worse)):
         cells = tuple(
-            Cell(stratum if len(sizes) > 1 else "", str(place), float(one), 1.0)
+            Cell(stratum if len(sizes) > 1 else "", str(place), float(rows * one), float(rows))
             for place, (stratum, one) in enumerate(zip(strata, right.tolist(), strict=True))
         )
         made.append(Metric("accuracy", combine(cells, how), len(cells), how, cells))
@@ -342,14 +347,40 @@ def power(draws: int, seed: int) -> Iterator[str]:
         yield f"| {name} | {discordant} | {size} | {1 - len(known) / draws:.2f} | {found} |"
 
 
+PLANNED: Final = (
+    *(((29,), 1, 0.4), ((60,), 1, 0.2), ((200,), 1, 0.2), ((120, 60, 20), 1, 0.2), ((100, 50, 10), 1, 0.2)),
+    *(((120, 60, 20), 5, 0.4), ((200, 2, 2), 1, 0.4), ((100, 1), 1, 0.4), ((30,) * 14, 1, 0.2), ((12,) * 5, 1, 0.4)),
+)
+"""Sizes of tasks, rows of a question, and the share of questions on which exactly one of two solvers is right."""
+
+
+def plan(draws: int, seed: int) -> Iterator[str]:
+    """Of each design the difference that is planned for, and how often `contrast` finds it."""
+    yield "| tasks | rows a question | differing | planned | found |"
+    yield "| :--- | ---: | ---: | ---: | ---: |"
+    for sizes, rows, discordant in PLANNED:
+        rng = np.random.default_rng([seed, *sizes])
+        try:
+            least = detectable_difference(Plan.of(sizes, rows), discordant)
+        except UsageError:
+            # Not even a difference on every question that differs.
+            least, said = discordant, f"none, {discordant} is not"
+        else:
+            said = f"{least:.3f}"
+        p_values = (contrast(*pair(rng, sizes, discordant, least, rows)).p_value for _ in range(draws))
+        found = sum(p is not None and p < 0.05 for p in p_values) / draws
+        yield f"| {' + '.join(map(str, sizes))} | {rows} | {discordant} | {said} | {found:.2f} |"
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a table in Markdown."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--draws", type=int, default=60)
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--power", action="store_true")
+    options.add_argument("--plan", action="store_true")
     given = options.parse_args(arguments)
-    for line in (power if given.power else sentences)(given.draws, given.seed):
+    for line in (power if given.power else plan if given.plan else sentences)(given.draws, given.seed):
         print(line, flush=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hybrid.messages import UserMessage
+from hybrid.models.toolspec import PublishedTool
 from hybrid.solving.empty_replies import EMPTY
 from hybrid.solving.image_sizes import image_sizes
 from hybrid.solving.solver import SolverContext
@@ -50,12 +51,27 @@ TEXTS = ControllerTexts()
 def opening_message(prompt: Prompt, ctx: SolverContext) -> UserMessage:
     """The prompt, then the names and sizes of its images and of the regions of them that tools can be given."""
     images = [*prompt.images, *prompt.derived]
-    texts = [TEXTS.images.format(sizes=image_sizes(images, ctx.frame))] if images and ctx.tools_offered else []
-    return ctx.message(prompt, *texts)
+    texts = [TEXTS.images.format(sizes=image_sizes(images, ctx.frame))] if images and _plain_tools(ctx) else []
+    return ctx.message(prompt, *texts, *([ctx.style.question] if ctx.style.question and _dressed(ctx) else []))
+
+
+def _plain_tools(ctx: SolverContext) -> list[str]:
+    """The tools in our form, which our texts are about."""
+    return [tool.card.name for tool in ctx.tools_offered if not isinstance(tool, PublishedTool)]
+
+
+def _dressed(ctx: SolverContext) -> bool:
+    return any(isinstance(tool, PublishedTool) for tool in ctx.tools_offered)
 
 
 def system_text(ctx: SolverContext) -> str:
-    """The controller's instructions: budgets, the frame of coordinates, and the trust in each tool where measured."""
+    """The controller's instructions: budgets, the frame of coordinates, and the trust in each tool where measured.
+
+    Before them the style's own; where every tool is in its form there are no others.
+    """
+    own = [ctx.style.system] if ctx.style.system and _dressed(ctx) else []
+    if not _plain_tools(ctx):
+        return "\n\n".join(own)
     limits = ctx.meter.limits
     note = "" if ctx.frame.name == "pixels" else TEXTS.frame_note
     text = TEXTS.instructions.format(frame=ctx.frame.words, note=note, calls=limits.tool_calls, turns=limits.turns)
@@ -64,4 +80,4 @@ def system_text(ctx: SolverContext) -> str:
         for tool in ctx.tools_offered
         if (value := ctx.trust.overall(tool.card.name)) is not None
     ]
-    return "\n".join([text, TEXTS.trust, *lines]) if lines else text
+    return "\n\n".join([*own, "\n".join([text, TEXTS.trust, *lines]) if lines else text])

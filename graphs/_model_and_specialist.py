@@ -19,7 +19,7 @@ from hybrid.errors import ToolError
 from hybrid.solving.empty_replies import EMPTY, words_of
 from hybrid.solving.solver import Solver, SolverContext
 from hybrid.tool.rules import SpecialistAnswer
-from hybrid.types import Prompt, Reply
+from hybrid.types import Outcome, Prompt, Reply
 from tools.rules import ask_specialists, tools_asked
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class State(TypedDict, total=False):
 
     proposal: Proposal
     specialist_answer: SpecialistAnswer | None
-    answer: str
+    answer: str | None
 
 
 async def propose(state: State, runtime: Runtime[DecisionInput]) -> State:
@@ -87,8 +87,8 @@ class ModelAndSpecialist(Solver):
     @abstractmethod
     async def decide(
         self, prompt: Prompt, ctx: SolverContext, proposal: Proposal, specialist_answer: SpecialistAnswer | None
-    ) -> str:
-        """The reply to the prompt; writes down why."""
+    ) -> str | None:
+        """The reply to the prompt, None for no answer; writes down why."""
 
     def __init__(self) -> None:
         self.graph = Compiled(self.build)
@@ -124,4 +124,5 @@ class ModelAndSpecialist(Solver):
             # If the ask has ended without the proposal, the proposal is no longer needed.
             asked.cancel()
             await asyncio.gather(asked, return_exceptions=True)
-        return Reply(final["answer"])
+        answer = final["answer"]
+        return Reply("", Outcome.ABSTAINED) if answer is None else Reply(answer)

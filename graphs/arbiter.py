@@ -7,6 +7,7 @@ A LangGraph graph of three nodes; `propose` and `ask_specialists` run side by si
 - Without a readable answer of the specialist the proposal stands as it is.
 - An unreadable proposal never beats a readable answer of the specialist.
 - If both agree, the proposal is kept in its own words.
+- Where they differ and each is less likely right than a guess, which only a measurement can say, there is no answer.
 - Of two independent answers that differ, right with the probabilities p and m, the first is the right one with odds
   p (1 - m) : m (1 - p). So the larger probability is followed, and the proposal where both are the same. Answers that
   are graded (a scanpath) are compared by the score that is expected of them, on the same scale.
@@ -33,9 +34,9 @@ from hybrid.solving.controls import ORACLE
 from hybrid.solving.rules import counted_route
 from hybrid.solving.self_consistency import voted
 from hybrid.solving.solver import SolverContext
-from hybrid.solving.trust import Trust
+from hybrid.solving.trust import MODEL, Measurement, Trust
 from hybrid.tool.rules import SpecialistAnswer
-from hybrid.types import Json, Prompt, Reply
+from hybrid.types import Json, Kind, Prompt, Reply
 from tools.rules import claimed
 
 
@@ -56,10 +57,12 @@ class Arbiter(ModelAndSpecialist):
 
     async def decide(
         self, prompt: Prompt, ctx: SolverContext, proposal: Proposal, specialist_answer: SpecialistAnswer | None
-    ) -> str:
+    ) -> str | None:
         """Apply the rule of the module's docstring and write down why."""
         decision = ruling(prompt, ctx.trust, ctx.prior_accuracy, proposal, specialist_answer)
         ctx.rule(decision.rule, decision.reason, decision.data)
+        if decision.rule == "abstain":
+            return None
         return (
             ctx.wording.written(specialist_answer.answer)
             if specialist_answer and decision.rule == "adopt"
@@ -71,8 +74,8 @@ class Arbiter(ModelAndSpecialist):
 class Ruling:
     """The decision between two answers, and its reason."""
 
-    rule: Literal["adopt", "agree", "keep"]
-    """Only `adopt` answers as the specialist does."""
+    rule: Literal["adopt", "agree", "keep", "abstain"]
+    """Only `adopt` answers as the specialist does, and `abstain` not at all."""
     reason: str
     data: Mapping[str, Json] = field(default_factory=dict)
     """Every number that was used."""
@@ -92,15 +95,15 @@ def ruling(
         _parsed(prompt, proposal.text),
         specialist_answer.letter or _parsed(prompt, specialist_answer.answer),
     )
-    specialist = tool_confidence(prompt, trust, prior_accuracy.guess(prompt), specialist_answer)
-    route = counted_route(prompt)
-    accuracy = trust.model_accuracy(route, prior_accuracy.usual(prompt))
-    mllm = trust.model(route, accuracy, proposal.confidence)
+    route, usual, guess = counted_route(prompt), prior_accuracy.usual(prompt), prior_accuracy.guess(prompt)
+    specialist = tool_confidence(prompt, trust, guess, specialist_answer)
+    mllm = trust.model(route, usual, proposal.confidence)
+    own = trust.measured.get((*MODEL, route), Measurement(0.0, 0))
     data: dict[str, Json] = {
         "specialist_answer": specialist_answer.as_json(),
         "proposal": proposed,
         "tool": specialist.as_json(),
-        "mllm": {**accuracy.as_json(), **mllm.as_json()},
+        "mllm": {"usual": usual, "right": own.right, "n": own.n, **mllm.as_json()},
     }
     if answered is None:
         return Ruling("keep", f"{specialist_answer.tool} gives no readable {prompt.kind.value}", data)
@@ -109,10 +112,22 @@ def ruling(
         return Ruling("adopt", why, data)
     if proposed == answered:
         return Ruling("agree", f"both say {proposed}", data)
-    better = specialist.worth > mllm.worth or specialist_answer.finding.backend == ORACLE
+    oracle = specialist_answer.finding.backend == ORACLE
+    if prompt.kind is not Kind.SCANPATH and not oracle and _neither(specialist.worth, mllm.worth, guess):
+        why = f"{specialist_answer.tool} is worth {specialist.worth:.2f}, the MLLM {mllm.worth:.2f}: less than a guess"
+        return Ruling("abstain", why, data)
+    better = specialist.worth > mllm.worth or oracle
     above = "above" if better else "not above"
     why = f"{specialist_answer.tool} is worth {specialist.worth:.2f}, {above} the MLLM's {mllm.worth:.2f}"
     return Ruling("adopt" if better else "keep", why, data)
+
+
+def _neither(p: float, m: float, guess: float) -> bool:
+    """Whether each of two answers that differ, right with p and m, is less likely the right one than a guess is."""
+    one, other = p * (1 - m), m * (1 - p)
+    # Errors fall on all other options alike, and both have to miss the right one by different options.
+    none = (1 - p) * (1 - m) * max(0.0, 1 - 2 * guess) / (1 - guess)
+    return max(one, other) < guess * (one + other + none)
 
 
 def tool_confidence(

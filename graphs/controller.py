@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from operator import add
@@ -38,13 +38,13 @@ from hybrid.messages import (
     user_message,
 )
 from hybrid.models.dialects import remedy
-from hybrid.models.text_protocol import with_calls
-from hybrid.models.toolspec import tool_named
+from hybrid.models.toolspec import PublishedTool, tool_named
 from hybrid.solving.call_arguments import AS_READ, read_arguments
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.empty_replies import is_empty
 from hybrid.solving.evidence import finding_parts
 from hybrid.solving.solver import Solver, SolverContext
+from hybrid.solving.styles import AS_TRAINED
 from hybrid.tool import Tool
 from hybrid.types import Fault, Json, Outcome, Prompt, Reply, Step
 
@@ -77,6 +77,8 @@ class ControllerInput:
     ctx: SolverContext
     made: set[str] = field(default_factory=set)
     repeats: int = 0
+    zoomed: list[str] = field(default_factory=list)
+    """The pictures that the tool of the style returned, in order."""
 
 
 class State(TypedDict, total=False):
@@ -92,8 +94,8 @@ class State(TypedDict, total=False):
 def conversation(prompt: Prompt, ctx: SolverContext) -> list[Message]:
     """The opening messages to the model: the instructions, and the prompt with its images."""
     # The instructions are about tools only: a model that is offered none is asked as the MLLM alone is.
-    instructions: list[Message] = [SystemMessage(system_text(ctx))] if ctx.tools_offered else []
-    return [*instructions, opening_message(prompt, ctx)]
+    text = system_text(ctx) if ctx.tools_offered else ""
+    return [*([SystemMessage(text)] if text else []), opening_message(prompt, ctx)]
 
 
 async def model(state: State, runtime: Runtime[ControllerInput]) -> State:
@@ -111,7 +113,7 @@ async def model(state: State, runtime: Runtime[ControllerInput]) -> State:
         return {"answer": _last_words(state["messages"]), "outcome": Outcome.BUDGET.value}
     if last:
         # With the tools withdrawn some write one more call, as text.
-        reply = with_calls(reply, ctx.tools_offered, state["messages"])
+        reply = ctx.style.found(reply, ctx.tools_offered, state["messages"])
     # A reply that no reader gets through may be of any length, and goes back to the model.
     kept = replace(reply, text=shortened(reply.text)) if reply.unreadable else reply
     update: State = {"messages": [*asked, kept], "turns": turn + 1}
@@ -176,21 +178,25 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
     case.made.add(key)
     try:
         tool = _offered(case.ctx, call.name)
-        images, args, repairs = read_arguments(tool, call.args, case.ctx.frame, case.ctx.image_registry)
-        # They are read by the tool's type first: a number written as text, and a point that lies in another image by
-        # default, would otherwise not be converted.
-        parsed = tool.parse(args).model_dump(mode="json", exclude_none=True)
-        args = case.ctx.frame.to_pixels(parsed, case.ctx.image_registry, images)
+        images, args, repairs = _read(case, tool, call)
     except ToolError as error:
         return _not_run(case.ctx, error, call, call.args)
     repairs = (*call.repairs, *(("tool name",) if call.name != tool.card.name else ()), *repairs)
-    if call.read_from or repairs:
-        how = [f"read from text ({call.read_from})"] if call.read_from else []
+    # In the text is where such a style has its calls.
+    read_from = "" if isinstance(tool, PublishedTool) and case.ctx.style.begin else call.read_from
+    ran = case.ctx.style.ours(tool.card.name)
+    if read_from or repairs:
+        how = [f"read from text ({read_from})"] if read_from else []
         how += [f"repaired: {', '.join(repairs)}"] if repairs else []
-        data: dict[str, Json] = {"tool": tool.card.name, "read_from": call.read_from, "repairs": repairs}
-        case.ctx.rule(AS_READ, f"{tool.card.name}: {'; '.join(how)}", data)
+        data: dict[str, Json] = {"tool": ran, "read_from": read_from, "repairs": repairs}
+        case.ctx.rule(AS_READ, f"{ran}: {'; '.join(how)}", data)
+    if isinstance(tool, PublishedTool):
+        wrote = f"{call.name}({json.dumps(call.args, ensure_ascii=False, default=str)})"
+        facts: dict[str, Json] = {"wrote": {"tool": call.name, "args": dict(call.args)}}
+        facts |= {"style": case.ctx.style.name, "ran": {"tool": ran, "images": [*images], "args": args}}
+        case.ctx.rule(AS_TRAINED, f"{wrote} ran as {ran} on {images[0]}: {json.dumps(args)}", facts)
     try:
-        finding = await case.ctx.tool(tool.card.name, images, args)
+        finding = await case.ctx.tool(ran, images, args)
     except BudgetSpent as error:
         return _beyond(case.ctx, error, call)
     except NoBackend:
@@ -199,7 +205,26 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
     except ToolError as error:
         return _failed(f"{error.fault.value}: {error}", call)
     ctx = case.ctx
+    if isinstance(tool, PublishedTool) and finding.images and ctx.show != "text":
+        case.zoomed.append(finding.images[0].name)
+        return ToolMessage(call.id, call.name, ctx.style.told(finding, case.zoomed))
     return ToolMessage(call.id, call.name, finding_parts(finding, images, ctx.show, ctx.frame, ctx.image_registry))
+
+
+def _read(
+    case: ControllerInput, tool: Tool, call: ToolCall
+) -> tuple[tuple[str, ...], Mapping[str, Json], Sequence[str]]:
+    """What a call is about. Raises `ToolError`."""
+    frame, registry = case.ctx.frame, case.ctx.image_registry
+    if isinstance(tool, PublishedTool):
+        given = [ref.name for ref in case.prompt.images]
+        images, args, repairs = case.ctx.style.read(tool, call, frame, registry, given, case.zoomed)
+    else:
+        images, args, repairs = read_arguments(tool, call.args, frame, registry)
+    # They are read by the tool's type first: a number written as text, and a point that lies in another image by
+    # default, would otherwise not be converted.
+    args = frame.to_pixels(tool.parse(args).model_dump(mode="json", exclude_none=True), registry, images)
+    return images, case.ctx.style.enlarged(args) if isinstance(tool, PublishedTool) else args, repairs
 
 
 def _offered(ctx: SolverContext, name: str) -> Tool:
@@ -217,7 +242,7 @@ def _not_run(ctx: SolverContext, error: ToolError, call: ToolCall | InvalidCall,
         ctx.meter.take_tool_call()
     except BudgetSpent as spent:
         return _beyond(ctx, spent, call)
-    ctx.log.note(Step("tool", _name(call), str(error), fault=error.fault, data={"args": written}))
+    ctx.log.note(Step("tool", ctx.style.ours(_name(call)), str(error), fault=error.fault, data={"args": written}))
     return _failed(f"{error.fault.value}: {error}", call)
 
 

@@ -8,7 +8,7 @@ in the picture, or whose text does not show the options in a known form, are exc
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -88,8 +88,9 @@ def rotation_metrics(questions: Mapping[str, Question | BrokenQuestion], scores:
     """The metrics of the rotations; none where no question was rotated.
 
     `rotation.accuracy` over all rotations, `rotation.consistency` (the same option chosen in every one),
-    `rotation.all_correct`, and `rotation.excluded`: the number of questions that have no rotation. A question of which
-    one rotation failed is missing.
+    `rotation.all_correct`, `rotation.says.LETTER`, the share of asks that are answered so, and `rotation.excluded`: the
+    number of questions that have no rotation, also of each task that has none. A question of which one rotation failed
+    is missing.
     """
     groups: dict[str, list[Score]] = defaultdict(list)
     for score in scores:
@@ -103,16 +104,32 @@ def rotation_metrics(questions: Mapping[str, Question | BrokenQuestion], scores:
     right: list[Cell] = []
     same: list[Cell] = []
     every: list[Cell] = []
-    for base, members in whole.items():
+    for members in whole.values():
+        unit = members[0].unit
         credit = [score.correct or 0.0 for score in members]
         chosen = {_original(score, questions[score.id]) for score in members}
-        right.append(Cell("", base, sum(credit), len(members)))
-        same.append(Cell("", base, float(len(chosen) == 1 and None not in chosen), 1.0))
-        every.append(Cell("", base, float(min(credit) == 1.0), 1.0))
+        right.append(Cell("", unit, sum(credit), len(members)))
+        same.append(Cell("", unit, float(len(chosen) == 1 and None not in chosen), 1.0))
+        every.append(Cell("", unit, float(min(credit) == 1.0), 1.0))
     cells = {"accuracy": right, "consistency": same, "all_correct": every}
     metrics = [Metric(f"rotation.{name}", combine(c, "ratio"), len(c), "ratio", tuple(c)) for name, c in cells.items()]
-    excluded = len(groups) - len(turned)
-    return (*metrics, Metric("rotation.excluded", float(excluded), len(groups), "ratio"))
+    asks = [score for members in whole.values() for score in members]
+    said = Counter(score.answer for score in asks)
+    offered = {len(one.choices) for one in map(questions.get, whole) if isinstance(one, Question)}
+    # Without cells: which letter is said is no quantity that two solvers are tested by.
+    shares = {f"says.{letter}": said[letter] / len(asks) for letter in LETTERS[: max(offered)]}
+    tasks, moved = (Counter(own[0].task for own in each.values()) for each in (groups, turned))
+    still = {f"excluded_in.{task}": float(n) for task, n in sorted(tasks.items()) if task not in moved}
+    excluded = {"excluded": float(len(groups) - len(turned)), **still}
+    counts = ((name, own, n) for own, n in ((shares, len(asks)), (excluded, len(groups))) for name in own)
+    return (*metrics, *(Metric(f"rotation.{name}", own[name], n, "ratio") for name, own, n in counts))
+
+
+def asked_unturned(questions: Iterable[Question | BrokenQuestion]) -> tuple[str, ...]:
+    """A line on the questions that have no rotation, by task; none where all have."""
+    times = Counter((one.base, one.task) for one in questions if isinstance(one, Question))
+    once = Counter(task for (_, task), n in times.items() if n == 1)
+    return tuple(f"--rotate: {n} of {task} have no options to move and are asked once" for task, n in once.items())
 
 
 def _original(score: Score, question: Question | BrokenQuestion) -> int | None:

@@ -8,7 +8,7 @@ from hybrid.scoring.conclusion_cases import CASES
 INTRODUCTION = """# The conclusion
 
 `hybrid quickstart`, `hybrid run`, `hybrid score`, `hybrid compare`, `hybrid study` and the report begin with the same
-sentences, at most five, made from the rows that `hybrid compare --json` prints, where they stand as `conclusion`:
+sentences, at most six, made from the rows that `hybrid compare --json` prints, where they stand as `conclusion`:
 
 1. the metric with tools and alone, their difference with its 95 % interval, and how seldom a tool was called (`gain`);
 2. the difference to the specialists alone (`specialists`);

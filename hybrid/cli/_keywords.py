@@ -55,6 +55,7 @@ class RunKeywords(TypedDict, total=False):
     max_tokens: int | None
     model_arg: Mapping[str, Json] | None
     tool_calling: ToolCalling | None
+    keep_pictures: str | None
     protocol: Parse | None
     prompts: str | Path | None
     format_line: bool | None
@@ -72,6 +73,7 @@ class RunKeywords(TypedDict, total=False):
     tools: str | Tool | Sequence[str | Tool] | None
     mcp: str | Sequence[str] | None
     mcp_image: Mapping[str, Json] | None
+    tool_style: str | None
     tool_output: ToolOutput | None
     show: Show | None
     overlays: bool | None

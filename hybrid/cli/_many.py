@@ -81,6 +81,8 @@ class PlannedRun:
 
     words: str
     config: RunConfig
+    needed: Callable[[], bool] | None = None
+    """Asked before it is begun; None where it always is."""
 
 
 @dataclass
@@ -93,6 +95,7 @@ class AskedRuns:
     """Questions that are still open, besides those that failed."""
     waiting: int = 0
     """Runs that were not begun."""
+    unneeded: int = 0
     failures: dict[str, str] = field(default_factory=dict)
     """The error by question and run."""
     reason: HybridError | str | None = None
@@ -129,10 +132,14 @@ def ask_all(runs: Sequence[PlannedRun], limits: RunLimits, ask: Ask) -> AskedRun
     for number, planned in enumerate(runs, 1):
         if asked.reason is not None:
             break
+        if planned.needed is not None and not planned.needed():
+            asked.unneeded += 1
+            tell(f"run {number} of {len(runs)}, {planned.words}: nothing in it would differ, so it is left out")
+            continue
         _ask(planned, meter, asked, f"run {number} of {len(runs)}", ask)
     if isinstance(asked.reason, UsageError) and not asked.answered:
         raise asked.reason
-    asked.waiting = len(runs) - len(asked.done)
+    asked.waiting = len(runs) - len(asked.done) - asked.unneeded
     if asked.reason is not None and (asked.left or asked.waiting):
         more = f" and {asked.waiting} of {len(runs)} runs not begun" if asked.waiting else ""
         click.echo(stopped(f"{asked.left} questions open{more}", asked.reason), err=True)

@@ -27,6 +27,11 @@ def benchmark_of_files() -> str:
     return next(name for name, benchmark in every if benchmark.accepts_file)
 
 
+def benchmark_of(where: str) -> str:
+    """The benchmark of data that were given without one."""
+    return benchmark_of_files() if holds_questions(Path(where).expanduser()) else "blink"
+
+
 def named(benchmark: str, data: str | None) -> tuple[str, str | None]:
     """The benchmark and its data: of a path the benchmark that reads it. Raises `UsageError` where data is given too.
 

@@ -21,6 +21,7 @@ import click
 from hybrid.cli._logging_options import told_options
 from hybrid.cli._option_types import BENCHMARK, Listed
 from hybrid.cli._path import path_option
+from hybrid.same_pictures import shared_pictures
 from hybrid.types import BrokenQuestion, Json, Question
 
 if TYPE_CHECKING:
@@ -103,11 +104,12 @@ def check(
       hybrid data check DIR --benchmark blink --json
       hybrid data check hub --benchmark hvsbench
     """
+    from hybrid.cli._questions_file import benchmark_of
     from hybrid.config.pairs import pairs
     from hybrid.registry import load
     from hybrid.running.hub import is_hub
 
-    bench: Benchmark = load("hybrid.benchmarks", benchmark or _benchmark_of(where))
+    bench: Benchmark = load("hybrid.benchmarks", benchmark or benchmark_of(where))
     if is_hub(where):
         return _check_hub(bench, where, split, tasks, as_json)
     data = _checked(bench, where, split, tasks, pairs("--setting", list(settings)), images_root)
@@ -117,13 +119,6 @@ def check(
         refuse_broken(data.broken, "--strict")
     click.echo(json.dumps(data.as_json()) if as_json else data.as_text())
     return 0 if data.complete else INCOMPLETE
-
-
-def _benchmark_of(where: str) -> str:
-    """The benchmark of data that were given without one."""
-    from hybrid.cli._questions_file import benchmark_of_files, holds_questions
-
-    return benchmark_of_files() if holds_questions(Path(where).expanduser()) else "blink"
 
 
 @dataclass(frozen=True)
@@ -167,6 +162,10 @@ class _Checked:
         """The tasks of another number than the card says."""
         return [task for task, count in self.expected.items() if count is not None and self.sound(task) != count]
 
+    @cached_property
+    def same_pictures(self) -> str:
+        return shared_pictures(each.cluster for each in self.readable)
+
     @property
     def complete(self) -> bool:
         return not self.broken and not self.other
@@ -191,7 +190,8 @@ class _Checked:
             "split": self.split,
             "complete": self.complete,
         }
-        return {**facts, "tasks": tasks, "broken": named, "first": first, "doubtful": list(self.doubts)}
+        shared: dict[str, Json] = {"same_pictures": self.same_pictures} if self.same_pictures else {}
+        return {**facts, "tasks": tasks, "broken": named, "first": first, "doubtful": list(self.doubts), **shared}
 
     def as_text(self) -> str:
         return "\n".join([*self._shown(), *self._counts(), *self._named()])
@@ -206,6 +206,8 @@ class _Checked:
     def _counts(self) -> Iterator[str]:
         total = sum(self.sound(task) for task in self.kinds)
         yield f"{total:,} questions, {len(self.broken):,} broken: {'' if self.complete else 'not '}complete"
+        if self.same_pictures:
+            yield f"{self.same_pictures}: those of one picture count as one cluster, unless the data name others"
         for task, count in self.expected.items():
             note = f"  {self.lost(task):,} broken" if self.lost(task) else ""
             note += f"  (the card says {count:,})" if task in self.other else ""

@@ -57,6 +57,9 @@ def command(
 ) -> int:
     """Ask a model which offered answer each unparsed reply of RUN gives, if any; at temperature 0.
 
+    Twenty replies that the parser can read are among those asked about: a judge that reads fewer than 0.9 of them alike
+    is refused.
+
     The verdicts are appended to RUN/SOLVER/verdicts.jsonl and the same command goes on where it stopped. No score
     changes by itself: `hybrid score RUN --verdicts judge` shows the numbers with them and without.
 
@@ -88,7 +91,7 @@ def command(
 
     verdicts = asyncio.run(judged())
     show(verdicts, run, tables, as_json=as_json)
-    return 3 if any(one.failed for one in verdicts) else 0
+    return 3 if any(one.failed or one.refused for one in verdicts) else 0
 
 
 def settings_of(base_url: str | None, model_args: tuple[str, ...], max_tokens: int | None) -> ModelSettings:
@@ -110,12 +113,19 @@ def show(verdicts: Sequence[Judged], run: Path, tables: Shape, *, as_json: bool)
 
     name_failed([f"{line} ({one.solver})" for one in verdicts for line in one.failed])
     if as_json:
-        click.echo(json.dumps({"run": str(run), "solvers": {one.solver: one.as_json() for one in verdicts}}))
+        solvers = {one.solver: {name: n for name, n in vars(one).items() if name != "solver"} for one in verdicts}
+        click.echo(json.dumps({"run": str(run), "solvers": solvers}))
         return
-    columns = (Column("solver", "left"), *map(Column, ("unparsed", "asked now", "decided", "none", "failed")))
-    rows = tuple(
-        (one.solver, *map(str, (one.unparsed, one.asked, one.decided, one.none, len(one.failed)))) for one in verdicts
-    )
+    counted = ("unparsed", "asked now", "decided", "none", "unreadable", "failed", "as the parser")
+    columns = (Column("solver", "left"), *map(Column, counted), Column("answers", "left"))
+    rows = []
+    for one in verdicts:
+        counts = (one.unparsed, one.asked, one.decided, one.none, one.unreadable, len(one.failed))
+        answers = ", ".join(f"{letter} {n}" for letter, n in one.letters.items())
+        rows.append((one.solver, *map(str, counts), f"{one.alike}/{one.mixed}", answers))
+    refused = [one.solver for one in verdicts if one.refused]
     notes = (f"`hybrid score {run} --verdicts judge` shows the numbers with these verdicts and without.",)
-    table = Table("Verdicts on unparsed replies", columns, rows, notes)
+    if refused:
+        notes = (f"Not used for {', '.join(refused)}: it reads too few readable replies as the parser does.",)
+    table = Table("Verdicts on unparsed replies", columns, tuple(rows), notes)
     click.echo(RENDERERS[TEXT[tables]](table), nl=False)

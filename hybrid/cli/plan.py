@@ -3,50 +3,129 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from hybrid.cli._option_types import FiniteRange
+from hybrid.cli._option_types import BENCHMARK, FiniteRange, Listed
+from hybrid.cli._path import path_option
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hybrid.stats import Design
+
+ASSUMED = "assumed: as two models on BLINK; a model with and without tools differs less, as a RUN of it tells"
 SHARE = FiniteRange(0, 1, min_open=True, max_open=True)
 
 
 @click.command("plan")
+@click.argument("where", metavar="[RUN|DATA]", required=False, type=click.Path(path_type=Path, exists=True))
 @click.option("--difference", type=FiniteRange(-1, 1), metavar="D", help="Difference of accuracies to be found: 0.05.")
 @click.option("--questions", type=click.IntRange(1), metavar="N", help="Questions that there are: what they can show.")
+@click.option("--tasks", cls=Listed, multiple=True, metavar="N,N", help="Questions of each task: 120,60,20.")
+@click.option("--cluster", type=click.IntRange(1), default=1, help="Rows of one question: 5 rotations, say.")
+@click.option(
+    "--benchmark", type=BENCHMARK, help="Whose data DATA are.  [default: blink; of a file of questions, none]"
+)
 @click.option(
     "--discordant", type=FiniteRange(0, 1, min_open=True), help="Share of questions that one solver alone gets right."
 )
 @click.option("--power", type=SHARE, default=0.8, show_default=True)
-@click.option(
-    "--level",
-    type=SHARE,
-    default=0.05,
-    show_default=True,
-    help="Two-sided error of the test.",
-)
+@click.option("--level", type=SHARE, default=0.05, show_default=True, help="Two-sided error of the test.")
+@path_option
 def command(
-    difference: float | None, questions: int | None, discordant: float | None, power: float, level: float
+    where: Path | None,
+    difference: float | None,
+    questions: int | None,
+    tasks: tuple[str, ...],
+    cluster: int,
+    benchmark: str | None,
+    discordant: float | None,
+    power: float,
+    level: float,
 ) -> int:
-    """Print how many questions it takes to find a difference, or which difference so many questions can show.
+    """Print how many questions it takes to find a difference, or which difference those that there are can show.
 
-    It is about two solvers that answer the same questions. Every question counts alike: a mean over tasks of unequal
-    size needs more.
+    It is about two solvers that answer the same questions, and about the test of `hybrid compare`. Tasks and clusters
+    are those of RUN or DATA, or given; a mean over tasks of unequal size needs more questions. RUN also tells on how
+    many questions its model is right with tools only or without only.
 
     \b
     Examples:
       hybrid plan --difference 0.05
-      hybrid plan --questions 1901
+      hybrid plan --tasks 120,60,20 --cluster 5 --discordant 0.2
+      hybrid plan runs/blink-gpt-4o-1a2b3c4d5e --difference 0.05
     """
     from hybrid.errors import UsageError
-    from hybrid.stats import detectable_difference, sample_size
+    from hybrid.stats import TYPICAL_DISCORDANT, Design, detectable_difference, sample_size
 
-    if difference is not None and questions is None:
-        click.echo(f"{sample_size(difference, discordant, power, level):,} questions")
-    elif questions is not None and difference is None:
-        smallest = detectable_difference(questions, discordant, power, level)
+    if bool(where) + bool(questions) + bool(tasks) > 1:
+        raise UsageError("give one of the three: RUN or DATA, --questions N, or --tasks N,N")
+    if bool(questions) if difference is not None else not (where or questions or tasks):
+        raise UsageError(
+            "give one of the two: --difference D, or for what can be shown --questions N, --tasks, RUN, DATA"
+        )
+    if not all(one.isdecimal() and int(one) for one in tasks):
+        raise UsageError(f"--tasks {','.join(tasks)}: needs numbers of questions, such as 120,60,20")
+    design, measured = Design.of([int(one) for one in tasks] or [questions or cluster], cluster), None
+    if where:
+        design, measured = _of_run(where) if (where / "manifest.json").is_file() else (_of_data(where, benchmark), None)
+    share, whose = discordant, ASSUMED if discordant is None else "given"
+    if discordant is None and measured is not None:
+        share, whose = max(measured, abs(difference or 0.0)), f"with tools or without, in {where}"
+    if difference is None:
         # Rounded up, so that the questions do show the difference printed.
-        click.echo(f"a difference of {math.ceil(smallest * 1000) / 1000:.3f}")
+        size = math.ceil(detectable_difference(design, share, power, level) * 1000) / 1000
+        click.echo(f"a difference of {size:.3f}")
     else:
-        raise UsageError("give one of the two: --difference D for a number of questions, or --questions N")
+        size, design = abs(difference), sample_size(design, difference, share, power, level)
+        click.echo(f"{design.questions:,} questions")
+    share = max(TYPICAL_DISCORDANT, size) if share is None else share
+    click.echo("\n".join([*_made_up(design), f"one solver alone is right on {share:.2f} ({whose})"]))
     return 0
+
+
+def _made_up(design: Design) -> Iterator[str]:
+    """The tasks and clusters, where there are any."""
+    if len(design.tasks) > 1:
+        counts = ", ".join(f"{sum(task):g}" for task in design.tasks)
+        yield f"{'mean over' if design.macro else 'over all questions of'} {len(design.tasks)} tasks: {counts}"
+    if design.clusters < design.questions:
+        yield f"{design.clusters:,} clusters, whose rows are taken to be answered alike"
+
+
+def _of_run(run: Path) -> tuple[Design, float | None]:
+    """The questions of a run, and the share on which its model is right either with tools or without them."""
+    from hybrid.errors import UsageError
+    from hybrid.scoring.reports import compare_paths
+    from hybrid.stats import measured_design
+
+    comparison = compare_paths([run]).comparison
+    pairs = [(group.alone, group.hybrid) for group in comparison.groups if group.alone is not None]
+    for pair in pairs or [(one, one) for one in comparison.solvers]:
+        both = comparison.overlap(*pair).headline(pair[0].abstain)
+        if both is not None:
+            design, share = measured_design(both[0], both[1])
+            return design, share if pairs and share else None
+    raise UsageError(f"{run}: no solver has an answer to plan by")
+
+
+def _of_data(data: Path, name: str | None) -> Design:
+    """The questions of a data set; its clusters are those that statistics resample."""
+    from collections import Counter
+
+    from hybrid.benchmarks.base import Benchmark
+    from hybrid.cli._questions_file import benchmark_of
+    from hybrid.images import ImageStore, home
+    from hybrid.registry import load
+    from hybrid.running.data import mount, questions
+    from hybrid.stats import Design
+
+    benchmark: Benchmark = load("hybrid.benchmarks", name or benchmark_of(str(data)))
+    card, store = benchmark.card, ImageStore(home() / "images")
+    source = mount(benchmark, str(data), split=None, tasks=(), settings=card.counted_with, store=store).source
+    rows = Counter((each.task, each.unit) for each in questions(benchmark, source, None).sound)
+    tasks = {task: tuple(float(n) for (own, _), n in rows.items() if own == task) for task, _ in rows}
+    return Design(tuple(tasks.values()), card.headline[0].endswith("_macro"))

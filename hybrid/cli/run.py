@@ -110,11 +110,13 @@ def _one_run(config: RunConfig, options: Mapping[str, Any]) -> int:
     from hybrid.cli._many import prepared
     from hybrid.engines import opener_of
     from hybrid.repeats import asked_once
+    from hybrid.rotation import asked_unturned
     from hybrid.running.signals import Interrupted
 
     opener = opener_of(config)
     run = prepared(config, dry=options["dry_run"])
-    for label in (*run.opened, *asked_once(run.solvers, config.repeats)):
+    unturned = asked_unturned(run.questions) if config.rotate else ()
+    for label in (*run.opened, *asked_once(run.solvers, config.repeats), *unturned):
         tell(f"note: {label}")
     if config.samples == 2:
         tell("note: --setting samples=2 doubles the calls and changes no vote: of two that differ the first wins")

@@ -90,13 +90,16 @@ def command(form: str | None, **options: Any) -> int:
         raise UsageError("give BENCHMARK and --out DIR, or two files with --recorded")
     from hybrid.registry import load_solver
     from hybrid.running.study import cells_of
+    from hybrid.solving.styles import PLAIN, fitting
 
     solver = options["solver"]
     if load_solver(solver).role != "hybrid":
         raise UsageError(f"--solver {solver} is no solver with tools: there is no gain to explain")
     given = {**options_of(click.get_current_context(), run_command), "solver": [solver]}
     config = config_of({**options, "solver": (solver,), "tool_output": "real", "show": "both"}, given)
-    cells = cells_of(options["depth"], solver)
+    fit = fitting(config.model)
+    style = fit.name if config.tool_style == PLAIN.name and not fit.is_plain else ""
+    cells = cells_of(options["depth"], solver, style)
     if options["dry_run"]:
         return _dry_run(cells, config, options["out"], form)
     return ask_cells(cells, config, options, partial(_shown, form, options["tables"]))
@@ -128,17 +131,21 @@ def ask_cells(cells: Sequence[Cell], config: RunConfig, options: Mapping[str, An
     from hybrid.cli.score import name_failed
     from hybrid.log.folder import RunFolder
     from hybrid.running.signals import Interrupted
+    from hybrid.running.study import calls_tools
     from hybrid.scoring.reports import compare_paths
 
     out: Path = options["out"]
-    runs = [PlannedRun(f"{cell.name} ({cell.about})", cell.config(config, out)) for cell in cells]
+    main, runs = cells[0], list[PlannedRun]()
+    for cell in cells:
+        needed = partial(calls_tools, main.folder(out), main.solvers[0], cell.calls) if cell.calls else None
+        runs.append(PlannedRun(f"{cell.name} ({cell.about})", cell.config(config, out), needed))
     try:
         found = ask_all(runs, config.run_limits, asked)
     except Interrupted as interrupted:
         return tell_interrupted(interrupted, str(out))
     failed = [f"{question}: {why}" for question, why in found.failures.items()]
     places = [(cell.folder(out), cell.solvers) for cell in cells]
-    begun = [place for place, solvers in places if any(map(RunFolder(place).finished, solvers))]
+    begun = [place for place, solvers in places if place.is_dir() and any(map(RunFolder(place).finished, solvers))]
     if begun:
         report = compare_paths(begun, abstain=options.get("abstain"), allow_failed=options["allow_failed"])
         show(report, begun)

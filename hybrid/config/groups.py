@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
@@ -16,7 +17,7 @@ from hybrid.config.durations import seconds_of
 from hybrid.config.memory import memory_to_use
 from hybrid.config.option import Leaf, Option, leaves, refuse_too_small
 from hybrid.config.pairs import pairs
-from hybrid.config.words import Backends, Dtypes, Pictures, Streaming, Thoughts, ToolCalling
+from hybrid.config.words import KEPT, KEPT_HELP, Backends, Dtypes, Pictures, Streaming, Thoughts, ToolCalling
 from hybrid.errors import UsageError
 from hybrid.types import Json
 
@@ -133,6 +134,7 @@ class ModelSettings:
     device: str | None = None
     keep_images: Annotated[int, Option("keep_images", parent="--model-arg", at_least=0)] = 8
     """How many images besides those of the opening message stay in a request."""
+    keep_pictures: Annotated[str, Option("--keep-pictures", KEPT_HELP, "tools", metavar="WORD|N")] = ""
     price: Annotated[Price | None, Option("price", parent="--model-arg")] = None
     prompt_cache: Annotated[bool, Option("prompt_cache", parent="--model-arg")] = True
     """Whether providers keep what requests share (`models/prompt_cache.py`)."""
@@ -143,8 +145,16 @@ class ModelSettings:
             seconds_of(self.wait_for_server)
         if not self.timeout_s > 0:
             raise UsageError(f"timeout_s={self.timeout_s}: must be above 0")
+        if self.keep_pictures not in ("", *KEPT) and not re.fullmatch("[0-9]{1,6}", self.keep_pictures):
+            raise UsageError(f"--keep-pictures {self.keep_pictures}: choose {', '.join(KEPT)}, or a number")
         if self.tool_calling not in ("native", "text", "auto"):
             raise UsageError(f"--tool-calling {self.tool_calling}: choose native, text or auto")
+
+    @property
+    def pictures_kept(self) -> int:
+        """How many pictures of tools stay in a request, besides those that come back by name."""
+        word = self.keep_pictures
+        return self.keep_images if not word else KEPT[word] if word in KEPT else int(word)
 
 
 def parse_model_args(items: Sequence[str]) -> ModelSettings:

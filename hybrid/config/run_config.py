@@ -174,6 +174,11 @@ class RunConfig:
             metavar="TOOL=ARGUMENT",
         ),
     ] = field(default_factory=dict)
+    tool_style: Annotated[
+        str,
+        Counts("tool_style", if_given=True, of="tools_offered"),
+        Option("--tool-style", "Form of the tools: plain, a style's name or TOML, auto.", "tools", metavar="NAME|FILE"),
+    ] = "plain"
     tool_output: Annotated[
         ToolOutput,
         Counts(of="tools"),
@@ -208,7 +213,6 @@ class RunConfig:
             pattern=AT_LEAST_ONE,
         ),
     ] = 1
-    """How often an MLLM is asked, and its answers vote (`hybrid/solving/self_consistency.py`)."""
     repeats: Annotated[
         int,
         FREE,
@@ -220,7 +224,6 @@ class RunConfig:
             pattern=AT_LEAST_ONE,
         ),
     ] = 1
-    """How often every solver is asked everything (`hybrid/repeats.py`)."""
     reasoning: Annotated[
         Reasoning | None,
         Counts("prompts"),
@@ -232,7 +235,6 @@ class RunConfig:
             unset="unsaid",
         ),
     ] = None
-    """Whether a model is asked to reason before it answers (`hybrid/prompts.py`)."""
     captioner: Annotated[
         str | None,
         Counts("captioner", if_given=True, of="model"),
@@ -244,7 +246,6 @@ class RunConfig:
             pattern=r"\S+",
         ),
     ] = None
-    """The model that describes images where they are shown as captions (`hybrid/solving/captions.py`)."""
     captioner_settings: Annotated[
         ModelSettings, Counts("captioner", if_given=True, of="model"), Renamed(OF_CAPTIONER)
     ] = field(default_factory=ModelSettings)
@@ -259,7 +260,6 @@ class RunConfig:
             pattern=r".+",
         ),
     ] = None
-    """A file of texts that are shown beside the images (`hybrid/solving/context.py`)."""
     context_missing: Annotated[
         Missing,
         Counts("context", if_given=True, of="model"),
@@ -279,7 +279,6 @@ class RunConfig:
     concurrency: Annotated[
         int, FREE, Option("--concurrency", "Questions in flight.", "limits", common=True, metavar="N", at_least=1)
     ] = 64
-    """Questions in flight, over all workers of an engine together."""
     engine: Annotated[
         str,
         FREE,
@@ -310,7 +309,6 @@ class RunConfig:
     cache: Annotated[
         bool, FREE, Option("--no-cache", "Neither read findings kept on disk nor keep any.", "tools", form="no")
     ] = True
-    """Whether findings are read from disk and kept there; the results are the same."""
     allow: Annotated[
         tuple[Gate, ...],
         FREE,

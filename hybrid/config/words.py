@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, Literal
 
 ToolCalling = Literal["native", "text", "auto"]
@@ -30,3 +31,9 @@ Missing = Literal["refuse", "without"]
 """The treatment of questions for which a file of texts has none."""
 Gate = Literal["overlap", "non-commercial", "blind", "toolless", "partial"]
 """Reasons to refuse a run unless `--allow` names them."""
+KEPT: Final[Mapping[str, int]] = {"all": 1_000_000, "latest": 1, "asked": 0}
+"""Pictures of tools that stay in the dialogue, by the word of `--keep-pictures`."""
+KEPT_HELP: Final = (
+    "Which pictures of tools stay in the dialogue: all, latest, the last N, or asked (none beyond its turn). One that "
+    "left comes back where the model names it.  [default: the last 8, and none comes back]"
+)

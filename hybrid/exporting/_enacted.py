@@ -22,6 +22,7 @@ from hybrid.exporting.base import ExportedRun
 from hybrid.images import ImageStore, home
 from hybrid.messages import AssistantMessage, Message, ToolCall, UnreadableCall, images_of
 from hybrid.models.images import arrange
+from hybrid.models.toolspec import all_published
 from hybrid.prompts import REASONING, Wording
 from hybrid.registry import load, load_solver
 from hybrid.repeats import word_of
@@ -31,6 +32,7 @@ from hybrid.solving.coordinates import CoordinateSystem, frame_named
 from hybrid.solving.image_forms import Parts, shown_parts
 from hybrid.solving.image_registry import ImageRegistry
 from hybrid.solving.solver import Log, Meter, Solver, SolverContext
+from hybrid.solving.styles import PLAIN, Style, style_of
 from hybrid.solving.trust import Trust, TrustFile, read_trust
 from hybrid.texts import text_hash
 from hybrid.tool import Tool
@@ -96,7 +98,8 @@ class _TracedModel:
     """Says what the model said, and keeps what it is asked."""
 
     trace: _Trace
-    keep: int
+    kept: ModelSettings
+    style: Style
     said: int = 0
     messages: tuple[Message, ...] = ()
     tools: tuple[Tool, ...] = ()
@@ -106,9 +109,10 @@ class _TracedModel:
         step = self.trace.take("model")
         if step.fault is not None:
             raise BudgetSpent(step.text)
-        arranged = arrange(messages, self.keep)
-        if arranged != arrange(messages, len(images_of(messages))):
-            raise LeftOut("requests left older pictures out (--model-arg keep_images)")
+        going, offered = self.style.outgoing(messages, tools)
+        arranged = arrange(going, self.kept.pictures_kept, asked=bool(self.kept.keep_pictures))
+        if arranged != arrange(going, len(images_of(going)), asked=bool(self.kept.keep_pictures)):
+            raise LeftOut("requests left older pictures out (--keep-pictures)")
         self._note_images(step, arranged)
         unreadable: Any = step.data.get("unreadable")
         reason: Any = step.data.get("finish_reason")
@@ -119,7 +123,7 @@ class _TracedModel:
             reasoning=str(step.data.get("reasoning", "")),
             unreadable=None if unreadable is None else UnreadableCall(**unreadable),
         )
-        self.messages, self.tools = (*arranged, reply), self.tools or tuple(tools)
+        self.messages, self.tools = (*arranged, reply), self.tools or tuple(offered)
         return reply
 
     def _calls(self, step: Step) -> list[ToolCall]:
@@ -182,6 +186,7 @@ class Enactment:
     frame: CoordinateSystem
     wording: Wording
     trust: TrustFile | None
+    style: Style
 
     @classmethod
     def of(cls, run: ExportedRun, name: str) -> Enactment:
@@ -204,7 +209,8 @@ class Enactment:
         )
         if not same:
             raise UsageError(f"{run.folder.path}: the texts of {name} are not those of the run any more; {_again(run)}")
-        return cls(run, solver, _offered(run, name), _frame(run), wording, _trust(run))
+        style = _style(run)
+        return cls(run, solver, _offered(run, name), _frame(run, style), wording, _trust(run), style)
 
     async def conversation(self, question: Question, attempt: Attempt, ask: int) -> Conversation:
         """One ask of an attempt. Raises `LeftOut`."""
@@ -227,26 +233,29 @@ class Enactment:
 
     async def _enacted(self, prompt: Prompt, question: Question, used: Usage, trace: _Trace) -> _TracedModel:
         identity = self.run.identity
-        names = bool(identity["image_labels"] or self.solver.names_images)
+        dressed = self.style.dressed(self.tools)
+        names = bool(identity["image_labels"] or self.solver.names_images) and not all_published(dressed)
         images = ImageRegistry((*prompt.images, *prompt.derived))
         # Money, tokens and seconds were spent in the run: what they ended has no answer.
         limits = replace(Limits(**identity["limits"]), seconds=None, tokens=None, cost_usd=None)
         meter = Meter(limits, used)
-        model = _TracedModel(trace, int(identity["model"].get("keep_images", ModelSettings().keep_images)))
+        named = {key: identity["model"][key] for key in ("keep_images", "keep_pictures") if key in identity["model"]}
+        model = _TracedModel(trace, ModelSettings(**named), self.style)
         ctx = SolverContext(
             model=model,
             tool=_TracedTools(trace, meter, images),
-            tools_offered=self.tools,
+            tools_offered=dressed,
             wording=self.wording,
             shown=await self._shown(prompt, trace, labelled=names),
             image_registry=images,
             meter=meter,
             log=_MetLog(trace=trace),
-            trust=self.trust.for_question(question.unit) if self.trust else Trust(),
+            trust=self.trust.for_question(question.unit, question.images) if self.trust else Trust(),
             frame=self.frame,
             show=identity["show"],
             seed=0,
             labels=names,
+            style=self.style,
         )
         await self.solver.ask(prompt, ctx)
         return model
@@ -310,9 +319,24 @@ def _offered(run: ExportedRun, name: str) -> tuple[Tool, ...]:
     return tuple(offered)
 
 
-def _frame(run: ExportedRun) -> CoordinateSystem:
+def _style(run: ExportedRun) -> Style:
+    """The form of the tools. Raises `UsageError` where its file is not there as it was."""
+    fact = run.identity.get("tool_style")
+    if fact is None or fact["name"] == PLAIN.name:
+        return PLAIN
+    given = run.folder.manifest.get("options", {}).get("tool-style")
+    style = style_of(given if given and given.endswith(".toml") else fact["name"], None)
+    if style.sha256 != fact["sha256"]:
+        raise UsageError(
+            f"{run.folder.path}: the file of --tool-style {style.name} is not there as it was; {_again(run)}"
+        )
+    return style
+
+
+def _frame(run: ExportedRun, style: Style) -> CoordinateSystem:
     """How the model wrote coordinates: as declared, or as it was probed."""
     name = run.identity["frame"]
+    name = style.frame_name(name, run.identity["model"].get("model"))
     probed = run.folder.manifest.get("probed_frame", "pixels") if name == "probe" else name
     return replace(frame_named(probed), sent_pixels=run.identity["model"].get("max_pixels"))
 

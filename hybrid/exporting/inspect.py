@@ -29,6 +29,7 @@ from hybrid.images import ImageStore, home
 from hybrid.scoring.predictions.base import first
 from hybrid.scoring.score import Scored
 from hybrid.scoring.traces import calls_of
+from hybrid.solving.styles import AS_TRAINED
 from hybrid.types import Attempt, Exchange, ImageRef, Question, Score, Step, StoredImage, Usage
 from hybrid.version import __version__
 
@@ -223,16 +224,19 @@ class _Conversation:
         parts = [part for part in exchange.prompt.parts if part != ""]
         yield ChatMessageUser(content=[*map(self.content, parts)], id=self.id())
         open_calls: list[Any] = []
-        text = None
+        text, dressed = None, dict[str, str]()
         traced = iter(calls_of(exchange))
         for step in exchange.reply.steps:
             if step.kind == "model":
                 open_calls = [self.call(str(c.get("tool", "")), _mapping(c.get("args"))) for c in _called(step)]
                 text = step.text
                 yield self.assistant(step.text, open_calls, str(step.data.get("reasoning", "")))
+            elif step.name == AS_TRAINED:
+                ran, wrote = _mapping(step.data.get("ran")), _mapping(step.data.get("wrote"))
+                dressed[str(ran.get("tool"))] = str(wrote.get("tool"))
             elif step.kind == "tool":
-                args = next(traced).args
-                fitting = next((call for call in open_calls if call.function == step.name), None)
+                args, words = next(traced).args, (step.name, dressed.get(step.name))
+                fitting = next((call for call in open_calls if call.function in words), None)
                 if fitting is None:
                     # A rule called the tool, or the model's call stands in no trace.
                     fitting = self.call(step.name, args)

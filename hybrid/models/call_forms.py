@@ -37,6 +37,7 @@ _INPUT = re.compile(
     r"""[ *`"']{0,4}\s{1,4}[ \t>*#-]{0,8}(?:Action[ _])?(?:Input|Arguments|Args|Parameters)[ *`]{0,4}:[ *]{0,4}""",
     re.IGNORECASE,
 )
+_IMAGE_ALONE = re.compile(r"\[?\s{0,9}(?P<image>img:[1-9][0-9.]{0,20}?)\s{0,9}\]?[ .`*]{0,4}$", re.MULTILINE)
 _TOKEN = re.compile(r"\[/?[A-Z]")
 _BETWEEN = re.compile(r"[\s,;]*(?:```\w*\s*)?")
 _CALLED = re.compile(r"(?:print\()?(?P<name>[^\W\d][\w.]{0,99})\(")
@@ -138,6 +139,9 @@ def _actions(text: str, mark: re.Match[str]) -> tuple[int, list[Written]]:
     if text[mark.end() : mark.end() + 1] == "(":
         return _calls(text, mark)
     given = _INPUT.match(text, mark.end())
+    # `Action: depth[img:1]`, or the name alone behind `Action Input:`, for a tool that needs no more.
+    if alone := _IMAGE_ALONE.match(text, given.end() if given else mark.end()):
+        return alone.end(), [(mark["name"], {IMAGE: alone["image"]}, ("image name",))]
     if given is None and not text[mark.end() :].lstrip(" *`").startswith("{"):
         raise ValueError("no input of the action")
     value, end, loose = read_value(text, _between(text, given.end() if given else mark.end()))

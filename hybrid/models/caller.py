@@ -153,7 +153,7 @@ class Caller(Generic[Body]):
 
     async def _request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[Body]:
         own = for_model(messages, self.name, self._settings.thoughts)
-        arranged = arrange(own, self._settings.keep_images)
+        arranged = arrange(own, self._settings.pictures_kept, asked=bool(self._settings.keep_pictures))
         if all(self.client.images.at_once(ref.image) for ref in images_of(arranged)):
             return self.client.request(arranged, tools, call)
         # Off the loop: a conversion or a large file would hold up every other call in flight.

@@ -130,7 +130,9 @@ class _Reading:
         self._text, self._tools, self._messages, self._turn, self._cut = text, tools, messages, turn, cut
         self._hidden: list[tuple[int, int]] = []
         alone = text.strip() if text.lstrip().startswith("`") else ""  # Code that is all of a reply is no quotation.
-        quoted = (match.span() for match in _QUOTED.finditer(text) if match[0] != alone)
+        # With one mark too many on its line, what stands between two of them is as likely not to.
+        paired = (one for one in _QUOTED.finditer(text) if one[0][0] != "`" or not _line_of(text, one).count("`") % 2)
+        quoted = (match.span() for match in paired if match[0] != alone)
         for span in merge(thoughts(text), quoted):
             if not self._hidden or span[0] >= self._hidden[-1][1]:
                 self._hidden.append(span)
@@ -233,6 +235,10 @@ class _Reading:
             if not inside and not self._is_hidden(start) and _IGNORED.sub("", shown[:60]) not in self._given:
                 return UnreadableCall(row.name, whole_text(shown), CUT if self._cut else error)
         return None
+
+
+def _line_of(text: str, match: re.Match[str]) -> str:
+    return text[text.rfind("\n", 0, match.start()) + 1 :].partition("\n")[0]
 
 
 def _marks(place: int, row: Dialect, text: str) -> Iterator[tuple[int, int, re.Match[str]]]:

@@ -8,15 +8,17 @@ tool message are refused by some servers and silently not seen by some models.
 from __future__ import annotations
 
 import base64
+import json
 import math
+import re
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from hybrid.images import ImageStore, saved
-from hybrid.messages import ImagePart, Message, Part, ToolMessage, UserMessage, images_of
+from hybrid.messages import AssistantMessage, ImagePart, Message, Part, ToolMessage, UserMessage, images_of
 from hybrid.types import ImageRef, StoredImage
 
 if TYPE_CHECKING:
@@ -36,16 +38,17 @@ class ImageRules:
     max_pixels: int | None = None
 
 
-def arrange(messages: Sequence[Message], keep: int) -> list[Message]:
+def arrange(messages: Sequence[Message], keep: int, *, asked: bool = False) -> list[Message]:
     """The messages as they go out, images still references, each with its name (`img:1:`) as text before it.
 
     An image that is not labelled goes out alone (`--image-labels off`).
 
     Tool messages become plain text; their images follow the batch in one user message, merged with a user message
     that is there already. The images of the first user message and the last `keep` others are shown, each once;
-    a name that is not shown is left as text that says why.
+    a name that is not shown is left as text that says why. With `asked` the images of the last results are shown as
+    well, and those that the model named in its last message.
     """
-    shown = _Shown(messages, keep)
+    shown = _Shown(messages, keep, asked=asked)
     out: list[Message] = []
     lifted: list[Part] = []
     for message in messages:
@@ -67,20 +70,23 @@ def arrange(messages: Sequence[Message], keep: int) -> list[Message]:
 class _Shown:
     """Which images of a conversation go out, and which have gone out already while it is walked through."""
 
-    def __init__(self, messages: Sequence[Message], keep: int) -> None:
+    def __init__(self, messages: Sequence[Message], keep: int, *, asked: bool) -> None:
         opening = next((message for message in messages if isinstance(message, UserMessage)), None)
         first = images_of([opening]) if opening is not None else ()
         self._opening = {ref.name for ref in first}
         shas = {ref.image.sha256 for ref in first}
         others = dict.fromkeys(ref.image.sha256 for ref in images_of(messages) if ref.image.sha256 not in shas)
         self._live = shas | set(list(others)[len(others) - min(keep, len(others)) :])
+        self._left = "no longer shown; name it to see it again" if asked else "no longer shown"
+        if asked:
+            self._live |= _asked_for(messages)
         self._names: set[str] = set()
         self._sent: dict[str, str] = {}
 
     def _note(self, ref: ImageRef) -> str | None:
         """None when the image is to be shown here, else the text that stands in for it."""
         if ref.image.sha256 not in self._live:
-            return f"[{ref.name}: no longer shown]"
+            return f"[{ref.name}: {self._left}]"
         if ref.name in self._names:
             return f"[{ref.name}: shown above]"
         twin = self._sent.get(ref.image.sha256)
@@ -114,6 +120,18 @@ class _Shown:
             lines.append(note or f"[{ref.name}: attached below]")
             images += [] if note else [f"{ref.name}:", ImagePart(ref)]
         return "\n".join(line for line in lines if line), images
+
+
+def _asked_for(messages: Sequence[Message]) -> set[str]:
+    """The sha256 of the images that came after the model's last message, and of those that this message names."""
+    place = next((at for at in reversed(range(len(messages))) if isinstance(messages[at], AssistantMessage)), None)
+    if place is None:
+        return set()
+    said = messages[place]
+    assert isinstance(said, AssistantMessage)  # noqa: S101 - it was looked for
+    words = " ".join([said.text, *(json.dumps(dict(call.args), default=str) for call in said.calls)])
+    named = [ref for ref in images_of(messages) if re.search(rf"{re.escape(ref.name)}(?![.\d]*\d)", words)]
+    return {ref.image.sha256 for ref in (*images_of(messages[place + 1 :]), *named)}
 
 
 @dataclass
@@ -213,3 +231,32 @@ def fit(width: int, height: int, max_pixels: int) -> tuple[int, int]:
     # A strip thinner than one pixel after scaling would otherwise stay above the limit.
     height = min(max(1, math.floor(height * scale)), max_pixels)
     return min(max(1, math.floor(width * scale)), max_pixels // height), height
+
+
+@dataclass(frozen=True, slots=True)
+class Resizing:
+    """How a model's processor resizes every picture: to sides that are multiples of `factor`, within bounds of pixels.
+
+    Source: `smart_resize` of Qwen-VL (qwen-vl-utils, transformers), which GLM-V shares.
+    """
+
+    factor: int
+    least: int = 0
+    most: int = 0
+
+    def size(self, width: int, height: int) -> tuple[int, int]:
+        """Width and height in which a model sees a picture; by default it takes 4 to 16,384 squares of the factor."""
+        square = self.factor**2
+        least, most = self.least or 4 * square, self.most or 16_384 * square
+        # Python rounds a half to the even number, as the processors do.
+        across, down = (max(self.factor, round(side / self.factor) * self.factor) for side in (width, height))
+        if across * down > most:
+            by = math.sqrt(width * height / most)
+            across, down = (max(self.factor, self._times(math.floor, side / by)) for side in (width, height))
+        elif across * down < least:
+            by = math.sqrt(least / (width * height))
+            across, down = (self._times(math.ceil, side * by) for side in (width, height))
+        return across, down
+
+    def _times(self, whole: Callable[[float], int], side: float) -> int:
+        return whole(side / self.factor) * self.factor

@@ -93,6 +93,7 @@ def server_metadata(
             "image_detail": settings.image_detail,
             "max_pixels": settings.max_pixels,
             "keep_images": settings.keep_images,
+            **({"keep_pictures": settings.keep_pictures} if settings.keep_pictures else {}),
             **({"prompt_cache": settings.prompt_cache} if caches else {}),
             "tool_calling": "native",
             # Only where they are dropped: a run whose model says none is what it was before there was a choice.

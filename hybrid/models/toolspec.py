@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -34,6 +35,19 @@ COORDINATES = frozenset({"x", "y", "x0", "y0", "x1", "y1"})
 _BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems"})
 
 
+@dataclass(frozen=True)
+class PublishedTool(Tool):
+    """A tool of ours as a model was trained to call it."""
+
+    function: str = ""
+    """As its makers publish it, in JSON, in the place of the one that the arguments make."""
+
+
+def all_published(tools: Sequence[Tool]) -> bool:
+    """Whether there are tools, and none of them is in our form."""
+    return bool(tools) and all(isinstance(tool, PublishedTool) for tool in tools)
+
+
 def spec(tool: Tool, *, whole: bool = False) -> dict[str, Any]:
     """`{"type": "function", "function": {"name", "description", "parameters"}}`.
 
@@ -44,6 +58,8 @@ def spec(tool: Tool, *, whole: bool = False) -> dict[str, Any]:
     Raises:
         DataError: the tool's own arguments have a field called `image` or `images`.
     """
+    if isinstance(tool, PublishedTool):
+        return {"type": "function", "function": json.loads(tool.function)}
     schema = _schema(tool.args)
     schema = schema if whole else _told(schema)
     for name in (IMAGE, IMAGES):

@@ -86,7 +86,7 @@ class Overview:
     """The pairs a, b of solvers for which helped and harmed can be asked for."""
     sections: tuple[OverviewSection, ...] = ()
     conclusion: tuple[str, ...] = ()
-    """At most five sentences."""
+    """At most six sentences."""
     front: tuple[Chart, ...] = ()
     """The charts of the first screen: the parts of the gain, each solver's value, differences (or values) by task."""
     headline: tuple[Table, ...] = ()

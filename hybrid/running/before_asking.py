@@ -10,7 +10,7 @@ Models in this process and recordings are not asked for the first two: what they
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final
 
@@ -30,6 +30,7 @@ from hybrid.running.resolve import ResolvedRun
 from hybrid.running.state import CALLING, FRAME, SIGHT, RunState
 from hybrid.solving.coordinates import frame_named
 from hybrid.solving.solver import Solver
+from hybrid.solving.styles import BY_MODEL, PLAIN, fitting
 from hybrid.tool import Tool
 from hybrid.types import Usage
 
@@ -56,6 +57,8 @@ async def ask_before(run: ResolvedRun, state: RunState, tell: Tell) -> ResolvedR
     waiting = [run.solvers[name] for name in run.solvers if run.questions.without(state.solvers[name].finished)]
     showing = [solver for solver in waiting if shows_images(run, solver)]
     offering = [solver for solver in waiting if offers_tools(run, solver)]
+    for note in style_notes(run, waiting):
+        tell(f"note: {note}")
     if showing:
         # Some servers take one type of file and drop another: the picture is of the type that the questions' are.
         kind = next((image.media_type for question in run.sound for image in question.images), PNG)
@@ -63,7 +66,7 @@ async def ask_before(run: ResolvedRun, state: RunState, tell: Tell) -> ResolvedR
         if sight.get("verdict") == "blind":
             _let_in(run, "blind", BLIND, _unseeing(model.name, sight))
     if offering:
-        tools, shown = run.resources.tools_offered, any(solver in showing for solver in offering)
+        tools, shown = run.resources.dressed, any(solver in showing for solver in offering)
         called = await _check(run, model, CALLING, lambda chat: call_tool(chat, store, tools, shown=shown))
         if called.get("verdict") in ("unreadable", "refused"):
             _let_in(
@@ -82,7 +85,28 @@ def before_notes(run: ResolvedRun) -> list[str]:
         SIGHT: (shows_images, "the model is first asked whether it sees, with one small picture: one call or two"),
         CALLING: (offers_tools, "the model is first told to call a tool, to see whether its calls are read: one call"),
     }
-    return [note for key, (when, note) in asked.items() if key not in kept and any(when(run, one) for one in waiting)]
+    notes = [note for key, (when, note) in asked.items() if key not in kept and any(when(run, one) for one in waiting)]
+    return [*notes, *style_notes(run, waiting)]
+
+
+def style_notes(run: ResolvedRun, solvers: Sequence[Solver]) -> Iterator[str]:
+    """Whether the model meets its tools in the form in which it was trained, where that is known."""
+    style, model, offered = run.resources.style, run.config.model, run.resources.tools_offered
+    if not offered or not any(solver.offers_tools for solver in solvers):
+        return
+    fit = fitting(model)
+    if run.config.tool_style == BY_MODEL:
+        yield f"--tool-style auto: {model} meets its tools in the form {style.name}"
+    elif style.is_plain and not fit.is_plain:
+        yield (
+            f"{model} was trained with tools in the form {fit.name} and meets them in ours: "
+            f"--tool-style {fit.name} asks it as it was trained"
+        )
+    elif not style.is_plain and not style.fits(model):
+        own = f"; {fit.name} is" if fit != PLAIN else ""
+        yield f"--tool-style {style.name} is not known as the form in which {model} was trained{own}"
+    if style.runs and all(tool.card.name != style.runs for tool in offered):
+        yield f"--tool-style {style.name} is a form of the tool {style.runs}, which is not offered"
 
 
 def shows_images(run: ResolvedRun, solver: Solver) -> bool:
@@ -113,7 +137,7 @@ class _Metered:
         meter, used = self._run.resources.run_meter, Usage()
         meter.begin()
         try:
-            reply = await self._model.chat(messages, tools, call)
+            reply = await self._run.resources.style.chat(self._model, messages, tools, call)
             usage = reply.usage
             used = Usage(
                 model_calls=1,

@@ -17,6 +17,7 @@ from hybrid.log.manifest import difference
 from hybrid.log.questions import AnyQuestion, Questions, QuestionSpool
 from hybrid.registry import is_outside, load_each, module_of
 from hybrid.running.hub import fetch, is_hub
+from hybrid.same_pictures import SamePictures
 from hybrid.serving.sources import ours
 from hybrid.types import BrokenQuestion, Json, Question
 
@@ -223,13 +224,15 @@ def questions(
         DataError: an id appears twice, or there is no question at all.
         OSError: they cannot be kept next to the images.
     """
-    spool, before = QuestionSpool(source.store.root), files_read()
+    spool, before, shown = QuestionSpool(source.store.root), files_read(), SamePictures()
     try:
         for rank, question in _taken(benchmark, source, limit):
+            if isinstance(question, Question):
+                shown.add(question)
             for each in variants(question):
                 if not spool.add(each, rank):
                     raise DataError(f"{source.folder}: the id {each.id!r} appears twice")
-        readable = spool.questions()
+        readable = _clustered(spool.questions(), shown.clusters, source.store.root)
         # A benchmark from outside may read files in its own way.
         outside = is_outside("hybrid.benchmarks", benchmark.card.name)
         readable.picture_files = files_read() - before or int(outside)
@@ -255,6 +258,16 @@ def _taken(benchmark: Benchmark, source: Source, limit: int | None) -> Iterator[
                 continue
             yield from ((place, question) for question in unit)
             total += len({_base(question) for question in unit})
+
+
+def _clustered(asked: Questions, clusters: Mapping[str, str], folder: Path) -> Questions:
+    """The questions with the clusters of those that share pictures, by unit; the same ones where none do."""
+    if not clusters:
+        return asked
+    spool = QuestionSpool(folder)
+    for each in asked:
+        spool.add(replace(each, cluster=clusters.get(each.unit, each.cluster)))
+    return spool.questions()
 
 
 def taken_by(benchmark: Benchmark, limit: int | None, picture_files: int = 0) -> dict[str, Json]:

@@ -269,7 +269,7 @@ class _AskCounter:
         if show == "text" or not images or not findings:
             return text
         picture = self._image(images[0].image.width, images[0].image.height)
-        kept = min(findings, self._config.model_settings.keep_images)
+        kept = min(findings, self._config.model_settings.pictures_kept)
         return None if picture is None else text + picture * PICTURES * kept
 
     def _image(self, width: int, height: int) -> int | None:
@@ -281,7 +281,7 @@ class _AskCounter:
 
 def _tools_tokens(run: ResolvedRun) -> int:
     """The tools as the run offers them: schemas, or with `--tool-calling text` the text that describes them."""
-    tools = run.resources.tools_offered
+    tools = run.resources.dressed
     if run.config.model_settings.tool_calling == "text":
         return text_tokens(describe(tools)) if tools else 0
     return tools_tokens(tools)

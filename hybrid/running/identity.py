@@ -18,6 +18,7 @@ from hybrid.running.tools_in_use import ToolChoice
 from hybrid.serving.sources import codes_outside
 from hybrid.solving.captions import captions_fact
 from hybrid.solving.context import SuppliedTexts
+from hybrid.solving.styles import Style
 from hybrid.solving.trust import TrustFile
 from hybrid.texts import text_hash
 from hybrid.types import Json
@@ -33,6 +34,7 @@ def resolved_identity(
     captioner: ChatModel | None,
     trust: TrustFile | None,
     context: SuppliedTexts,
+    style: Style,
 ) -> dict[str, Json]:
     """The options that count, and what those among them that name something were resolved to."""
     source, wording = mounted.source, Wording(config.sends_format_line, config.reasoning)
@@ -53,6 +55,7 @@ def resolved_identity(
         "limits": asdict(config.limits),
         "trust": trust.sha256 if trust else None,
         "tools_offered": list(choice.tools_offered),
+        "tool_style": style.fact,
         "captioner": captions_fact(captioner) if captioner else None,
         "context": {"sha256": context.sha256, "missing": config.context_missing},
     }

@@ -35,6 +35,7 @@ from hybrid.running.probes import (
     look,
     numbered,
     reads,
+    resizing_of,
 )
 from hybrid.tool import Tool
 from hybrid.types import ImageRef
@@ -177,10 +178,10 @@ class _Check:
         return [*found, Found("price", "given" if price else "not given", means)]
 
     async def all_others(self, seconds: float) -> list[Found]:
+        until = time.monotonic() + seconds
         of_model: Mapping[str, Probe] = {
             "sees": self.sight,
             "pictures in one message": self.pictures,
-            "largest picture": self.largest,
             "calls tools": self.tools,
             "frame of coordinates": self.frame,
         }
@@ -200,7 +201,12 @@ class _Check:
         late = {name for name, task in tasks.items() if task.cancelled()}
         found = [one for name, task in tasks.items() if name not in late for one in task.result()]
         found += [Found(name, f"no reply within {seconds:.0f} s", UNKNOWN) for name in late]
-        return found
+        # Last and alone: a server may not get over it.
+        try:
+            async with asyncio.timeout(max(0.0, until - time.monotonic())):
+                return [*found, *await _tried("largest picture", self.largest)]
+        except TimeoutError:
+            return [*found, Found("largest picture", f"no reply within {seconds:.0f} s", UNKNOWN)]
 
     async def sight(self) -> list[Found]:
         sight = await look(self.chat, self.store)
@@ -304,9 +310,16 @@ class _Check:
         except UsageError as error:
             said = str(error).partition("probe: ")[2].partition(" names no point")[0]
             return [Found("frame of coordinates", f"no place near the disc: {said}", "pixels are assumed")]
+        if frame.name == "pixels":
+            return [Found("frame of coordinates", "pixels", "the default"), *await self.resizing()]
         declared = frame.name != own_frame(self.name)
         options = ("--model-arg", f"frame={frame.name}") if declared else ()
         return [Found("frame of coordinates", frame.name, "it is declared" if declared else "the default", options)]
+
+    async def resizing(self) -> list[Found]:
+        told, resizing = await resizing_of(self.chat, self.store)
+        option = f"where pixels are of these: --model-arg frame={resizing}"
+        return [Found("pictures as they are seen", told, option if resizing else UNKNOWN)]
 
     async def sampling(self) -> list[Found]:
         asked = "takes temperature and seed"

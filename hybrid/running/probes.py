@@ -20,7 +20,9 @@ from hybrid.images import MEDIA_TYPES, PNG, ImageStore
 from hybrid.messages import AssistantMessage, Message, user_message
 from hybrid.models.base import CallKey
 from hybrid.models.failures import Failure, read_failure
-from hybrid.solving.coordinates import FRAMES, CoordinateSystem
+from hybrid.models.images import Resizing
+from hybrid.models.toolspec import PublishedTool
+from hybrid.solving.coordinates import FRAMES, RESIZED, CoordinateSystem
 from hybrid.thoughts import without_thoughts
 from hybrid.tool import Tool
 from hybrid.types import ImageRef
@@ -53,6 +55,14 @@ FRAME_TEXT: Final = (
 )
 FRAME_TOLERANCE: Final = 0.05
 """Fraction of the image's diagonal within which a reply still means the target."""
+
+COUNTED_SIDES: Final = (448, 2048)
+FACTORS: Final = (28, 32, 14)
+"""Pixels a side that one token of a picture stands for."""
+PUBLISHED: Final = (16_384, 1_280, 5_120, 2_560, 1_024, 768, 512, 256)
+"""Most tokens of a picture by the makers of models of the Qwen-VL kind."""
+MARKS: Final = 6
+"""Tokens before and behind a picture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +142,8 @@ async def call_tool(
 
 def called_tool(tools: Sequence[Tool]) -> str:
     """The name of the tool that is called: `crop` where it is offered, which every model can call on any image."""
-    names = [tool.card.name for tool in tools]
-    return "crop" if "crop" in names else names[0]
+    fitting = (tool.card.name for tool in tools if isinstance(tool, PublishedTool) or tool.card.name == "crop")
+    return next(fitting, tools[0].card.name)
 
 
 def calling(reply: AssistantMessage) -> Calling:
@@ -180,6 +190,25 @@ def read_frame(text: str, sent_pixels: int | None = None) -> CoordinateSystem:
 def _miss(frame: CoordinateSystem, x: float, y: float) -> float:
     there = frame.point(x, y, FRAME_SIZE)
     return math.hypot(there[0] - FRAME_POINT[0], there[1] - FRAME_POINT[1])
+
+
+async def resizing_of(chat: Chat, store: ImageStore) -> tuple[str, str]:
+    """The tokens that two pictures take, and the frame of the sizes in which they are seen; empty where untold."""
+    tokens = []
+    for side in (0, *COUNTED_SIDES):
+        shown = [ImageRef("img:1", store.put(numbered("58", (side, side)), PICTURE))] if side else []
+        reply = await chat([user_message([PROBE_TEXT, *shown], labelled=False)], (), CallKey(SIGHT_PROBE))
+        tokens.append(reply.usage.input_tokens if reply.usage else 0)
+    small, large = (count - tokens[0] for count in tokens[1:])
+    told = f"{small} and {large} tokens for {' and '.join(f'{side} x {side}' for side in COUNTED_SIDES)} px"
+    factor = next((one for one in FACTORS if abs((COUNTED_SIDES[0] // one) ** 2 - small) <= MARKS), None)
+    if not all(tokens) or factor is None:
+        return told, ""
+    square, side = factor**2, COUNTED_SIDES[1]
+    seen = {most: Resizing(factor, 4 * square, most * square).size(side, side) for most in PUBLISHED}
+    # No count tells the bound of a server exactly: a published one where it fits, else what was seen.
+    fitting = (most for most, (across, down) in seen.items() if abs(across * down // square - large) <= MARKS)
+    return told, f"{RESIZED}:{factor}:{4 * square}:{next(fitting, large) * square}"
 
 
 def numbered(number: str, size: tuple[int, int] = PROBE_SIZE, form: str = "PNG") -> bytes:

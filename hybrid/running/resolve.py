@@ -37,9 +37,9 @@ from hybrid.serving.service import ToolRunner
 from hybrid.solving.budgets import RunMeter
 from hybrid.solving.context import NOTHING, SuppliedTexts, read_supplied, refuse_missing
 from hybrid.solving.controls import Control, Oracle, Perfect, partners
-from hybrid.solving.coordinates import CoordinateSystem, frame_named
 from hybrid.solving.session import Resources
 from hybrid.solving.solver import Solver
+from hybrid.solving.styles import Style, style_of
 from hybrid.solving.trust import TrustFile, read_trust, refuse_other
 from hybrid.tracing import GROUP
 from hybrid.types import BrokenQuestion, Json, Kind, Prompt, Question
@@ -123,6 +123,7 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
         DataError: the data cannot be used.
     """
     _check_options(config)
+    style = style_of(config.tool_style, config.model)
     benchmark, solvers = _benchmark(config), _solvers(config)
     store = ImageStore(home() / "images")
     missing: list[str] = []
@@ -137,7 +138,7 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
         opened = _permitted(config, benchmark, mounted, tools)
         _check_protocol(config, benchmark, mounted, model)
         trust = None if config.trust is None else read_trust(config.trust)
-        identity = resolved_identity(config, benchmark, mounted, choice, model, captioner, trust, context)
+        identity = resolved_identity(config, benchmark, mounted, choice, model, captioner, trust, context, style)
         if trust is not None and config.trust is not None:
             used = {name: entry for solver in solvers for name, entry in tools.metadata(solver).items()}
             refuse_other(trust, config.trust, identity, used, model_known=models_known)
@@ -152,7 +153,7 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
         mounted=mounted,
         questions=asked,
         solvers=solvers,
-        resources=_resources(config, benchmark, model, captioner, control, tools, trust, context),
+        resources=_resources(config, benchmark, model, captioner, control, tools, trust, context, style),
         identity=identity,
         tools=tools,
         folder=folder,
@@ -324,14 +325,6 @@ def _control(config: RunConfig, benchmark: Benchmark, service: ToolRunner, asked
     return Control(service, config.tool_output, oracle, other_questions)
 
 
-def _frame(config: RunConfig) -> CoordinateSystem:
-    """The declared frame; pixels are those of the copy that is sent, when images are scaled down for the model."""
-    if config.frame == "probe":
-        return CoordinateSystem()
-    declared = frame_named(config.frame)
-    return CoordinateSystem(declared.name, config.model_settings.max_pixels)
-
-
 def _solvers(config: RunConfig) -> dict[str, Solver]:
     replayed = (config.model or "").startswith("replay:")
     wanted = config.solvers or (REPLAY_SOLVERS if replayed else DEFAULT_SOLVERS)
@@ -383,6 +376,7 @@ def _resources(
     tools: ToolsInUse,
     trust: TrustFile | None,
     context: SuppliedTexts,
+    style: Style,
 ) -> Resources:
     """The resources that all asks of the run share."""
     return Resources(
@@ -391,10 +385,11 @@ def _resources(
         control,
         tools.tools_offered,
         trust=trust,
-        frame=_frame(config),
+        frame=style.coordinates(config),
         joint=benchmark.card.joint,
         captioner=captioner,
         context=context,
         prior_accuracy=benchmark.card.prior_accuracy,
         run_meter=RunMeter(config.run_limits),
+        style=style,
     )

@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from hybrid.config import RunConfig
+from hybrid.log.folder import RunFolder
 
 Depth = Literal["quick", "full"]
+TRAINED: Final = "as-trained"
 MAIN: Final = "with-tools"
 """The run that every other cell is compared with."""
 
@@ -29,9 +31,11 @@ class Cell:
     solvers: tuple[str, ...]
     about: str
     changes: Mapping[str, str] = field(default_factory=dict)
-    """By field of `RunConfig`."""
+    """By field of `RunConfig`, or of its `ModelSettings`."""
     former: str = ""
     """The name of its folder in studies that were begun before it had this one: they go on there."""
+    calls: int = 0
+    """It is asked only where the main run has a question with so many calls of tools."""
 
     def folder(self, out: Path) -> Path:
         """Its folder in that of the study."""
@@ -40,6 +44,9 @@ class Cell:
     def config(self, config: RunConfig, out: Path) -> RunConfig:
         """The run of this cell, in a folder of its own in `out`."""
         changes: dict[str, Any] = dict(self.changes)
+        asking = {name: changes.pop(name) for name in self.changes if hasattr(config.model_settings, name)}
+        if asking:
+            changes["model_settings"] = replace(config.model_settings, **asking)
         given = {**config.given, "solver": list(self.solvers)}
         given |= {name.replace("_", "-"): value for name, value in self.changes.items()}
         return replace(
@@ -47,20 +54,22 @@ class Cell:
         )
 
 
-def cells_of(depth: Depth, solver: str) -> tuple[Cell, ...]:
+def cells_of(depth: Depth, solver: str, style: str = "") -> tuple[Cell, ...]:
     """The cells of a study of a hybrid solver, the main run first.
 
     Args:
         depth: `quick` asks alone, with tools, format only and the specialists; `full` also without a loop, without
-            pictures, with wrong and with perfect findings, and with findings in one form.
+            pictures, with wrong and with perfect findings, with findings in one form, and with one picture at a time.
         solver: the hybrid solver that is studied.
+        style: the form of tools in which the model was trained, where it is another than that of the main run.
     """
     quick = (
         Cell(MAIN, (solver, "mllm", "specialist"), "with tools, alone, the specialists alone"),
         Cell("blank-tools", (solver,), "tools are offered and say nothing", {"tool_output": "blank"}, "format-only"),
     )
+    trained = (Cell(TRAINED, (solver,), f"tools in the form {style}", {"tool_style": style}),) if style else ()
     if depth == "quick":
-        return quick
+        return (*quick, *trained)
     main = replace(
         quick[0],
         solvers=(*quick[0].solvers, "result_only", "text_only"),
@@ -75,4 +84,12 @@ def cells_of(depth: Depth, solver: str) -> tuple[Cell, ...]:
         Cell("oracle", (solver,), "findings of a perfect tool", {"tool_output": "oracle"}),
         Cell("findings-as-text", (solver,), "the text of findings alone", {"show": "text"}),
         Cell("findings-as-pictures", (solver,), "the pictures of findings alone", {"show": "image"}),
+        *trained,
+        Cell("latest-picture", (solver,), "a tool's latest picture alone stays", {"keep_pictures": "latest"}, calls=2),
     )
+
+
+def calls_tools(run: Path, solver: str, least: int) -> bool:
+    """Whether a solver of a run called tools so often on one question."""
+    attempts = RunFolder(run).recorded(solver).without_steps.values()
+    return any(sum(one.reply.usage.tool_calls for one in each.exchanges) >= least for each in attempts)

@@ -4,13 +4,13 @@
     print(report)                    # the tables of `hybrid ablate --report runs/ablation`
     report.as_json()                 # the object of `--json`
 
-It is two comparisons, each a Holm family of its own, of which the core sections are shown. Nothing here shares a gain
-out among tools, or says what two of them do together.
+It is two comparisons, of which the core sections are shown; p values are adjusted (Holm) over both together. Nothing
+here shares a gain out among tools, or says what two of them do together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,11 +25,12 @@ from hybrid.registry import load, load_solver, solver_names
 from hybrid.repeats import REPEAT
 from hybrid.running.many import FULL, NONE, Variant, ablation
 from hybrid.scoring.compare import ComparisonOptions, SolverPair
+from hybrid.scoring.faults import tool_faults
 from hybrid.scoring.headline import SECTIONS, headline_tables
 from hybrid.scoring.paths import TableArguments, scored_at
 from hybrid.scoring.rendering import as_csv
 from hybrid.scoring.reports import ComparisonReport, Report, damage_of
-from hybrid.scoring.result import LEVEL, Result
+from hybrid.scoring.result import LEVEL, Result, adjusted
 from hybrid.scoring.runs import refuse_hidden
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
@@ -124,11 +125,15 @@ class AblationReport(Report):
         """The tables; as csv one number a line, with the columns of `hybrid compare --csv`."""
         return as_csv([run.scored for run in self.runs], self.results) if form == "csv" else super().render(form)
 
-    @property
+    @cached_property
     def results(self) -> tuple[Result, ...]:
-        """The rows of both comparisons; what the second one says of a run again is left out."""
+        """The rows of both comparisons; what the second one says of a run again is left out.
+
+        Differences are adjusted in the families of `hybrid compare`: the headline metric, others, tasks.
+        """
         made = (one for report in self.comparisons for one in results(report.comparison, SECTIONS))
-        return tuple(dict.fromkeys(row for one in made for row in one.rows))
+        rows = dict.fromkeys(replace(row, p_holm=None) for one in made for row in one.rows)
+        return tuple(adjusted([*rows], lambda row: (row.none, "tasks" if row.group else row.metric == self.metric)))
 
     def rows(self) -> list[dict[str, Json]]:
         """A record for each row."""
@@ -177,20 +182,24 @@ class AblationReport(Report):
         idle = (UNCALLED.format(runs=len(known)),) if compared and not called else ()
         return (*idle, *self._on_missing(), *self._on_single(), *waiting, *shared)
 
-    def _differences(self, report: ComparisonReport) -> list[Result]:
-        """The paired differences of the headline metric over all tasks."""
+    def _differences(self, reference: str) -> list[Result]:
+        """The paired differences of the headline metric over all tasks to a run."""
+        wanted = ("differences", "difference", "", self.metric, reference, False)
         return [
             row
-            for made in results(report.comparison, ("differences",))
-            for row in made.rows
-            if (row.section, row.quantity, row.group) == ("differences", "difference", "")
-            and row.metric == self.metric
-            and not row.detail
+            for row in self.results
+            if (row.section, row.quantity, row.group, row.metric, row.a, row.detail) == wanted
         ]
+
+    @cached_property
+    def _idle(self) -> frozenset[str]:
+        """The tools that were offered to the run with all of them and never called there."""
+        called = {one.tool for one in tool_faults(self.full.scored)}
+        return frozenset(self.full.variant.tools_offered if self.full.scored.folder else ()) - called
 
     def _on_missing(self) -> list[str]:
         """The differences of leaving out all tools, then each one."""
-        rows = {row.b: row for row in self._differences(self.against_full)}
+        rows = {row.b: row for row in self._differences(self.full.name)}
         without = [
             run for run in self.runs if len(run.variant.tools_offered) == len(self.full.variant.tools_offered) - 1
         ]
@@ -202,7 +211,7 @@ class AblationReport(Report):
         of_one_tool = [
             (self._missing(run), rows[run.name]) for run in without if run.variant.tools_offered and run.name in rows
         ]
-        sentences += self._on_each(of_one_tool, [*rows.values()], "Without {tool}", "No single tool's absence changes")
+        sentences += self._on_each(of_one_tool, "Without {tool}", "No single tool's absence changes", self._idle)
         if of_one_tool:
             sentences.append(COVER + ("" if self.against_none else ALONE))
         return sentences
@@ -214,28 +223,27 @@ class AblationReport(Report):
         if self.against_none is None:
             return []
         tools_offered_by = {run.name: run.variant.tools_offered for run in self.runs}
-        rows = self._differences(self.against_none)
+        rows = self._differences(self.against_none.comparison.solvers[0].solver)
         of_one_tool = [(tools_offered_by[row.b][0], row) for row in rows]
-        return self._on_each(of_one_tool, rows, "Against no tool, with {tool} alone", "No tool alone changes")
+        return self._on_each(of_one_tool, "Against no tool, with {tool} alone", "No tool alone changes")
 
     def _on_each(
-        self, rows: Sequence[tuple[str, Result]], family: Sequence[Result], opening: str, nothing: str
+        self, rows: Sequence[tuple[str, Result]], opening: str, nothing: str, idle: Collection[str] = ()
     ) -> list[str]:
-        """A sentence for each tool whose difference is shown, and one with those of all others.
-
-        `family` are the differences that the p values are adjusted over.
-        """
+        """A sentence for each tool whose difference is shown, and one with all others; `idle` were never called."""
+        family = [row for one in self.comparisons for row in self._differences(one.comparison.solvers[0].solver)]
         tested = sorted(
             ((tool, row) for tool, row in rows if row.p_holm is not None), key=lambda one: one[1].value or 0
         )
-        sentences = [f"{opening.format(tool=tool)} {_change(row)}." for tool, row in tested if row.holds]
+        never = {tool: f", though {self.full.name} never called it" if tool in idle else "" for tool, _ in tested}
+        sentences = [f"{opening.format(tool=tool)} {_change(row)}{never[tool]}." for tool, row in tested if row.holds]
         open_ = [(tool, row) for tool, row in tested if not row.holds]
         if open_:
             if sentences:
                 nothing = (
                     f"Of the other {len(open_)} none changes" if len(open_) > 1 else "The other one does not change"
                 )
-            told = "; ".join(f"{tool} {_estimate(row)}" for tool, row in open_)
+            told = "; ".join(f"{tool} {_estimate(row)}{never[tool]}" for tool, row in open_)
             shown = _reach([row for _, row in open_], sum(row.p_holm is not None for row in family))
             sentences.append(f"{nothing} {self.metric} measurably on {open_[0][1].n} questions: {told}. {shown}.")
         if len(tested) < len(rows):

@@ -6,7 +6,7 @@ usually says of an answer, and how much that tells where tool and MLLM disagree.
 neither right nor wrong (a scanpath) counts by the metric that the benchmark leads with. Asks of another kind than the
 question, such as ActiView's for parts, have no score.
 
-Questions fall into folds by a hash of their id, and fold k of the file holds what was counted on all other folds. A run
+Questions fall into folds by a hash of their cluster, and fold k of the file holds what was counted on all others. A run
 with blank, shuffled or oracle findings is refused: it would be written under the name of the real tool.
 """
 
@@ -25,6 +25,7 @@ from hybrid.log.codec import to_json
 from hybrid.log.files import write_redacted, writing
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
+from hybrid.rotation import ROTATED
 from hybrid.scoring.runs import refuse_hidden
 from hybrid.scoring.tally import recorded_of, tally
 from hybrid.solving.answer_confidence import CLAIM, AnswerConfidence, log_odds, probability
@@ -38,11 +39,12 @@ from hybrid.solving.trust import (
     Trust,
     claimed_by,
     fold_of,
+    picture_name,
     trust_content,
     written,
 )
 from hybrid.tool import Tool
-from hybrid.types import LETTERS, Attempt, Exchange, Json, Kind, Prompt, Question, Reply, Score
+from hybrid.types import LETTERS, Attempt, Exchange, Json, Kind, Prompt, Question, Reply, Score, base_id
 
 SPREAD = 1.0
 """Standard deviation of the normal prior of a slope: a network that understates may deserve one above 1, too."""
@@ -83,7 +85,8 @@ def cases(folder: RunFolder) -> tuple[CountedAnswer, ...]:
         scores = {score.id: score for score in alone}
         for attempt in recorded_of(folder, solver, questions).by_id.values():
             question = questions.by_id[attempt.id]
-            if not isinstance(question, Question):
+            # The rotations of a question's options are no more questions.
+            if not isinstance(question, Question) or ROTATED.search(attempt.id):
                 continue
             if attempt.id in scores:
                 for case in _model_case(benchmark, question, attempt, scores[attempt.id]):
@@ -221,15 +224,20 @@ def write_trust(folder: RunFolder, out: Path, folds: int, asked_for: Collection[
         if name not in known:
             hint = did_you_mean(name, known)
             raise UsageError(f"--only {name}: no answer of it was counted{hint}; there are: {', '.join(sorted(known))}")
-    rows: list[Json] = [
-        [
-            written(key, each)
-            for key, each in measurements(case for case in counted_answers if fold_of(case.unit, folds) != fold)
-        ]
-        for fold in range(folds)
-    ]
+
+    def rows(without: int | None) -> list[Json]:
+        kept = (case for case in counted_answers if fold_of(case.unit, folds) != without)
+        return [written(key, each) for key, each in measurements(kept)]
+
+    places: dict[str, int] = {}
+    asked = folder.questions().by_id
+    for case in counted_answers:
+        pictures = getattr(asked[case.id], "images", ())
+        for name in (base_id(case.id), case.unit, *map(picture_name, pictures)):
+            places.setdefault(name, fold_of(case.unit, folds))
+    content = trust_content(measured(manifest, counted_answers), [*map(rows, range(folds))], rows(None), places)
     with writing(out):
-        write_redacted(out, trust_content(measured(manifest, counted_answers), rows))
+        write_redacted(out, content)
     return counted_answers
 
 
@@ -278,15 +286,14 @@ def measurements(answers: Iterable[CountedAnswer]) -> tuple[tuple[Key, Measureme
     by_key: dict[Key, list[CountedAnswer]] = defaultdict(list)
     for case in answers:
         by_key[case.key].append(case)
-    counted = {key: _counted(key, by_key[key]) for key in sorted(by_key)}
+    counted = {key: _counted(by_key[key]) for key in sorted(by_key)}
     slopes = _slopes(_contests(by_key, Trust(counted)))
     return tuple((key, replace(one, slope=slopes.get(key[:2], CLAIM))) for key, one in counted.items())
 
 
-def _counted(key: Key, cases: Sequence[CountedAnswer]) -> Measurement:
+def _counted(cases: Sequence[CountedAnswer]) -> Measurement:
     said = [log_odds(case.claimed.said) for case in cases if case.claimed.said is not None]
-    usual = cases[0].claimed.rate if key[:2] == MODEL else None
-    return Measurement(sum(case.score for case in cases), len(cases), usual, mean(said) if said else None)
+    return Measurement(sum(case.score for case in cases), len(cases), mean(said) if said else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +315,7 @@ def _contests(by_key: Mapping[Key, Sequence[CountedAnswer]], trust: Trust) -> It
         other = own.get((case.id, key[2]))
         if other is not None and case.score != other.score:
             tool = trust.tool(key, case.claimed)
-            model = trust.model(key[2], trust.model_accuracy(key[2], other.claimed.rate), other.claimed.said)
+            model = trust.model(key[2], other.claimed.rate, other.claimed.said)
             apart = {key[:2]: tool.apart, MODEL: -model.apart}
             known, distance = log_odds(tool.rate) - log_odds(model.rate), case.score - other.score
             yield _Contest(known, apart, distance > 0, abs(distance))

@@ -126,6 +126,11 @@ class Comparison:
             self._overlaps[key] = Overlap.of(solvers, asked)
         return self._overlaps[key]
 
+    @cached_property
+    def contestants(self) -> tuple[Scored, ...]:
+        """The solvers without later repetitions and a judge's readings, which the first and plain one stands for."""
+        return _contestants(self.solvers)
+
     def repetitions(self, scored: Scored) -> tuple[Scored, ...]:
         """The solver and its later repetitions."""
         return repetitions(self.solvers, scored)
@@ -158,11 +163,15 @@ def compare(solvers: Sequence[Scored], options: ComparisonOptions | None = None)
     return Comparison(tuple(solvers), options, pairs)
 
 
-def _all_pairs(solvers: Sequence[Scored]) -> list[SolverPair]:
-    """Every two solvers but later repetitions, which are no contestants of their own: the first stands for all."""
+def _contestants(solvers: Sequence[Scored]) -> tuple[Scored, ...]:
     first = {repeated_as(one) for one in solvers if repetition(one) == 1}
-    compared = [one for one in solvers if repetition(one) == 1 or repeated_as(one) not in first]
-    ordered = sorted(compared, key=_rank)
+    named = (one for one in solvers if repetition(one) == 1 or repeated_as(one) not in first)
+    return tuple(one for one in named if not one.read_by_judge)
+
+
+def _all_pairs(solvers: Sequence[Scored]) -> list[SolverPair]:
+    """Every two contestants."""
+    ordered = sorted(_contestants(solvers), key=_rank)
     return [SolverPair(a.solver, b.solver) for a, b in itertools.combinations(ordered, 2)]
 
 

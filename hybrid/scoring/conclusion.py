@@ -1,11 +1,12 @@
-"""The conclusion of a comparison: at most five sentences with numbers and intervals, read from the result table.
+"""The conclusion of a comparison: at most six sentences with numbers and intervals, read from the result table.
 
     for sentence in conclusion(compare(solvers)):
         sentence.id, sentence.text          # "gain.more", "Accuracy is 0.960 with tools (controller), 0.420 alone ..."
 
 In order: a hybrid solver next to its model alone and to the specialists alone, what of the difference blank tools bring
-and what the tools say, which tasks are worse, and what limits the claim. `conclusion_cases.py` has the condition and
-the words of each sentence; nothing is tested here that `hybrid compare` does not print.
+and what the tools say, what the form of the tools comes to where a study has that of the model's training, which tasks
+are worse, and what limits the claim. `conclusion_cases.py` has the condition and the words of each sentence; nothing is
+tested here that `hybrid compare` does not print.
 """
 
 from __future__ import annotations
@@ -29,14 +30,16 @@ from hybrid.scoring.conclusion_rows import (
     measure,
     questions,
     short_name,
+    shown,
     signed,
     size_of,
     turned,
 )
-from hybrid.scoring.groups import AGAIN, ComparisonGroup, offers_tools, own_command, role, word
+from hybrid.scoring.groups import AGAIN, ComparisonGroup, asked_in, offers_tools, own_command, role, word
 from hybrid.scoring.result import Result, adjusted
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE, said_of
+from hybrid.scoring.sections.metrics import of_contestants
 
 SELDOM = 0.2
 """Below this share of questions with a call, the first sentence says how many there were."""
@@ -53,7 +56,7 @@ class Sentence:
 
 
 def conclusion(comparison: Comparison) -> tuple[Sentence, ...]:
-    """At most five sentences; at least one where there is a solver."""
+    """At most six sentences; at least one where there is a solver."""
     return tuple(_Conclusion(ConclusionRows(comparison)).sentences())
 
 
@@ -68,11 +71,7 @@ class _Conclusion:
     def __init__(self, rows: ConclusionRows) -> None:
         self._rows = rows
         self._found = rows.found
-        # A judge's readings stand next to their solver as a solver of the same run and name.
-        groups: dict[object, ComparisonGroup] = {}
-        for group in rows.found.groups:
-            groups.setdefault((group.hybrid.folder and group.hybrid.folder.path, group.hybrid.recorded), group)
-        self._groups = tuple(groups.values())
+        self._groups = rows.found.groups
 
     def sentences(self) -> Iterator[Sentence]:
         """In the order printed."""
@@ -108,6 +107,7 @@ class _Conclusion:
             yield _said("content.absent", command=_command(group))
         else:
             yield self._parts(group, group.blank)
+        yield from self._as_trained(group)
         yield from self._tasks(group)
 
     def _next_to_specialists(self, specialist: Scored, hybrid: Scored) -> Sentence:
@@ -144,6 +144,22 @@ class _Conclusion:
             self._rows.part(group.alone, other, name) for other, name in ((group.hybrid, GAIN), (blank, PRESENCE))
         )
         return Sentence(*said_of(*pair.rows, *whole.rows, *presence.rows))
+
+    def _as_trained(self, group: ComparisonGroup) -> Iterator[Sentence]:
+        """What the form of the tools in which the model was trained brings or costs."""
+        trained = group.as_trained
+        if trained is None:
+            return
+        names = (group.hybrid.solver, trained.solver)
+        rows = [row for row in self._rows.of("effects") if (row.a, row.b) == names and not row.group]
+        row = next((row for row in rows if row.low is not None), None)
+        style = asked_in(trained)[0]
+        if row is None:
+            yield _said("trained.untested", style=style)
+            return
+        state = shown(row) if row.holds else "open"
+        size = signed(row) if state == "open" else size_of(row)
+        yield _said(f"trained.{state}", style=style, size=size, ends=f"{CI} {ends_of(row, cost=state == 'less')}")
 
     def _tasks(self, group: ComparisonGroup) -> Iterator[Sentence]:
         tested = [] if group.alone is None else self._rows.tasks(group.alone, group.hybrid)
@@ -204,14 +220,10 @@ class _Conclusion:
     # No solver with tools.
 
     def _without_tools(self) -> Iterator[Sentence]:
-        rule = self._found.solvers[0].abstain
-        made = [
-            row
-            for row in self._rows.of("metrics")
-            if (row.metric, row.none) == (self._found.headline, rule) and row.low is not None
-        ]
+        solvers = self._found.contestants
+        made = [row for row in of_contestants(self._found, self._rows.of("metrics")) if row.low is not None]
         if not made:
-            waiting = [one for one in self._found.solvers if one.open]
+            waiting = [one for one in solvers if one.open]
             fields = {"metric": self._found.headline, "left": sum(one.open for one in waiting)}
             case = "solvers.waiting" if waiting else "solvers.silent"
             yield _said(case, **fields, command=own_command(waiting))
@@ -221,13 +233,14 @@ class _Conclusion:
         first = best[0]
         fields = {
             "best": listed([clipped(row.a, NAME_WIDTH) for row in best]),
-            "count": len(self._found.solvers),
+            "again": first.note,
+            "count": len(solvers),
             "metric": measure([one for one in self._found.named(first.a).metrics if one.name == first.metric]),
             "value": f"{first.value:.3f}",
             "n": first.n,
             "interval": f"{CI} {first.low:.3f} to {first.high:.3f}",
         }
-        if len(self._found.solvers) == 1:
+        if len(solvers) == 1:
             yield _said("solvers.one", **fields)
             return
         yield _said("solvers.ties" if len(best) > 1 else "solvers.best", **fields)

@@ -168,6 +168,27 @@ CASES: tuple[Case, ...] = (
         "several solvers with tools, or several models",
         "With tools next to blank tools: {parts}.",
     ),
+    # The form of the tools: the run of a study that has that of the model's training, next to the one in ours.
+    Case(
+        "trained.more",
+        "shown after adjustment (Holm), above 0",
+        "In the form in which it was trained ({style}) the model does better with the same tools: {size} ({ends}).",
+    ),
+    Case(
+        "trained.less",
+        "shown after adjustment (Holm), below 0",
+        "In the form in which it was trained ({style}) the model does worse with the same tools: {size} ({ends}).",
+    ),
+    Case(
+        "trained.open",
+        "not shown",
+        "That the form of the tools in its training ({style}) makes a difference is not shown ({size}, {ends}).",
+    ),
+    Case(
+        "trained.untested",
+        "no interval",
+        "What the form of the tools in which it was trained ({style}) comes to is not tested.",
+    ),
     # Tasks: what holds after adjustment over all tasks of the table.
     Case("tasks.shown", "of a task a difference holds", "After adjustment (Holm) over {tasks} {by}: {parts}."),
     Case("tasks.none", "of none", "{rest}."),
@@ -185,19 +206,19 @@ CASES: tuple[Case, ...] = (
     Case(
         "solvers.one",
         "one solver, no model with tools",
-        "{best} has {metric} {value} over {n} questions ({interval}).",
+        "{best} has {metric} {value}{again} over {n} questions ({interval}).",
     ),
     Case(
         "solvers.best",
         "several solvers, no model with tools",
-        "Of {count} solvers, none of them a model with tools, {best} has the highest {metric}, {value} over {n} "
-        "questions ({interval}).",
+        "Of {count} solvers, none of them a model with tools, {best} has the highest {metric}, {value}{again} "
+        "over {n} questions ({interval}).",
     ),
     Case(
         "solvers.ties",
         "several share the highest value",
-        "Of {count} solvers, none of them a model with tools, {best} share the highest {metric}, {value} over {n} "
-        "questions ({interval}).",
+        "Of {count} solvers, none of them a model with tools, {best} share the highest {metric}, {value}{again} "
+        "over {n} questions ({interval}).",
     ),
     Case(
         "solvers.waiting",
@@ -217,10 +238,14 @@ CASES: tuple[Case, ...] = (
     ),
     Case("ahead.untested", "no pair of it was tested", "It is compared with none of the others: {why}."),
     # Parts of the last sentence, joined by semicolons.
-    Case("limits.failed", "questions failed", "{failed} of {n} answers failed and are left out"),
+    Case("limits.failed", "questions failed", "{failed} of {n} answers{asks} failed and are left out"),
     Case("limits.partial", "the data have fewer questions than the benchmark", "the data hold {parts}"),
     Case("limits.open", "questions are not asked yet", "{open} are not asked yet"),
-    Case("limits.none", "answers without a reading", "{none} of {n} answers are unreadable or none (counted {counts})"),
+    Case(
+        "limits.none",
+        "answers without a reading",
+        "{none} of {n} answers{asks} are unreadable or none (counted {counts})",
+    ),
     Case(
         "limits.unreadable",
         "calls that could not be read in more than 5 % of the questions",

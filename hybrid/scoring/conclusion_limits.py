@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hybrid.display.terminal import clipped
+from hybrid.same_pictures import shared_pictures
 from hybrid.scoring.conclusion_cases import WORDS
 from hybrid.scoring.conclusion_rows import (
     COUNTS,
@@ -45,25 +46,29 @@ def limits_of(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Itera
     names = {one.solver for one in solvers}
     rows = [row for row in found.of("outcomes") if row.a in names]
     kinds = {kind.value: kind for kind in Outcome}
+    each = {len(one.scores) for one in solvers}
     total = sum(len(one.scores) for one in solvers)
+    asks = f" ({questions(max(each))} x {len(solvers)} solvers)" if len(each) == 1 and len(solvers) > 2 else ""
     failed = sum(count_of(row) for row in rows if row.quantity in kinds and kinds[row.quantity].failed)
     silent = {kind.value for kind in Outcome if not kind.failed and kind is not Outcome.ANSWERED}
     none = sum(count_of(row) for row in rows if row.quantity in silent)
     waiting = sum(count_of(row) for row in rows if row.quantity == "open")
     if failed:
-        yield _said("limits.failed", failed=failed, n=total)
+        yield _said("limits.failed", failed=failed, n=total, asks=asks)
     if waiting:
         yield _said("limits.open", open=waiting)
     if parts := partly_there(solvers[0]):
         yield _said("limits.partial", parts=listed(parts))
     if none:
-        yield _said("limits.none", none=none, n=total, counts=COUNTS[solvers[0].abstain])
+        yield _said("limits.none", none=none, n=total, asks=asks, counts=COUNTS[solvers[0].abstain])
     for row in rows:
         if row.quantity == UNREADABLE and count_of(row) > UNREADABLE_SHARE * (row.n or 0):
             yield _said("limits.unreadable", unread=count_of(row), n=row.n, solver=clipped(row.a, NAME_WIDTH))
     yield from _faults(found)
     yield from _otherwise(found, groups)
     yield from _weights(solvers[0].metrics, found.found.headline)
+    if shared := max((shared_pictures(score.cluster for score in one.scores) for one in solvers), key=len):
+        yield shared
     if any(one.data.generated for one in solvers):
         yield _said("limits.generated")
     if any(is_imported(one) or (one.model or "").startswith("replay:") for one in solvers):
@@ -88,7 +93,9 @@ def _otherwise(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iter
 def _concerned(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> tuple[Scored, ...]:
     """The solvers that the first sentences are about; the specialists' abstentions are in their own sentence."""
     concerned = [one for group in groups for one in (group.hybrid, group.alone, group.blank) if one is not None]
-    return tuple({one.solver: one for one in concerned}.values()) or found.found.solvers
+    return tuple({one.solver: one for one in concerned}.values()) or tuple(
+        one for one in found.found.solvers if not one.read_by_judge
+    )
 
 
 def _power(found: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:

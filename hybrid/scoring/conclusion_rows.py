@@ -21,7 +21,7 @@ from hybrid.scoring.sections.answered import SPOKEN
 from hybrid.scoring.tally import OTHER
 from hybrid.types import Metric
 
-SECTIONS = ("metrics", "differences", "helped", "gain", "outcomes", "answered")
+SECTIONS = ("metrics", "differences", "helped", "gain", "effects", "outcomes", "answered")
 """The sections that a conclusion reads."""
 NAME_WIDTH = 30
 NAMED = 3

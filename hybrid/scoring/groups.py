@@ -9,7 +9,7 @@ belong together where benchmark and MLLM are the same. Predictions and imported 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast, get_args
@@ -19,6 +19,7 @@ from hybrid.registry import load, load_solver, package_of_solver
 from hybrid.repeats import number_of, word_of
 from hybrid.scoring.score import Scored
 from hybrid.solving.solver import Role
+from hybrid.solving.styles import PLAIN
 from hybrid.types import Json
 
 REAL = "real"
@@ -128,6 +129,10 @@ class ComparisonGroup:
     """The hybrid solver shown only the text of findings."""
     as_pictures: Scored | None = None
     """The hybrid solver shown only the pictures of findings."""
+    as_trained: Scored | None = None
+    """The hybrid solver whose model meets its tools in the form in which it was trained."""
+    latest_picture: Scored | None = None
+    """The hybrid solver in whose dialogue only the latest picture of a tool stays."""
 
     @property
     def parts(self) -> tuple[Scored, ...]:
@@ -145,6 +150,11 @@ def comparison_groups(solvers: Sequence[Scored]) -> tuple[ComparisonGroup, ...]:
         for one in solvers
         if role(one) == "hybrid" and control(one) is None and form_of(one) in (None, BOTH) and repetition(one) == 1
     ]
+    plain = {(one.model, word(one)) for one in heads if asked_in(one) == USUAL}
+    # A style, or fewer pictures, is a setting of the study of the same solver without.
+    heads = [one for one in heads if asked_in(one) == USUAL or (one.model, word(one)) not in plain]
+    # A judge's readings are of a solver that is there.
+    heads = [one for one in heads if not one.read_by_judge]
     # Next to a solver with a loop it is a setting of that solver's study, and no contestant of its own.
     heads = [one for one in heads if word(one) != RESULT_ONLY] or heads
     return tuple(_group_of(head, solvers) for head in heads)
@@ -161,9 +171,29 @@ def form_of(scored: Scored) -> str | None:
     return found if isinstance(found, str) else None
 
 
+USUAL = ("", "")
+
+
+def asked_in(scored: Scored) -> tuple[str, str]:
+    """The form of the tools, and the pictures that stay (`--keep-pictures`); empty where both are the usual."""
+    identity = {} if scored.folder is None else scored.manifest["identity"]
+    model = identity.get("model")
+    kept = str(model.get("keep_pictures", "")) if isinstance(model, Mapping) else ""
+    style = str((identity.get("tool_style") or {}).get("name", PLAIN.name))
+    return "" if style == PLAIN.name else style, kept
+
+
 def _group_of(head: Scored, solvers: Sequence[Scored]) -> ComparisonGroup:
+    own = style, kept = asked_in(head)
+
     def first(
-        kind: Role, name: str, output: str = REAL, *, any_model: bool = False, form: str | None = None
+        kind: Role,
+        name: str,
+        output: str = REAL,
+        *,
+        any_model: bool = False,
+        form: str | None = None,
+        asked: Callable[[tuple[str, str]], bool] = own.__eq__,
     ) -> Scored | None:
         wanted = form or form_of(head)
         fitting = [
@@ -172,7 +202,7 @@ def _group_of(head: Scored, solvers: Sequence[Scored]) -> ComparisonGroup:
             if (role(one), word(one), one.tool_output) == (kind, name, output)
             and repetition(one) == 1
             and (any_model or one.model == head.model)
-            and (kind != "hybrid" or form_of(one) == wanted)
+            and (kind != "hybrid" or (form_of(one) == wanted and asked(asked_in(one))))
             and (kind != "hybrid" or _tools_offered(one) == _tools_offered(head))
         ]
         return min(fitting, key=lambda one: one.folder is not head.folder, default=None)
@@ -190,4 +220,6 @@ def _group_of(head: Scored, solvers: Sequence[Scored]) -> ComparisonGroup:
         first("hybrid", RESULT_ONLY) if word(head) != RESULT_ONLY else None,
         first("hybrid", word(head), form="text"),
         first("hybrid", word(head), form="image"),
+        first("hybrid", word(head), asked=lambda one: one[0] not in ("", style) and one[1] == kept),
+        first("hybrid", word(head), asked=lambda one: one == (style, "latest") != (style, kept)),
     )

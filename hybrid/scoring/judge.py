@@ -1,16 +1,19 @@
 """A named model says which offered answer an unreadable reply gives: `hybrid judge RUN --model openai:gpt-4o-mini`.
 
-Only replies whose score is unparsed are put to it, at temperature 0 and without images or the right answer. Each
-reading is on disk before it is counted; the same command goes on where it stopped. Scoring never comes here: it takes
-the readings from disk, when asked to.
+Replies whose score is unparsed are put to it, at temperature 0 and without images or the right answer, and among them
+some that our parser can read: how far it agrees with these is counted. Each reading is on disk before it is counted;
+the same command goes on where it stopped. Scoring never comes here: it takes the readings from disk, when asked to.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from pathlib import Path
 
 from hybrid.answers import parse
@@ -25,7 +28,16 @@ from hybrid.log.manifest import difference
 from hybrid.messages import user_message
 from hybrid.models.base import CallKey, ChatModel, prompt_sha256
 from hybrid.registry import load
-from hybrid.scoring.readings import VERDICTS, ReplyReading, can_be_judged, read_readings, reply_sha256, unread
+from hybrid.scoring.readings import (
+    AGREEMENT,
+    VERDICTS,
+    ReplyReading,
+    agreement,
+    can_be_judged,
+    read_readings,
+    reply_sha256,
+    unread,
+)
 from hybrid.scoring.runs import chosen
 from hybrid.scoring.tally import tally
 from hybrid.texts import read_texts, text_hash
@@ -33,6 +45,8 @@ from hybrid.types import LETTERS, Attempt, Exchange, Kind, Outcome, Score
 
 CONFIGURATION = "verdicts.json"
 TEXTS = Path(__file__).with_name("judge.toml")
+MIXED = 20
+"""Readable replies that are put to a judge among the others."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +56,17 @@ class UnreadReply:
     id: str
     ask: int
     exchange: Exchange
+    known: str | None = None
+    """What our parser reads in it, of one that is mixed in."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Counts of a judge's work on one solver's replies. `decided` and `none` count the readings that are on disk."""
+    """Counts of a judge's work on one solver's replies, of the readings that are on disk but for `asked`.
+
+    `none` are replies that it says give no answer, `unreadable` those about which it says nothing that can be read;
+    `letters` how often it reads which answer; of `mixed` readable replies it reads `alike` ones as the parser does.
+    """
 
     solver: str
     unparsed: int
@@ -54,17 +74,26 @@ class Judged:
     decided: int
     none: int
     failed: tuple[str, ...]
+    unreadable: int = 0
+    letters: Mapping[str, int] = field(default_factory=dict)
+    alike: int = 0
+    mixed: int = 0
 
-    def as_json(self) -> dict[str, int | list[str]]:
-        """The object of `hybrid judge --json` for one solver."""
-        counts = {"unparsed": self.unparsed, "asked": self.asked, "decided": self.decided, "none": self.none}
-        return {**counts, "failed": list(self.failed)}
+    @property
+    def refused(self) -> bool:
+        """Whether it agrees with the parser on too few replies to be believed."""
+        return self.alike < AGREEMENT * self.mixed
 
 
 async def judge_run(
-    folder: RunFolder, model: ChatModel, solvers: Sequence[str], options: ScoreOptions, concurrency: int
+    folder: RunFolder,
+    model: ChatModel,
+    solvers: Sequence[str],
+    options: ScoreOptions,
+    concurrency: int,
+    mixed: int = MIXED,
 ) -> tuple[Judged, ...]:
-    """Judge the solvers of a run, all by default. The model is not closed.
+    """Judge the solvers of a run, all by default, with so many readable replies mixed in. The model is not closed.
 
     Raises:
         UsageError: an unknown solver, a run of extracted answers, or readings of another judge.
@@ -82,8 +111,10 @@ async def judge_run(
         asked = folder.questions()
         for solver in chosen(folder, solvers):
             made = tally(folder, benchmark, solver, asked, options)
-            wanted = unread_replies(made.scores, folder.recorded(solver).without_steps.values(), options)
-            judged = await _judge_solver(folder, solver, model, wanted, concurrency)
+            attempts = tuple(folder.recorded(solver).without_steps.values())
+            wanted = unread_replies(made.scores, attempts, options)
+            known = readable_replies(attempts, {one.id for one in wanted}, mixed if wanted else 0)
+            judged = await _judge_solver(folder, solver, model, _mixed(wanted, known), concurrency)
             found.append(replace(judged, failed=(*made.damage, *judged.failed)))
     return tuple(found)
 
@@ -97,10 +128,12 @@ async def _judge_solver(
     waiting = [one for one in wanted if (one.id, one.ask) not in known]
     failed = await _ask_all(model, waiting, path, concurrency)
     readings = read_readings(path)
-    letters = [readings[place].letter for one in wanted if (place := (one.id, one.ask)) in readings]
-    decided = sum(letter is not None for letter in letters)
-    asked = len(waiting) - len(failed)
-    return Judged(solver, len(wanted), asked, decided, len(letters) - decided, tuple(sorted(failed)))
+    here = [readings[place] for one in wanted if one.known is None and (place := (one.id, one.ask)) in readings]
+    letters = Counter(one.letter for one in here if one.letter is not None)
+    none = sum(one.letter is None and says_none(one.text) for one in here)
+    unparsed, asked = sum(one.known is None for one in wanted), len(waiting) - len(failed)
+    counts = (solver, unparsed, asked, letters.total(), none, tuple(sorted(failed)))
+    return Judged(*counts, len(here) - letters.total() - none, dict(sorted(letters.items())), *agreement(readings))
 
 
 async def _ask_all(model: ChatModel, waiting: Sequence[UnreadReply], path: Path, concurrency: int) -> list[str]:
@@ -156,6 +189,27 @@ def unread_replies(
     )
 
 
+def readable_replies(attempts: Iterable[Attempt], without: Collection[str], count: int) -> tuple[UnreadReply, ...]:
+    """So many replies to other questions that our parser reads, as even over the answers as there are; always the same.
+
+    A judge that names one answer whatever it reads shall not agree with many.
+    """
+    by_answer: dict[str, list[UnreadReply]] = {}
+    for attempt in attempts if count else ():
+        for number, each in enumerate(attempt.exchanges if attempt.id not in without else ()):
+            if can_be_judged(each) and not unread(each):
+                known = str(parse(each.reply.text, each.prompt.kind, each.prompt.choices).value)
+                by_answer.setdefault(known, []).append(UnreadReply(attempt.id, number, each, known))
+    order = (sorted(own, key=lambda one: hashlib.sha256(one.id.encode()).digest()) for own in by_answer.values())
+    return tuple(one for row in zip_longest(*order) for one in row if one is not None)[:count]
+
+
+def _mixed(wanted: Sequence[UnreadReply], known: Sequence[UnreadReply]) -> list[UnreadReply]:
+    """Both, each spread over the whole."""
+    places = [((place + 0.5) / len(own), one) for own in (wanted, known) for place, one in enumerate(own)]
+    return [one for _, one in sorted(places, key=lambda each: each[0])]
+
+
 async def ask_judge(model: ChatModel, unread_reply: UnreadReply) -> ReplyReading:
     """One reading. Raises what the model raises."""
     text = judge_prompt(unread_reply.exchange, read_texts(TEXTS))
@@ -165,7 +219,13 @@ async def ask_judge(model: ChatModel, unread_reply: UnreadReply) -> ReplyReading
     prompt = unread_reply.exchange.prompt
     letter = answer_in(text_of_judge, prompt.kind, prompt.choices)
     return ReplyReading(
-        unread_reply.id, unread_reply.ask, letter, model.name, text_of_judge, reply_sha256(unread_reply.exchange)
+        unread_reply.id,
+        unread_reply.ask,
+        letter,
+        model.name,
+        text_of_judge,
+        reply_sha256(unread_reply.exchange),
+        unread_reply.known,
     )
 
 
@@ -192,12 +252,20 @@ def _options(kind: Kind, choices: Sequence[str]) -> str:
 
 def answer_in(text: str, kind: Kind, choices: Sequence[str]) -> str | None:
     """The answer in a judge's text, any text: its last line "Answer: ...", else the whole; None for none."""
-    lines = [line for line in normalise(text).splitlines() if line.casefold().startswith("answer:")]
-    answer = lines[-1].partition(":")[2] if lines else text
-    if bare(answer) == "none":
+    if says_none(text):
         return None
-    value = parse(answer, kind, choices).value
+    value = parse(_said(text), kind, choices).value
     return None if value is None else str(value)
+
+
+def says_none(text: str) -> bool:
+    """Whether a judge says that a reply gives no answer."""
+    return bare(_said(text)) == "none"
+
+
+def _said(text: str) -> str:
+    lines = [line for line in normalise(text).splitlines() if line.casefold().startswith("answer:")]
+    return lines[-1].partition(":")[2] if lines else text
 
 
 def _keep_configuration(folder: RunFolder, solver: str, model: ChatModel) -> None:

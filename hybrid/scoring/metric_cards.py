@@ -32,6 +32,19 @@ FURTHER: Final = (
         "ours (--rotate), as MVP-Bench's circular accuracy",
     ),
     MetricCard(
+        "rotation.says.<letter>",
+        "asks that are answered with the letter / asks, over all rotations: even, where no letter is liked",
+        "questions that were rotated, none of whose rotations failed",
+        "ours (--rotate)",
+    ),
+    MetricCard(
+        "rotation.excluded_in.<task>",
+        "number of questions of a task that has no rotation",
+        "all questions",
+        "ours (--rotate)",
+        values="0 to n, in questions",
+    ),
+    MetricCard(
         "rotation.excluded",
         "number of questions without a rotation",
         "all questions",

@@ -14,11 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hybrid.answers import parse
-from hybrid.errors import DataError
+from hybrid.errors import DataError, UsageError
 from hybrid.log.folder import read_lines
 from hybrid.types import Attempt, Exchange, Kind, Outcome
 
 VERDICTS = "verdicts.jsonl"
+AGREEMENT = 0.9
+"""Share of readable replies that a judge has to read as the parser does."""
 
 JUDGED = (Kind.CHOICE, Kind.YES_NO, Kind.INTEGER, Kind.ORDER)
 """Kinds of ask whose answers can be listed."""
@@ -29,7 +31,8 @@ class ReplyReading:
     """One line of `verdicts.jsonl`.
 
     `letter` is the answer that the reply gives in the form of its kind (`B`, `yes`, `3`, `BCA`), None where it gives
-    none; `text` is what the judge wrote, `reply_sha256` belongs to the reply that it read.
+    none; `text` is what the judge wrote, `reply_sha256` belongs to the reply that it read. `known` is what our parser
+    reads in a reply that was mixed in to see how far the judge agrees: such a reading is no part of any score.
     """
 
     id: str
@@ -38,6 +41,7 @@ class ReplyReading:
     model: str
     text: str
     reply_sha256: str = ""
+    known: str | None = None
 
 
 Readings = Mapping[tuple[str, int], ReplyReading]
@@ -54,6 +58,22 @@ def read_readings(path: Path) -> Readings:
     for reading in read_lines(path, ReplyReading):
         readings.setdefault((reading.id, reading.ask), reading)
     return readings
+
+
+def agreement(readings: Readings) -> tuple[int, int]:
+    """How many of the replies that our parser can read a judge reads alike, and how many it was given."""
+    mixed = [one for one in readings.values() if one.known is not None]
+    return sum(one.letter == one.known for one in mixed), len(mixed)
+
+
+def refuse_disagreement(path: Path, readings: Readings) -> None:
+    """Raise `UsageError` for readings of a judge that reads too few readable replies as our parser does."""
+    alike, mixed = agreement(readings)
+    if alike < AGREEMENT * mixed:
+        raise UsageError(
+            f"{path}: this judge reads {alike} of {mixed} replies as the parser does, which can read them; below "
+            f"{AGREEMENT} its readings are not used: judge with another model"
+        )
 
 
 def can_be_judged(exchange: Exchange) -> bool:
@@ -81,7 +101,7 @@ def with_readings(attempt: Attempt, readings: Readings) -> tuple[Exchange, ...] 
 
 def _decided(identity: str, number: int, exchange: Exchange, readings: Readings) -> Exchange:
     reading = readings.get((identity, number))
-    if reading is None or reading.letter is None or not can_be_judged(exchange):
+    if reading is None or reading.letter is None or reading.known is not None or not can_be_judged(exchange):
         return exchange
     if reading.reply_sha256 not in ("", reply_sha256(exchange)):
         raise DataError(f"the verdict on {identity}, ask {number}, was made of another reply: not of this run's")

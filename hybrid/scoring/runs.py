@@ -19,7 +19,7 @@ from hybrid.log.files import write_redacted, writing
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
 from hybrid.scoring.pairing import Data
-from hybrid.scoring.readings import VERDICTS, Readings, models_of, read_readings, with_readings
+from hybrid.scoring.readings import VERDICTS, Readings, models_of, read_readings, refuse_disagreement, with_readings
 from hybrid.scoring.score import JUDGED, AnyQuestions, Counted, Scored, counted_twice, metrics_of
 from hybrid.scoring.tally import Tally, recorded_of, tally
 from hybrid.types import Outcome, Question, Score
@@ -126,9 +126,12 @@ def _readings(
             raise UsageError(f"--verdicts {source} belongs to one solver: give RUN/SOLVER, one of {', '.join(solvers)}")
         if not source.is_file():
             raise UsageError(f"--verdicts {source}: there is no such file")
-        return {solvers[0]: read_readings(source)}
-    paths = {name: folder.path / name / VERDICTS for name in solvers}
-    readings = {name: read_readings(path) for name, path in paths.items() if path.is_file()}
+        paths = {solvers[0]: source}
+    else:
+        paths = {name: path for name in solvers if (path := folder.path / name / VERDICTS).is_file()}
+    readings = {name: read_readings(path) for name, path in paths.items()}
+    for name, path in paths.items():
+        refuse_disagreement(path, readings[name])
     if not readings:
         raise UsageError(f"--verdicts judge: {folder.path} has none yet; make them with `hybrid judge RUN --model M`")
     return readings

@@ -89,6 +89,8 @@ class Scored:
     """The MLLM of the run as it is called everywhere (`openai:gpt-4o`); of predictions and imports their name."""
     tool_output: str = "real"
     """The output of the run's tool calls: `real`, or the control in force."""
+    read_by_judge: bool = False
+    """Whether these are the scores of another one here, with a judge's readings: no solver of its own."""
 
     @cached_property
     def manifest(self) -> Mapping[str, Any]:
@@ -151,7 +153,9 @@ def with_judged(solvers: Sequence[Scored]) -> tuple[Scored, ...]:
     for one in solvers:
         listed.append(one)
         if one.judged:
-            listed.append(replace(one, solver=f"{one.solver} + judge", counted=one.judged, judged={}))
+            listed.append(
+                replace(one, solver=f"{one.solver} + judge", counted=one.judged, judged={}, read_by_judge=True)
+            )
     return tuple(listed)
 
 

@@ -20,7 +20,16 @@ PART_COLUMNS = (
     Column("part", "left"),
     *map(Column, ("value", "95 %", "questions", "of these called", "of these changed")),
 )
-EFFECTS = (gain.PRESENCE, gain.CONTENT, effects.RESULT, effects.LOOP, gain.SHUFFLED, effects.ORACLE, *effects.FORMS)
+EFFECTS = (
+    gain.PRESENCE,
+    gain.CONTENT,
+    effects.RESULT,
+    effects.LOOP,
+    gain.SHUFFLED,
+    effects.ORACLE,
+    *effects.FORMS,
+    *effects.ASKED,
+)
 WORDS = {
     gain.PRESENCE: "presence: blank tools - alone",
     gain.CONTENT: "content: with tools - blank tools",
@@ -30,6 +39,8 @@ WORDS = {
     effects.ORACLE: "oracle - with tools",
     effects.TEXT: "findings as text - both",
     effects.PICTURES: "findings as pictures - both",
+    effects.TRAINED: "tools as trained - in our form",
+    effects.LATEST: "the latest picture alone - all kept",
 }
 """An effect by its quantity, in a study."""
 

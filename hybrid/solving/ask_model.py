@@ -21,6 +21,7 @@ from hybrid.models.base import CallKey, ChatModel, Likelihoods
 from hybrid.models.prices import cost_usd
 from hybrid.solving.budgets import RunMeter, timed
 from hybrid.solving.solver import Log, Meter
+from hybrid.solving.styles import PLAIN, Style
 from hybrid.timing import CallTime, Clock, counted
 from hybrid.tool import Tool
 from hybrid.types import Fault, Json, Step, Usage
@@ -51,6 +52,7 @@ class ModelCalls:
     _clock: Clock = time.monotonic
     _load_tools: Callable[[], None] = _nothing
     """Called before a call that offers tools: begins to load them while the model thinks."""
+    _style: Style = PLAIN
 
     async def __call__(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> AssistantMessage:
         """The model's message.
@@ -107,7 +109,7 @@ class ModelCalls:
         if self._options and not tools:
             assert isinstance(model, Likelihoods)  # noqa: S101 - `prepare` has refused every other model
             return await model.likelihood(messages, self._options)
-        return await model.chat(messages, tools, key)
+        return await self._style.chat(model, messages, tools, key)
 
     def _usage(self, message: AssistantMessage) -> Usage:
         tokens = message.usage or TokenUsage(0, 0)

@@ -38,7 +38,11 @@ _IMAGE_NAME = re.compile(
     r"([1-9]\d{0,5}(?:\.[1-9]\d{0,5})*)(?:\.(?:png|jpe?g|webp))?[\s>\])}\"'`|]*",
     re.IGNORECASE,
 )
+_ORDINALS = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4}
+_ORDINAL = re.compile(rf"(?:the )?({'|'.join(_ORDINALS)}) (?:image|img|picture|photo|figure)", re.IGNORECASE)
 _LETTERS = re.compile(r"[A-Z]{1,3}(?:\s*,\s*[A-Z]{1,3})*")
+_LETTER = re.compile("[A-Z]{1,3}")
+_TWO_CORNERS = ("top_left", "bottom_right")
 _BOX, _POINT = ("x0", "y0", "x1", "y1"), ("x", "y")
 _BOX_KEYS = re.compile(
     r"(?:crop_?|target_?)?(?:b(?:ounding_?)?box(?:es)?|box(?:es)?|region|roi|area|rect(?:angle)?)"
@@ -120,6 +124,9 @@ class _Reading:
             parts = re.split(r"\s*(?:[,;&]|\band\b)\s*", value)
             value = parts if len(parts) > 1 and all(map(_IMAGE_NAME.fullmatch, parts)) else value
         names = value if isinstance(value, list | tuple) else [value]
+        if (bare := [_bare_name(name) for name in names]) != list(names):
+            self.repairs.append(IMAGE_NAME)
+            names = bare
         if not all(isinstance(name, str) or type(name) is int for name in names):
             raise _wrong(f'the argument "{key}" must hold names of images: {self._known}')
         if any(type(name) is int for name in names) or re.search("idx|ind", key):
@@ -138,6 +145,8 @@ class _Reading:
         return fits[0]
 
     def _image(self, name: str) -> str:
+        if ordinal := _ORDINAL.fullmatch(name.strip()[:80]):
+            name = f"image {_ORDINALS[ordinal[1].lower()]}"
         match = None if self._registry.find(name) else _IMAGE_NAME.fullmatch(name[:80])
         if match and self._registry.find(f"img:{match[1]}") is not None:
             self.repairs.append(IMAGE_NAME)
@@ -169,6 +178,8 @@ class _Reading:
         places = [name for name, node in self._nodes.items() if names == _shape(node) or names == _shape(_items(node))]
         if len(places) != 1 or rest.get(places[0]) is not None:
             return
+        if names is _BOX and all(key in rest and key not in self._nodes for key in _TWO_CORNERS):
+            rest["box" if "box" not in self._nodes else "bbox"] = {key: rest.pop(key) for key in _TWO_CORNERS}
         found = [key for key in rest if key not in self._nodes and keys.fullmatch(key)]
         forms = (names, *_CORNERS) if names is _BOX else (names,)
         flat = [form for form in forms if all(key in rest and key not in self._nodes for key in form)]
@@ -202,6 +213,10 @@ class _Reading:
             alone = isinstance(value, Mapping) or (
                 isinstance(value, list) and len(value) == len(of_items) and _are_numbers(value)
             )
+            if of_items == _POINT and isinstance(value, Mapping) and value and all(map(_LETTER.fullmatch, value)):
+                # `{"A": [x, y], "B": [x, y]}`: each under the letter that is drawn beside it.
+                self.repairs.append(COORDINATES)
+                return [{"label": letter, **self._placed(key, _pair(spot), _POINT)} for letter, spot in value.items()]
             if isinstance(value, list) and value and not alone and _are_numbers(value):
                 raise _wrong(f"{key}: write a list of {_wanted(key, of_items).partition(': ')[2]}")
             self.repairs += [LIST] if alone else []
@@ -225,6 +240,8 @@ class _Reading:
     def _placed(self, key: str, value: Any, names: tuple[str, ...]) -> Any:
         """A box or a point under the names of its coordinates."""
         value = self._spoken(value)
+        if isinstance(value, Mapping) and names == _BOX and value.keys() == set(_TWO_CORNERS):
+            value = [_pair(value[key]) for key in _TWO_CORNERS]
         if isinstance(value, Mapping):
             keys = _BOX_KEYS if names == _BOX else _POINT_KEYS
             inner = [one for one in value if keys.fullmatch(one)]
@@ -257,6 +274,17 @@ class _Reading:
                 )
             return place
         return value
+
+
+def _bare_name(name: Any) -> Any:
+    """The name of an image that stands in an object: `{"name": "img:1"}`."""
+    known = [name[key] for key in ("name", "id", "image") if key in name] if isinstance(name, Mapping) else []
+    return known[0] if len(known) == 1 and isinstance(known[0], str) else name
+
+
+def _pair(spot: Any) -> Any:
+    """The two numbers of a point that is an object."""
+    return [spot["x"], spot["y"]] if isinstance(spot, Mapping) and spot.keys() == {"x", "y"} else spot
 
 
 def _items(node: Mapping[str, Any]) -> Mapping[str, Any]:

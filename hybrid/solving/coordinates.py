@@ -1,8 +1,9 @@
 """The frame in which a model speaks coordinates, converted to pixels of the original image at the tool boundary.
 
 MLLMs write points in pixels, in fractions of the size, in thousandths, with y first, or in pixels of the copy that was
-sent to them. The frame is declared (`--model-arg frame=thousandths_yx`) or probed once on a rendered target
-(`frame=probe`); it is in the manifest and is never guessed call by call.
+sent to them, or of the one that their processor makes of it. The frame is declared (`--model-arg
+frame=thousandths_yx`), probed once on a rendered target (`frame=probe`) or that of the style of the tools; it is in the
+manifest and is never guessed call by call.
 
 In a tool call each coordinate has a name of its own, and the name decides: `x` is across and `y` down in every frame,
 and the model is told so. Which number comes first matters only where two stand without names, as in the probe's reply.
@@ -12,12 +13,13 @@ A length is not a place and is not converted: an argument that is one says its u
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from hybrid.errors import ToolError, UsageError
-from hybrid.models.images import fit
+from hybrid.models.images import Resizing, fit
 from hybrid.places import Axis, Place
 from hybrid.solving.image_registry import ImageRegistry
 from hybrid.types import Box, Fault, ImageRef, Json
@@ -32,6 +34,8 @@ FRAMES: Mapping[FrameName, str] = {
     "fractions_yx": FRACTIONS,
     "thousandths_yx": THOUSANDTHS,
 }
+RESIZED = "resized"
+"""With the factor of the model's processor, and its fewest and most pixels: `resized:28:3136:1003520`."""
 POINT_KEYS = (("x", "y"), ("x0", "y0"), ("x1", "y1"))
 
 SAME_PIXEL = 0.05
@@ -46,6 +50,8 @@ class CoordinateSystem:
 
     name: FrameName = "pixels"
     sent_pixels: int | None = None
+    resizing: Resizing | None = None
+    """Of the model's processor, where pixels are those of the picture that it makes of the one sent."""
 
     @property
     def words(self) -> str:
@@ -100,8 +106,9 @@ class CoordinateSystem:
         return dict(zip(names, numbers, strict=True))
 
     def shown(self, size: tuple[int, int]) -> tuple[int, int]:
-        """Width and height at which an image is sent."""
-        return size if self.sent_pixels is None else fit(*size, self.sent_pixels)
+        """Width and height at which an image is sent, or seen where that is declared."""
+        sent = size if self.sent_pixels is None else fit(*size, self.sent_pixels)
+        return sent if self.resizing is None else self.resizing.size(*sent)
 
     def _units(self, size: tuple[int, int]) -> tuple[float, float]:
         """Pixels of an image (width, height) per unit of this frame, across and down."""
@@ -196,4 +203,9 @@ def frame_named(name: str) -> CoordinateSystem:
     for known in FRAMES:
         if name == known:
             return CoordinateSystem(known)
-    raise UsageError(f"--model-arg frame={name}: there are: {', '.join(FRAMES)}, probe")
+    word, *numbers = name.split(":")
+    if word == RESIZED and len(numbers) in (1, 3) and all(re.fullmatch("[1-9][0-9]{0,9}", one) for one in numbers):
+        resizing = Resizing(*map(int, numbers))
+        if resizing.least <= resizing.most:
+            return CoordinateSystem(resizing=resizing)
+    raise UsageError(f"--model-arg frame={name}: there are: {', '.join(FRAMES)}, {RESIZED}:FACTOR[:MIN:MAX], probe")

@@ -15,6 +15,7 @@ import hashlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
@@ -23,6 +24,7 @@ from hybrid.config import Price, RunConfig
 from hybrid.errors import BudgetSpent, HybridError, NotRecorded, ToolError
 from hybrid.images import OUR_JOINT, Joint
 from hybrid.models.base import CallKey, ChatModel, prompt_sha256
+from hybrid.models.toolspec import all_published
 from hybrid.prompts import Wording
 from hybrid.repeats import seed_of_repetition
 from hybrid.solving.ask_model import ModelCalls
@@ -36,6 +38,7 @@ from hybrid.solving.image_forms import Parts, shown_parts
 from hybrid.solving.image_registry import ImageRegistry
 from hybrid.solving.self_consistency import voted
 from hybrid.solving.solver import Log, Meter, Solver, SolverContext
+from hybrid.solving.styles import PLAIN, Style
 from hybrid.solving.trust import Trust, TrustFile
 from hybrid.timing import Clock
 from hybrid.tool import Tool
@@ -65,6 +68,12 @@ class Resources:
     run_meter: RunMeter = field(default_factory=RunMeter)
     clock: Clock = time.monotonic
     """Times model and tool calls."""
+    style: Style = PLAIN
+
+    @cached_property
+    def dressed(self) -> tuple[Tool, ...]:
+        """The offered tools as the model meets them, made once: their schemas are kept by object."""
+        return self.style.dressed(self.tools_offered)
 
     @property
     def wording(self) -> Wording:
@@ -170,7 +179,11 @@ class Session:
     @property
     def _labels(self) -> bool:
         """Whether the model is shown each image under its name."""
-        return self._shared.config.image_labels or self._solver.names_images
+        shared = self._shared
+        if shared.style.runs and self._solver.offers_tools and all_published(shared.dressed):
+            # Our names would be a second count of the images.
+            return False
+        return shared.config.image_labels or self._solver.names_images
 
     async def _prompt_parts(self, prompt: Prompt, log: Log) -> Parts:
         """The prompt as the model is shown it: its images in the form chosen, and the text supplied beside them."""
@@ -202,7 +215,16 @@ class Session:
     ) -> ModelCalls:
         shared = self._shared
         return ModelCalls(
-            model, key, price, options, self.meter, shared.run_meter, log, shared.clock, shared.control.warm
+            model,
+            key,
+            price,
+            options,
+            self.meter,
+            shared.run_meter,
+            log,
+            shared.clock,
+            shared.control.warm,
+            shared.style,
         )
 
     def _context(self, prompt: Prompt, shown: Parts, key: CallKey, log: Log) -> SolverContext:
@@ -221,7 +243,7 @@ class Session:
         return SolverContext(
             model=_handle(model),
             tool=_handle(tools),
-            tools_offered=shared.tools_offered,
+            tools_offered=shared.dressed,
             wording=shared.wording,
             shown=shown,
             image_registry=image_registry,
@@ -229,7 +251,7 @@ class Session:
             log=log,
             frame=shared.frame,
             show=shared.config.show,
-            trust=shared.trust.for_question(subject.unit) if shared.trust else Trust(),
+            trust=shared.trust.for_question(subject.unit, subject.images) if shared.trust else Trust(),
             seed=seed_of(
                 seed_of_repetition(shared.config.seed, key.repetition),
                 key.ask,
@@ -239,6 +261,7 @@ class Session:
             labels=self._labels,
             samples=shared.config.samples,
             prior_accuracy=shared.prior_accuracy,
+            style=shared.style,
         )
 
 

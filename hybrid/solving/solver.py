@@ -21,6 +21,7 @@ from hybrid.prompts import Wording
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
+from hybrid.solving.styles import PLAIN, Style
 from hybrid.solving.trust import Trust
 from hybrid.tool import Tool
 from hybrid.tool.rules import CallTool
@@ -115,6 +116,8 @@ class SolverContext:
     """How often a solver that samples itself asks the MLLM (`--setting samples`)."""
     prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
     """Published accuracy of MLLMs, and that of a guess, on this benchmark."""
+    style: Style = PLAIN
+    """The form in which the model meets `tools_offered`."""
 
     def message(self, prompt: Prompt, *between: str | ImageRef) -> UserMessage:
         """The user message about the prompt: what is shown, what comes between, the format line of its kind."""

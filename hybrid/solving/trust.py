@@ -1,8 +1,8 @@
 """How far tools and the MLLM may be believed: what a trust file measured of them, and what cards claim.
 
 `hybrid calibrate RUN -o trust.json` writes the file. It holds, for each fold of the questions, what was measured on all
-other folds, so that no question is decided with its own answer. A fold is a hash of the base question id, so that a
-question keeps its fold in other data that hold it too.
+other folds, so that no question is decided with its own answer; a question that was not counted, and shows no picture
+of one that was, is decided with what was measured on all.
 
 The file names what it was measured with: benchmark, data, model and backends. A run that uses another benchmark, model
 or backend refuses it (`refuse_other`). Other data of the same benchmark are what such a file is for.
@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -21,16 +21,16 @@ from typing import Any, Final
 from hybrid.errors import DataError, UsageError
 from hybrid.log.codec import codec, to_json
 from hybrid.log.files import read_small
-from hybrid.solving.answer_confidence import CLAIM, AnswerConfidence, log_odds, probability
+from hybrid.solving.answer_confidence import CLAIM, AnswerConfidence
 from hybrid.tool import Bin, Tool
-from hybrid.types import Json
+from hybrid.types import Json, StoredImage
 
-FORMAT = 4
+FORMAT = 5
 
 
-def fold_of(base_id: str, folds: int) -> int:
-    """The fold of a base question: stable across runs, machines and the order of questions."""
-    return int.from_bytes(hashlib.sha256(base_id.encode()).digest()[:8], "big") % folds
+def fold_of(unit: str, folds: int) -> int:
+    """The fold of a cluster of questions: stable across runs, machines and the order of questions."""
+    return int.from_bytes(hashlib.sha256(unit.encode()).digest()[:8], "big") % folds
 
 
 @dataclass(frozen=True)
@@ -75,21 +75,14 @@ Key = tuple[str, str, str]
 MODEL: Final = ("mllm", "model")
 """Under this tool and backend a trust file keeps how often the MLLM alone was right."""
 
-ACCURACY_WEIGHT: Final = 60
-"""How many items what is expected of an MLLM counts for next to those on which it was measured.
+MODEL_WEIGHT: Final = 8
+"""How many items the accuracy that any MLLM is credited with counts for next to those on which it was measured.
 
-So much models differ on one task, by the moments of a beta-binomial over the rows of BLINK's Table 1 (test split): the
-median of fourteen tasks is 62 items, and 206 for Relative_Depth (`bench/published_accuracy.py`)."""
-LOOSE_WEIGHT: Final = 8
-"""The least of these fourteen. How much models differ on a task is not known before either, so a prior of this weight
-is taken to be as likely as the other: a model near to what is expected is held to it, and one that is measured far from
-it is believed to be far."""
+So much models differ on the task of BLINK's Table 1 (test split) on which they differ most, by the moments of a
+beta-binomial (`bench/published_accuracy.py`). Heavier priors, and what other tasks tell of a model, were no better on
+simulated tools and recorded models (`bench/results/rivals.md`)."""
 TOOL_WEIGHT: Final = 2
 """How many answers a tool's claimed rate counts for: it is a guess, or was counted on other pictures."""
-TASK_SPREAD: Final = 3.0
-"""Variance of what is peculiar to one task in a model's skill, relative to the variance of its skill in general.
-
-Over the same rows one other task tells 0.27 of a model's distance from the mean in log-odds, which is 1 / (1 + 2.7)."""
 
 
 def claimed_by(tool: Tool, backend: str, confidence: float | None, guess: float, *, on_card: bool) -> AnswerConfidence:
@@ -121,51 +114,10 @@ class Measurement:
     right: float
     """Sum of the scores: of answers that are right or wrong, how many were right."""
     n: int
-    usual: float | None = None
-    """Of an MLLM: the accuracy that one is credited with on this route without a measurement."""
     usually: float | None = None
     """Mean log-odds of what it said of these answers; None where it said nothing."""
     slope: float = CLAIM
     """How much of a distance to that tells which of tool and MLLM is right where they disagree, over all routes."""
-
-
-@dataclass(frozen=True)
-class ModelAccuracy:
-    """How often the MLLM alone is right on a route, and what that was reckoned from."""
-
-    usual: float
-    """Accuracy that any MLLM is credited with."""
-    expected: float
-    """As `usual`, for this one: from its accuracy on other routes."""
-    right: float
-    n: int
-    """Measured on this route; not measured where `n` is 0."""
-
-    @property
-    def value(self) -> float:
-        """Posterior mean under an even mixture of two beta priors around what is expected, of the two weights above."""
-        means, evidence = [], []
-        for weight in (ACCURACY_WEIGHT, LOOSE_WEIGHT):
-            right, wrong = weight * self.expected, weight * (1 - self.expected)
-            means.append((self.right + right) / (self.n + weight))
-            evidence.append(_log_beta(self.right + right, self.n - self.right + wrong) - _log_beta(right, wrong))
-        tight = probability(evidence[0] - evidence[1])
-        return tight * means[0] + (1 - tight) * means[1]
-
-    def as_json(self) -> dict[str, Json]:
-        """The numbers, and what they come to."""
-        return {
-            "usual": self.usual,
-            "expected": self.expected,
-            "right": self.right,
-            "n": self.n,
-            "accuracy": self.value,
-        }
-
-
-def _log_beta(a: float, b: float) -> float:
-    """Logarithm of the beta function."""
-    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
 
 
 @dataclass(frozen=True)
@@ -189,31 +141,16 @@ class Trust:
         total = sum(measurement.n for measurement in measurements)
         return sum(measurement.right for measurement in measurements) / total if total else None
 
-    def model_accuracy(self, route: str, usual: float) -> ModelAccuracy:
-        """How often the MLLM alone is right on a route on which any MLLM is right with the probability `usual`.
-
-        What is expected of this one is moved, in log-odds, by the mean distance from the usual of the k other routes
-        measured, times k / (k + `TASK_SPREAD`).
-        """
-        here = self.measured.get((*MODEL, route), Measurement(0.0, 0))
-        others = [
-            log_odds(ModelAccuracy(one.usual, one.usual, one.right, one.n).value) - log_odds(one.usual)
-            for (tool, backend, name), one in self.measured.items()
-            if (tool, backend) == MODEL and name != route and one.usual is not None
-        ]
-        moved = sum(others) / (len(others) + TASK_SPREAD)
-        expected = probability(log_odds(usual) + moved) if others else usual
-        return ModelAccuracy(usual, expected, here.right, here.n)
-
-    def model(self, route: str, accuracy: ModelAccuracy, said: float | None) -> AnswerConfidence:
-        """The MLLM: its accuracy on the route, and its share of the votes for this answer where it was asked for some.
+    def model(self, route: str, usual: float, said: float | None) -> AnswerConfidence:
+        """The MLLM, of whose like a share `usual` is right on this route, and its share of the votes for this answer.
 
         Votes that are all alike make an answer no surer unless that was measured: a model repeats its mistakes.
         """
-        one = self.measured.get((*MODEL, route))
-        if one is None or one.usually is None:
-            return AnswerConfidence(accuracy.value, None if said is None else min(said, accuracy.value))
-        return AnswerConfidence(accuracy.value, said, one.usually, one.slope)
+        one = self.measured.get((*MODEL, route), Measurement(0.0, 0))
+        rate = (one.right + MODEL_WEIGHT * usual) / (one.n + MODEL_WEIGHT)
+        if one.usually is None:
+            return AnswerConfidence(rate, None if said is None else min(said, rate))
+        return AnswerConfidence(rate, said, one.usually, one.slope)
 
 
 @dataclass(frozen=True)
@@ -248,23 +185,34 @@ class TrustFile:
     folds: tuple[Mapping[Key, Measurement], ...]
     sha256: str
     measured: Measured
+    every: Mapping[Key, Measurement] = field(default_factory=dict)
+    """What was measured on all questions."""
+    places: Mapping[str, int] = field(default_factory=dict)
+    """The fold of each question that was counted, by its id and those of its cluster and pictures."""
 
-    def for_question(self, base_id: str) -> Trust:
-        """The measurements made without this question."""
-        return Trust(self.folds[fold_of(base_id, len(self.folds))])
+    def for_question(self, unit: str, pictures: Iterable[StoredImage] = ()) -> Trust:
+        """The measurements made without this question and its pictures."""
+        names = (unit, *(picture_name(one) for one in pictures))
+        fold = next((self.places[name] for name in names if name in self.places), None)
+        return Trust(self.every if fold is None else self.folds[fold])
 
 
-def seal(measured: Json, folds: Json) -> str:
+def picture_name(picture: StoredImage) -> str:
+    """The name of a picture in a trust file."""
+    return f"sha256:{picture.sha256[:16]}"
+
+
+def seal(content: Mapping[str, Any]) -> str:
     """The sha256 that a trust file holds over everything else in it."""
-    content = json.dumps([measured, folds], sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(content.encode()).hexdigest()
+    rest = {name: part for name, part in content.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def trust_content(measured: Measured, folds: list[Json]) -> bytes:
+def trust_content(measured: Measured, folds: list[Json], every: Json, places: Mapping[str, int]) -> bytes:
     """The bytes of a trust file."""
     named = json.loads(to_json(Measured, measured))
-    content = {"format": FORMAT, "measured": named, "folds": folds, "sha256": seal(named, folds)}
-    return json.dumps(content, indent=1).encode() + b"\n"
+    content = {"format": FORMAT, "measured": named, "folds": folds, "every": every, "places": dict(places)}
+    return json.dumps({**content, "sha256": seal(content)}, indent=1).encode() + b"\n"
 
 
 def read_trust(path: Path) -> TrustFile:
@@ -281,13 +229,14 @@ def read_trust(path: Path) -> TrustFile:
     content: Any = None
     try:
         content = json.loads(data)
-        folds = tuple(dict(map(_entry, fold)) for fold in content["folds"])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        *folds, every = (dict(map(_entry, fold)) for fold in (*content["folds"], content["every"]))
+        places = {name: range(len(folds))[fold] for name, fold in content["places"].items()}
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
         if isinstance(content, Mapping) and content.get("format") in range(FORMAT):
             raise _older(path) from error
         raise DataError(f"{path} is not a trust file: {error!r}") from error
     _check_counts(path, folds)
-    return TrustFile(folds, hashlib.sha256(data).hexdigest(), _measured(path, content))
+    return TrustFile(tuple(folds), hashlib.sha256(data).hexdigest(), _measured(path, content), every, places)
 
 
 def written(key: Key, measurement: Measurement) -> Json:
@@ -297,12 +246,12 @@ def written(key: Key, measurement: Measurement) -> Json:
 
 
 def _entry(entry: Mapping[str, Any]) -> tuple[Key, Measurement]:
-    usual, usually = (None if entry[name] is None else float(entry[name]) for name in ("usual", "usually"))
-    measurement = Measurement(float(entry["right"]), int(entry["n"]), usual, usually, float(entry["slope"]))
+    usually = None if entry["usually"] is None else float(entry["usually"])
+    measurement = Measurement(float(entry["right"]), int(entry["n"]), usually, float(entry["slope"]))
     return (entry["tool"], entry["backend"], entry["route"]), measurement
 
 
-def _check_counts(path: Path, folds: tuple[Mapping[Key, Measurement], ...]) -> None:
+def _check_counts(path: Path, folds: Sequence[Mapping[Key, Measurement]]) -> None:
     if not folds:
         raise DataError(f"{path}: a trust file needs at least one fold")
     for key, measurement in (entry for fold in folds for entry in fold.items()):
@@ -312,8 +261,6 @@ def _check_counts(path: Path, folds: tuple[Mapping[Key, Measurement], ...]) -> N
             )
         if not (math.isfinite(measurement.usually or 0.0) and 0 <= measurement.slope < math.inf):
             raise DataError(f"{path}: the entry of {', '.join(key)} has a slope below 0 or no number")
-        if measurement.usual is not None and not 0 < measurement.usual < 1:
-            raise DataError(f"{path}: the entry of {', '.join(key)} has a usual accuracy that is none")
 
 
 def _older(path: Path) -> UsageError:
@@ -330,12 +277,12 @@ def _measured(path: Path, content: Mapping[str, Any]) -> Measured:
         measured: Measured = codec(Measured).validate_python(content["measured"])
     except ValueError as error:
         raise DataError(f"{path} does not name what was measured: {error}") from error
-    if content.get("sha256") != seal(content["measured"], content["folds"]):
+    if content.get("sha256") != seal(content):
         raise DataError(f"{path} was changed after `hybrid calibrate` wrote it: its sha256 does not fit its content")
     return measured
 
 
-NOT_THE_MODEL = frozenset({"retries", "timeout_s", "versions", "keep_images", "tool_calling"})
+NOT_THE_MODEL = frozenset({"retries", "timeout_s", "versions", "keep_images", "keep_pictures", "tool_calling"})
 """Facts of a model that do not decide what it answers alone: a run may differ in them from the counted one."""
 
 

@@ -15,13 +15,20 @@ from hybrid.stats.contrasts import (
     NonInferiority,
     Verdict,
     contrast,
-    detectable,
     holm,
     noninferiority,
 )
 from hybrid.stats.exact import mcnemar
 from hybrid.stats.intervals import Interval, combine, interval, wilson
-from hybrid.stats.planning import TYPICAL_DISCORDANT, detectable_difference, sample_size
+from hybrid.stats.planning import (
+    TYPICAL_DISCORDANT,
+    Design,
+    detectable,
+    detectable_difference,
+    measured_design,
+    power_of,
+    sample_size,
+)
 from hybrid.stats.scatter import SKEWED_T
 
 __all__ = [
@@ -31,6 +38,7 @@ __all__ = [
     "SWAPPED",
     "TYPICAL_DISCORDANT",
     "Contrast",
+    "Design",
     "Interval",
     "NonInferiority",
     "Verdict",
@@ -41,7 +49,9 @@ __all__ = [
     "holm",
     "interval",
     "mcnemar",
+    "measured_design",
     "noninferiority",
+    "power_of",
     "sample_size",
     "wilson",
 ]

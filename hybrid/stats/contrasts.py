@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hybrid.errors import UsageError
-from hybrid.stats.exact import power as exact_power
 from hybrid.stats.exact import unconditional
 from hybrid.stats.intervals import Interval
 from hybrid.stats.linearised import Rows, estimate, paired_rows, value_of
-from hybrid.stats.randomisation import randomisation as by_swapping
-from hybrid.stats.scatter import SKEWED_T, ScatterError, quantile_of, scatter_error, tail_of
+from hybrid.stats.randomisation import swapped
+from hybrid.stats.scatter import SKEWED_T, ScatterError, scatter_error, tail_of
 from hybrid.types import Combine, Metric
 
 EXACT = "exact over questions (Suissa and Shuster), not below the skewed t"
@@ -85,7 +84,7 @@ def contrast(a: Metric, b: Metric, level: float = 0.95) -> Contrast:
     are combined differently; `ValueError` for a level outside 0..1.
     """
     tail = tail_of(level)
-    paired = _difference(a, b)
+    paired = paired_difference(*paired_rows(a, b), a.combine, share=a.share and b.share)
     values, scatter = (paired.value_a, paired.value_b, paired.difference), paired.scatter
     if scatter is None:
         return Contrast(*values, None, None, "none", paired.clusters)
@@ -114,7 +113,7 @@ def noninferiority(a: Metric, b: Metric, margin: float, level: float = 0.95) -> 
     tail = tail_of(level)
     if not 0 < margin < math.inf:
         raise UsageError(f"--margin {margin}: needs a number above 0")
-    paired = _difference(a, b)
+    paired = paired_difference(*paired_rows(a, b), a.combine, share=a.share and b.share)
     if paired.scatter is None:
         return NonInferiority(margin, paired.difference, None, None, "undecided")
     ends = paired.scatter.interval(tail)
@@ -124,40 +123,6 @@ def noninferiority(a: Metric, b: Metric, margin: float, level: float = 0.95) -> 
     elif ends.high < -margin:
         verdict = "inferior"
     return NonInferiority(margin, paired.difference, ends, paired.scatter.p_above(-margin), verdict)
-
-
-def detectable(a: Metric, b: Metric, power: float = 0.8, level: float = 0.05) -> float | None:
-    """The true difference that `contrast` finds with this power over such questions; None where it finds none.
-
-    It follows from the spread of the difference and its degrees of freedom, and so from the metric's own weights: of
-    shares so many clusters differ as here, or as a difference of that size needs. Of few single questions the exact
-    test has to find it too, which no difference passes below 6 questions. `python -m bench.sentences --power` measures
-    it. Raises `DataError` as `contrast` does.
-    """
-    found = _difference(a, b)
-    scatter = found.scatter
-    if scatter is None:
-        return None
-    freedom, variance, counted = scatter.error.freedom, scatter.error.variance, scatter.least.test != SKEWED_T
-    quantiles = quantile_of(freedom, level / 2) + quantile_of(freedom, 1 - power)
-    if not scatter.bounded:
-        return quantiles * math.sqrt(variance)
-    differing = min(1.0, variance / found.unit + scatter.value**2)
-
-    def finds(size: float) -> bool:
-        share = max(differing, size)
-        if size < quantiles * math.sqrt(found.unit * (share - size**2)):
-            return False
-        given = scatter.least.test == SWAPPED
-        return not counted or exact_power(size, share, found.clusters, given=given, level=level) >= power
-
-    low, high = 0.0, 1.0
-    if not finds(high):
-        return None
-    while high - low > 1e-3:
-        size = (low + high) / 2
-        low, high = (low, size) if finds(size) else (size, high)
-    return high
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
@@ -184,7 +149,7 @@ class _Least:
 
 
 @dataclass(frozen=True)
-class _Scatter:
+class Scatter:
     """A difference of two solvers, and how it scatters; `bounded` where it cannot leave -1..1."""
 
     value: float
@@ -193,6 +158,7 @@ class _Scatter:
     least: _Least
 
     def interval(self, tail: float) -> Interval:
+        """That leaves `tail` out on each side."""
         low, high = self.error.ends(self.value, tail)
         if self.bounded:
             low, high = max(-1.0, low), min(1.0, high)
@@ -215,51 +181,50 @@ class _Scatter:
 
 
 @dataclass(frozen=True)
-class _Difference:
+class PairedDifference:
     """The values behind `contrast` and `noninferiority`; without `scatter` nothing can be tested."""
 
     value_a: float | None
     value_b: float | None
     difference: float | None
-    scatter: _Scatter | None
+    scatter: Scatter | None
     clusters: int
     unit: float = 0.0
     """The weight of an effective cluster: 1 / their number where all are alike."""
 
 
-def _difference(a: Metric, b: Metric) -> _Difference:
-    """The difference b minus a and how it scatters. Raises `DataError` as `contrast` does."""
-    rows_a, rows_b = paired_rows(a, b)
-    value_a, value_b = value_of(rows_a, a.combine), value_of(rows_b, b.combine)
-    of_a, of_b = estimate(rows_a, a.combine), estimate(rows_b, b.combine)
+def paired_difference(rows_a: Rows, rows_b: Rows, how: Combine, *, share: bool = True) -> PairedDifference:
+    """The difference b minus a and how it scatters, from rows that are alike in clusters and strata."""
+    value_a, value_b = value_of(rows_a, how), value_of(rows_b, how)
+    of_a, of_b = estimate(rows_a, how), estimate(rows_b, how)
     clusters = len(rows_a.clusters)
     if value_a is None or value_b is None or of_a is None or of_b is None:
-        return _Difference(value_a, value_b, None, None, clusters)
+        return PairedDifference(value_a, value_b, None, None, clusters)
     difference = value_b - value_a
-    share = max(of_a.unit, of_b.unit)
-    shares = a.share and b.share and a.combine != "root_of_ratio"
-    bounded = shares and rows_a.bounded and rows_b.bounded
-    slope_a, slope_b = _slope(value_a, a.combine), _slope(value_b, a.combine)
+    unit = max(of_a.unit, of_b.unit)
+    share = share and how != "root_of_ratio"
+    bounded = share and rows_a.bounded and rows_b.bounded
+    slope_a, slope_b = _slope(value_a, how), _slope(value_b, how)
     spread = max(of_a.variance * slope_a**2, of_b.variance * slope_b**2)
-    whole = share**2 if bounded else share * spread
+    whole = unit**2 if bounded else unit * spread
     freedom = min(of_a.freedom, of_b.freedom)
-    error = scatter_error(slope_b * of_b.shares - slope_a * of_a.shares, whole, share, freedom)
+    error = scatter_error(slope_b * of_b.shares - slope_a * of_a.shares, whole, unit, freedom)
     if min(of_a.clusters, of_b.clusters) < 2 or error.variance == 0:
-        return _Difference(value_a, value_b, difference, None, clusters)
+        return PairedDifference(value_a, value_b, difference, None, clusters)
     # Plain differences of numbers that are no shares scatter as Student's t expects, however few they are.
-    least = _least(a, b, rows_a, rows_b) if shares and clusters < FEW else _Least()
-    return _Difference(value_a, value_b, difference, _Scatter(difference, error, bounded, least), clusters, share)
+    least = _least(rows_a, rows_b, how) if share and clusters < FEW else _Least()
+    return PairedDifference(value_a, value_b, difference, Scatter(difference, error, bounded, least), clusters, unit)
 
 
-def _least(a: Metric, b: Metric, rows_a: Rows, rows_b: Rows) -> _Least:
+def _least(rows_a: Rows, rows_b: Rows, how: Combine) -> _Least:
     """The exact test of few single questions; none where a cluster has several."""
     if not all(len(rows.cluster) == len(rows.clusters) and (rows.denominator == 1).all() for rows in (rows_a, rows_b)):
         return _Least()
     if rows_a.single and rows_b.single and len(rows_a.strata) == 1:
         helped, harmed = (int((sign * (rows_b.numerator - rows_a.numerator) > 0).sum()) for sign in (1, -1))
         return _Least(unconditional(helped, harmed, len(rows_a.clusters)), EXACT)
-    swapped = by_swapping(a, b).p_value
-    return _Least() if swapped is None else _Least(swapped, SWAPPED)
+    p_value = swapped(rows_a, rows_b, how).p_value
+    return _Least() if p_value is None else _Least(p_value, SWAPPED)
 
 
 def _slope(value: float, how: Combine) -> float:

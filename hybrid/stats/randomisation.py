@@ -69,11 +69,15 @@ def randomisation(a: Metric, b: Metric, draws: int = 9_999, seed: int = 0) -> Ra
     """
     if draws < 1:
         raise ValueError(f"{draws} draws")
-    rows_a, rows_b = paired_rows(a, b)
-    value_a, value_b = value_of(rows_a, a.combine), value_of(rows_b, b.combine)
+    return swapped(*paired_rows(a, b), a.combine, draws, seed)
+
+
+def swapped(rows_a: Rows, rows_b: Rows, how: Combine, draws: int = 9_999, seed: int = 0) -> Randomisation:
+    """`randomisation` of rows that are alike in clusters and strata."""
+    value_a, value_b = value_of(rows_a, how), value_of(rows_b, how)
     if value_a is None or value_b is None:
         return Randomisation(None, None, 0, 0, False, 0)
-    swaps = _Swaps.of(rows_a, rows_b, a.combine)
+    swaps = _Swaps.of(rows_a, rows_b, how)
     slack = _ROUNDING * (abs(value_a) + abs(value_b))
     exact = swaps.clusters <= ENUMERATED
     patterns = _all_patterns(swaps.clusters) if exact else _drawn_patterns(swaps.clusters, draws, seed)

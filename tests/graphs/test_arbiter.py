@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphs._model_and_specialist import Proposal
+from graphs._model_and_specialist import ModelAndSpecialist, Proposal
 from graphs.arbiter import SOLVER, ruling
 from hybrid.answers.prior_accuracy import PriorAccuracy
 from hybrid.errors import Outage, ToolError
@@ -16,7 +16,7 @@ from hybrid.solving.answer_confidence import AnswerConfidence
 from hybrid.solving.controls import ORACLE, ORACLE_ANSWER, Control
 from hybrid.solving.trust import MODEL, Measurement, Trust
 from hybrid.tool.rules import SpecialistAnswer as Said
-from hybrid.types import Box, Fault, Finding, Given, ImageRef, Json, Kind, Outcome, Prompt, StoredImage
+from hybrid.types import Box, Fault, Finding, Given, ImageRef, Json, Kind, Outcome, Prompt, Reply, StoredImage
 
 CHOICES = ("the second image", "the third image")
 BOXES = tuple(Box(10 * place, 0, 10 * place + 9, 9) for place in range(12))
@@ -51,6 +51,35 @@ async def test_an_order_is_read_with_the_letters_of_its_choices(fakes: Any, told
     assert text == (f"Answer: {told}" if rule == "adopt" else reply)
 
 
+async def test_where_neither_is_worth_a_guess_there_is_no_answer(fakes: Any) -> None:
+    """Of four options, a tool right in 1 % of cases and an MLLM in 5 %: a guess is right in 25 %."""
+    prompt = replace(JIGSAW, choices=("w", "x", "y", "z"))
+    low = Trust({ROUTE: Measurement(10, 1000, slope=0.0), (*MODEL, "Jigsaw"): Measurement(50, 1000)})
+    told = Said("Answer: (A)", "jigsaw", finding(0), 0, None, on_card=True)
+
+    def rule(trust: Trust, said: str, of: Prompt = prompt) -> str:
+        return ruling(of, trust, PRIOR_ACCURACY, Proposal(said), told).rule
+
+    assert (rule(low, "(B)"), rule(low, "(A)")) == ("abstain", "agree")
+    # One of two options is right where they differ, and one that is worth more is no guess.
+    assert rule(low, "(B)", JIGSAW) == "keep"
+    assert rule(Trust({**low.measured, (*MODEL, "Jigsaw"): Measurement(300, 1000)}), "(B)") == "keep"
+    ctx = fakes.context_of(prompt, ["(B)"], [finding(0)], low)
+    assert await SOLVER.decide(prompt, ctx, Proposal("(B)"), told) is None
+
+
+class Silent(ModelAndSpecialist):
+    """Never decides for either."""
+
+    async def decide(self, prompt: Prompt, ctx: Any, proposal: Proposal, specialist_answer: Said | None) -> None:
+        del prompt, ctx, proposal, specialist_answer
+
+
+async def test_no_decision_is_an_abstention(fakes: Any) -> None:
+    ctx = fakes.context_of(JIGSAW, ["(B)"], [finding(0)])
+    assert await Silent().ask(JIGSAW, ctx) == Reply("", Outcome.ABSTAINED)
+
+
 CHANCES = st.floats(0.01, 0.99)
 ROUTE = ("jigsaw", "classical", "Jigsaw")
 
@@ -69,8 +98,8 @@ MANY = 10**7
 
 def known(usually: float, slope: float, tool: float, right: int, n: int) -> Trust:
     """A tool that was measured as so often right, and a model with a skill."""
-    of_tool = Measurement(tool * MANY, MANY, None, usually, slope)
-    return Trust({ROUTE: of_tool, (*MODEL, "Jigsaw"): Measurement(right, n, 0.5, usually, slope)})
+    of_tool = Measurement(tool * MANY, MANY, usually, slope)
+    return Trust({ROUTE: of_tool, (*MODEL, "Jigsaw"): Measurement(right, n, usually, slope)})
 
 
 TRUSTS = st.builds(
@@ -101,7 +130,7 @@ def test_the_witness_who_is_more_likely_right_is_followed(
 @given(p=CHANCES, m=CHANCES)
 def test_in_expectation_no_less_than_the_better_of_two_calibrated_witnesses(p: float, m: float) -> None:
     """Independent, of two choices, right with p and m: the share of right answers of the rule."""
-    counts = {(*MODEL, "Jigsaw"): Measurement(m * MANY, MANY, 0.5), ROUTE: Measurement(p * MANY, MANY, slope=0.0)}
+    counts = {(*MODEL, "Jigsaw"): Measurement(m * MANY, MANY), ROUTE: Measurement(p * MANY, MANY, slope=0.0)}
     found = ruled("(B)", 0, 0.9, Trust(counts))
     told = (found.data["tool"]["worth"], found.data["mllm"]["worth"])
     assert told == (pytest.approx(p, abs=1e-4), pytest.approx(m, abs=1e-4))
@@ -148,10 +177,10 @@ def test_other_letters_for_the_same_choices_change_nothing(
 @given(st.floats(0, 1), st.floats(-3, 3), st.floats(0, 3), CHANCES)
 def test_both_accuracies_are_computed_alike(said: float, usually: float, slope: float, right: float) -> None:
     """A tool and a model with equal counts and claims are worth the same."""
-    one = Measurement(right * MANY, MANY, 0.5, usually, slope)
+    one = Measurement(right * MANY, MANY, usually, slope)
     trust = Trust({ROUTE: one, (*MODEL, "Jigsaw"): one})
     tool = trust.tool(ROUTE, AnswerConfidence(0.5, said))
-    model = trust.model("Jigsaw", trust.model_accuracy("Jigsaw", 0.5), said)
+    model = trust.model("Jigsaw", 0.5, said)
     assert tool.worth == pytest.approx(model.worth, abs=1e-3)
 
 

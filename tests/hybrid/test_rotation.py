@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.rotation import rotated, rotation_metrics, with_rotations
+from hybrid.rotation import asked_unturned, rotated, rotation_metrics, with_rotations
 from hybrid.types import LETTERS, Kind, Outcome, Question, Score
 from tests.tables import cases
 
@@ -85,12 +85,27 @@ def test_consistency_is_of_options_and_not_of_letters(
     answers: list[str | None], accuracy: float, consistency: float, every: float
 ) -> None:
     found = values(*scores(QUESTION, answers))
+    says = {letter: found.pop(f"says.{letter}") for letter in "ABC"}
+    assert says == {letter: pytest.approx(answers.count(letter) / 3) for letter in "ABC"}
     assert found == {
         "accuracy": pytest.approx(accuracy),
         "consistency": consistency,
         "all_correct": every,
         "excluded": 0.0,
     }
+
+
+def test_questions_without_rotations_are_counted_as_excluded() -> None:
+    questions, found = scores(QUESTION, ["B", "A", "C"])
+    alone = Score("other", "Jigsaw", 1.0, Outcome.ANSWERED, "A")
+    told = values(questions, [*found, alone])
+    assert (told["excluded"], told["excluded_in.Jigsaw"], "excluded_in.Counting" in told) == (1.0, 1.0, False)
+    assert asked_unturned([*questions.values(), asked(["no", "more"])]) == ()
+    other = Question("other", "Jigsaw", (), "Which?", Kind.CHOICE, ("x", "y"), "(A)")
+    assert asked_unturned([*questions.values(), other]) == (
+        "--rotate: 1 of Jigsaw have no options to move and are asked once",
+    )
+    assert rotation_metrics({}, [alone]) == ()
 
 
 def test_options_that_the_dialogue_writes_are_moved_without_the_text() -> None:

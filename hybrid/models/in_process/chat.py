@@ -103,6 +103,7 @@ class HuggingFaceChat:
             "max_pixels": settings.max_pixels,
             "seed": settings.seed,
             "keep_images": settings.keep_images,
+            **({"keep_pictures": settings.keep_pictures} if settings.keep_pictures else {}),
             "versions": {package: version(package) for package in ("transformers", "torch")},
             **({"tool_calling": "text"} if settings.tool_calling == "text" else {}),
             **({"reasoning": "drop"} if settings.thoughts == "drop" else {}),
@@ -198,7 +199,7 @@ class HuggingFaceChat:
         self, messages: list[Message], tools: Sequence[Tool]
     ) -> tuple[generation.Conversation, list[SentImage]]:
         own = for_model(messages, self.name, self._settings.thoughts)
-        arranged = arrange(own, self._settings.keep_images)
+        arranged = arrange(own, self._settings.pictures_kept, asked=bool(self._settings.keep_pictures))
         sent: list[SentImage] = []
         with waiting():
             shown = await asyncio.to_thread(lambda: [self._turn(message, sent) for message in arranged])

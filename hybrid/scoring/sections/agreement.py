@@ -113,7 +113,8 @@ SECTION = Section(
         "A question is wrong here where it is not answered rightly; no answer is not right, under either rule. "
         "expected: both wrong if their errors were independent, over all questions at once; within tasks: the same "
         "within each task and number of choices. kappa: agreement in right and wrong beyond chance. p is of "
-        "independence within tasks, adjusted (Holm) over the rows."
+        "independence within tasks, adjusted (Holm) over the rows. Of a repeated solver the first "
+        "repetition is read."
     ),
     order=160,
 )

@@ -21,6 +21,7 @@ from hybrid.scoring.score import Scored
 NAME = "effects"
 RESULT, LOOP, ORACLE = "result effect", "loop effect", "oracle"
 TEXT, PICTURES = FORMS = "text alone", "pictures alone"
+TRAINED, LATEST = ASKED = "as trained", "latest picture alone"
 
 Cells = tuple[str, Scored | None, Scored | None]
 """A quantity and the two cells that it is the difference of: the second minus the first."""
@@ -34,6 +35,8 @@ def cells(group: ComparisonGroup) -> tuple[Cells, ...]:
         (ORACLE, group.hybrid, group.oracle),
         (TEXT, group.hybrid, group.as_text),
         (PICTURES, group.hybrid, group.as_pictures),
+        (TRAINED, group.hybrid, group.as_trained),
+        (LATEST, group.hybrid, group.latest_picture),
     )
 
 
@@ -79,6 +82,8 @@ SECTION = Section(
         _card(ORACLE, "hybrid with oracle findings - hybrid", "What perfect findings would bring.", "ours"),
         _card(TEXT, "hybrid shown text alone - hybrid", "The form of findings: arXiv 2604.12896.", "docs/study.md"),
         _card(PICTURES, "hybrid shown pictures alone - hybrid", "The form of findings.", "docs/study.md"),
+        _card(TRAINED, "hybrid in the form of its training - hybrid", "The form of the tools.", "docs/study.md"),
+        _card(LATEST, "hybrid with the latest picture alone - hybrid", "Older pictures of tools.", "docs/study.md"),
     ),
     rows,
     about=(

@@ -33,15 +33,32 @@ def _is_shown(name: str, comparison: Comparison) -> bool:
     return not name.startswith(JUDGED) and comparison.is_shown(name)
 
 
+def of_contestants(comparison: Comparison, made: Sequence[Result]) -> list[Result]:
+    """The headline metric of each contestant; of one that was asked again the mean, and the range as a note."""
+    rows = {row.a: replace(row, note="") for row in made if row.metric == comparison.headline and row.value is not None}
+    found = []
+    for one in comparison.contestants:
+        row, again = rows.get(one.solver), comparison.repetitions(one)
+        mean = comparison.overlap(one).headline(comparison.rule) if row is not None and len(again) > 1 else None
+        if row is not None and mean:
+            values = [rows[each.solver].value or 0.0 for each in again if each.solver in rows]
+            ends = f" (mean of {len(again)} repetitions, {min(values):.3f} to {max(values):.3f})"
+            whole = with_interval(replace(row, note=ends), mean[0])
+            row = whole if row.low is not None else replace(whole, low=None, high=None)
+        found += [] if row is None else [row]
+    return found
+
+
 def lead(comparison: Comparison, made: Sequence[Result]) -> str:
     """The highest value of the headline metric."""
-    first = [row for row in made if row.metric == comparison.headline and row.value is not None]
+    first = of_contestants(comparison, made)
     if not first:
         return ""
     best, row = _highest(first)
     limits = "" if len(best) > 1 or row.low is None else f" (95 % CI [{row.low:.2f}, {row.high:.2f}])"
     verb, highest = "have" if len(best) > 1 else "has", "" if len(first) == 1 else "the highest "
-    opening = f"{' and '.join(best)} {verb} {highest}{row.metric}, {accuracy(row.value)}{limits}, over n = {row.n}."
+    value = f"{accuracy(row.value)}{row.note}{limits}"
+    opening = f"{' and '.join(best)} {verb} {highest}{row.metric}, {value}, over n = {row.n}."
     sentence = f"{opening} A question without a readable answer counts {COUNTS[comparison.rule]}."
     return sentence if len(first) == 1 or _asked_alike(comparison) else f"{sentence} {NOT_ALIKE}"
 

@@ -1,25 +1,64 @@
 """`hybrid plan`: questions for a difference, and a difference for questions."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from tests.tables import cases
+from bench.sentences import Design, drawn, write
 
 Command = Callable[..., Any]
 
 
-def test_questions_for_a_difference_and_back(command: Command) -> None:
-    assert command("plan", "--difference", "0.4", "--discordant", "0.5").out == "23 questions\n"
-    assert command("plan", "--questions", "155", "--discordant", "0.45").out == "a difference of 0.150\n"
+def test_questions_for_a_difference_and_back_with_what_is_assumed(command: Command) -> None:
+    said = command("plan", "--difference", "0.05").out.splitlines()
+    assert said[0] == "1,254 questions"
+    assert said[1].startswith("one solver alone is right on 0.40 (assumed")
+    assert "(given)" in command("plan", "--difference", "0.05", "--discordant", "0.3").out
     # Rounded up: the questions suffice for what is printed.
-    difference = command("plan", "--questions", "1901").out.split()[-1]
-    questions = int(command("plan", "--difference", difference).out.split()[0].replace(",", ""))
-    assert questions <= 1901
+    difference = command("plan", "--questions", "1901").out.split()[3]
+    assert int(command("plan", "--difference", difference).out.split()[0].replace(",", "")) <= 1901
 
 
-@pytest.mark.parametrize(*cases(__file__, "test_a_plan_that_cannot_be_made_is_one_line"))
+def test_power_and_level_reach_both(command: Command) -> None:
+    for words in (("--difference", "0.05"), ("--questions", "500")):
+        more = (command("plan", *words, *own).out for own in ((), ("--power", "0.9"), ("--level", "0.01")))
+        assert len(set(more)) == 3
+
+
+def test_tasks_and_clusters_are_said_and_need_more(command: Command) -> None:
+    said = command("plan", "--tasks", "300,150,30", "--cluster", "5", "--discordant", "0.3").out
+    assert "mean over 3 tasks: 300, 150, 30\n96 clusters" in said
+    assert float(said.split()[3]) > 1.5 * float(
+        command("plan", "--questions", "480", "--discordant", "0.3").out.split()[3]
+    )
+
+
+def test_a_run_tells_its_tasks_and_how_often_tools_change_the_answer(command: Command, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    design = Design("small", (60, 40), kept=0.9)
+    questions, runs = drawn(design, rng)
+    run = write(tmp_path / "run", design, questions, "real", runs["real"], rng)
+    differ = sum(runs["real"]["mllm"] != runs["real"]["controller"])
+    said = command("plan", str(run)).out
+    assert "mean over 2 tasks: 60, 40" in said
+    assert f"one solver alone is right on {differ / 100:.2f} (with tools or without" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "give one of the two: --difference D"),
+        (("--difference", "0.1", "--questions", "100"), "give one of the two: --difference D"),
+        (("--tasks", "3,4", "--questions", "100"), "give one of the three"),
+        (("--tasks", "3,many"), "--tasks 3,many: needs numbers"),
+        (("--questions", "3"), "3 questions: too few"),
+        (("--questions", "100", "--discordant", "2"), "'--discordant': 2.0"),
+        (("--questions", "many"), "--questions"),
+    ],
+)
 def test_a_plan_that_cannot_be_made_is_one_line(command: Command, words: tuple[str, ...], said: str) -> None:
     ended = command("plan", *words)
     assert (ended.code, ended.out) == (2, "")

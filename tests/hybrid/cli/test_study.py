@@ -50,9 +50,10 @@ def test_a_dry_run_prices_every_cell_and_asks_nothing(command: Command, tmp_path
     assert ended.code == 0, ended.err
     told = json.loads(ended.out)
     assert list(told["runs"]) == [
-        *("with-tools", "blank-tools", "other-findings", "oracle", "findings-as-text", "findings-as-pictures")
+        *("with-tools", "blank-tools", "other-findings", "oracle", "findings-as-text", "findings-as-pictures"),
+        "latest-picture",
     ]
-    assert told["total"]["questions"] == 2 * (5 + 5)
+    assert told["total"]["questions"] == 2 * (5 + 6)
     assert not (tmp_path / "study").exists()
 
 

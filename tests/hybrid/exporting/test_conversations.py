@@ -90,7 +90,7 @@ def test_it_is_so_however_the_model_was_asked(changes: dict[str, Any], tmp_path:
 def test_a_conversation_whose_pictures_were_not_all_kept_is_left_out(tmp_path: Path) -> None:
     made = write(tmp_path, solvers=("controller",), keep_images=1)
     rows, written = exported(made.path, tmp_path / "out")
-    assert written.left_out["requests left older pictures out (--model-arg keep_images)"] == 2
+    assert written.left_out["requests left older pictures out (--keep-pictures)"] == 2
     assert set(rows) == {"val_Jigsaw_2", "val_Jigsaw_3", "val_Relative_Depth_2"}
 
 

@@ -239,7 +239,7 @@ def test_counted_by_hand(tmp_path: Path, fakes: Any) -> None:
     empty = next(unit for unit in map(str, range(999)) if _alone(unit, asked, 40))
     found = trust.for_question(empty)
     assert (found.measured[KEY].right, found.measured[KEY].n) == (4, 6)
-    assert found.measured[*MODEL, "Jigsaw"] == Measurement(3, 5, PUBLISHED.accuracy["Jigsaw"])
+    assert found.measured[*MODEL, "Jigsaw"] == Measurement(3, 5)
     # The second question is judged without its own wrong answer.
     own = [one for one in asked if fold_of(one.unit, 40) == fold_of(asked[1].unit, 40)]
     assert own == [asked[1]]

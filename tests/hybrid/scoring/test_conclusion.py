@@ -20,6 +20,8 @@ from hybrid.types import Usage
 from tests.made_up_runs import answering
 
 R, W, A, F = ("r" * 40, "w" * 40, "a" * 40, "f" * 40)
+HALF = "rw" * 20
+MOST = "r" * 36 + "w" * 4
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,9 @@ def hybrid(tools: str, alone: str, specialists: str = "") -> dict[str, str]:
 def of(n: int, right: int) -> str:
     """The letters of so many questions, the first of them right."""
     return "r" * right + "w" * (n - right)
+
+
+ONE_FAILED = "f" + "r" * 119
 
 
 def letters(told: str) -> str:
@@ -111,6 +116,7 @@ BY_HAND = {
     "limits.generated",
     "limits.recorded",
     "limits.unreadable",
+    *(f"trained.{state}" for state in ("more", "less", "open", "untested")),  # test_as_trained.py
 }
 """Cases with a test of their own below."""
 

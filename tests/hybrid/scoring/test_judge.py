@@ -58,30 +58,30 @@ def numbers(scored: Scored) -> dict[str, float | None]:
 async def test_it_goes_on_where_it_stopped(tmp_path: Path, fakes: Any) -> None:
     folder = await ran(tmp_path, fakes)
     first = fakes.QueueModel(["Answer: (A)", Outage("away"), "Answer: (B)"])
-    (judged,) = await judge_run(folder, first, ("mllm",), OPTIONS, 1)
+    (judged,) = await judge_run(folder, first, ("mllm",), OPTIONS, 1, 0)
     assert (judged.asked, judged.decided, judged.failed) == (2, 2, ("val_Jigsaw_2, ask 0: away",))
     with (folder.path / "mllm" / "verdicts.jsonl").open("ab") as file:
         file.write(b'{"id": "val_Jig')
     second = fakes.QueueModel(["Answer: (B)"])
-    (judged,) = await judge_run(folder, second, ("mllm",), OPTIONS, 4)
+    (judged,) = await judge_run(folder, second, ("mllm",), OPTIONS, 4, 0)
     assert (judged.asked, judged.decided, judged.none, judged.failed) == (1, 3, 0, ())
     assert len(read_readings(folder.path / "mllm" / "verdicts.jsonl")) == 3
-    (judged,) = await judge_run(folder, fakes.QueueModel([]), ("mllm",), OPTIONS, 4)
+    (judged,) = await judge_run(folder, fakes.QueueModel([]), ("mllm",), OPTIONS, 4, 0)
     assert (judged.asked, judged.decided) == (0, 3)
 
 
 async def test_another_judge_does_not_mix_its_verdicts_in(tmp_path: Path, fakes: Any) -> None:
     folder = await ran(tmp_path, fakes)
-    await judge_run(folder, fakes.QueueModel(["Answer: none"] * 3), ("mllm",), OPTIONS, 1)
+    await judge_run(folder, fakes.QueueModel(["Answer: none"] * 3), ("mllm",), OPTIONS, 1, 0)
     with pytest.raises(UsageError, match=r'verdicts of another judge:\n  judge.model: "queue:model" -> "queue:other"'):
-        await judge_run(folder, fakes.QueueModel([], name="queue:other"), ("mllm",), OPTIONS, 1)
+        await judge_run(folder, fakes.QueueModel([], name="queue:other"), ("mllm",), OPTIONS, 1, 0)
 
 
 async def test_a_judge_that_cannot_be_asked_ends_it(tmp_path: Path, fakes: Any) -> None:
     folder = await ran(tmp_path, fakes)
     judge = fakes.QueueModel([ModelRefused("no such model")])
     with pytest.raises(ModelRefused, match="no such model"):
-        await judge_run(folder, judge, ("mllm",), OPTIONS, 1)
+        await judge_run(folder, judge, ("mllm",), OPTIONS, 1, 0)
     assert len(judge.calls) == 1
 
 
@@ -102,8 +102,8 @@ async def test_the_official_parse_leaves_more_to_the_judge(tmp_path: Path, fakes
     await execute(plan, lambda *_: None)
     official = ScoreOptions(parse="official")
     strict, loose = fakes.QueueModel([]), fakes.QueueModel(["Answer: (A)"])
-    (nothing,) = await judge_run(plan.folder, strict, (), OPTIONS, 1)
-    (one,) = await judge_run(plan.folder, loose, (), official, 1)
+    (nothing,) = await judge_run(plan.folder, strict, (), OPTIONS, 1, 0)
+    (one,) = await judge_run(plan.folder, loose, (), official, 1, 0)
     assert (nothing.unparsed, one.unparsed, one.decided) == (0, 1, 1)
     scored = score_run(plan.folder, official, (), "judge")[0]
     assert (numbers(scored)["accuracy_micro"], numbers(scored)["judged.accuracy_micro"]) == (0.0, 1.0)
@@ -137,9 +137,9 @@ async def test_extracted_answers_are_not_judged(tmp_path: Path, fakes: Any) -> N
     (tmp_path / "Jigsaw.json").write_text(json.dumps({"val": [row]}))
     stored = import_run(tmp_path / "Jigsaw.json", BENCHMARK, "stored", tmp_path / "stored")
     with pytest.raises(UsageError, match="extracted answers, not replies: import it with --field text"):
-        await judge_run(stored, fakes.QueueModel([]), (), OPTIONS, 1)
+        await judge_run(stored, fakes.QueueModel([]), (), OPTIONS, 1, 0)
     text = import_run(tmp_path / "Jigsaw.json", BENCHMARK, "text", tmp_path / "text")
-    (judged,) = await judge_run(text, fakes.QueueModel(["Answer: (A)"]), (), OPTIONS, 1)
+    (judged,) = await judge_run(text, fakes.QueueModel(["Answer: (A)"]), (), OPTIONS, 1, 0)
     assert judged.decided == 1
 
 
@@ -150,6 +150,7 @@ def invoke(*arguments: str) -> Any:
 async def test_the_commands(tmp_path: Path, fakes: Any) -> None:
     folder = await ran(tmp_path, fakes)
     said = {f"judge/{name}": text for name, text in zip(ORDER, ("Answer: (A)", "Answer: none"), strict=False)}
+    said |= dict.fromkeys(("judge/val_Jigsaw_3", "judge/val_Spatial_Relation_1"), "Answer: (A)")
     recordings = fakes.recordings(tmp_path / "judge", said)
     model = f"replay:{recordings}"
     run = str(folder.path)
@@ -158,7 +159,7 @@ async def test_the_commands(tmp_path: Path, fakes: Any) -> None:
     counts = json.loads(found.stdout)["solvers"]["mllm"]
     assert {key: counts[key] for key in ("unparsed", "asked", "decided", "none")} == {
         "unparsed": 3,
-        "asked": 2,
+        "asked": 4,
         "decided": 1,
         "none": 1,
     }
@@ -220,7 +221,7 @@ def imported(tmp_path: Path, texts: Sequence[str], benchmark: Any = BENCHMARK) -
 
 async def test_what_is_written_next_to_the_verdicts(tmp_path: Path, fakes: Any) -> None:
     folder = imported(tmp_path, ["Hm.", "(B)", "Well."])
-    (judged,) = await judge_run(folder, fakes.QueueModel(["Answer: (A)", "Answer: none"]), (), OPTIONS, 2)
+    (judged,) = await judge_run(folder, fakes.QueueModel(["Answer: (A)", "Answer: none"]), (), OPTIONS, 2, 0)
     assert (judged.unparsed, judged.asked, judged.decided, judged.none, judged.failed) == (2, 2, 1, 1, ())
     path = folder.path / judged.solver / "verdicts.json"
     expected = {"judge": {"model": "queue:model"}, "name": "queue:model", "texts": text_hash(read_texts(TEXTS))}

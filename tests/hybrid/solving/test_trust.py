@@ -38,18 +38,13 @@ def measured(**entries: Measurement) -> Trust:
     return Trust({(*MODEL, route): one for route, one in entries.items()})
 
 
-@given(st.floats(0.05, 0.95), st.integers(0, 200), st.integers(0, 200), st.integers(0, 200), st.integers(0, 200))
-def test_a_skill_lies_between_what_is_expected_and_what_was_counted(
-    usual: float, right: int, wrong: int, also_right: int, also_wrong: int
-) -> None:
-    here, there = Measurement(right, right + wrong), Measurement(also_right, also_right + also_wrong, usual=0.5)
-    found = measured(here=here, there=there).model_accuracy("here", usual)
-    counted = right / (right + wrong) if right + wrong else found.expected
-    assert min(found.expected, counted) - 1e-12 <= found.value <= max(found.expected, counted) + 1e-12
-    better = Measurement(also_right + 1, also_right + also_wrong + 1, usual=0.5)
-    assert measured(here=here, there=better).model_accuracy("here", usual).expected >= found.expected
-    more = Measurement(right + 1, right + wrong + 1)
-    assert measured(here=more, there=there).model_accuracy("here", usual).value >= found.value - 1e-9
+@given(st.floats(0.05, 0.95), st.integers(0, 200), st.integers(0, 200))
+def test_a_model_s_accuracy_is_a_beta_posterior_around_what_is_usual(usual: float, right: int, wrong: int) -> None:
+    n = right + wrong
+    trust = measured(Jigsaw=Measurement(right, n), Depth=Measurement(1, 90))
+    assert trust.model("Jigsaw", usual, None).rate == pytest.approx((right + 8 * usual) / (n + 8))
+    # Neither another route nor a tool tells of it.
+    assert trust.model("Spatial", usual, None).rate == pytest.approx(usual)
 
 
 @given(st.text(max_size=20), st.integers(2, 12))
@@ -78,7 +73,7 @@ TOOLS = {"jigsaw": "classical:seams-1", "ocr": "absent"}
 
 def entry(**changes: Any) -> dict[str, Any]:
     key = {"tool": "jigsaw", "backend": "classical", "route": "Jigsaw"}
-    return {**key, "right": 3, "n": 4, "usual": None, "usually": 0.1, "slope": 0.9, **changes}
+    return {**key, "right": 3, "n": 4, "usually": 0.1, "slope": 0.9, **changes}
 
 
 WRONG: tuple[dict[str, Any], ...] = ({"right": "a"}, {"n": None}, {"slope": []})
@@ -87,7 +82,7 @@ WRONG: tuple[dict[str, Any], ...] = ({"right": "a"}, {"n": None}, {"slope": []})
 @pytest.mark.parametrize(
     "text",
     ["", "[]", "{", '{"folds": 3}', '{"folds": []}', '{"folds": [[{}]]}', '{"folds": [[[]]]}']
-    + [json.dumps({"format": 4, "folds": [[entry(**wrong)]]}) for wrong in WRONG]
+    + [json.dumps({"format": 5, "every": [], "places": {}, "folds": [[entry(**wrong)]]}) for wrong in WRONG]
     + ['{"format": 9, "folds": 3}'],
 )
 def test_what_is_no_trust_file_is_refused_by_name(tmp_path: Path, text: str) -> None:
@@ -102,15 +97,15 @@ def test_an_absent_file_is_a_wrong_option(tmp_path: Path) -> None:
         read_trust(tmp_path / "no.json")
 
 
-@pytest.mark.parametrize("format_", [1, 2, 3, None, "4"])
+@pytest.mark.parametrize("format_", [1, 2, 3, 4, None, "5"])
 def test_a_file_that_does_not_name_what_was_measured_is_refused(tmp_path: Path, format_: Any) -> None:
     path = tmp_path / "trust.json"
-    content = json.loads(trust_content(MEASURED, [[entry()]])) | {"format": format_}
+    content = json.loads(trust_content(MEASURED, [[entry()]], [], {})) | {"format": format_}
     path.write_text(json.dumps(content))
     with pytest.raises(UsageError, match=r"--trust .*trust\.json is of an older format.*hybrid calibrate RUN -o FILE"):
         read_trust(path)
     del content["measured"]
-    path.write_text(json.dumps(content | {"format": 4}))
+    path.write_text(json.dumps(content | {"format": 5}))
     with pytest.raises(UsageError, match="older format"):
         read_trust(path)
     before = {"tool": "jigsaw", "backend": "classical", "route": "Jigsaw", "bins": [[0.5, 3, 4]]}
@@ -121,7 +116,7 @@ def test_a_file_that_does_not_name_what_was_measured_is_refused(tmp_path: Path, 
 
 def test_what_was_measured_must_be_named_in_full(tmp_path: Path) -> None:
     path = tmp_path / "trust.json"
-    content = json.loads(trust_content(MEASURED, [[entry()]]))
+    content = json.loads(trust_content(MEASURED, [[entry()]], [], {}))
     del content["measured"]["tools"]
     path.write_text(json.dumps(content))
     with pytest.raises(DataError, match=r"trust\.json does not name what was measured"):
@@ -131,7 +126,7 @@ def test_what_was_measured_must_be_named_in_full(tmp_path: Path) -> None:
 @pytest.mark.parametrize(*cases(__file__, "test_a_changed_value_is_noticed"))
 def test_a_changed_value_is_noticed(tmp_path: Path, part: tuple[Any, ...], value: Any) -> None:
     path = tmp_path / "trust.json"
-    content = json.loads(trust_content(MEASURED, [[entry()]]))
+    content = json.loads(trust_content(MEASURED, [[entry()]], [], {}))
     inner = content
     for step in part[:-1]:
         inner = inner[step]
@@ -150,19 +145,18 @@ def test_a_changed_value_is_noticed(tmp_path: Path, part: tuple[Any, ...], value
         ({"slope": -0.1}, "a slope below 0 or no number"),
         ({"slope": math.inf}, "a slope below 0 or no number"),
         ({"usually": math.nan}, "a slope below 0 or no number"),
-        ({"usual": 1.0}, "a usual accuracy that is none"),
     ],
 )
 def test_numbers_that_cannot_be_are_refused(tmp_path: Path, wrong: dict[str, float], told: str) -> None:
     path = tmp_path / "trust.json"
-    path.write_bytes(trust_content(MEASURED, [[entry(**wrong)]]))
+    path.write_bytes(trust_content(MEASURED, [[entry(**wrong)]], [], {}))
     with pytest.raises(DataError, match=f"the entry of jigsaw, classical, Jigsaw .*{told}"):
         read_trust(path)
 
 
 def test_no_fold_at_all_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "trust.json"
-    path.write_bytes(trust_content(MEASURED, []))
+    path.write_bytes(trust_content(MEASURED, [], [], {}))
     with pytest.raises(DataError, match="needs at least one fold"):
         read_trust(path)
 

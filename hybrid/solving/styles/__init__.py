@@ -1,0 +1,331 @@
+"""Forms in which models were trained to call tools: one TOML file here, or of the user's, each (`--tool-style`).
+
+    style = style_of("auto", "openai:Qwen/Qwen3-VL-8B-Instruct")        # qwen3-vl.toml
+    style.dressed(tools)                                                # `crop` as its makers publish it
+
+A style dresses one tool of ours; the others stay as they are beside it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from hybrid.cards import read_card
+from hybrid.config import RunConfig, own_frame
+from hybrid.errors import DataError, Fault, ToolError, UsageError, did_you_mean
+from hybrid.messages import (
+    AssistantMessage,
+    ImagePart,
+    InvalidCall,
+    Message,
+    Part,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from hybrid.models.base import CallKey, ChatModel
+from hybrid.models.images import Resizing
+from hybrid.models.literals import read_object
+from hybrid.models.text_protocol import as_text, with_calls
+from hybrid.models.toolspec import IMAGE, IMAGES, PublishedTool
+from hybrid.solving.call_arguments import COORDINATES, LEFT_OUT, read_arguments
+from hybrid.solving.coordinates import CoordinateSystem, frame_named
+from hybrid.solving.image_registry import ImageRegistry
+from hybrid.tool import Tool
+from hybrid.types import Finding, Json
+
+FOLDER: Final = Path(__file__).parent
+PLAIN_NAME: Final = "plain"
+BY_MODEL: Final = "auto"
+AS_TRAINED: Final = "tool style"
+"""The step that says of a call in a style what the model wrote and what ran."""
+PLACE: Final = "<image>"
+"""In `Style.result`: the picture."""
+
+
+@dataclass(frozen=True)
+class Style:
+    """One form. Fields without a comment are the file's keys of that name; all are optional but `models`, `source`."""
+
+    name: str = PLAIN_NAME
+    models: str = ""
+    """A regular expression of the names of the models that were trained so."""
+    source: str = ""
+    """Where the makers publish it."""
+    frame: str = ""
+    """In which coordinates are written, as in `--model-arg frame`."""
+    system: str = ""
+    """What the system message begins with."""
+    question: str = ""
+    """What follows each question."""
+    runs: str = ""
+    """Our tool that is called so; without it tools keep our form."""
+    function: str = ""
+    """As published, in JSON: name, description, parameters."""
+    box: str = ""
+    """The argument with the four numbers of a region."""
+    index: str = ""
+    """The argument that says which picture; where it is left out, it is the first of the question."""
+    first: int = 0
+    """The index of the first picture of the question."""
+    counts_made: bool = False
+    """Whether an index counts on over the pictures that the tool returned."""
+    original: str = ""
+    observation: str = ""
+    """The words of an index where it is none: for the first picture, and before the number of one that was returned."""
+    begin: str = ""
+    end: str = ""
+    """What a call stands between in the text of a reply; empty where the provider's interface is used."""
+    arguments_alone: bool = False
+    """Whether the arguments stand there without a name."""
+    result: str = PLACE
+    """What comes back, with `<image>` in the place of the picture, and {width}, {height}, {action}, {observation}."""
+    factor: int = 0
+    least_pixels: int = 0
+    most_pixels: int = 0
+    """The size to which a region is enlarged, as `Resizing` has it; without a factor as our tool does."""
+    sha256: str = field(default="", compare=False)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a model is asked as without any style."""
+        return not (self.runs or self.frame)
+
+    @property
+    def called(self) -> str:
+        """The name of the tool for the model."""
+        return str(json.loads(self.function)["name"]) if self.function else ""
+
+    def ours(self, name: str) -> str:
+        """Our name of a tool that a model calls."""
+        return self.runs if self.runs and name == self.called else name
+
+    @property
+    def fact(self) -> dict[str, Json]:
+        """Its part of a run's identity: every plain one is the same."""
+        own = {"name": self.name, "frame": self.frame, "sha256": self.sha256}
+        return {"name": PLAIN_NAME} if self.is_plain else {**own}
+
+    def fits(self, model: str | None) -> bool:
+        """Whether a model, by its name, was trained so."""
+        return bool(model and self.models and re.search(self.models, model.partition(":")[2], re.IGNORECASE))
+
+    def dressed(self, tools: Sequence[Tool]) -> tuple[Tool, ...]:
+        """The tools as the model meets them."""
+        return tuple(
+            PublishedTool(**{**vars(tool), "card": replace(tool.card, name=self.called), "function": self.function})
+            if tool.card.name == self.runs
+            else tool
+            for tool in tools
+        )
+
+    def frame_name(self, declared: str, model: str | None) -> str:
+        """The frame of a run: the declared one, else this one's."""
+        return self.frame if self.frame and declared == own_frame(model) else declared
+
+    def coordinates(self, config: RunConfig) -> CoordinateSystem:
+        """The frame; pixels are those of the copy that is sent, when images are scaled down for the model."""
+        if config.frame == "probe":
+            return CoordinateSystem()
+        frame = frame_named(self.frame_name(config.frame, config.model))
+        return replace(frame, sent_pixels=config.model_settings.max_pixels)
+
+    def picture(self, said: Json, given: Sequence[str], made: Sequence[str], registry: ImageRegistry) -> str:
+        """The name of the picture that an index means. Raises `ToolError` where it means none."""
+        numbered = [*given, *(made if self.counts_made else ())]
+        if said in (None, "", self.original or None) and given:
+            return given[0]
+        if isinstance(said, str):
+            if registry.find(said) is not None:
+                return said
+            match = re.fullmatch(rf"({re.escape(self.observation)})?\s*(\d{{1,6}})", said.strip())
+            if match and self.observation and match[1]:
+                numbered, said = ["", *made], int(match[2]) + self.first
+            else:
+                said = int(match[2]) if match else said
+        if isinstance(said, int | float) and said == math.floor(said):
+            place = int(said) - self.first
+            if 0 <= place < len(numbered) and numbered[place]:
+                return numbered[place]
+        known = f"{self.first} to {self.first + len(numbered) - 1}" if numbered else "none"
+        raise ToolError(f"{self.index}: there is no image {said!r:.40}; there are {known}", Fault.UNKNOWN_IMAGE)
+
+    def read(
+        self,
+        tool: Tool,
+        call: ToolCall,
+        frame: CoordinateSystem,
+        registry: ImageRegistry,
+        given: Sequence[str],
+        made: Sequence[str],
+    ) -> tuple[tuple[str, ...], dict[str, Json], tuple[str, ...]]:
+        """The image, the arguments of our tool with coordinates in the frame, and repairs.
+
+        Args:
+            tool: the dressed one.
+            call: in its words.
+            frame: of the coordinates.
+            registry: all images.
+            given: the names of those of the question.
+            made: the names of those that the tool returned.
+
+        Raises:
+            ToolError: the index or the box means nothing.
+        """
+        meant = call.args.get(self.index) if self.index else None
+        named = call.args.get(IMAGES, call.args.get(IMAGE))
+        if meant is None and named:
+            # Beside tools in our form some name the image as these do.
+            meant = named[0] if isinstance(named, list | tuple) else named
+        image = self.picture(meant, given, made, registry)
+        rest = {key: value for key, value in call.args.items() if key not in (self.index, IMAGE, IMAGES)}
+        example = f'"{self.box}": [x1, y1, x2, y2]'
+        try:
+            images, args, repairs = read_arguments(tool, {**rest, IMAGE: image}, frame, registry)
+        except ToolError as error:
+            # Its words show the arguments of our tool.
+            said = str(error).partition("; write")[0].replace("box: ", f"{self.box}: ", 1)
+            raise ToolError(f"{said}; write {example}", error.fault) from error
+        if "box" not in args:
+            raise ToolError(f"{self.box} is missing; write {example}", Fault.BAD_ARGUMENTS)
+        own = [repair for repair in repairs if repair != COORDINATES]
+        return images, args, (*([LEFT_OUT] if self.index and meant in (None, "") else []), *own)
+
+    def enlarged(self, args: dict[str, Json]) -> dict[str, Json]:
+        """The arguments, whose box is in pixels by now, with the scale that brings the region to its size."""
+        box: Any = args.get("box")
+        if not (self.factor and isinstance(box, Mapping)):
+            return args
+        sides = [max(1, math.ceil(abs(box[f"{axis}1"] - box[f"{axis}0"]))) for axis in "xy"]
+        across, down = Resizing(self.factor, self.least_pixels, self.most_pixels).size(sides[0], sides[1])
+        scale = math.sqrt(across * down / (sides[0] * sides[1]))
+        return {**args, "scale": round(min(8.0, max(0.1, scale)), 4)}
+
+    def told(self, finding: Finding, made: Sequence[str]) -> tuple[Part, ...]:
+        """The result as it comes back; the last of `made` is its picture."""
+        picture = ImagePart(finding.images[0], labelled=not self.begin)
+        size = finding.images[0].image
+        # Actions are counted from 0, observations from 1.
+        facts = {"width": size.width, "height": size.height, "action": len(made) - 1, "observation": len(made)}
+        before, _, after = self.result.format(**facts).partition(PLACE)
+        return tuple(filter(None, (before, picture, after)))
+
+    async def chat(
+        self, model: ChatModel, messages: Sequence[Message], tools: Sequence[Tool], key: CallKey
+    ) -> AssistantMessage:
+        """The reply of a model, with the calls in its text; they stay there. Raises as `ChatModel.chat`."""
+        going, offered = self.outgoing(messages, tools)
+        reply = await model.chat(going, offered, key)
+        if going is messages:
+            return reply
+        found = self.found(reply, tools, messages, key.call)
+        return replace(found, text=reply.text) if found.calls or found.invalid else found
+
+    def outgoing(self, messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[Sequence[Message], Sequence[Tool]]:
+        """A conversation and its tools as they are sent.
+
+        Where calls stand in text, the model's words are as they were and results are turns of the user.
+        """
+        if not self.begin or not (tools or any(isinstance(message, ToolMessage) for message in messages)):
+            return messages, tools
+        bare = any(isinstance(tool, PublishedTool) for tool in tools) and not isinstance(messages[0], SystemMessage)
+        plain: list[Message] = [SystemMessage(self.system)] if bare and self.system else []
+        for message in messages:
+            if isinstance(message, AssistantMessage):
+                plain.append(replace(message, text=self._words(message), calls=(), invalid=()))
+            elif isinstance(message, ToolMessage) and message.name == self.called:
+                plain.append(UserMessage((f"Error: {message.text}",) if message.failed else message.parts))
+            else:
+                plain.append(message)
+        out: list[Message] = []
+        for message in as_text(plain, [tool for tool in tools if not isinstance(tool, PublishedTool)]):
+            last = out[-1] if out else None
+            if isinstance(message, UserMessage) and isinstance(last, UserMessage):
+                # Not every chat template takes two turns of the user.
+                out[-1] = UserMessage((*last.parts, *message.parts))
+            else:
+                out.append(message)
+        return out, ()
+
+    def _words(self, message: AssistantMessage) -> str:
+        """The text of a reply, with the calls that a server took out of it."""
+        taken = [call for call in message.calls if not call.read_from]
+        values = (call.args if self.arguments_alone else {"name": call.name, "arguments": call.args} for call in taken)
+        blocks = (f"{self.begin}\n{json.dumps(value, ensure_ascii=False)}\n{self.end}" for value in values)
+        return "\n".join(filter(None, [message.text, *blocks]))
+
+    def found(
+        self, reply: AssistantMessage, tools: Sequence[Tool], messages: Sequence[Message], turn: int = 0
+    ) -> AssistantMessage:
+        """The reply with the calls that its text holds, in this form or in any dialect, taken out of it."""
+        dressed = any(isinstance(tool, PublishedTool) for tool in tools)
+        if not (self.arguments_alone and dressed) or reply.calls:
+            return with_calls(reply, tools, messages, turn)
+        pattern = re.compile(rf"{re.escape(self.begin)}(.*?){re.escape(self.end)}", re.DOTALL)
+        calls, invalid = list[ToolCall](), list[InvalidCall]()
+        for number, match in enumerate(pattern.finditer(reply.text)):
+            identity = f"text{turn % 100:02d}{number % 1000:03d}"
+            args, error, repairs = read_object(match[1].strip())
+            if args is None:
+                invalid.append(InvalidCall(identity, self.called, match[1], error))
+            else:
+                calls.append(ToolCall(identity, self.called, args, self.name, repairs))
+        others = with_calls(replace(reply, text=pattern.sub("", reply.text).strip()), tools, messages, turn)
+        return replace(others, calls=(*calls, *others.calls), invalid=(*invalid, *others.invalid))
+
+
+PLAIN: Final = Style()
+
+
+def names() -> tuple[str, ...]:
+    """The styles that ship, `plain` first."""
+    return (PLAIN_NAME, *sorted(path.stem for path in FOLDER.glob("*.toml")))
+
+
+def fitting(model: str | None) -> Style:
+    """The first style by name whose models a model is one of, else `plain`."""
+    return next((style for name in names()[1:] if (style := read_style(FOLDER / f"{name}.toml")).fits(model)), PLAIN)
+
+
+def style_of(wanted: str, model: str | None) -> Style:
+    """The style of `--tool-style`. Raises `UsageError` for a name that is none, and a file that cannot be one."""
+    if wanted == BY_MODEL:
+        return fitting(model)
+    if wanted == PLAIN_NAME:
+        return PLAIN
+    if wanted in names():
+        return read_style(FOLDER / f"{wanted}.toml")
+    if wanted.endswith(".toml"):
+        return read_style(Path(wanted))
+    hint, there = did_you_mean(wanted, names()), ", ".join((*names(), BY_MODEL))
+    raise UsageError(f"--tool-style {wanted}: there is no such style{hint}; there are: {there}, or a TOML file")
+
+
+def read_style(path: Path) -> Style:
+    """The style of a file. Raises `UsageError` that names the file and what is wrong with which key."""
+    try:
+        read = read_card(path, Style)
+    except DataError as error:
+        raise UsageError(f"--tool-style {error}") from error
+    style = replace(read, name=path.stem, sha256=hashlib.sha256(path.read_bytes()).hexdigest())
+    where = f"--tool-style {path}"
+    try:
+        re.compile(style.models)
+        if style.frame:
+            frame_named(style.frame)
+        called = style.called
+        style.result.format(width=0, height=0, action=0, observation=0)
+    except (ValueError, KeyError, TypeError, IndexError, re.error, UsageError) as error:
+        raise UsageError(f"{where}: {error}") from error
+    needed = {"models": True, "source": True, "end": style.begin, "function": style.runs, "box": called}
+    if missing := [key for key, wanted in needed.items() if wanted and not getattr(style, key)]:
+        raise UsageError(f"{where}: {', '.join(missing)} missing")
+    return style

@@ -1,0 +1,96 @@
+"""`hybrid study` of a model that was trained with tools: what their form brings, and what fewer pictures cost."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from tests.servers import JsonHandler, LocalServer, listening
+
+Command = Callable[..., Any]
+
+
+TRAINED = "image_zoom_in_tool"
+
+
+class Zoomer(JsonHandler):
+    """Calls twice by the provider's interface: with the tool of its training it is right, with another it is wrong."""
+
+    calls = 2
+
+    def posted(self, body: bytes) -> None:
+        asked = json.loads(body)
+        offered = [tool["function"]["name"] for tool in asked.get("tools", ())]
+        said = sum(message["role"] == "assistant" for message in asked["messages"])
+        message: dict[str, Any] = {"role": "assistant", "content": f"Answer: ({'A' if TRAINED in str(asked) else 'B'})"}
+        if said < self.calls and offered:
+            args: dict[str, Any] = {"image": "img:1", "box": [2, said, 9, 9]}
+            if offered == [TRAINED]:
+                args = {"bbox_2d": [100, 100 * said, 500, 500], "label": "it", "img_idx": 0}
+            function = {"name": offered[0], "arguments": json.dumps(args)}
+            message |= {"content": "", "tool_calls": [{"id": f"c{said}", "type": "function", "function": function}]}
+        usage = {"prompt_tokens": 900, "completion_tokens": 9, "total_tokens": 909}
+        choices = [{"index": 0, "finish_reason": "stop", "message": message}]
+        self.answer({"id": "1", "model": "m", "choices": choices, "usage": usage})
+
+
+class OnceOnly(Zoomer):
+    calls = 1
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    Image.new("RGB", (640, 480), (90, 120, 150)).save(tmp_path / "one.png")
+    rows = [f'q{number},Which one? ({number}),"[""red"", ""blue""]",A,one.png' for number in range(16)]
+    (tmp_path / "questions.csv").write_text("\n".join(["id,question,choices,answer,image", *rows]))
+    return tmp_path / "questions.csv"
+
+
+@pytest.mark.system
+def test_a_study_says_what_the_form_of_the_tools_brings_and_keeps_what_was_written(
+    command: Command, questions: Path, tmp_path: Path
+) -> None:
+    with listening(LocalServer(Zoomer)) as server:
+        words = ("--model", "openai:Qwen3-VL-8B", "--base-url", server.url, "--tools", "crop", "--allow", "blind")
+        ended = command("study", questions, *words, "--depth", "full", "-o", tmp_path / "study")
+    assert ended.code == 0, ended.err
+    said = " ".join(ended.out.split())
+    assert (
+        "In the form in which it was trained (qwen3-vl) the model does better with the same tools: 100 points (95 % CI"
+        in said
+    )
+    assert "tools as trained - in our form 16 +1.000" in said
+    assert "the latest picture alone - all kept 16 +0.000" in said
+    assert ended.err.count("was trained with tools in the form qwen3-vl and meets them in ours") >= 1
+    kept = json.loads((tmp_path / "study" / "latest-picture" / "manifest.json").read_text())["identity"]["model"]
+    assert kept["keep_pictures"] == "latest"
+    run = tmp_path / "study" / "as-trained"
+    written = command(
+        "export", run / "controller", "--to", "conversations", "-o", tmp_path / "rows", "--allow", "test-split"
+    )
+    assert written.code == 0, written.err
+    row = json.loads((tmp_path / "rows" / "conversations.jsonl").read_text().splitlines()[0])
+    calls = [call["function"] for message in row["messages"] for call in message.get("tool_calls", ())]
+    assert [call["name"] for call in calls] == ["image_zoom_in_tool"] * 2
+    assert calls[1]["arguments"] == {"bbox_2d": [100, 100, 500, 500], "label": "it", "img_idx": 0}
+    assert row["tools"][0]["function"]["parameters"]["required"] == ["bbox_2d", "label", "img_idx"]
+    site = command("report", run, "-o", tmp_path / "site")
+    assert site.code == 0, site.err
+    pages = "".join(path.read_text() for path in (tmp_path / "site").rglob("*.js*"))
+    assert "ran as crop on img:1" in pages
+
+
+@pytest.mark.system
+def test_a_model_that_calls_once_is_not_asked_with_fewer_pictures(
+    command: Command, questions: Path, tmp_path: Path
+) -> None:
+    with listening(LocalServer(OnceOnly)) as server:
+        words = ("--model", "openai:gpt-4o", "--base-url", server.url, "--tools", "crop", "--allow", "blind")
+        ended = command("study", questions, *words, "--depth", "full", "-o", tmp_path / "study")
+    assert ended.code == 0, ended.err
+    assert "a tool's latest picture alone stays): nothing in it would differ, so it is left out" in ended.err
+    assert not (tmp_path / "study" / "latest-picture").exists()
+    assert not (tmp_path / "study" / "as-trained").exists()

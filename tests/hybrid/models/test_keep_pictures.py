@@ -1,0 +1,70 @@
+"""Which pictures of tools stay in a dialogue (`--keep-pictures`), and how one that left comes back."""
+
+import pytest
+
+from hybrid.config import ModelSettings
+from hybrid.errors import UsageError
+from hybrid.messages import AssistantMessage, ImagePart, Message, ToolCall, ToolMessage, images_of, user_message
+from hybrid.models.images import arrange
+from hybrid.types import ImageRef, StoredImage
+
+EVERY = ["img:1.1", "img:1.2", "img:1.3"]
+
+
+def picture(name: str, number: int) -> ImageRef:
+    return ImageRef(name, StoredImage(f"{number:064x}", 9, 9, "image/png"))
+
+
+def dialogue(last: AssistantMessage | None = None) -> list[Message]:
+    """A question with two pictures, and three calls that each return one; the last result is the newest message."""
+    messages: list[Message] = [user_message(["Which?", picture("img:1", 1), picture("img:2", 2)])]
+    for turn in (1, 2, 3):
+        messages.append(AssistantMessage("", (ToolCall(f"c{turn}", "crop", {"image": "img:1"}),)))
+        messages.append(ToolMessage(f"c{turn}", "crop", ("seen", ImagePart(picture(f"img:1.{turn}", 10 + turn)))))
+    return messages if last is None else [*messages, last, ToolMessage("c4", "depth", ("near",))]
+
+
+def shown(keep: str, messages: list[Message]) -> list[str]:
+    settings = ModelSettings(keep_pictures=keep)
+    arranged = arrange(messages, settings.pictures_kept, asked=bool(settings.keep_pictures))
+    return [ref.name for ref in images_of(arranged)]
+
+
+@pytest.mark.parametrize(
+    ("keep", "after_a_picture", "after_a_text", "after_a_name"),
+    [
+        (
+            "all",
+            ["img:1.1", "img:1.2", "img:1.3"],
+            ["img:1.1", "img:1.2", "img:1.3"],
+            ["img:1.1", "img:1.2", "img:1.3"],
+        ),
+        ("latest", ["img:1.3"], ["img:1.3"], ["img:1.1", "img:1.3"]),
+        ("2", ["img:1.2", "img:1.3"], ["img:1.2", "img:1.3"], ["img:1.1", "img:1.2", "img:1.3"]),
+        ("asked", ["img:1.3"], [], ["img:1.1"]),
+    ],
+)
+def test_the_given_pictures_stay_and_of_the_others_those_that_were_chosen_or_named(
+    keep: str, after_a_picture: list[str], after_a_text: list[str], after_a_name: list[str]
+) -> None:
+    given = ["img:1", "img:2"]
+    assert shown(keep, dialogue()) == given + after_a_picture
+    other = AssistantMessage("", (ToolCall("c4", "depth", {"image": "img:2"}),))
+    assert shown(keep, dialogue(other)) == given + after_a_text
+    in_a_call = AssistantMessage("", (ToolCall("c4", "depth", {"images": ["img:1.1"]}),))
+    in_words = AssistantMessage("Look at img:1.1, again.", (ToolCall("c4", "depth", {"image": "img:2"}),))
+    assert shown(keep, dialogue(in_a_call)) == shown(keep, dialogue(in_words)) == given + after_a_name
+
+
+def test_a_picture_that_left_is_named_and_says_how_it_comes_back() -> None:
+    text = "\n".join(message.text for message in arrange(dialogue(), 1, asked=True) if isinstance(message, ToolMessage))
+    assert "[img:1.1: no longer shown; name it to see it again]" in text
+    plain = "\n".join(message.text for message in arrange(dialogue(), 1) if isinstance(message, ToolMessage))
+    assert "[img:1.1: no longer shown]" in plain
+
+
+def test_without_the_option_the_last_eight_stay_and_nonsense_is_refused() -> None:
+    assert ModelSettings().pictures_kept == 8
+    for wrong in ("some", "-1", "1.5"):
+        with pytest.raises(UsageError, match=f"--keep-pictures {wrong}: choose all, latest, asked, or a number"):
+            ModelSettings(keep_pictures=wrong)

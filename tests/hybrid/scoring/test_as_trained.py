@@ -1,0 +1,57 @@
+"""What a comparison says of a run in the form of the model's training, next to one in ours."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.log.folder import RunFolder
+from hybrid.scoring.reports import ComparisonReport, compare_paths
+
+R, HALF = 40 * "r", 20 * "rw"
+
+
+def compared(
+    made_up_runs: Any, folder: Path, said: Sequence[str], model: dict[str, str], **identity: Any
+) -> ComparisonReport:
+    """The controller's letters in our form and in another, and that of the model alone."""
+    own = made_up_runs.from_letters(folder / "own", {"controller": {"Jigsaw": said[0]}, "mllm": {"Jigsaw": HALF}}).path
+    other = made_up_runs.from_letters(folder / "other", {"controller": {"Jigsaw": said[1]}}).path
+    run = RunFolder(other)
+    manifest: Any = json.loads(json.dumps(run.manifest))
+    manifest["identity"] |= identity
+    manifest["identity"]["model"] |= model
+    run.write_manifest(manifest)
+    return compare_paths((own, other))
+
+
+def sentence(report: ComparisonReport) -> list[tuple[str, str]]:
+    return [(one.id, one.text) for one in report.conclusion if one.id.startswith("trained")]
+
+
+@pytest.mark.parametrize(
+    ("said", "case", "words"),
+    [
+        ((HALF, R), "trained.more", "trained (qwen3-vl) the model does better with the same tools: 50 points (95 % CI"),
+        ((R, HALF), "trained.less", "does worse with the same tools: 50 points (95 % CI"),
+        ((HALF, HALF), "trained.open", "(qwen3-vl) makes a difference is not shown (+0 points, 95 % CI"),
+        (("r", "w"), "trained.untested", "(qwen3-vl) comes to is not tested"),
+    ],
+)
+def test_a_sentence_says_what_the_form_of_the_tools_comes_to(
+    said: Sequence[str], case: str, words: str, made_up_runs: Any, tmp_path: Path
+) -> None:
+    style = {"name": "qwen3-vl", "frame": "thousandths", "sha256": "0"}
+    (told,) = sentence(compared(made_up_runs, tmp_path, said, {}, tool_style=style))
+    assert told[0] == case
+    assert words in told[1]
+
+
+def test_a_run_with_fewer_pictures_is_an_effect_and_no_contestant(made_up_runs: Any, tmp_path: Path) -> None:
+    report = compared(made_up_runs, tmp_path, (R, HALF), {"keep_pictures": "latest"})
+    rows = {row.quantity: row.value for row in report.results if row.section == "effects" and not row.group}
+    assert rows["latest picture alone"] == -0.5
+    assert sentence(report) == []
+    assert len([one for one in report.conclusion if one.id.startswith("gain")]) == 1

@@ -1,0 +1,65 @@
+"""A model that was asked several times is one contestant: its mean and range are told, not the best of its draws."""
+
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+from hybrid.scoring.conclusion import conclusion
+from hybrid.scoring.reports import compare_paths
+from hybrid.scoring.sections import results
+
+AGAIN = ("r" * 12 + "w" * 28, "w" * 28 + "r" * 12, "r" * 24 + "w" * 16)
+
+
+def said(made_up_runs: Any, path: Path, **others: str) -> list[str]:
+    letters = {f"mllm@{n}" if n > 1 else "mllm": {"Jigsaw": own} for n, own in enumerate(AGAIN, 1)}
+    letters |= {name: {"Jigsaw": own} for name, own in others.items()}
+    run = made_up_runs.from_letters(path / "run", letters)
+    return [one.text for one in conclusion(compare_paths([run.path]).comparison)]
+
+
+def test_of_one_model_asked_three_times_the_mean_and_the_range_are_said(made_up_runs: Any, tmp_path: Path) -> None:
+    (first, *_) = said(made_up_runs, tmp_path)
+    assert first.startswith(
+        "mllm has accuracy 0.400 (mean of 3 repetitions, 0.300 to 0.600) over 40 questions (95 % CI "
+    )
+    low, high = (float(end) for end in first.split("95 % CI ")[1].rstrip(".)").split(" to "))
+    assert low < fmean([0.3, 0.3, 0.6]) < high < 0.6
+
+
+def test_its_best_draw_is_no_winner(made_up_runs: Any, tmp_path: Path) -> None:
+    first = said(made_up_runs, tmp_path, chance="r" * 20 + "w" * 20)[0]
+    assert first.startswith(
+        "Of 2 solvers, none of them a model with tools, chance has the highest accuracy, 0.500 over"
+    )
+
+
+@pytest.mark.parametrize(
+    ("solvers", "words"), [(1, "8 of 40 answers are"), (3, "8 of 120 answers (40 questions x 3 solvers) are")]
+)
+def test_answers_of_several_solvers_are_counted_as_such(
+    solvers: int, words: str, made_up_runs: Any, tmp_path: Path
+) -> None:
+    names = ("mllm", "chance", "specialist")[:solvers]
+    letters = {name: {"Jigsaw": "r" * 32 + ("u" * 8 if name == "mllm" else "r" * 8)} for name in names}
+    run = made_up_runs.from_letters(tmp_path / "run", letters)
+    assert words in conclusion(compare_paths([run.path]).comparison)[-1].text
+
+
+def test_the_section_of_metrics_names_no_draw_either(made_up_runs: Any, tmp_path: Path) -> None:
+    letters = {f"mllm@{n}" if n > 1 else "mllm": {"Jigsaw": own} for n, own in enumerate(AGAIN, 1)}
+    found = compare_paths([made_up_runs.from_letters(tmp_path / "run", letters).path]).comparison
+    (made,) = results(found, ["metrics"])
+    assert made.lead.startswith("mllm has accuracy_macro, 0.400 (mean of 3 repetitions, 0.300 to 0.600) (95 % CI [")
+
+
+def test_questions_of_one_picture_limit_what_is_said(made_up_runs: Any, tmp_path: Path) -> None:
+    run = made_up_runs.from_letters(tmp_path / "run", {"mllm": {"Jigsaw": "rw" * 15}})
+    asked = [replace(one, cluster=f"picture of q{n // 3}") for n, one in enumerate(run.questions())]
+    run.write_questions(asked)
+    run.write_manifest({**run.manifest, "files": {}})
+    said = [one.text for one in conclusion(compare_paths([run.path]).comparison)]
+    assert "30 questions show 10 pictures" in said[-1]

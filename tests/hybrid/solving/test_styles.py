@@ -1,0 +1,356 @@
+"""Styles: models that answer in the form in which they were trained are answered right, whatever the picture's size."""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.config import ModelSettings, RunConfig
+from hybrid.errors import UsageError
+from hybrid.models.images import Resizing
+from hybrid.running.before_asking import before_notes
+from hybrid.running.resolve import prepare
+from hybrid.running.run import execute
+from hybrid.solving.styles import AS_TRAINED, FOLDER, fitting, names, read_style, style_of
+from hybrid.types import Exchange, Fault
+from tests.servers import JsonHandler, LocalServer, listening
+
+SIZES = ((4032, 3024), (300, 4000), (64, 64))
+MEANT = ((0.25, 0.5, 0.75, 0.875), (0.125, 0.25, 0.5, 0.625), (0.25, 0.5, 0.75, 0.75))
+"""The boxes that a model draws one after the other, as shares of the picture that each is of."""
+DRESSED = ("deepeyes", "mini-o3", "pixel-reasoner", "qwen3-vl")
+MODELS = {
+    "qwen3-vl": "Qwen/Qwen3-VL-8B-Instruct",
+    "deepeyes": "ChenShawn/DeepEyes-7B",
+    "mini-o3": "Mini-o3/Mini-o3-7B-v1",
+    "pixel-reasoner": "TIGER-Lab/PixelReasoner-RL-v1",
+    "glm-v": "zai-org/GLM-4.6V",
+}
+
+
+def tagged(value: Any) -> str:
+    return f"<think>Smaller.</think>\n<tool_call>\n{json.dumps(value)}\n</tool_call>"
+
+
+def qwen3(turn: int, size: tuple[int, int]) -> str:
+    """In thousandths of the picture of the user, the second time too; the index is left out then."""
+    del size
+    box = [round(1000 * share) for share in MEANT[turn]]
+    args = {"bbox_2d": box, "label": "sign", **({} if turn else {"img_idx": 0})}
+    return tagged({"name": "image_zoom_in_tool", "arguments": args})
+
+
+def deepeyes(turn: int, size: tuple[int, int]) -> str:
+    """In pixels of the picture as the processor resizes it."""
+    width, height = Resizing(28, 3136, 12845056).size(*size)
+    box = [share * side for share, side in zip(MEANT[turn], (width, height, width, height), strict=True)]
+    return tagged({"name": "image_zoom_in_tool", "arguments": {"bbox_2d": box, "label": "sign"}})
+
+
+def mini_o3(turn: int, size: tuple[int, int]) -> str:
+    """In fractions, of the first observation the third time."""
+    del size
+    source = [{"source": "original_image"}, {}, {"source": "observation_1"}][turn]
+    return f"<think>Smaller.</think><grounding>{json.dumps({'bbox_2d': MEANT[turn], **source})}</grounding>"
+
+
+def pixel_reasoner(turn: int, size: tuple[int, int]) -> str:
+    """In fractions, of the picture that came back first the third time."""
+    del size
+    index = [{"target_image": 1}, {}, {"target_image": 2}][turn]
+    return tagged({"name": "crop_image_normalized", "arguments": {"bbox_2d": MEANT[turn], **index}})
+
+
+CALLS: dict[str, Callable[[int, tuple[int, int]], str]] = {
+    "qwen3-vl": qwen3,
+    "deepeyes": deepeyes,
+    "mini-o3": mini_o3,
+    "pixel-reasoner": pixel_reasoner,
+}
+TURNS = {"qwen3-vl": 2, "deepeyes": 2, "mini-o3": 3, "pixel-reasoner": 3}
+
+
+class Trained:
+    """A model that zooms so often, in its own words, and answers; it keeps what it was asked.
+
+    Where its server has a parser, calls come apart from the text.
+    """
+
+    def __init__(self, style: str, size: tuple[int, int], *, parser: bool = False) -> None:
+        self.style, self.size, self.asked, self.parser = style, size, list[dict[str, Any]](), parser
+
+    def message(self, asked: dict[str, Any]) -> dict[str, Any]:
+        text = self.reply(asked)
+        call = re.search("<tool_call>(.*)</tool_call>", text, re.DOTALL) if self.parser else None
+        if call is None:
+            return {"role": "assistant", "content": text}
+        made = json.loads(call[1])
+        function = {"name": made["name"], "arguments": json.dumps(made["arguments"])}
+        calls = [{"id": f"c{len(self.asked)}", "type": "function", "function": function}]
+        return {"role": "assistant", "content": text[: call.start()].strip(), "tool_calls": calls}
+
+    def reply(self, asked: dict[str, Any]) -> str:
+        self.asked.append(asked)
+        said = sum(message["role"] == "assistant" for message in asked["messages"])
+        probe = "Call the tool" in json.dumps(asked) or "Which number" in json.dumps(asked)
+        if not probe and said == TURNS[self.style]:
+            return "<think>Seen.</think><answer>Answer: (A)</answer>"
+        return CALLS[self.style](said, self.size)
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Trained], str]]:
+    """The address of a server for a model."""
+    stack: list[Any] = []
+
+    def start(model: Trained) -> str:
+        class Handler(JsonHandler):
+            def posted(self, body: bytes) -> None:
+                message = model.message(json.loads(body))
+                choices = [{"index": 0, "finish_reason": "stop", "message": message}]
+                usage = {"prompt_tokens": 900, "completion_tokens": 9, "total_tokens": 909}
+                self.answer({"id": "1", "model": "m", "choices": choices, "usage": usage})
+
+        context = listening(LocalServer(Handler))
+        stack.append(context)
+        return context.__enter__().url
+
+    yield start
+    for context in stack:
+        context.__exit__(None, None, None)
+
+
+def data(folder: Path, size: tuple[int, int], count: int) -> Path:
+    """Questions with a picture of a size, as a table."""
+    from PIL import Image
+
+    folder.mkdir()
+    Image.new("RGB", size, (90, 120, 150)).save(folder / "one.png")
+    rows = ["id,question,choices,answer,image"]
+    rows += [f'q{number},Which one? ({number}),"[""red"", ""blue""]",A,one.png' for number in range(count)]
+    (folder / "questions.csv").write_text("\n".join(rows))
+    return folder / "questions.csv"
+
+
+async def exchanges(
+    tmp_path: Path, url: str, style: str, size: tuple[int, int], count: int = 1, **options: Any
+) -> list[Exchange]:
+    config = RunConfig(
+        "questions",
+        ("controller",),
+        f"openai:{MODELS[style]}",
+        model_settings=ModelSettings(base_url=url, **options.pop("settings", {})),
+        data=str(data(tmp_path / "data", size, count)),
+        tool_style="auto",
+        tools=("crop",),
+        allow=("blind",),
+        out=tmp_path / "run",
+        **options,
+    )
+    run = prepare(config)
+    assert await execute(run, lambda *_: None) == ()
+    assert run.identity["tool_style"]["name"] == style
+    attempts = run.folder.recorded("controller").by_id
+    return [attempts[question.id].exchanges[0] for question in run.sound]
+
+
+def drawn(exchange: Exchange) -> list[tuple[str, list[float]]]:
+    """The image and the box of every crop that ran."""
+    steps: list[Any] = [step for step in exchange.reply.steps if step.kind == "tool"]
+    assert {step.name for step in steps} == {"crop"}
+    return [
+        (step.data["images"][0], [step.data["args"]["box"][side] for side in ("x0", "y0", "x1", "y1")])
+        for step in steps
+    ]
+
+
+def sizes_of(exchange: Exchange, size: tuple[int, int]) -> dict[str, tuple[int, int]]:
+    made = {ref.name: (ref.image.width, ref.image.height) for step in exchange.reply.steps for ref in step.images}
+    return {"img:1": size, **made}
+
+
+@pytest.mark.parametrize("style", DRESSED)
+@pytest.mark.parametrize("size", SIZES, ids=str)
+async def test_a_box_lands_where_the_model_meant_it(
+    style: str, size: tuple[int, int], tmp_path: Path, serve: Callable[[Trained], str]
+) -> None:
+    (exchange,) = await exchanges(tmp_path, serve(Trained(style, size)), style, size)
+    boxes, known = drawn(exchange), sizes_of(exchange, size)
+    assert [image for image, _ in boxes] == ["img:1", "img:1", "img:1.1"][: TURNS[style]]
+    for (image, box), shares in zip(boxes, MEANT, strict=False):
+        meant = [share * side for share, side in zip(shares, known[image] * 2, strict=True)]
+        assert all(abs(is_ - was) <= 1 for is_, was in zip(box, meant, strict=True)), (image, box, meant)
+
+
+@pytest.mark.parametrize("style", DRESSED)
+async def test_twenty_of_twenty_are_right_and_tell_what_was_written_and_what_ran(
+    style: str, tmp_path: Path, serve: Callable[[Trained], str]
+) -> None:
+    model = Trained(style, (640, 480))
+    found = await exchanges(tmp_path, serve(model), style, (640, 480), 20)
+    assert [one.reply.text.count("Answer: (A)") for one in found] == [1] * 20
+    for one in found:
+        assert not [step for step in one.reply.steps if step.fault]
+        told: list[Any] = [step.data for step in one.reply.steps if step.name == AS_TRAINED]
+        wrote: list[Any] = [call for step in one.reply.steps for call in step.data.get("tool_calls", ())]
+        assert [each["wrote"] for each in told] == [{"tool": call["tool"], "args": call["args"]} for call in wrote]
+        assert [each["ran"]["tool"] for each in told] == ["crop"] * TURNS[style]
+    made = read_style(FOLDER / f"{style}.toml")
+    last = model.asked[-1]
+    text = json.dumps(last["messages"])
+    if made.begin:
+        # The whole conversation is in the model's own words.
+        assert "tools" not in last
+        assert last["messages"][0]["content"] == made.system
+        assert {message["role"] for message in last["messages"]} == {"system", "user", "assistant"}
+        assert all(
+            CALLS[style](turn, (640, 480)) in [m["content"] for m in last["messages"]] for turn in range(TURNS[style])
+        )
+    else:
+        (function,) = [tool["function"] for tool in last["tools"]]
+        assert function == json.loads(made.function)
+    assert "img:1:" not in text or not made.begin
+    assert "You may call tools that look at the images" not in text
+
+
+async def test_other_tools_keep_our_form_beside_it(tmp_path: Path, serve: Callable[[Trained], str]) -> None:
+    model = Trained("deepeyes", (64, 64))
+    folder = tmp_path / "x"
+    folder.mkdir()
+    config: dict[str, Any] = {"tools": ("crop", "markers")}
+    style = read_style(FOLDER / "deepeyes.toml")
+    url = serve(model)
+    run = prepare(
+        RunConfig(
+            "questions",
+            ("controller",),
+            f"openai:{MODELS['deepeyes']}",
+            model_settings=ModelSettings(base_url=url),
+            data=str(data(tmp_path / "data", (64, 64), 1)),
+            tool_style="deepeyes",
+            allow=("blind",),
+            out=tmp_path / "run",
+            **config,
+        )
+    )
+    assert await execute(run, lambda *_: None) == ()
+    system = model.asked[-1]["messages"][0]["content"]
+    assert system.startswith(style.system)
+    assert "- markers:" in system
+    assert "- crop:" not in system
+
+
+@pytest.mark.parametrize("factor", [14, 28, 32])
+def test_sides_are_multiples_of_the_factor_within_the_bounds(factor: int) -> None:
+    resizing = Resizing(factor, 64 * factor**2, 1280 * factor**2)
+    for width, height in SIZES:
+        across, down = resizing.size(width, height)
+        assert across % factor == down % factor == 0
+        assert (64 - 16) * factor**2 <= across * down <= 1280 * factor**2
+        assert math.isclose(across / down, width / height, rel_tol=0.5)
+    # As the processors of Qwen-VL do it, by hand: 4032 x 3024 at 28, at most 1,003,520 pixels.
+    assert Resizing(28, 3136, 1003520).size(4032, 3024) == (1148, 840)
+
+
+def test_the_style_is_found_by_the_name_of_the_model() -> None:
+    for name, model in MODELS.items():
+        assert fitting(f"openai:{model}").name == name
+    for model, name in (("gpt-4o", "openai"), ("claude-opus-4-5", "anthropic"), ("gemini-3-pro", "gemini")):
+        found = fitting(f"openai:{model}")
+        assert (found.name, found.is_plain) == (name, True)
+    assert fitting("openai:llava").name == fitting(None).name == style_of("plain", "openai:x").name == "plain"
+
+
+def test_every_file_names_its_source() -> None:
+    assert len(names()) == 9
+    for name in names()[1:]:
+        assert len(read_style(FOLDER / f"{name}.toml").source) > 20
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("models = 'x'", "source missing"),
+        ("models = 'x'\nsource = 'y'\nmodel = 'x'", "line 3: model: Style has no such key (did you mean 'models'?)"),
+        ("models = 3", "line 1: models: 3 is not of type str"),
+        ("models = '('\nsource = 'y'", "unterminated subpattern"),
+        ("models = 'x'\nsource = 'y'\nframe = 'inches'", "frame=inches"),
+        ("models = 'x'\nsource = 'y'\nruns = 'crop'", "function missing"),
+        ("models = 'x'\nsource = 'y'\nresult = '{wide}'", "wide"),
+        ("models = ", "Invalid value"),
+    ],
+)
+def test_a_file_that_cannot_be_one_is_refused_with_its_name_and_key(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(text)
+    with pytest.raises(UsageError, match=rf"mine\.toml.*{re.escape(said)}"):
+        style_of(str(tmp_path / "mine.toml"), None)
+    with pytest.raises(UsageError, match="did you mean 'qwen3-vl'"):
+        style_of("qwen3vl", None)
+
+
+@pytest.mark.parametrize("style", ["deepeyes", "pixel-reasoner", "qwen3-vl"])
+async def test_a_server_with_a_parser_is_the_same_to_it(
+    style: str, tmp_path: Path, serve: Callable[[Trained], str]
+) -> None:
+    model = Trained(style, (300, 4000), parser=True)
+    (exchange,) = await exchanges(tmp_path, serve(model), style, (300, 4000))
+    assert "Answer: (A)" in exchange.reply.text
+    assert len(drawn(exchange)) == TURNS[style]
+    if style != "qwen3-vl":
+        said = [message["content"] for message in model.asked[-1]["messages"] if message["role"] == "assistant"]
+        assert said == [CALLS[style](turn, (300, 4000)) for turn in range(TURNS[style])]
+
+
+async def test_a_call_that_means_nothing_is_told_so_in_its_own_words(
+    tmp_path: Path, serve: Callable[[Trained], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = [
+        {"bbox_2d": [1, 2, 3, 4], "label": "x", "img_idx": 7},
+        {"label": "x", "img_idx": 0},
+        {"bbox_2d": [9, 9, 3, 4], "label": "x", "img_idx": 0},
+    ]
+    calls = [tagged({"name": "image_zoom_in_tool", "arguments": args}) for args in wrong]
+    monkeypatch.setitem(CALLS, "qwen3-vl", lambda turn, size: calls[turn])
+    monkeypatch.setitem(TURNS, "qwen3-vl", 3)
+    (exchange,) = await exchanges(tmp_path, serve(Trained("qwen3-vl", (64, 64))), "qwen3-vl", (64, 64))
+    told = [(step.name, step.fault, step.text) for step in exchange.reply.steps if step.kind == "tool"]
+    example = 'write "bbox_2d": [x1, y1, x2, y2]'
+    assert told == [
+        ("crop", Fault.UNKNOWN_IMAGE, "img_idx: there is no image 7; there are 0 to 0"),
+        ("crop", Fault.BAD_ARGUMENTS, f"bbox_2d is missing; {example}"),
+        ("crop", Fault.BAD_ARGUMENTS, f"bbox_2d: the second corner must be right of and below the first; {example}"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("model", "style", "said"),
+    [
+        ("Qwen3-VL-8B", "plain", "was trained with tools in the form qwen3-vl and meets them in ours"),
+        ("Qwen3-VL-8B", "deepeyes", "--tool-style deepeyes is not known as the form in which openai:Qwen3-VL-8B was"),
+        ("gpt-4o", "qwen3-vl", "not known as the form in which openai:gpt-4o was"),
+        ("DeepEyes-7B", "auto", "openai:DeepEyes-7B meets its tools in the form deepeyes"),
+        ("gpt-4o", "plain", ""),
+        ("Qwen3-VL-8B", "qwen3-vl", ""),
+    ],
+)
+def test_one_line_before_the_first_question_says_whether_the_form_fits(
+    model: str, style: str, said: str, tmp_path: Path
+) -> None:
+    config = RunConfig(
+        "questions",
+        ("controller",),
+        f"openai:{model}",
+        model_settings=ModelSettings(base_url="http://127.0.0.1:9"),
+        data=str(data(tmp_path / "data", (64, 64), 1)),
+        tool_style=style,
+        tools=("crop",),
+        out=tmp_path / "run",
+    )
+    run = prepare(config)
+    notes = [note for note in before_notes(run) if "form" in note]
+    assert len(notes) == bool(said)
+    assert all(said in note for note in notes)

@@ -1,0 +1,79 @@
+"""Planned questions and differences: by the test that compares, for the tasks and clusters that there are."""
+
+import numpy as np
+import pytest
+
+from bench.sentences import pair
+from hybrid.errors import UsageError
+from hybrid.stats import Design, contrast, detectable_difference, measured_design, power_of, sample_size
+
+ONE = Design.of((1,))
+
+
+@pytest.mark.parametrize(
+    ("difference", "discordant", "questions"),
+    # Of Connor's formula; the last two are small enough to be drawn, with his 23 and 155 as printed by calculators.
+    [(0.05, None, 1254), (0.05, 0.18, 563), (0.4, 0.5, 23), (0.15, 0.45, 155)],
+)
+def test_of_one_task_it_is_connor_s_number(difference: float, discordant: float | None, questions: int) -> None:
+    assert sample_size(ONE, difference, discordant).questions == pytest.approx(questions, rel=0.08)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rows", "discordant"),
+    [
+        ((29,), 1, 0.4),
+        ((120, 60, 20), 1, 0.2),
+        ((100, 50, 10), 1, 0.4),
+        ((120, 60, 20), 5, 0.4),
+        ((200, 20, 20), 1, 0.2),
+    ],
+)
+def test_what_is_planned_is_found_as_often_as_claimed(sizes: tuple[int, ...], rows: int, discordant: float) -> None:
+    least, rng = detectable_difference(Design.of(sizes, rows), discordant), np.random.default_rng(7)
+    found = [contrast(*pair(rng, sizes, discordant, least, rows)).p_value for _ in range(600)]
+    assert np.mean([p is not None and p < 0.05 for p in found]) == pytest.approx(0.8, abs=0.05)
+
+
+def test_a_size_is_planned_in_the_proportions_given_and_suffices() -> None:
+    planned = sample_size(Design.of((120, 60, 20)), 0.1, 0.2)
+    sizes = [len(task) for task in planned.tasks]
+    assert sizes[0] == pytest.approx(6 * sizes[2], abs=6)
+    assert power_of(planned, 0.1, 0.2) >= 0.8
+    assert power_of(planned.scaled(planned.clusters * 3 // 4), 0.1, 0.2) < 0.8
+
+
+def test_rows_alike_are_worth_one_question_and_a_mean_over_unequal_tasks_less_than_all_rows() -> None:
+    assert detectable_difference(Design.of((200,), 5), 0.4) == detectable_difference(Design.of((40,)), 0.4)
+    by_task, plain = (
+        detectable_difference(Design(Design.of((120, 60, 20)).tasks, macro), 0.2) for macro in (True, False)
+    )
+    assert by_task > 1.2 * plain
+
+
+def test_a_design_is_measured_of_two_solvers() -> None:
+    design, share = measured_design(*pair(np.random.default_rng(0), (600, 300), 0.2, 0.1, 3))
+    assert [len(task) for task in design.tasks] == [200, 100]
+    assert set(design.tasks[0]) == {3.0}
+    assert share == pytest.approx(0.2, abs=0.06)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((0,), "needs 0 <"),
+        ((0.3, 0.2), "needs 0 <"),
+        ((0.1, 1.2), "--discordant"),
+        ((0.1, None, 1.0), "power"),
+        ((0.1, None, 0.8, 0.9), "level"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(arguments: tuple[float, ...], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        sample_size(ONE, *arguments)
+
+
+@pytest.mark.parametrize("sizes", [(5,), (20,), (200, 2, 2)])
+def test_too_few_or_too_unequal_questions_show_nothing(sizes: tuple[int, ...]) -> None:
+    with pytest.raises(UsageError, match=f"{sum(sizes)} questions at 0.20 discordant: too few"):
+        detectable_difference(Design.of(sizes), 0.2)
