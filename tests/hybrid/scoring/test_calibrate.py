@@ -21,7 +21,6 @@ from hybrid.types import Attempt, Exchange, Json, Kind, Prompt, Question, Reply,
 FOLDS = 5
 KEY = ("jigsaw", "classical", "Jigsaw")
 JIGSAW = load("tools", "jigsaw")
-PUBLISHED = load("hybrid.benchmarks", "blink").card.prior_accuracy
 IDENTITY: dict[str, Any] = {
     "data": {"kind": "folder", "sha256": "ab" * 32},
     "model": {"model": "openai:one", "options": {"temperature": 0}},

@@ -20,8 +20,6 @@ from hybrid.types import Usage
 from tests.made_up_runs import answering
 
 R, W, A, F = ("r" * 40, "w" * 40, "a" * 40, "f" * 40)
-HALF = "rw" * 20
-MOST = "r" * 36 + "w" * 4
 
 
 @dataclass(frozen=True)
@@ -42,9 +40,6 @@ def hybrid(tools: str, alone: str, specialists: str = "") -> dict[str, str]:
 def of(n: int, right: int) -> str:
     """The letters of so many questions, the first of them right."""
     return "r" * right + "w" * (n - right)
-
-
-ONE_FAILED = "f" + "r" * 119
 
 
 def letters(told: str) -> str:
