@@ -20,8 +20,9 @@ from pydantic import Field, model_validator
 
 from hybrid.errors import ToolError
 from hybrid.places import at, size_px, span_px
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import WeightFree
+from hybrid.tool.card_file import tool_card
 from hybrid.types import Box, Fault, Finding, Json
 from tools._shared.args import PointArg, RegionArg, read_boxes, read_points
 from tools._shared.boxes import corners
@@ -294,23 +295,6 @@ class ExactCrop(WeightFree[CropArgs]):
 
 
 TOOL = Tool(
-    card=Card(
-        name="crop",
-        summary=(
-            "Enlarges a region (one of box, point, grid) or puts several images on one sheet; without arguments, the "
-            "four quadrants."
-        ),
-        limits="Only resamples, at most 8 times; says nothing of the content.",
-        backends=(
-            BackendCard(
-                name="classical",
-                version="exact-3",
-                make=ExactCrop,
-                library="cv2",
-                summary="Exact pixels, Lanczos resampling; no weights.",
-            ),
-        ),
-        images=(1, MOST_IMAGES),
-    ),
+    card=tool_card(__file__, ExactCrop),
     args=CropArgs,
 )

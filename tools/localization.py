@@ -19,8 +19,9 @@ from pydantic import Field
 from hybrid.errors import ToolError
 from hybrid.marks.marks import Marks, remove_marks
 from hybrid.marks.marks_json import Label, marks_from
-from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import WeightFree
+from hybrid.tool.card_file import tool_card
 from hybrid.tool.rules import OneCall, Rule, drawn_labels, letter
 from hybrid.types import Box, Fault, Json, Prompt
 from tools._shared.args import BoxArg, read_boxes
@@ -271,14 +272,16 @@ def _describe(name: str, candidates: Sequence[Candidate], fit: Fit, basis: str) 
     return f"{head}\nOverlap with what was found (0..1): {values}.\nBasis: {basis}."
 
 
-def _marker_arguments(args: Args) -> Mapping[str, Json] | None:
+def marker_arguments(args: LocalizationArgs) -> Mapping[str, Json]:
+    """Boxes with these letters."""
     # Also where boxes are given: their drawn outlines would be edges and colours of the picture.
-    return {"labels": list(args.labels), "kind": "box"} if isinstance(args, LocalizationArgs) else None
+    return {"labels": list(args.labels), "kind": "box"}
 
 
-def _detection_arguments(args: Args) -> Mapping[str, Json] | None:
+def detection_arguments(args: LocalizationArgs) -> Mapping[str, Json]:
+    """The thing by its name."""
     # A low threshold: that the thing is there is given, only where it is matters.
-    return {"names": [args.name], "threshold": 0.05} if isinstance(args, LocalizationArgs) else None
+    return {"names": [args.name], "threshold": 0.05}
 
 
 def boxed_name(prompt: Prompt) -> dict[str, Json] | None:
@@ -310,36 +313,7 @@ RULES: Mapping[str, Rule] = {
 
 
 TOOL = Tool(
-    card=Card(
-        name="localization",
-        summary="Says which box, drawn or given, encloses a named thing best, with the overlap of each.",
-        limits="By colour alone it ignores the name; several colours and busy backgrounds mislead it.",
-        measured=(
-            "Classical: on generated scenes of plain solids, which are easier than photographs, right in 158 of 164 "
-            "where both boxes were found (36 more were not answered with an older mark finder); on photographs nothing "
-            "was measured, so the arbiter does not follow it without a trust file. With detection weights it "
-            "measures overlap with a detected box."
-        ),
-        backends=(
-            BackendCard(
-                name="learned",
-                version="localization-1",
-                make=DetectedFit,
-                summary="Overlap with the box of the detection tool, whose weights it uses.",
-                needs=(Need("detection", _detection_arguments),),
-            ),
-            BackendCard(
-                name="classical",
-                version="box-cut-1",
-                make=BoxFit,
-                library="cv2",
-                summary="GrabCut of what the boxes share against what lies outside of both; no weights.",
-                # No reliability on purpose: 158 of 164 generated solids say nothing about photographs, and with it the
-                # arbiter would let a colour cut overrule an MLLM there.
-            ),
-        ),
-        needs=(Need("markers", _marker_arguments),),
-    ),
+    card=tool_card(__file__, DetectedFit, detection_arguments, BoxFit, marker_arguments),
     args=LocalizationArgs,
     rules=RULES,
 )

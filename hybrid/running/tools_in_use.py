@@ -226,7 +226,7 @@ def tools_in_use(
     wanted = (*offered, *sorted(frozenset().union(*required.values())))
     tools, backends, left_out = _import_tools(wanted, optional, service, choice)
     offered = tuple(name for name in offered if name not in optional or backends.get(name, ABSENT) != ABSENT)
-    without = missing_library(tool for name, tool in tools.items() if backends[name] == ABSENT)
+    without = missing_library(tool.card for name, tool in tools.items() if backends[name] == ABSENT)
     by_solver = {
         name: with_needs({*required[name], *(offered if solver.offers_tools else ())}, tools, backends)
         for name, solver in solvers.items()

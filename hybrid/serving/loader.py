@@ -257,7 +257,7 @@ def _weight_free(tool: Tool, otherwise: str) -> LoadedBackend:
     classical = tool.backend("classical")
     if classical is None:
         raise NoBackend(f"{otherwise}; {_remedy(tool)}")
-    if why := missing_library([tool]):
+    if why := missing_library([tool.card]):
         raise NoBackend(why)
     return _start(classical, None, CPU, BackendChoice())
 

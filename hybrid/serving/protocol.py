@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from hybrid.config import ServiceOptions
 from hybrid.serving.loader import BackendIdentity
-from hybrid.tool import BackendName, Bin, CheckSeries, Provenance, ReducedPrecision
+from hybrid.tool import BackendName
 from hybrid.types import Fault, Finding, ImageRef, Json, Prompt
 
 if TYPE_CHECKING:
@@ -169,65 +169,17 @@ class RuleResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class BackendDescription:
-    """A `BackendCard` without its functions; of what it needs the names."""
-
-    name: BackendName
-    version: str
-    summary: str
-    weights: str | None
-    provenances: tuple[Provenance, ...]
-    reliability: tuple[Bin, ...]
-    counted_on: str
-    batch: int
-    learned_tolerance: float
-    reduced: tuple[ReducedPrecision, ...]
-    needs: tuple[str, ...]
-    package: str | None
-    library: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class CheckDescription:
-    """A `KnownAnswer` without its function."""
-
-    name: str
-    series: CheckSeries | None
-
-
-@dataclass(frozen=True, slots=True)
-class RuleDescription:
-    """A rule without its function."""
-
-    route: str
-    tools: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ToolDescription:
-    """A `Tool` without its functions: its card, the schema of its arguments and the hash of its code."""
-
-    number: int
-    tool: str
-    summary: str
-    limits: str
-    measured: str
-    backends: tuple[BackendDescription, ...]
-    images: tuple[int, int]
-    needs: tuple[str, ...]
-    checks: tuple[CheckDescription, ...]
-    schema: Mapping[str, Json]
-    rules: tuple[RuleDescription, ...]
-    code: str
-    notices: tuple[str, ...] = ()
-    kind: Literal["description"] = "description"
-
-
-@dataclass(frozen=True, slots=True)
 class ImportResponse:
-    """A thing that is no tool was imported, and is what it must be."""
+    """A thing from outside was imported and is what it must be; of a tool all that is no code."""
 
     number: int
+    card: Mapping[str, Json] | None = None
+    checks: tuple[Mapping[str, Json], ...] = ()
+    rules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By route the tools that its rule may call."""
+    schema: Mapping[str, Json] = field(default_factory=dict)
+    """Of its arguments."""
+    code: str = ""
     notices: tuple[str, ...] = ()
     kind: Literal["imported"] = "imported"
 
@@ -286,7 +238,7 @@ class JobEnd:
 
 
 Request: TypeAlias = ToolRequest | LoadRequest | NeedRequest | DescribeRequest | RuleRequest
-Response: TypeAlias = ToolResponse | LoadResponse | NeedResponse | ToolDescription | RuleResponse | ImportResponse
+Response: TypeAlias = ToolResponse | LoadResponse | NeedResponse | RuleResponse | ImportResponse
 ToWorker: TypeAlias = Setup | Request
 FromWorker: TypeAlias = WorkerReady | Heartbeat | JobStart | JobEnd | Response | Failure
 Message: TypeAlias = ToWorker | FromWorker

@@ -47,7 +47,6 @@ from hybrid.serving.protocol import (
     RuleRequest,
     RuleResponse,
     Setup,
-    ToolDescription,
     ToolResponse,
     WorkerReady,
 )
@@ -94,7 +93,7 @@ class WorkerExecutor(RemoteExecutor):
             raise Outage("the tool service is closed")
         return await self._in_loop().ask(request, watch)
 
-    async def describe(self, package: str, name: str) -> ToolDescription | ImportResponse:
+    async def describe(self, package: str, name: str) -> ImportResponse:
         """Import a tool, or another thing from outside, in the worker process, and there alone.
 
         Raises:
@@ -104,7 +103,7 @@ class WorkerExecutor(RemoteExecutor):
         """
         watch = Stopwatch(time.monotonic)
         watch.waiting = 1
-        return cast(ToolDescription | ImportResponse, await self.ask(DescribeRequest(0, name, package), watch))
+        return cast(ImportResponse, await self.ask(DescribeRequest(0, name, package), watch))
 
     async def next_step(self, request: RuleRequest) -> RuleResponse:
         """A rule's next step about a prompt. Raises `ToolError` where it raises, hangs or ends its process."""
@@ -272,15 +271,7 @@ class _Supervisor:
             case WorkerReady():
                 worker.up, self._starts = True, 0
                 self._go_on()
-            case (
-                Failure()
-                | ToolResponse()
-                | LoadResponse()
-                | NeedResponse()
-                | RuleResponse()
-                | ToolDescription()
-                | ImportResponse()
-            ):
+            case Failure() | ToolResponse() | LoadResponse() | NeedResponse() | RuleResponse() | ImportResponse():
                 for line in message.notices:
                     self._executor.notice(line)
                 if (one := self._pending.get(message.number)) is not None:

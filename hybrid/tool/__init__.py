@@ -175,8 +175,8 @@ class Need:
     """
 
     tool: str
-    args: Callable[[Args], Mapping[str, Json] | None]
-    given: Callable[[Args, Found], Mapping[str, Json] | None] | None = None
+    args: Callable[[Any], Mapping[str, Json] | None]
+    given: Callable[[Any, Found], Mapping[str, Json] | None] | None = None
 
 
 @dataclass(frozen=True)
@@ -273,6 +273,10 @@ class Card:
     measured: str = ""
     """Measurements, on which data, and gaps, for people: `hybrid tools show` prints them, no model reads them."""
 
+    def backend(self, name: BackendName) -> BackendCard | None:
+        """The backend of that name, or None where the tool has none."""
+        return next((card for card in self.backends if card.name == name), None)
+
 
 @dataclass(frozen=True)
 class CheckCase:
@@ -331,7 +335,7 @@ class Tool:
 
     def backend(self, name: BackendName) -> BackendCard | None:
         """The backend of that name, or None where the tool has none."""
-        return next((card for card in self.card.backends if card.name == name), None)
+        return self.card.backend(name)
 
     @property
     def looked_into(self) -> bool:

@@ -8,9 +8,9 @@ another way (a letter as the label of a point).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Self, get_args
+from typing import Any, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
@@ -20,7 +20,7 @@ from hybrid.marks.marks_json import Label, marks_from
 from hybrid.places import at, size_px
 from hybrid.tool import Args
 from hybrid.tool.args import UNTOLD
-from hybrid.types import Box, Fault, Finding
+from hybrid.types import Box, Fault, Finding, Json
 
 LABELS: tuple[Label, ...] = get_args(Label)
 """The letters that the markers tool can read."""
@@ -105,6 +105,11 @@ def marker_labels(points: Sequence[PointArg], labels: Sequence[Label] = ()) -> l
     """The letters that the markers tool should look for: those given, then those of points given by letter alone."""
     alone = {point.label for point in points if point.x is None}
     return [*labels, *(label for label in LABELS if label in alone and label not in labels)]
+
+
+def point_markers(args: Any) -> Mapping[str, Json]:
+    """What a tool with `points` and `labels` asks of the markers tool."""
+    return {"labels": marker_labels(args.points, args.labels), "kind": "point"}
 
 
 def read_boxes(tool: str, boxes: Sequence[BoxArg], size: tuple[int, int]) -> list[Box]:

@@ -20,22 +20,17 @@ from hybrid.marks.marks_json import Label
 from hybrid.places import at, length, spot_px
 from hybrid.tool import (
     Args,
-    BackendCard,
-    Bin,
-    Card,
     Evidence,
-    Need,
     Picture,
     Pixels,
-    Provenance,
-    ReducedPrecision,
     Request,
     Tool,
 )
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned, WeightFree
+from hybrid.tool.card_file import tool_card
 from hybrid.types import Json
-from tools._shared.args import PointArg, Spot, marker_labels, read_points
+from tools._shared.args import PointArg, Spot, point_markers, read_points
 from tools._shared.batches import shape
 from tools._shared.reading import unmarked
 from tools.depth.checks import CHECKS
@@ -207,7 +202,7 @@ class LearnedDepth(Learned[DepthArgs, SpottedImage, DepthValues, DepthModel]):
     """The learned backend: a monocular depth model through transformers."""
 
     def __init__(self) -> None:
-        super().__init__("depth", LEARNED_VERSION, DepthModel, WEIGHTS)
+        super().__init__("depth", LEARNED.version, DepthModel, LEARNED.weights)
 
     def prepare(self, request: Request[DepthArgs]) -> SpottedImage:
         """The points and the image without marks. Raises `ToolError` as `spots_of`, or for an elongated image."""
@@ -297,104 +292,11 @@ def _listing(title: str, named: Sequence[str], shown: int) -> str:
     return f"{title}: {', '.join(named[:shown])}{more}."
 
 
-def _marker_arguments(args: Args) -> Mapping[str, Json]:
-    labels = marker_labels(args.points, args.labels) if isinstance(args, DepthArgs) else []
-    return {"labels": labels, "kind": "point"}
-
-
-LEARNED_VERSION = "depth-2"
-WEIGHTS = "depth-anything/Depth-Anything-V2-Small-hf"
-
-PHOTOGRAPHS = (
-    *("BDD100K", "Google Landmarks", "ImageNet-22k", "LSUN"),
-    *("Objects365", "Open Images", "Places365", "SA-1B", "LVD-142M"),
-)
-"""Labelled data that both versions of Depth Anything generated themselves, and the data of their encoder DINOv2."""
-
-RENDERED = ("BlendedMVS", "Hypersim", "IRS", "TartanAir", "VKITTI 2")
-MIX_5 = ("ReDWeb", "DIML", "3D Movies", "MegaDepth", "WSVD")
-MIX_6 = (*MIX_5, "TartanAir", "HRWSI", "ApolloScape", "BlendedMVS", "IRS")
-
-PROVENANCES = (
-    # Yang et al. 2024 (Depth Anything V2), table 7, and its repository's licence section: small is free, the larger are
-    # not for commercial use.
-    *(
-        Provenance(f"depth-anything/Depth-Anything-V2-{kind}Small-hf", "Apache-2.0", (*RENDERED, *PHOTOGRAPHS))
-        for kind in ("", "Metric-Indoor-", "Metric-Outdoor-")
-    ),
-    *(
-        Provenance(f"depth-anything/Depth-Anything-V2-{kind}{size}-hf", "CC-BY-NC-4.0", (*RENDERED, *PHOTOGRAPHS), True)
-        for kind in ("", "Metric-Indoor-", "Metric-Outdoor-")
-        for size in ("Base", "Large")
-    ),
-    # Yang et al. 2024 (Depth Anything), table 1.
-    *(
-        Provenance(
-            f"LiheYoung/depth-anything-{size}-hf",
-            "Apache-2.0",
-            ("BlendedMVS", "DIML", "HRWSI", "IRS", "MegaDepth", "TartanAir", *PHOTOGRAPHS),
-        )
-        for size in ("small", "base", "large")
-    ),
-    # Ranftl et al. 2021 (DPT), section 4.1.
-    Provenance("Intel/dpt-large", "Apache-2.0", (*MIX_6, "ImageNet-22k")),
-    Provenance("Intel/dpt-hybrid-midas", "Apache-2.0", (*MIX_6, "ImageNet-22k")),
-    # Bhat et al. 2023 (ZoeDepth), section 3.
-    *(
-        Provenance(f"Intel/zoedepth-{name}", "MIT", (*MIX_6, "NYU Depth v2", "KITTI", "ImageNet-22k"))
-        for name in ("nyu", "kitti", "nyu-kitti")
-    ),
-    # Bochkovskii et al. 2024 (Depth Pro) train on some twenty data sets, which are not listed here.
-    Provenance("apple/DepthPro-hf", "Apple Machine Learning Research Model licence, research only", (), True),
-)
-
 TOOL = Tool(
-    card=Card(
-        name="depth",
-        summary=(
-            "Says which of several points is nearest to the camera, with relative depths (1 nearest, 0 farthest); a "
-            "depth network adds a map."
-        ),
-        limits=(
-            "Reads mirrors, glass, screens and paintings as what they show. From picture cues alone it is weak, near "
-            "a guess for points on one row."
-        ),
-        measured=(
-            "Classical: the cues were chosen on the odd items of BLINK's relative depth, val (62 photographs), and are "
-            "right on 0.82 of these; chosen out of fold, on 0.78 (bench/depth.py --data). The even items set nothing. "
-            "On 100 pairs of objects of rendered scenes 0.89 (--objects). In rooms contrast and colour mislead at "
-            "points of one row. The learned backend was run with random weights only."
-        ),
-        backends=(
-            BackendCard(
-                name="learned",
-                version=LEARNED_VERSION,
-                make=LearnedDepth,
-                summary="Monocular depth network; Depth Anything V1/V2, DPT, ZoeDepth and Depth Pro checkpoints load.",
-                weights=WEIGHTS,
-                provenances=PROVENANCES,
-                batch=8,
-                reduced=(
-                    ReducedPrecision(
-                        "bfloat16", 1, 8, 0.0053, "points.depth_0_1", "random, of Depth Anything V2 small"
-                    ),
-                ),
-                learned_tolerance=1e-3,
-            ),
-            BackendCard(
-                name="classical",
-                version="cues-2",
-                make=DepthCues,
-                library="cv2",
-                summary="Height in the picture, local contrast and warm colour, weighed by hand; nothing is loaded.",
-                reliability=(Bin(0.0, 26, 59), Bin(0.55, 35, 56), Bin(0.65, 34, 35), Bin(0.8, 47, 50)),
-                counted_on="200 pairs of points on rendered scenes (bench.reliability --task Relative_Depth)",
-                seen=(("blink", "val", "Relative_Depth", "its cues were chosen on the 62 odd items"),),
-            ),
-        ),
-        needs=(Need("markers", _marker_arguments),),
-    ),
+    card=tool_card(__file__, LearnedDepth, DepthCues, point_markers),
     args=DepthArgs,
     checks=CHECKS,
     rules=RULES,
 )
+
+LEARNED = TOOL.card.backends[0]

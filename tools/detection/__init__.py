@@ -16,8 +16,9 @@ from pydantic import Field
 
 from hybrid.errors import ToolError
 from hybrid.places import length, span_px
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Provenance, ReducedPrecision, Request, Tool
+from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned
+from hybrid.tool.card_file import tool_card
 from hybrid.types import Fault, Json
 from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay
@@ -47,7 +48,7 @@ class LearnedDetection(Learned[DetectionArgs, DetectionInput, DetectionOutput, D
     """The learned backend: an open-vocabulary or a closed-set detector through transformers."""
 
     def __init__(self) -> None:
-        super().__init__("detection", VERSION, Detector, WEIGHTS)
+        super().__init__("detection", LEARNED.version, Detector, LEARNED.weights)
 
     def prepare(self, request: Request[DetectionArgs]) -> DetectionInput:
         """The image for the network and the names it knows. Raises `ToolError`: it knows none, or an odd image."""
@@ -138,85 +139,12 @@ def draw(pixels: Pixels, names: Sequence[str], kept: Sequence[Detection]) -> Pix
     return canvas.pixels
 
 
-VERSION = "detection-1"
-WEIGHTS = "google/owlv2-base-patch16-ensemble"
-
-ANNOTATED = ("CLIP's image-text pairs", "Objects365", "Visual Genome")
-"""Training data of OWL-ViT (Minderer et al. 2022, section 4), which labelled OWLv2's images."""
-
-PROVENANCES = (
-    *(
-        Provenance(f"google/owlvit-{size}", "Apache-2.0", ANNOTATED)
-        for size in ("base-patch32", "base-patch16", "large-patch14")
-    ),
-    # Minderer et al. 2023 (OWLv2), section 4: the finetuned weights, and with them the ensembles, saw LVIS.
-    *(
-        Provenance(f"google/owlv2-{size}{kind}", "Apache-2.0", ("WebLI", *ANNOTATED, *more))
-        for size in ("base-patch16", "large-patch14")
-        for kind, more in (("", ()), ("-finetuned", ("LVIS",)), ("-ensemble", ("LVIS",)))
-    ),
-    # Liu et al. 2024 (Grounding DINO), table 2 and its repository; Zhao et al. 2024 (MM Grounding DINO).
-    Provenance("IDEA-Research/grounding-dino-tiny", "Apache-2.0", ("Objects365", "GoldG", "Cap4M", "ImageNet-22k")),
-    Provenance(
-        "IDEA-Research/grounding-dino-base",
-        "Apache-2.0",
-        ("COCO", "Objects365", "GoldG", "Cap4M", "Open Images", "ODinW-35", "RefCOCO", "ImageNet-22k"),
-    ),
-    Provenance(
-        "openmmlab-community/mm_grounding_dino_tiny_o365v1_goldg_v3det",
-        "Apache-2.0",
-        ("Objects365", "GoldG", "V3Det", "ImageNet-22k"),
-    ),
-    # Zhao et al. 2024 (RT-DETR), Lv et al. 2024 (RT-DETRv2), Peng et al. 2025 (D-FINE).
-    *(
-        Provenance(f"PekingU/rtdetr_{depth}vd{kind}", "Apache-2.0", ("ImageNet-1k", "COCO", *more))
-        for depth in ("r18", "r50", "r101")
-        for kind, more in (("", ()), ("_coco_o365", ("Objects365",)))
-    ),
-    *(
-        Provenance(f"PekingU/rtdetr_v2_{depth}vd", "Apache-2.0", ("ImageNet-1k", "COCO"))
-        for depth in ("r18", "r34", "r50", "r101")
-    ),
-    *(
-        Provenance(f"ustc-community/dfine-{size}-coco", "Apache-2.0", ("ImageNet-1k", "COCO"))
-        for size in ("nano", "small", "medium", "large", "xlarge")
-    ),
-    *(
-        Provenance(f"ustc-community/dfine-{size}-obj365", "Apache-2.0", ("ImageNet-1k", "Objects365"))
-        for size in ("small", "medium", "large", "xlarge")
-    ),
-    # Robinson et al. 2025 (RF-DETR): DINOv2's encoder, trained on Objects365 and then on COCO.
-    Provenance("Roboflow/rf-detr-base", "Apache-2.0", ("LVD-142M", "Objects365", "COCO")),
-)
-
 TOOL = Tool(
-    card=Card(
-        name="detection",
-        summary="Finds named things: a box and a score for each, and how many of each name.",
-        limits=(
-            "Some detectors know only a fixed list of everyday things. Crowded and tiny things are miscounted; an "
-            "absent one may get a box."
-        ),
-        measured=(
-            "Loading and geometry were run with random weights; no accuracy was measured, and the confidence is by "
-            "argument from scores near the threshold. RT-DETR and D-FINE are the detectors with a fixed list."
-        ),
-        backends=(
-            BackendCard(
-                name="learned",
-                version=VERSION,
-                make=LearnedDetection,
-                summary="OWLv2, OWL-ViT, (MM) Grounding DINO by name; RF-DETR, RT-DETR, D-FINE, DEIMv2 by class.",
-                weights=WEIGHTS,
-                provenances=PROVENANCES,
-                batch=8,
-                reduced=(ReducedPrecision("bfloat16", 8, 8, 0.0, "", "random, of OWLv2 base"),),
-                learned_tolerance=1e-3,
-            ),
-        ),
-    ),
+    card=tool_card(__file__, LearnedDetection),
     args=DetectionArgs,
     checks=CHECKS,
     probe=probe,
     rules=RULES,
 )
+
+LEARNED = TOOL.card.backends[0]

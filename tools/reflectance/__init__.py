@@ -9,7 +9,7 @@ Without points the rings drawn on the picture are compared. The weight-free back
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,11 +18,12 @@ from pydantic import Field
 
 from hybrid.marks.marks_json import Label
 from hybrid.places import spot_px
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
+from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned, WeightFree
+from hybrid.tool.card_file import tool_card
 from hybrid.types import Json
-from tools._shared.args import PointArg, Spot, marker_labels, read_points
+from tools._shared.args import PointArg, Spot, point_markers, read_points
 from tools._shared.overlay import PALETTE, Overlay, heat
 from tools._shared.reading import unmarked, window_median
 from tools.reflectance.checks import CHECKS
@@ -195,7 +196,7 @@ class LearnedAlbedo(Learned[ReflectanceArgs, AlbedoInput, npt.NDArray[np.float32
     """The learned backend: the albedo of a Marigold intrinsic decomposition model."""
 
     def __init__(self) -> None:
-        super().__init__("reflectance", LEARNED_VERSION, IntrinsicModel, WEIGHTS)
+        super().__init__("reflectance", LEARNED.version, IntrinsicModel, LEARNED.weights)
 
     def prepare(self, request: Request[ReflectanceArgs]) -> AlbedoInput:
         """The spots and the image without marks. Raises `ToolError` as `spots_of`."""
@@ -220,53 +221,11 @@ class LearnedAlbedo(Learned[ReflectanceArgs, AlbedoInput, npt.NDArray[np.float32
         return evidence_of(request, spots, verdict, values, "albedo predicted by a network")
 
 
-def _marker_arguments(args: Args) -> Mapping[str, Json]:
-    labels = marker_labels(args.points, args.labels) if isinstance(args, ReflectanceArgs) else []
-    return {"labels": labels, "kind": "point"}
-
-
-LEARNED_VERSION = "albedo-1"
-WEIGHTS = "prs-eth/marigold-iid-appearance-v1-1"
-
-PROVENANCES = (
-    # The checkpoints' model cards: Stable Diffusion 2 (LAION-5B), refined on rendered rooms.
-    Provenance(WEIGHTS, "OpenRAIL++", ("InteriorVerse", "LAION-5B")),
-    Provenance("prs-eth/marigold-iid-lighting-v1-1", "OpenRAIL++", ("Hypersim", "LAION-5B")),
-)
-
 TOOL = Tool(
-    card=Card(
-        name="reflectance",
-        summary="Says which of two points is on the darker surface, or that both are alike: the paint, not the light.",
-        limits="By hue, greys or shades of one hue pass for one paint; coloured light, mirrors and texture mislead it.",
-        measured=(
-            "Classical: on rendered pictures 0.88 of its three-way answers were right, 0.81 where the light misleads "
-            "(bench/reflectance.py); no photograph with known reflectance was available. The learned backend was run "
-            "with random weights only."
-        ),
-        backends=(
-            BackendCard(
-                name="learned",
-                version=LEARNED_VERSION,
-                make=LearnedAlbedo,
-                summary="Albedo of Marigold IID through diffusers, an extra, one image a pass, as each has a size "
-                "of its own; run with random weights only.",
-                weights=WEIGHTS,
-                provenances=PROVENANCES,
-            ),
-            BackendCard(
-                name="classical",
-                version="paints-3",
-                make=PaintCues,
-                library="cv2",
-                summary="Segments of one chromaticity as one paint, and two fitted regressions; no weights are loaded.",
-                reliability=(Bin(0.4, 6, 12), Bin(0.5, 9, 15), Bin(0.6, 21, 29), Bin(0.7, 37, 43), Bin(0.8, 190, 201)),
-                counted_on="300 rendered pictures (bench.reflectance --items 300)",
-            ),
-        ),
-        needs=(Need("markers", _marker_arguments),),
-    ),
+    card=tool_card(__file__, LearnedAlbedo, PaintCues, point_markers),
     args=ReflectanceArgs,
     checks=CHECKS,
     rules=RULES,
 )
+
+LEARNED = TOOL.card.backends[0]

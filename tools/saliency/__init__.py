@@ -19,14 +19,14 @@ import numpy as np
 from pydantic import Field
 
 from hybrid.places import length, size_px, span_px
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, ReducedPrecision, Request, Tool
+from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
+from hybrid.tool.card_file import tool_card
 from hybrid.types import Box, Json
 from tools._shared.args import BoxArg, read_boxes
 from tools._shared.batches import shape
 from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay, heat
-from tools._shared.provenance import DINO
 from tools._shared.reading import shrink
 from tools.saliency.background import over, superpixels
 from tools.saliency.checks import CHECKS
@@ -237,7 +237,7 @@ class AttentionSaliency(Learned[SaliencyArgs, tuple[Pixels, PatchInput], Salienc
     """The learned backend: attention of a self-supervised transformer."""
 
     def __init__(self) -> None:
-        super().__init__("saliency", LEARNED_VERSION, Attention, WEIGHTS)
+        super().__init__("saliency", LEARNED.version, Attention, LEARNED.weights)
 
     def prepare(self, request: Request[SaliencyArgs]) -> tuple[Pixels, PatchInput]:
         """The image without drawn lines, and as the network takes it. Raises `ToolError`: it is too elongated."""
@@ -269,49 +269,11 @@ def _on_grid(pixels: Pixels, values: SaliencyMap) -> SaliencyMap:
     return stretch(over(superpixels(pixels), values))
 
 
-LEARNED_VERSION = "attention-3"
-WEIGHTS = "facebook/dinov2-small"
-
 TOOL = Tool(
-    card=Card(
-        name="saliency",
-        summary="Shows what draws the eye: salient objects (box, rank, number) and a map; or ranks given boxes.",
-        limits=(
-            "Faces, words and meaning count only as colour and contrast. Things that touch may come as one, what fills "
-            "the border counts as ground, very small things in texture may be missed."
-        ),
-        measured=(
-            "Generated pictures of coloured things (bench/saliency.py, seed 1000): the most salient one first in 100 "
-            "of 100, their number right in 100. Photographs were looked at (docs/specialists.md) and never compared "
-            f"with what people look at; so confidence is at most {MOST_CERTAIN}. The learned backend was run with "
-            "random weights only."
-        ),
-        backends=(
-            BackendCard(
-                name="learned",
-                version=LEARNED_VERSION,
-                make=AttentionSaliency,
-                summary=(
-                    "Attention of the class token of DINOv2, DINOv2 with registers or DINOv3; run with random weights "
-                    "only, its accuracy was not measured."
-                ),
-                weights=WEIGHTS,
-                provenances=DINO,
-                batch=4,
-                reduced=(ReducedPrecision("bfloat16", 0, 8, 21.0, "map.peak_px", "random, of DINOv2 small"),),
-                learned_tolerance=1e-3,
-            ),
-            BackendCard(
-                name="classical",
-                version="background-1",
-                make=SaliencyCues,
-                library="cv2",
-                summary="Background connectivity of superpixels (Zhu et al., CVPR 2014); no weights.",
-                # No reliability on purpose: generated pictures say nothing about what people agree on in a photograph.
-            ),
-        ),
-    ),
+    card=tool_card(__file__, AttentionSaliency, SaliencyCues),
     args=SaliencyArgs,
     checks=CHECKS,
     rules=RULES,
 )
+
+LEARNED = TOOL.card.backends[0]

@@ -16,11 +16,11 @@ import numpy as np
 from pydantic import Field
 
 from hybrid.places import length, size_px
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, ReducedPrecision, Request, Tool
+from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
+from hybrid.tool.card_file import tool_card
 from hybrid.types import Json
 from tools._shared.overlay import Overlay, heat
-from tools._shared.provenance import CLIPSEG
 from tools._shared.reading import shrink
 from tools._shared.target_heat import SearchInput, TargetHeat, probability
 from tools.saliency.cues import SaliencyMap, salience, stretch
@@ -149,7 +149,7 @@ class TargetSearch(Learned[ScanpathArgs, ViewedImage, SaliencyMap | None, Target
     """The learned backend: the weight-free map, and for a search the heat of the target from CLIPSeg."""
 
     def __init__(self) -> None:
-        super().__init__("scanpath", LEARNED_VERSION, TargetHeat, WEIGHTS)
+        super().__init__("scanpath", LEARNED.version, TargetHeat, LEARNED.weights)
 
     def prepare(self, request: Request[ScanpathArgs]) -> ViewedImage:
         """The weight-free map, and for a search the image as the network takes it."""
@@ -201,49 +201,11 @@ def _squeezed(pixels: Pixels) -> Pixels:
     return small if size == (width, height) else np.asarray(cv2.resize(small, size), np.uint8)
 
 
-LEARNED_VERSION = "search-3"
-WEIGHTS = "CIDAS/clipseg-rd64-refined"
-
 TOOL = Tool(
-    card=Card(
-        name="scanpath",
-        summary=(
-            "Predicts a person's fixations in order, freely or in search of a target: X and Y as fractions of the "
-            "image, T in milliseconds."
-        ),
-        limits=(
-            "Follows contrast and colour: faces and words may be missed. Saccades and durations are of people's usual "
-            "lengths. Where it cannot search, it says so."
-        ),
-        measured=(
-            "On 67 photographs (bench/scanpath.py) the median saccade is 5.3 degrees of an assumed 54 x 35, the mean "
-            "fixation 289 ms, and 0.16 of the fixations return to a place: near published statistics of people, as "
-            "set. No path was compared with a person's. The learned backend was run with random weights only."
-        ),
-        backends=(
-            BackendCard(
-                name="learned",
-                version=LEARNED_VERSION,
-                make=TargetSearch,
-                summary="The same path over saliency times CLIPSeg's heat of the target; run with random weights only.",
-                weights=WEIGHTS,
-                provenances=CLIPSEG,
-                batch=8,
-                reduced=(
-                    ReducedPrecision("bfloat16", 0, 8, 210.0, "fixations.duration_ms", "random, of CLIPSeg rd64"),
-                ),
-                learned_tolerance=1e-3,
-            ),
-            BackendCard(
-                name="classical",
-                version="winner-take-all-3",
-                make=FreeViewing,
-                library="cv2",
-                summary="Winner-take-all with inhibition of return over the weight-free saliency map, seeded.",
-            ),
-        ),
-    ),
+    card=tool_card(__file__, TargetSearch, FreeViewing),
     args=ScanpathArgs,
     checks=CHECKS,
     rules=RULES,
 )
+
+LEARNED = TOOL.card.backends[0]

@@ -23,25 +23,20 @@ from hybrid.marks.marks import Marks, remove_marks
 from hybrid.marks.marks_json import Label, marks_from
 from hybrid.tool import (
     Args,
-    BackendCard,
-    Card,
     Evidence,
-    Need,
     Picture,
     Pixels,
-    Provenance,
-    ReducedPrecision,
     Request,
     Tool,
 )
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned
+from hybrid.tool.card_file import tool_card
 from hybrid.types import Fault, Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
 from tools._shared.batches import shape
 from tools._shared.dense_features import FeatureGrid, FeatureInput, FeatureMap, feature_map
 from tools._shared.overlay import PALETTE, Overlay
-from tools._shared.provenance import DINO
 from tools._shared.reading import shrink
 from tools.semantic_correspondence.checks import CHECKS
 from tools.semantic_correspondence.models import FeatureModel, feature_model
@@ -127,7 +122,7 @@ class DenseMatch(Learned[SemanticArgs, SpottedPair, list[FeatureGrid], FeatureMo
     """The learned backend: cosine of dense features at the points."""
 
     def __init__(self) -> None:
-        super().__init__("semantic_correspondence", VERSION, feature_model, WEIGHTS)
+        super().__init__("semantic_correspondence", LEARNED.version, feature_model, LEARNED.weights)
 
     def prepare(self, request: Request[SemanticArgs]) -> SpottedPair:
         """Points and images without marks. Raises `ToolError` as `read_spots`, or for an elongated image."""
@@ -255,50 +250,16 @@ def _draw_candidates(pixels: Pixels, candidates: Sequence[Spot], names: Sequence
     return canvas.pixels
 
 
-def _marker_arguments(args: Args) -> Mapping[str, Json] | None:
-    if not isinstance(args, SemanticArgs):
-        return None
+def marker_arguments(args: SemanticArgs) -> Mapping[str, Json]:
+    """The reference besides the letters of the arguments."""
     return {"labels": list(dict.fromkeys((*args.labels, REFERENCE))), "kind": "point"}
 
 
-VERSION = "semantic-3"
-WEIGHTS = "facebook/dinov2-base"
-
-STABLE_DIFFUSION = Provenance("stabilityai/stable-diffusion-2-1", "CreativeML Open RAIL++-M", ("LAION-5B",))
-"""Training data of Stable Diffusion, the source of DIFT's features."""
-
 TOOL = Tool(
-    card=Card(
-        name="semantic_correspondence",
-        summary=(
-            "Says which candidate of image 2 is the same part (or serves the same action) as a point of image 1, "
-            "across things, views and styles."
-        ),
-        limits="Like left and right parts are often swapped; for actions it only sees alike parts.",
-        measured=(
-            "Both families (DINO, DIFT) were run with random weights only; no accuracy was measured and the "
-            "confidence is by argument."
-        ),
-        backends=(
-            BackendCard(
-                name="learned",
-                version=VERSION,
-                make=DenseMatch,
-                summary="Cosine of dense features at the points: DINOv2 or DINOv3, or DIFT from Stable Diffusion 2.1, "
-                "one image a pass, which its eight draws fill.",
-                weights=WEIGHTS,
-                provenances=(*DINO, STABLE_DIFFUSION),
-                batch=8,
-                reduced=(
-                    ReducedPrecision("bfloat16", 0, 8, 0.00062, "candidates.cosine", "random, of DINOv2 base, 560 px"),
-                ),
-                learned_tolerance=1e-3,
-            ),
-        ),
-        images=(2, 2),
-        needs=(Need("markers", _marker_arguments),),
-    ),
+    card=tool_card(__file__, DenseMatch, marker_arguments),
     args=SemanticArgs,
     checks=CHECKS,
     rules=RULES,
 )
+
+LEARNED = TOOL.card.backends[0]

@@ -272,7 +272,9 @@ def test_each_channel_has_a_mean_and_a_deviation() -> None:
 
 def test_a_described_card_keeps_what_was_measured(fakes: Any) -> None:
     made = tool(fakes, Scaling(), reduced=(MEASURED,))
-    (card,) = tool_of(description_of(1, made, "code"), lambda _: None).card.backends  # type: ignore[arg-type, return-value]
+    again = tool_of(description_of(1, made, "code"), lambda _: None)  # type: ignore[arg-type, return-value]
+    assert again is not None
+    (card,) = again.card.backends
     assert card.reduced == (MEASURED,)
 
 
