@@ -53,20 +53,20 @@ if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
     from langgraph.runtime import Runtime
 
+# Asks, of 1, in which the model is assumed to call a tool: nothing is known of a model before it is asked. That makes
+# 1.75 calls of the model an ask, within a factor of two both of a model that calls no tool (1) and of one that always
+# calls one (2), and nearer to the latter, because a menu holds the tools that a benchmark's questions need.
 SHARE_WITH_TOOL = 0.75
-"""Asks, of 1, in which the model is assumed to call a tool: nothing is known of a model before it is asked. That makes
-1.75 calls of the model an ask, within a factor of two both of a model that calls no tool (1) and of one that always
-calls one (2), and nearer to the latter, because a menu holds the tools that a benchmark's questions need."""
 ASSUMED = (
     "3 of 4 asks call one tool and then answer (two turns), the others answer at once; high is every turn and tool "
     "call that the limits allow"
 )
+# Text that every conversation holds besides the prompt.
 SAID = f"{TEXTS.instructions}\n{TEXTS.images}"
-"""Text that every conversation holds besides the prompt."""
+# The name of a call that cannot be read and has none.
 UNNAMED = "unknown"
-"""The name of a call that cannot be read and has none."""
+# Identical calls that end the tool phase: a model in a loop does not leave it by itself.
 MOST_REPEATS = 3
-"""Identical calls that end the tool phase: a model in a loop does not leave it by itself."""
 
 
 @dataclass

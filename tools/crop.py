@@ -29,12 +29,12 @@ from tools._shared.boxes import corners
 from tools._shared.overlay import DARK, WHITE, extent, write
 from tools.markers import MarkersArgs, locate
 
+# Long side of a crop where no scale is asked for.
 TARGET_PX = 768
-"""Long side of a crop where no scale is asked for."""
 LARGEST_SCALE = 8.0
 LARGEST_SIDE_PX = 4096
+# Side of the square around a point where no share is given, as a share of the image's longer side.
 POINT_SHARE = 0.2
-"""Side of the square around a point where no share is given, as a share of the image's longer side."""
 LEAST_POINT_PX = 32
 LEAST_SQUARE_PX = 4
 SHEET_TILE_PX = 448

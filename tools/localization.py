@@ -32,14 +32,14 @@ from tools.detection.detection_json import DetectedThing, ThingName, seen_from
 
 WORKING_PX = 480
 LEAST_PX = 24
+# Difference of overlaps at which 63 % of the doubt is gone: set on generated items, seeds 0 to 99.
 CLEAR_MARGIN = 0.12
-"""Difference of overlaps at which 63 % of the doubt is gone: set on generated items, seeds 0 to 99."""
 WEIGHT_FREE_CERTAIN = 0.65
 LEARNED_CERTAIN = 0.95
+# Confidence if fewer than two boxes were found: less than a guess between two.
 NOTHING_COMPARED = 0.3
-"""Confidence if fewer than two boxes were found: less than a guess between two."""
+# A thing that fits no box better than this is not the thing in the boxes.
 LEAST_OVERLAP = 0.2
-"""A thing that fits no box better than this is not the thing in the boxes."""
 
 
 class LocalizationArgs(Args):
@@ -304,12 +304,12 @@ def boxed_thing(text: str) -> str | None:
     return match["name"] if match else None
 
 
+# By route.
 RULES: Mapping[str, Rule] = {
     "Object_Localization": OneCall(
         "localization", letter(), boxed_name, ("no name", "the question names no thing in a box")
     ),
 }
-"""By route."""
 
 
 TOOL = Tool(

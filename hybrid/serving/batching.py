@@ -18,12 +18,12 @@ from typing import Generic, TypeVar
 from hybrid.config import COMING_WAIT_S
 from hybrid.errors import HybridError, Outage, ToolError
 
+# How long a request waits for company: well under the time of any tool, longer than a burst of requests takes.
 BATCH_WAIT_S = 0.004
-"""How long a request waits for company: well under the time of any tool, longer than a burst of requests takes."""
+# Items in a lane of several forms, at least: of few items hardly two are alike.
 MIXED_ROOM = 64
-"""Items in a lane of several forms, at least: of few items hardly two are alike."""
+# Batches that may go before an item that came earlier.
 MOST_OVERTAKEN = 24
-"""Batches that may go before an item that came earlier."""
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 DAY_S = 86_400.0
+# Names that the pictures of a kept finding may give the input that they show: its number, from 0.
 INPUT = frozenset(map(str, range(1000)))
-"""Names that the pictures of a kept finding may give the input that they show: its number, from 0."""
 
 
 @cache

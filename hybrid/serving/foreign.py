@@ -17,8 +17,8 @@ from hybrid.serving.service import ToolRunner, ToolService
 from hybrid.tool import Tool
 from hybrid.types import Json
 
+# The entry-point group of functions that give the `ForeignTools` of the servers that an option names.
 GROUP: Final = "hybrid.foreign_tools"
-"""The entry-point group of functions that give the `ForeignTools` of the servers that an option names."""
 
 
 @dataclass(frozen=True)

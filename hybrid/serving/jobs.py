@@ -15,15 +15,15 @@ from hybrid.serving.worker_process import WorkerProcess
 from hybrid.timing import FREE_LOAD_S, Stopwatch
 from hybrid.types import Fault
 
+# How long a worker may take to begin.
 START_S = 120.0
-"""How long a worker may take to begin."""
+# The error of a job that takes too long, by its stage.
 LATE = {
     IMPORT: "did not finish its import within {:g} s",
     LOAD: "could not be loaded within {:g} s (--max-load-seconds says how long that may take)",
 }
-"""The error of a job that takes too long, by its stage."""
+# A worker silent for this part of the time that it may be is not judged by how long its jobs take.
 DOUBTED = 3
-"""A worker silent for this part of the time that it may be is not judged by how long its jobs take."""
 
 
 @dataclass(eq=False)

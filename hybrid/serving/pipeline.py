@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 W = TypeVar("W")
 
+# The stages of a job that are no part of a call: what fails in one fails for every call of the tool.
 IMPORT, LOAD = "import", "load"
-"""The stages of a job that are no part of a call: what fails in one fails for every call of the tool."""
+# Entered around a job: the tool, the stage, the tokens of its calls, whether that stage has never run before.
 Timed: TypeAlias = Callable[[str, str, Sequence[W], bool], AbstractContextManager[None]]
-"""Entered around a job: the tool, the stage, the tokens of its calls, whether that stage has never run before."""
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from hybrid.config import BackendChoice
 
+# float32 whose products and convolutions round their operands to 10 bits, on CUDA.
 TF32 = "tf32"
-"""float32 whose products and convolutions round their operands to 10 bits, on CUDA."""
 COMPILED = " compiled"
 REDUCED = ("bfloat16", "float16")
 

@@ -16,10 +16,10 @@ from hybrid.serving.protocol import RuleAnswer, RuleCall, RuleRequest, RuleRespo
 from hybrid.tool.rules import Rule, RuleContext, SpecialistAnswer
 from hybrid.types import Finding, Json, Prompt
 
+# Tool calls of one rule about one prompt.
 MOST_CALLS = 32
-"""Tool calls of one rule about one prompt."""
+# Characters of its answer.
 MOST_ANSWER = 20_000
-"""Characters of its answer."""
 MOST_REMARKS = 100
 
 NextStep = Callable[[RuleRequest], Coroutine[Any, Any, RuleResponse]]

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
+# How long a look into the cache may take: on a disk that is slower it is not used any more.
 LOOK_UP_S = 10.0
-"""How long a look into the cache may take: on a disk that is slower it is not used any more."""
+# Threads that look into the cache.
 LOOKING = 2
-"""Threads that look into the cache."""
 
 
 class ToolRunner(Protocol):

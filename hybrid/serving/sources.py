@@ -26,12 +26,12 @@ from hybrid.registry import folders, is_outside, load, module_of, package_of, re
 from hybrid.tool import Need, Tool
 from hybrid.types import Json
 
+# Whose modules count, with those of an installed package that offers the tool. Those of other distributions stand in
+# the manifest with their versions.
 PACKAGES = ("hybrid", "tools")
-"""Whose modules count, with those of an installed package that offers the tool. Those of other distributions stand in
-the manifest with their versions."""
 
+# Of a hash in a manifest.
 CODE_DIGITS = 12
-"""Of a hash in a manifest."""
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(?P<base>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n]*)"
     r"|import[ \t]+(?P<plain>[^\n]*))",

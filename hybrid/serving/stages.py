@@ -36,18 +36,18 @@ from hybrid.types import MAX_PIXELS, Fault
 
 log = logging.getLogger("hybrid.serving.service")
 
+# Characters of a finding's text: a model reads all of it.
 MOST_TEXT = 20_000
-"""Characters of a finding's text: a model reads all of it."""
+# Characters of an error of its own.
 MOST_ERROR = 2_000
-"""Characters of an error of its own."""
+# Characters of the traceback of a defect, the last ones.
 MOST_TRACE = 20_000
-"""Characters of the traceback of a defect, the last ones."""
+# Bytes of a finding's data as JSON.
 MOST_DATA = 5_000_000
-"""Bytes of a finding's data as JSON."""
+# Pixels of a picture's longer side: what can be written as PNG.
 MOST_SIDE = 1_000_000
-"""Pixels of a picture's longer side: what can be written as PNG."""
+# Containers of a finding's data inside of each other: JSON that is much deeper cannot be read back.
 MOST_DEPTH = 32
-"""Containers of a finding's data inside of each other: JSON that is much deeper cannot be read back."""
 
 
 class OutOfMemory(ToolError):

@@ -55,19 +55,19 @@ from hybrid.timing import Stopwatch
 
 log = logging.getLogger("hybrid.serving.service")
 
+# Workers in a row that end before they have begun.
 MOST_STARTS = 3
-"""Workers in a row that end before they have begun."""
+# Ends of the process while one tool was imported or loaded.
 MOST_LOADS = 2
-"""Ends of the process while one tool was imported or loaded."""
+# Requests of one tool that have cost a process, without a response of it in between.
 MOST_CALLS = 8
-"""Requests of one tool that have cost a process, without a response of it in between."""
+# After the first model call has begun: a worker that starts at once takes a core from the first requests, which then
+# leave 0.4 s later on two cores.
 SOON_S = 0.5
-"""After the first model call has begun: a worker that starts at once takes a core from the first requests, which then
-leave 0.4 s later on two cores."""
+# How long something is loaded before a person is told.
 TOLD_S = 1.0
-"""How long something is loaded before a person is told."""
+# How often a worker is looked at, at least.
 TICK_S = 1.0
-"""How often a worker is looked at, at least."""
 
 
 @dataclass

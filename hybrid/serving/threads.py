@@ -21,8 +21,8 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
+# How long the end of the program waits for work that still runs, all of its threads together.
 LEAVE_S = 2.0
-"""How long the end of the program waits for work that still runs, all of its threads together."""
 
 _RUNNING: set[Future[Any]] = set()
 

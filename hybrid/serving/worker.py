@@ -58,12 +58,12 @@ from hybrid.serving.threads import one_opencv_thread
 from hybrid.serving.worker_process import end_with_parent
 from hybrid.tool import Tool
 
+# Exit code after a kernel failed: this process can use the device no more, and the next one can.
 DEVICE_LOST = 70
-"""Exit code after a kernel failed: this process can use the device no more, and the next one can."""
+# Signs of life within the time that a worker may be silent.
 SIGNS = 8
-"""Signs of life within the time that a worker may be silent."""
+# Added to the score by which Linux chooses a process to kill when memory ends: this one before the run.
 LIKELY_VICTIM = 500
-"""Added to the score by which Linux chooses a process to kill when memory ends: this one before the run."""
 
 
 def main() -> None:

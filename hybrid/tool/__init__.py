@@ -34,8 +34,8 @@ else:
         return Args
 
 
+# An RGB image, shape (H, W, 3), values 0..255.
 Pixels: TypeAlias = "npt.NDArray[np.uint8]"
-"""An RGB image, shape (H, W, 3), values 0..255."""
 
 BackendName = Literal["learned", "classical"]
 
@@ -162,8 +162,8 @@ class Bin:
     n: int
 
 
+# By tool name one finding for each image.
 Found = Mapping[str, tuple[Finding, ...]]
-"""By tool name one finding for each image."""
 
 
 @dataclass(frozen=True)

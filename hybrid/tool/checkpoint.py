@@ -23,12 +23,12 @@ from hybrid.tool.networks import Network, PictureInput, loaded
 from hybrid.weights import find_weights, weights_sha256
 
 CONFIGURATION = ("config.json", "preprocessor_config.json", "processor_config.json")
+# Devices on which processors compute.
 ON_DEVICE = ("cuda", "mps")
-"""Devices on which processors compute."""
+# Bases of transformers' processors that compute with torchvision, where a device is asked for.
 TORCHVISION = ("TorchvisionBackend", "BaseImageProcessorFast")
-"""Bases of transformers' processors that compute with torchvision, where a device is asked for."""
+# How many tensor names an error lists.
 SHOWN = 5
-"""How many tensor names an error lists."""
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from hybrid.tool import Args
 from hybrid.tool.args import UNTOLD
 from hybrid.types import Box, Fault, Finding, Json
 
+# The letters that the markers tool can read.
 LABELS: tuple[Label, ...] = get_args(Label)
-"""The letters that the markers tool can read."""
 
 
 class PointArg(Args):

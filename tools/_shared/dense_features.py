@@ -23,13 +23,13 @@ from tools._shared.reading import check_elongation
 from tools._shared.whole_picture import whole_picture
 
 FAMILIES = ("dinov2", "dinov2_with_registers", "dinov3_vit")
+# Patches along the long side: a patch of 14 px sees an image of 560 px.
 PATCHES = 40
-"""Patches along the long side: a patch of 14 px sees an image of 560 px."""
 MOST_ELONGATED = 8.0
 
 Vector = npt.NDArray[np.float32]
+# Features (rows, columns, C) of an image, as the network gives them.
 FeatureGrid = npt.NDArray[np.float32]
-"""Features (rows, columns, C) of an image, as the network gives them."""
 
 
 @dataclass(frozen=True)

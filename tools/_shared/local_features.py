@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 MODEL_TYPE = "kornia_lightglue"
 DISK = "disk"
+# Numbers in a descriptor, by the extractor that `config.json` names.
 DESCRIPTOR_SIZE: Mapping[str, int] = {
     "aliked-n16": 128,
     "aliked-n16rot": 128,
@@ -38,14 +39,13 @@ DESCRIPTOR_SIZE: Mapping[str, int] = {
     "aliked-t16": 64,
     DISK: 128,
 }
-"""Numbers in a descriptor, by the extractor that `config.json` names."""
+# Buffers that the networks compute themselves; published files lack them.
 DERIVED = ("matcher.confidence_thresholds", "extractor.dkd.hw_grid")
-"""Buffers that the networks compute themselves; published files lack them."""
 LONGEST_PX = 1024
+# Pictures in one pass of the extractor, off the CPU.
 MOST_AT_ONCE = 8
-"""Pictures in one pass of the extractor, off the CPU."""
+# A picture's surest points that are kept.
 MOST_POINTS = 2048
-"""A picture's surest points that are kept."""
 LEAST_PX = 32
 FEWEST_POINTS = 2
 

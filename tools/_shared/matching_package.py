@@ -57,16 +57,16 @@ DISK = Published(
 DISK_LIGHTGLUE = Published(
     "disk_lightglue.pth", "b5b21d47ea24f2c5e501aec9c91b9716e4c8c3429a4dc1e615c133c4c9378335", "Apache-2.0"
 )
+# By the name of the extractor the files of both networks.
 SETS: Mapping[str, Mapping[str, Published]] = {
     "aliked-n16": {"extractor": ALIKED_N16, "matcher": ALIKED_LIGHTGLUE},
     "aliked-n16rot": {"extractor": ALIKED_N16ROT, "matcher": ALIKED_LIGHTGLUE},
     "disk": {"extractor": DISK, "matcher": DISK_LIGHTGLUE},
 }
-"""By the name of the extractor the files of both networks."""
 WEIGHTS, CONFIG, RECORD = "model.safetensors", "config.json", "source.json"
 LAYER = re.compile(r"^(self|cross)_attn\.(\d+)\.")
+# Numbers in the published file of DISK's LightGlue that the network does not have: all are 1.
 UNUSED = re.compile(r"^log_assignment\.\d+\.r$")
-"""Numbers in the published file of DISK's LightGlue that the network does not have: all are 1."""
 
 
 def package_folder() -> Path | None:

@@ -18,14 +18,14 @@ from hybrid.types import Box
 from tools._shared.prepared_pair import Views
 from tools._shared.view_matches import Matches, View, match_views, to_frame
 
+# Matches on one epipolar geometry from which no mirrored view is tried.
 VERIFIED = 250
-"""Matches on one epipolar geometry from which no mirrored view is tried."""
+# Matches on one epipolar geometry below which a mirrored view is not believed.
 LEAST_REFLECTED = 20
-"""Matches on one epipolar geometry below which a mirrored view is not believed."""
+# Ratio of these matches, mirrored over plain, from which the mirrored view is believed.
 CLEARLY_MORE = 1.5
-"""Ratio of these matches, mirrored over plain, from which the mirrored view is believed."""
+# Distance of a match from its epipolar line, at most, in 640ths (`FRAME_PX`) of the long side of its view.
 INLIER = 1.0
-"""Distance of a match from its epipolar line, at most, in 640ths (`FRAME_PX`) of the long side of its view."""
 FEWEST_MATCHES = 8
 
 

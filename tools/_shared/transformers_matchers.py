@@ -39,15 +39,15 @@ if TYPE_CHECKING:
 
 EFFICIENT = "efficientloftr"
 FAMILIES = (EFFICIENT, "lightglue", "superglue")
+# Sides of a picture in the input are multiples of this.
 STEP_PX = {EFFICIENT: 32, "lightglue": 8, "superglue": 8}
-"""Sides of a picture in the input are multiples of this."""
+# Of EfficientLoFTR's coarse features.
 CELL_PX = 8
-"""Of EfficientLoFTR's coarse features."""
+# Pairs in one pass.
 MOST_AT_ONCE = 8
-"""Pairs in one pass."""
 
+# Height and width in pixels.
 Size = tuple[int, int]
-"""Height and width in pixels."""
 
 
 class TransformersMatcher:

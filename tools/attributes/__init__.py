@@ -24,8 +24,8 @@ from tools._shared.overlay import PALETTE, Overlay
 from tools.attributes.checks import CHECKS
 from tools.attributes.models import Comparison, TextScorer
 
+# Score from which a single text counts as fitting.
 FITS = 0.5
-"""Score from which a single text counts as fitting."""
 MOST_CERTAIN = 0.9
 LISTED = 4
 

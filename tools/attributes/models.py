@@ -19,8 +19,8 @@ from tools._shared.batches import by_shape, on_host, together
 from tools._shared.reading import check_elongation, shrink
 
 FAMILIES = ("siglip", "siglip2", "clip")
+# Families whose scores are shares among the texts.
 COMPARES = ("clip",)
-"""Families whose scores are shares among the texts."""
 LONGEST_PX = 1024
 MOST_ELONGATED = 50.0
 

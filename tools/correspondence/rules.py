@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from hybrid.tool.rules import OneCall, Rule, letter
 
+# By route.
 RULES: Mapping[str, Rule] = {
     "Visual_Correspondence": OneCall("correspondence", letter()),
 }
-"""By route."""

@@ -39,25 +39,25 @@ from tools.depth.models import LONGEST_PX, DepthInput, DepthMap, DepthModel, Dep
 from tools.depth.picture import draw_depth, draw_order
 from tools.depth.rules import RULES
 
+# Two points are on one row when their rows differ by at most this fraction of the height.
 SAME_ROW = 0.02
-"""Two points are on one row when their rows differ by at most this fraction of the height."""
+# Log odds within which two points are alike: what rounding leaves of a difference.
 NO_EVIDENCE = 0.001
-"""Log odds within which two points are alike: what rounding leaves of a difference."""
+# Log odds at which the cues' confidence stops growing (85 %): no cue sees what stands on what or hangs. With measured
+# depth, what they are most certain of is right in 74 % in a furnished room, always on a street (docs/specialists.md).
 MOST_CERTAIN = 1.73
-"""Log odds at which the cues' confidence stops growing (85 %): no cue sees what stands on what or hangs. With measured
-depth, what they are most certain of is right in 74 % in a furnished room, always on a street (docs/specialists.md)."""
+# Highest confidence on one row, where the strongest cue is silent and the others speak of air, of which rooms have
+# little.
 SAME_ROW_CONFIDENCE = 0.6
-"""Highest confidence on one row, where the strongest cue is silent and the others speak of air, of which rooms have
-little."""
+# Difference of learned relative depth at which 63 % of the doubt is gone; by argument, not measured.
 SURE_GAP = 0.05
-"""Difference of learned relative depth at which 63 % of the doubt is gone; by argument, not measured."""
+# Learned depths closer than this are equal: half a grey level of an 8-bit map.
 TIE_GAP = 0.002
-"""Learned depths closer than this are equal: half a grey level of an 8-bit map."""
+# How many points the text names at most.
 LISTED = 4
-"""How many points the text names at most."""
+# Characters of a point's name, and of a line, in the text.
 LONGEST_NAME = 12
 LONGEST_LINE = 160
-"""Characters of a point's name, and of a line, in the text."""
 
 
 class DepthArgs(Args):
@@ -157,8 +157,8 @@ class DepthCues(WeightFree[DepthArgs]):
 
 
 NO_MAP = "Read from cues at the points: there is no depth map, and what hangs or stands raised misleads them."
+# Words for what distinguishes the nearest point, by cue.
 WORDED = {"position": "lies lower in the picture", "contrast": "has more local contrast", "warm": "has warmer colours"}
-"""Words for what distinguishes the nearest point, by cue."""
 
 
 def _decisive(ranking: Ranking, cues: Sequence[Mapping[str, float]]) -> str | None:

@@ -27,13 +27,13 @@ from tools.detection.detection_json import ThingName
 from tools.detection.models import Detection, DetectionInput, DetectionOutput, Detector
 from tools.detection.rules import RULES
 
+# Highest confidence in a count: no detector of this kind was measured here.
 MOST_CERTAIN = 0.9
-"""Highest confidence in a count: no detector of this kind was measured here."""
+# Weight of one candidate whose score lies on the threshold; by argument, not measured.
 DOUBT = 0.35
-"""Weight of one candidate whose score lies on the threshold; by argument, not measured."""
 LISTED_NAMES = 5
+# Of each name: as many as let the text of the finding stay within `MOST_CHARACTERS`.
 LISTED_BOXES = (3, 2, 1, 0)
-"""Of each name: as many as let the text of the finding stay within `MOST_CHARACTERS`."""
 MOST_CHARACTERS = 450
 
 

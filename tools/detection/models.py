@@ -25,8 +25,8 @@ from tools._shared.boxes import overlap
 from tools._shared.nouns import singular
 from tools._shared.reading import shrink
 
+# One row a query, one column a name, 0..1.
 Scores = npt.NDArray[np.float64]
-"""One row a query, one column a name, 0..1."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class Family:
     pads: bool = False
 
 
+# By transformers' `model_type`.
 FAMILIES: Mapping[str, Family] = {
     "owlv2": Family("queries", 0.2, pads=True),
     "owlvit": Family("queries", 0.1),
@@ -50,14 +51,13 @@ FAMILIES: Mapping[str, Family] = {
     "deimv2": Family("closed", 0.5),
     "rf_detr": Family("closed", 0.5),
 }
-"""By transformers' `model_type`."""
+# Images in one pass: OWLv2 sees each at 960 px.
 MOST_AT_ONCE = 8
-"""Images in one pass: OWLv2 sees each at 960 px."""
 LONGEST_PX = 1600
 LEAST_PX = 4
 MOST_ELONGATED = 20.0
+# Intersection over union from which two boxes of one name are one thing.
 SAME_OBJECT = 0.6
-"""Intersection over union from which two boxes of one name are one thing."""
 
 
 @dataclass(frozen=True)

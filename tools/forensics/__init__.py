@@ -28,11 +28,13 @@ from tools.forensics.rules import RULES
 
 Logits = npt.NDArray[np.float64]
 
+# Score from which a single image is called synthetic.
 SYNTHETIC = 0.5
-"""Score from which a single image is called synthetic."""
 MOST_CERTAIN = 0.85
+# Confidence of evidence that does not decide: nothing is claimed to be right.
 UNDECIDED = 0.25
-"""Confidence of evidence that does not decide: nothing is claimed to be right."""
+# The middle 90 % of 67 photographs from the web, JPEG of at most 640 px; of 67 others 81 to 97 % lie inside (`python -m
+# bench.forensics`).
 PHOTOGRAPHS: Mapping[str, tuple[float, float]] = {
     "residual_std_grey": (2.47, 22.9),
     "residual_kurtosis": (7.2, 646.0),
@@ -40,15 +42,13 @@ PHOTOGRAPHS: Mapping[str, tuple[float, float]] = {
     "high_share_0_1": (0.003, 0.174),
     "peak_ratio": (14.5, 114.0),
 }
-"""The middle 90 % of 67 photographs from the web, JPEG of at most 640 px; of 67 others 81 to 97 % lie inside
-(`python -m bench.forensics`)."""
 HEAD = "Evidence only: this does not say which image is synthetic. In brackets: 90 % of JPEG photographs of 640 px."
+# For each image's statistic: its label in the text, its format, and its name in `data`.
 SAID = (
     ("Noise, grey levels", ".1f", "residual_std_grey"),
     ("Exponent of the spectrum", ".2f", "spectrum_slope"),
     ("Power above 0.25 cycles/px", ".1%", "high_share_0_1"),
 )
-"""For each image's statistic: its label in the text, its format, and its name in `data`."""
 UNDECIDED_BETWEEN: Mapping[str, Json] = {"synthetic": None, "photograph": None, "photograph_confidence_0_1": None}
 
 

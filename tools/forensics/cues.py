@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from hybrid.tool import Pixels
 
+# The middle of the image is read at its own resolution: scaling would change the statistics.
 WINDOW_PX = 512
-"""The middle of the image is read at its own resolution: scaling would change the statistics."""
 LEAST_PX = 32
 
 Spectrum = npt.NDArray[np.float64]

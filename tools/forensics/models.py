@@ -27,9 +27,9 @@ from tools._shared.batches import on_host, together
 from tools._shared.reading import check_elongation
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+# By the side of the network's input the short side to which Community Forensics scales an image before it cuts that
+# input out of the middle (`ViTClassifier.preprocess_input` in models.py of the authors' repository).
 SHORT_SIDES: Mapping[int, int] = {224: 256, 384: 440}
-"""By the side of the network's input the short side to which Community Forensics scales an image before it cuts that
-input out of the middle (`ViTClassifier.preprocess_input` in models.py of the authors' repository)."""
 SIZES = ("tiny", "small", "base", "large")
 MOST_ELONGATED = 50.0
 

@@ -30,22 +30,22 @@ from tools.jigsaw.checks import CHECKS, probe
 from tools.jigsaw.rules import RULES
 from tools.jigsaw.seam_features import Opinion, affinity, decide_by_features
 
+# One line of pixels along a seam, shape (N, 3), L*a*b* with L* in 0..100.
 SeamLine = npt.NDArray[np.float32]
-"""One line of pixels along a seam, shape (N, 3), L*a*b* with L* in 0..100."""
 
+# Shortest seam that is compared: below it a correlation of lines is meaningless.
 SMALLEST_PX = 8
-"""Shortest seam that is compared: below it a correlation of lines is meaningless."""
+# A candidate may be cut on each side by this fraction of its own size (and at least by 4 px) and is still placed.
 LARGEST_TRIM = 0.05
-"""A candidate may be cut on each side by this fraction of its own size (and at least by 4 px) and is still placed."""
+# Highest channel value that counts as the black of the hole; JPEG ringing exceeds it near the seams.
 DARK = 16
-"""Highest channel value that counts as the black of the hole; JPEG ringing exceeds it near the seams."""
 DARK_FRACTION = 0.98
+# Margin at which a unanimous vote removes 63 % of the doubt: set on generated puzzles (`bench/jigsaw.py`).
 MARGIN_SCALE = 0.06
-"""Margin at which a unanimous vote removes 63 % of the doubt: set on generated puzzles (`bench/jigsaw.py`)."""
+# Factor on the confidence gain if one of the three costs prefers another candidate.
 SPLIT_VOTE = 0.75
-"""Factor on the confidence gain if one of the three costs prefers another candidate."""
+# Confidence from which the vote stands without a second opinion: it is above 0.97 on all 75 val items, cut or not.
 DECIDED = 0.8
-"""Confidence from which the vote stands without a second opinion: it is above 0.97 on all 75 val items, cut or not."""
 
 
 class JigsawArgs(Args):

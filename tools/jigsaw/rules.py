@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from hybrid.tool.rules import OneCall, Rule, later_image
 
+# By route.
 RULES: Mapping[str, Rule] = {
     "Jigsaw": OneCall("jigsaw", later_image),
 }
-"""By route."""

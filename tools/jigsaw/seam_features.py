@@ -13,14 +13,14 @@ import numpy as np
 
 from tools._shared.dense_features import PATCHES, FeatureMap
 
+# Distance of a place from the seam, in patches: beyond the one that the seam may cut.
 STEP = 1.0
-"""Distance of a place from the seam, in patches: beyond the one that the seam may cut."""
+# Places along each seam.
 PLACES = 16
-"""Places along each seam."""
+# Lead in mean cosine that removes 63 % of the doubt in the second opinion; by argument, not measured.
 COSINE_SCALE = 0.05
-"""Lead in mean cosine that removes 63 % of the doubt in the second opinion; by argument, not measured."""
+# Most confidence in a second opinion, which was never measured with trained weights.
 OPINION_CERTAIN = 0.75
-"""Most confidence in a second opinion, which was never measured with trained weights."""
 
 
 @dataclass(frozen=True)

@@ -28,21 +28,19 @@ from hybrid.tool.card_file import tool_card
 from hybrid.types import Box
 from tools._shared.overlay import Overlay
 
+# Longer images are reduced to this; rings below 4 px radius after that are lost.
 LONGEST_PX = 1536
-"""Longer images are reduced to this; rings below 4 px radius after that are lost."""
+# An image with a shorter side has no room for a ring with its letter, so nothing is looked for.
 LEAST_PX = 12
-"""An image with a shorter side has no room for a ring with its letter, so nothing is looked for."""
+# Confidence below which a ring or an outline is not drawn or passed on, and not listed unless its letter is clear.
+# Chance draws rings on every second photograph, without a letter or with one that is not clear; a model or a tool that
+# compares points would compare them.
 UNSURE = 0.5
-"""Confidence below which a ring or an outline is not drawn or passed on, and not listed unless its letter is clear.
-
-Chance draws rings on every second photograph, without a letter or with one that is not clear; a model or a tool that
-compares points would compare them.
-"""
 MOST_LINES = 6
 MOST_CHARACTERS = 450
 LEGEND = "cyan: marks found (x, y in px from the top-left)"
+# Cyan, the complement of red: no mark has it.
 INK = (0, 255, 255)
-"""Cyan, the complement of red: no mark has it."""
 
 
 class MarkersArgs(Args):

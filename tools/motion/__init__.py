@@ -33,29 +33,29 @@ from tools.motion.rules import RULES
 from tools.motion.two_views import Motion, best_motion
 
 FEWEST_INLIERS = 20
+# Inliers off the homography of all matches below which they do not tell a direction.
 FEWEST_OFF_PLANE = 8
-"""Inliers off the homography of all matches below which they do not tell a direction."""
 LEAST_IN_FRONT = 0.5
+# Focal lengths over the longer side that are tried: 64, 49 and 37 degrees of view.
 FOCAL_RATIOS = (0.8, 1.1, 1.5)
-"""Focal lengths over the longer side that are tried: 64, 49 and 37 degrees of view."""
+# Median shift of matches below which the camera did not move, in 640ths (`FRAME_PX`) of the long side.
 STILL = 1.0
-"""Median shift of matches below which the camera did not move, in 640ths (`FRAME_PX`) of the long side."""
+# Parallax, the median shift left over by a turn on the spot (as `STILL`), below which there is none.
 TURN_ONLY = 1.5
-"""Parallax, the median shift left over by a turn on the spot (as `STILL`), below which there is none."""
+# Share of the motion that goes sideways below which it is neither left nor right.
 SIDEWAYS = 0.1
-"""Share of the motion that goes sideways below which it is neither left nor right."""
+# Share of the motion along an axis from which its direction is said where left or right are unsure.
 MAINLY = 0.5
-"""Share of the motion along an axis from which its direction is said where left or right are unsure."""
+# Confidence with many inliers off a plane, a sideways motion and a turn that agrees; set on generated orbits.
 MOST_CERTAIN = 0.97
-"""Confidence with many inliers off a plane, a sideways motion and a turn that agrees; set on generated orbits."""
+# Confidence at most, where the camera turned to the side it moved to: on an orbit it turns the other way.
 DISAGREE = 0.75
-"""Confidence at most, where the camera turned to the side it moved to: on an orbit it turns the other way."""
+# Inliers off the plane above the fewest at which 63 % of the doubt is gone; set on `bench.motion --fit`.
 OFF_PLANE_SCALE = 25.0
-"""Inliers off the plane above the fewest at which 63 % of the doubt is gone; set on `bench.motion --fit`."""
 
 
+# Why matches do not tell where the camera went.
 Degeneracy = Literal["few matches", "mirror", "no motion", "shift", "zoom", "turn", "plane", "behind"]
-"""Why matches do not tell where the camera went."""
 
 
 class MotionArgs(Args):
@@ -96,8 +96,8 @@ class MotionVerdict:
     degenerate: Degeneracy | None = None
 
 
+# Names of going down and up the axes of a camera: x right, y down, z forward.
 AXES = (("left", "right"), ("up", "down"), ("backward", "forward"))
-"""Names of going down and up the axes of a camera: x right, y down, z forward."""
 
 
 def judge(motion: Motion | None, matches: int) -> MotionVerdict:

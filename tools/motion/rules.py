@@ -8,11 +8,11 @@ from typing import Final
 from hybrid.tool.rules import OneCall, Rule
 from hybrid.types import Finding, Prompt
 
+# How choices say where a camera went; clockwise, seen from above, is to its left.
 SIDES: Final = {
     "left": r"(?i)\bleft\b|(?<!counter)(?<!anti)(?<!counter[- ])(?<!anti[- ])clockwise",
     "right": r"(?i)\bright\b|(?:counter|anti)[- ]?clockwise",
 }
-"""How choices say where a camera went; clockwise, seen from above, is to its left."""
 
 
 def side(finding: Finding, prompt: Prompt) -> str | None:
@@ -21,5 +21,5 @@ def side(finding: Finding, prompt: Prompt) -> str | None:
     return SIDES.get(moved) if isinstance(moved, str) else None
 
 
+# By route.
 RULES: Mapping[str, Rule] = {"Multi-view_Reasoning": OneCall("motion", side)}
-"""By route."""

@@ -22,15 +22,15 @@ from tools._shared.overlay import PALETTE, Overlay
 from tools.ocr.checks import CHECKS
 from tools.ocr.models import Reader, TextLine, open_reader, reading_order
 
+# Lines below this are dropped, as PP-OCR's own pipeline does.
 LEAST_SCORE = 0.5
-"""Lines below this are dropped, as PP-OCR's own pipeline does."""
+# Score of the least sure line, and how often all of the text was right: set by hand on 200 rendered lines
+# (`bench/ocr.py`, seeds 1 and 2), of which 168 of 171 were right from 0.95 on and 4 of 19 below.
 LEAST_LINE = ((0.8, 0.05), (0.9, 0.35), (0.97, 0.98))
-"""Score of the least sure line, and how often all of the text was right: set by hand on 200 rendered lines
-(`bench/ocr.py`, seeds 1 and 2), of which 168 of 171 were right from 0.95 on and 4 of 19 below."""
 NOTHING_READ = 0.5
 LISTED = 5
+# Of a line: as many as let the text of the finding stay within `MOST_CHARACTERS`.
 SHOWN_CHARACTERS = (80, 40, 24)
-"""Of a line: as many as let the text of the finding stay within `MOST_CHARACTERS`."""
 MOST_CHARACTERS = 450
 
 

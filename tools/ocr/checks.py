@@ -11,15 +11,15 @@ from hybrid.tool import CheckCase, Evidence, KnownAnswer, Pixels
 from hybrid.types import Json
 from tools._shared.known_answers import rows_of
 
+# A text and the left end of its baseline, pixels.
 Line = tuple[str, tuple[int, int]]
-"""A text and the left end of its baseline, pixels."""
+# How far the middle of a box may lie from that of its letters: finders leave equal margins around a line.
 NEAR_PX = 5.0
-"""How far the middle of a box may lie from that of its letters: finders leave equal margins around a line."""
+# Colours of letters and ground.
 INK: Mapping[str, tuple[tuple[int, int, int], tuple[int, int, int]]] = {
     "dark on light": ((20, 20, 20), (245, 245, 245)),
     "light on blue": ((240, 240, 225), (30, 60, 140)),
 }
-"""Colours of letters and ground."""
 
 
 def _page(size: tuple[int, int], lines: Sequence[Line], ink: str, height: float) -> CheckCase:

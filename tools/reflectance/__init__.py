@@ -31,13 +31,13 @@ from tools.reflectance.cues import WORK_PX, PairCues, compare, log_reflectance, 
 from tools.reflectance.models import IntrinsicModel
 from tools.reflectance.rules import RULES
 
+# Of `PairCues.signed`: log odds that the first point is darker. From `bench/reflectance.py --fit --items 120`.
 DARKER_WEIGHTS = (-1.225, 1.808, 1.195, 0.887, 1.028, 0.058, 0.312, -0.039, 0.898)
-"""Of `PairCues.signed`: log odds that the first point is darker. From `bench/reflectance.py --fit --items 120`."""
+# Of `PairCues.unsigned`, then a constant: log odds that the paints differ. Fitted together with the other.
 DIFFERENT_WEIGHTS = (1.652, -0.653, 4.148)
-"""Of `PairCues.unsigned`, then a constant: log odds that the paints differ. Fitted together with the other."""
+# Learned albedos whose logarithms differ by less count as the same: WHDR's threshold of 10 % (Bell et al. 2014) would
+# be finer than what the networks resolve; by argument, not measured.
 SAME_LOG_RATIO = 0.25
-"""Learned albedos whose logarithms differ by less count as the same: WHDR's threshold of 10 % (Bell et al. 2014) would
-be finer than what the networks resolve; by argument, not measured."""
 SURE_LOG_RATIO = 0.5
 LEGEND = "estimated reflectance, relative: violet dark 0, yellow light 1"
 

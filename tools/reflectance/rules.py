@@ -17,5 +17,5 @@ def darker_surface(finding: Finding, prompt: Prompt) -> str | None:
     return rf"\b{re.escape(darker)}\b.*\bdarker\b" if isinstance(darker, str) else None
 
 
+# By route.
 RULES: Mapping[str, Rule] = {"Relative_Reflectance": OneCall("reflectance", darker_surface, drawn_labels)}
-"""By route."""

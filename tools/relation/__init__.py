@@ -26,10 +26,10 @@ from tools.relation.box_relations import BY_DEPTH, CERTAIN, holds
 from tools.relation.relation_names import RelationName
 from tools.relation.rules import RULES
 
+# A degree this close to a half is undecided.
 UNCLEAR = 0.1
-"""A degree this close to a half is undecided."""
+# A second thing of a name with this share of the first's score might be the one meant.
 RIVAL = 0.7
-"""A second thing of a name with this share of the first's score might be the one meant."""
 
 
 class RelationArgs(Args):

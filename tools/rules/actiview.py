@@ -21,12 +21,12 @@ from tools._shared.question_words import MOST_NAMES, asked_question, asks_for_te
 from tools.detection.rules import all_seen
 from tools.rules._shared.options_in_words import one_of
 
+# Saliency relative to the first from which an object draws the eye to its part.
 STANDS_OUT: Final = 0.5
-"""Saliency relative to the first from which an object draws the eye to its part."""
+# Confidence in parts that only saliency chose.
 GUESSED: Final = 0.2
-"""Confidence in parts that only saliency chose."""
+# Columns and rows by the number of parts; parts are counted down the columns, as the benchmark's text says.
 GRIDS: Final[Mapping[int, tuple[int, int]]] = {4: (2, 2), 6: (3, 2), 8: (4, 2), 9: (3, 3), 16: (4, 4)}
-"""Columns and rows by the number of parts; parts are counted down the columns, as the benchmark's text says."""
 
 
 @asks("detection", "ocr", "saliency")
@@ -57,8 +57,8 @@ async def view_plan(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None
     return SpecialistAnswer(json.dumps(plan), wanted.tool, wanted.finding, sure=wanted.sure)
 
 
+# By kind of ask.
 RULES: Mapping[str, Rule] = {"choice": one_of, "view_plan": view_plan, "views": views}
-"""By kind of ask."""
 
 
 @dataclass(frozen=True)

@@ -36,8 +36,8 @@ async def rank_of_name(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | N
     return None if boxes is None else await nearest_rank(prompt, ctx, boxes[0])
 
 
+# By question type.
 RULES: Mapping[str, Rule] = {"Q5": more_salient_name, "Q7": rank_of_name}
-"""By question type."""
 
 
 def ranked_thing(text: str) -> str | None:

@@ -36,23 +36,23 @@ from tools.saliency.objects import Region, in_box, object_map, salient_objects
 from tools.saliency.rules import RULES
 
 MOST_OBJECTS = 12
+# As many as there are letters to call them by; HVSBench's Q1 names each box by one.
 MOST_BOXES = 26
-"""As many as there are letters to call them by; HVSBench's Q1 names each box by one."""
 MOST_PARTS = 8
+# How many objects the text describes.
 LISTED = 4
-"""How many objects the text describes."""
+# Most characters of the text.
 MOST_CHARS = 450
-"""Most characters of the text."""
+# Below this spread of grey levels, as a fraction of 255, nothing stands out.
 FLAT = 0.02
-"""Below this spread of grey levels, as a fraction of 255, nothing stands out."""
+# Prominence of the second object over the first: up to the former the order was right in 95 % of the generated pictures
+# 0 to 59, at the latter it is a guess.
 CLEAR_RATIO, EQUAL_RATIO = 0.7, 1.0
-"""Prominence of the second object over the first: up to the former the order was right in 95 % of the generated
-pictures 0 to 59, at the latter it is a guess."""
+# Upper bound of every confidence. Regions that a generated picture makes stand out are ranked better than that, but how
+# often people agree on a photograph was never measured, and the two kinds are not distinguished.
 MOST_CERTAIN = 0.6
-"""Upper bound of every confidence. Regions that a generated picture makes stand out are ranked better than that, but
-how often people agree on a photograph was never measured, and the two kinds are not distinguished."""
+# Confidence in a single object, of which there is no second one to compare with.
 LONE = 0.55
-"""Confidence in a single object, of which there is no second one to compare with."""
 LEGEND = "violet 0, yellow 1: relative saliency\nboxes: rank"
 
 

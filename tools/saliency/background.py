@@ -14,27 +14,27 @@ import numpy.typing as npt
 
 from hybrid.tool import Pixels
 
+# One value a cell, shape (h, w).
 Values = npt.NDArray[np.float32]
-"""One value a cell, shape (h, w)."""
 Labels = npt.NDArray[np.int32]
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
 
+# Superpixels along the long side: about 300 in a picture of 4 : 3, the paper has 200.
 LONGEST = 20
-"""Superpixels along the long side: about 300 in a picture of 4 : 3, the paper has 200."""
+# Cells along one superpixel before it moves.
 SIDE = 12
-"""Cells along one superpixel before it moves."""
+# How much L*a*b* difference weighs as much as the distance to the next superpixel (Achanta et al. 2012, m).
 COMPACT = 10.0
-"""How much L*a*b* difference weighs as much as the distance to the next superpixel (Achanta et al. 2012, m)."""
 ROUNDS = 5
+# Of equations 2, 3 and 10, in L*a*b* units.
 COLOUR_SIGMA = 10.0
-"""Of equations 2, 3 and 10, in L*a*b* units."""
+# Of equation 7, in widths and heights of the image.
 PLACE_SIGMA = 0.25
-"""Of equation 7, in widths and heights of the image."""
+# Of equation 6.
 CONNECTED_SIGMA = 1.0
-"""Of equation 6."""
+# The constant of equation 10 that erases small noise.
 LEAST_SMOOTHNESS = 0.1
-"""The constant of equation 10 that erases small noise."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,27 +20,27 @@ from hybrid.tool import Pixels
 from tools._shared.reading import shrink
 from tools.saliency.background import foreground, superpixels
 
+# One value a grid cell, shape (h, w).
 SaliencyMap = npt.NDArray[np.float32]
-"""One value a grid cell, shape (h, w)."""
 
+# Long side on which everything is measured: the scales below were chosen for it.
 WORK_PX = 320
-"""Long side on which everything is measured: the scales below were chosen for it."""
 SIGNATURE_PX = 96
+# Thresholds of each colour channel in the boolean maps.
 LEVELS = 16
-"""Thresholds of each colour channel in the boolean maps."""
+# Grey levels between the darkest and the brightest pixel below which an image is flat: rounding would be stretched.
 FEWEST_LEVELS = 3
-"""Grey levels between the darkest and the brightest pixel below which an image is flat: rounding would be stretched."""
+# Of the centre prior, as a fraction of width and height: people look at the middle first (Tatler 2007).
 CENTRE_SIGMA = 0.3
-"""Of the centre prior, as a fraction of width and height: people look at the middle first (Tatler 2007)."""
+# The centre prior in the corners; the sketch that this follows had 0.25, which drops objects near the border.
 LEAST_PRIOR = 0.4
-"""The centre prior in the corners; the sketch that this follows had 0.25, which drops objects near the border."""
 
+# Half the band painted over where a dividing line is: ActiView's are 15 px wide, and JPEG blurs their edges.
 LINE_HALF_PX = 10
-"""Half the band painted over where a dividing line is: ActiView's are 15 px wide, and JPEG blurs their edges."""
+# Largest standard deviation of grey levels along a drawn line of one colour, after JPEG.
 LINE_SPREAD = 16.0
-"""Largest standard deviation of grey levels along a drawn line of one colour, after JPEG."""
+# Least mean difference of grey levels, in the channel where it is largest, between a drawn line and its sides.
 LINE_CONTRAST = 40.0
-"""Least mean difference of grey levels, in the channel where it is largest, between a drawn line and its sides."""
 
 
 def salience(pixels: Pixels) -> SaliencyMap:

@@ -29,18 +29,18 @@ from tools._shared.whole_picture import whole_picture
 from tools.saliency.cues import SaliencyMap, stretch
 
 FAMILIES = ("dinov2", "dinov2_with_registers", "dinov3_vit")
+# Patches along the long side: a patch of 14 px sees an image of 448 px.
 PATCHES = 32
-"""Patches along the long side: a patch of 14 px sees an image of 448 px."""
 MOST_ELONGATED = 8.0
+# Length of a patch's feature, in medians of its image, from which it is an artifact: by argument, as the paper's own
+# border (150, for its largest network) is a length that other networks do not share.
 ARTIFACT = 2.0
-"""Length of a patch's feature, in medians of its image, from which it is an artifact: by argument, as the paper's own
-border (150, for its largest network) is a length that other networks do not share."""
+# Quantile at which a map is cut, so that no single patch decides its scale.
 OUTLIER = 0.98
-"""Quantile at which a map is cut, so that no single patch decides its scale."""
 
 
+# Images in one pass: the attention of all layers is kept, 170 MB an image of 448 px in a small network.
 MOST_AT_ONCE = 4
-"""Images in one pass: the attention of all layers is kept, 170 MB an image of 448 px in a small network."""
 
 
 @dataclass(frozen=True, eq=False)

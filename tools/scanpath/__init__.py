@@ -33,12 +33,12 @@ FREE_CONFIDENCE = 0.4
 UNKNOWN_TARGET_CONFIDENCE = 0.1
 FLAT_CONFIDENCE = 0.1
 LONGEST_PX = 1024
+# Weight of saliency where the target's heat is zero: a search also passes salient things that are not its target.
 SALIENCY_LEFT = 0.15
-"""Weight of saliency where the target's heat is zero: a search also passes salient things that are not its target."""
+# Most characters of the text.
 MOST_CHARS = 450
-"""Most characters of the text."""
+# Most characters of a target that the text repeats.
 QUOTED_CHARS = 24
-"""Most characters of a target that the text repeats."""
 FREE_BASIS = "Basis: contrast, colour and regions that stand out; no recorded eyes."
 LEGEND = "numbers: order; disc area: duration\nviolet 0, yellow 1: relative saliency"
 

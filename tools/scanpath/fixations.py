@@ -20,29 +20,29 @@ import numpy.typing as npt
 
 from tools.saliency.cues import SaliencyMap
 
+# Width and height of the assumed screen, degrees.
 SCREEN_DEG = (54.0, 35.0)
-"""Width and height of the assumed screen, degrees."""
+# Peak of how usual a saccade is by its length, degrees, and the spread of its logarithm: short ones are many and long
+# ones not rare (Tatler and Vincent 2008).
 AMPLITUDE_DEG, AMPLITUDE_SPREAD = 3.0, 1.2
-"""Peak of how usual a saccade is by its length, degrees, and the spread of its logarithm: short ones are many and long
-ones not rare (Tatler and Vincent 2008)."""
+# How much more usual a horizontal saccade is than the mean of all directions, and a vertical one less (Foulsham,
+# Kingstone and Underwood 2008).
 SIDEWAYS = 0.1
-"""How much more usual a horizontal saccade is than the mean of all directions, and a vertical one less (Foulsham,
-Kingstone and Underwood 2008)."""
+# Spread of what was just seen, degrees.
 INHIBITED_DEG = 1.5
-"""Spread of what was just seen, degrees."""
+# How much of the inhibition is left after one more fixation: after two a quarter, so that eyes return.
 LEAK = 0.5
-"""How much of the inhibition is left after one more fixation: after two a quarter, so that eyes return."""
+# Spread of the surroundings that a fixation makes less interesting, degrees, and by how much: eyes scan a place for a
+# while and then move on to another one (Tatler and Vincent 2008).
 SATED_DEG, SATED = 6.0, 0.25
-"""Spread of the surroundings that a fixation makes less interesting, degrees, and by how much: eyes scan a place for a
-while and then move on to another one (Tatler and Vincent 2008)."""
+# Standard deviation of a viewer's own map about the common one: what a seed decides.
 NOISE = 0.03
-"""Standard deviation of a viewer's own map about the common one: what a seed decides."""
+# Mean duration of a fixation on a photograph (Cronin et al. 2020), and the spread of its logarithm, by hand.
 MEAN_MS, DURATION_SPREAD = 298.0, 0.45
-"""Mean duration of a fixation on a photograph (Cronin et al. 2020), and the spread of its logarithm, by hand."""
+# Of the first fixation, in the middle, whatever is there (Cronin et al. 2020).
 FIRST_MS = 285.0
-"""Of the first fixation, in the middle, whatever is there (Cronin et al. 2020)."""
+# Fixations that are at most so far apart are at one place.
 RETURN_DEG = 2.0
-"""Fixations that are at most so far apart are at one place."""
 MOST_MS = 5000
 GRID_PX = 128
 

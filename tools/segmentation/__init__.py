@@ -37,13 +37,13 @@ from tools.segmentation.models import MaskOutput, Prompt, Segmenter, segmenter
 
 Mask = npt.NDArray[np.bool_]
 
+# Most corners of the outline in `data`.
 OUTLINE_POINTS = 48
-"""Most corners of the outline in `data`."""
+# Contrast in L*a*b* units at which 63 % of the doubt in a weight-free mask is gone; by argument, not measured.
 CLEAR_CONTRAST = 25.0
-"""Contrast in L*a*b* units at which 63 % of the doubt in a weight-free mask is gone; by argument, not measured."""
 WEIGHT_FREE_CERTAIN = 0.6
+# Confidence factor for a mask whose outline partly follows the edge of the search; by argument, not measured.
 CUT_OFF = 0.4
-"""Confidence factor for a mask whose outline partly follows the edge of the search; by argument, not measured."""
 LEARNED_CERTAIN = 0.9
 
 

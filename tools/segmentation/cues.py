@@ -21,40 +21,40 @@ from tools._shared.args import Spot
 from tools._shared.grabcut import Mask, cut
 from tools._shared.reading import check_size
 
+# Long side of the window in which is cut.
 LONGEST_PX = 360
-"""Long side of the window in which is cut."""
 LEAST_PX = 16
+# Of the sides of a box: how much of its surroundings belongs to the window and tells what the ground looks like.
 CONTEXT = 0.6
-"""Of the sides of a box: how much of its surroundings belongs to the window and tells what the ground looks like."""
+# Of the sides of a box: how far beyond it is searched whatever the colours there.
 SLACK = 0.06
-"""Of the sides of a box: how far beyond it is searched whatever the colours there."""
+# A thing given by points is first looked for within this fraction of the long side around them.
 REACH = 0.3
-"""A thing given by points is first looked for within this fraction of the long side around them."""
+# Of the sides of what was searched: by how much a side along which the mask runs is moved outwards.
 WIDER = 0.2
-"""Of the sides of what was searched: by how much a side along which the mask runs is moved outwards."""
 ROUNDS = 3
+# Of the mask's extent along a side: more of it on the edge of what was searched is a cut, not a touch.
 ALONG = 0.1
-"""Of the mask's extent along a side: more of it on the edge of what was searched is a cut, not a touch."""
+# L*a*b* distance to the colours at the point up to which a connected pixel starts as the thing.
 NEAR_COLOUR = 18.0
-"""L*a*b* distance to the colours at the point up to which a connected pixel starts as the thing."""
+# Of the long side: what lies so near to a point starts as the thing, whatever its colour.
 AROUND_POINT = 0.035
-"""Of the long side: what lies so near to a point starts as the thing, whatever its colour."""
+# Bins of each of L*a*b* in which the colours inside of a box are compared with those around it.
 GROUND_BINS = 12
-"""Bins of each of L*a*b* in which the colours inside of a box are compared with those around it."""
+# A colour of which so little lies in the box, by density, starts as ground.
 LEAST_LIKELY = 0.4
-"""A colour of which so little lies in the box, by density, starts as ground."""
+# A colour of which so much lies in the box starts as the thing beyond it, too.
 GOES_ON = 0.75
-"""A colour of which so much lies in the box starts as the thing beyond it, too."""
+# Parts of the mask of less than this fraction of its largest are specks.
 LEAST_SHARE = 0.1
-"""Parts of the mask of less than this fraction of its largest are specks."""
+# Of the long side: radius around a point that is the thing without a question, and alone is no thing.
 DOT = 0.006
-"""Of the long side: radius around a point that is the thing without a question, and alone is no thing."""
 
 Seeds = npt.NDArray[np.uint8]
+# Left, top, right and bottom in pixels of the window, right and bottom exclusive.
 Edges = tuple[int, int, int, int]
-"""Left, top, right and bottom in pixels of the window, right and bottom exclusive."""
+# Something that is so on the left, at the top, on the right, at the bottom.
 Sides = tuple[bool, bool, bool, bool]
-"""Something that is so on the left, at the top, on the right, at the bottom."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,17 +27,17 @@ from tools._shared.target_heat import FAMILY, SearchInput, TargetHeat, probabili
 Mask = npt.NDArray[np.bool_]
 Logits = npt.NDArray[np.float32]
 
+# The published SAM 2 files are those of the video model; the image model reads its part of them.
 BY_PLACE = ("sam2", "sam2_video")
-"""The published SAM 2 files are those of the video model; the image model reads its part of them."""
 BY_WORDS = (FAMILY,)
+# The published SAM 3 file holds a detector, which takes words, and a tracker, which takes points and boxes.
 BOTH = ("sam3_video",)
-"""The published SAM 3 file holds a detector, which takes words, and a tracker, which takes points and boxes."""
 LEAST_PX = 4
 LONGEST_PX = 2048
+# Images in one pass: SAM 2 sees each at 1024 px.
 MOST_AT_ONCE = 8
-"""Images in one pass: SAM 2 sees each at 1024 px."""
+# Probability from which a pixel belongs to the words, and with SAM 3 from which a thing is one that they name.
 PRESENT = 0.5
-"""Probability from which a pixel belongs to the words, and with SAM 3 from which a thing is one that they name."""
 ABSENT_LOGIT = -20.0
 
 
@@ -277,8 +277,8 @@ class Sam3:
         return (self._words if output.size is None else self._places).mask(pixels, output)
 
 
+# A verified checkpoint of a family on a device. What `prepare` makes is for its own `predict`.
 Segmenter = ByPlace | ByWords | Sam3
-"""A verified checkpoint of a family on a device. What `prepare` makes is for its own `predict`."""
 
 
 def segmenter(weights: str, device: str) -> Segmenter:

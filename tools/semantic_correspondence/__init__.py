@@ -43,8 +43,8 @@ from tools.semantic_correspondence.models import FeatureModel, feature_model
 from tools.semantic_correspondence.rules import RULES
 
 REFERENCE = "REF"
+# Difference of cosines that multiplies the odds by e; by argument, not measured.
 SOFTNESS = 0.05
-"""Difference of cosines that multiplies the odds by e; by argument, not measured."""
 MOST_CERTAIN = 0.85
 LONGEST_PX = 1024
 
@@ -60,8 +60,8 @@ class SemanticArgs(Args):
     thing: str = Field(default="", max_length=60, description="what both show, e.g. cat")
 
 
+# Confidence where the points were not found: less than a guess among four.
 NOTHING_COMPARED = 0.1
-"""Confidence where the points were not found: less than a guess among four."""
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ from tools._shared.diffusers_parts import has_index, load_parts
 from tools._shared.reading import check_elongation
 
 PIPELINES = ("StableDiffusionPipeline",)
+# Its way of adding noise, whichever scheduler the checkpoint generates with.
 SCHEDULERS = ("DDIMScheduler",)
-"""Its way of adding noise, whichever scheduler the checkpoint generates with."""
 STEP = 261
+# Upsampling blocks that are run: the paper's index 1 counts from 0.
 BLOCKS = 2
-"""Upsampling blocks that are run: the paper's index 1 counts from 0."""
 DRAWS = 8
 PROMPT = "a photo of a {thing}"
 
@@ -93,8 +93,8 @@ class DiffusionFeatures:
         return on_host(features)
 
 
+# A network that makes feature maps of images.
 FeatureModel = DenseFeatures | DiffusionFeatures
-"""A network that makes feature maps of images."""
 
 
 def feature_model(weights: str, device: str) -> FeatureModel:

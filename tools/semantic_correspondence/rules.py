@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from hybrid.tool.rules import OneCall, Rule, drawn_labels, letter
 
+# By route.
 RULES: Mapping[str, Rule] = {
     "Functional_Correspondence": OneCall("semantic_correspondence", letter(), drawn_labels),
     "Semantic_Correspondence": OneCall("semantic_correspondence", letter(), drawn_labels),
 }
-"""By route."""

@@ -29,10 +29,10 @@ Aspect = Literal["content", "layout", "style", "all"]
 ASPECTS: tuple[Aspect, ...] = ("content", "layout", "style", "all")
 MOST_IMAGES = 6
 TIE = 1e-6
+# Gap of likeness at which 63 % of the doubt is gone; by argument, not measured.
 SURE_GAP = 0.3
-"""Gap of likeness at which 63 % of the doubt is gone; by argument, not measured."""
+# Statistics of colour say little about what people find alike; no labelled pairs were at hand for either.
 WEIGHT_FREE_CEILING, LEARNED_CEILING = 0.65, 0.85
-"""Statistics of colour say little about what people find alike; no labelled pairs were at hand for either."""
 
 
 class SimilarityArgs(Args):

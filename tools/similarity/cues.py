@@ -25,8 +25,8 @@ WORK_PX = 256
 GRID = 6
 DIRECTIONS = 12
 SCALES = 4
+# Distance at which likeness falls to 1/e; chosen by argument so that unrelated photographs give about 0.2 to 0.4.
 SCALE_OF: Mapping[str, float] = {"content": 0.6, "layout": 16.0, "style": 1.0}
-"""Distance at which likeness falls to 1/e; chosen by argument so that unrelated photographs give about 0.2 to 0.4."""
 
 
 @dataclass(frozen=True)

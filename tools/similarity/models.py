@@ -33,8 +33,8 @@ Array = npt.NDArray[np.float32]
 CLASS_TOKEN = ("dinov2", "dinov2_with_registers", "dinov3_vit")
 POOLED = ("siglip",)
 LONGEST_PX = 1024
+# Depths, as fractions of the network, whose Gram matrices are compared (Gatys et al. 2016 use early layers).
 STYLE_LAYERS = (0.25, 0.5)
-"""Depths, as fractions of the network, whose Gram matrices are compared (Gatys et al. 2016 use early layers)."""
 
 
 @dataclass(frozen=True)

@@ -41,11 +41,12 @@ from hybrid.version import __version__
 
 ADDRESS = "127.0.0.1"
 PATH = "/mcp"
+# Of one HTTP request: an image as base64 takes four bytes for three.
 MOST_BODY_BYTES = 2 * MOST_BYTES
-"""Of one HTTP request: an image as base64 takes four bytes for three."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# Seconds that calls under way have when the server is ended.
 LEAVE_S = 2
-"""Seconds that calls under way have when the server is ended."""
+# JSON schema of the structured content of every tool.
 STRUCTURE: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -58,7 +59,6 @@ STRUCTURE: dict[str, Any] = {
     },
     "required": ["text", "data", "confidence", "backend", "version", "notes"],
 }
-"""JSON schema of the structured content of every tool."""
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

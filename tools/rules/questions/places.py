@@ -20,8 +20,8 @@ from tools.detection.rules import count_of
 from tools.relation import RIVAL
 from tools.rules.questions.things import Thing
 
+# Long side from which an image is looked at in quarters as well: detectors reduce it to about a thousand.
 LARGE_PX: Final = 1500
-"""Long side from which an image is looked at in quarters as well: detectors reduce it to about a thousand."""
 QUARTERS: Final[Mapping[str, Json]] = {"grid": {"rows": 2, "columns": 2}, "scale": 1.0}
 
 

@@ -211,8 +211,8 @@ def _written(sentence: str, prompt: Prompt) -> Written | Unclear | None:
 
 
 Recogniser = Callable[[str, Prompt], Asked | Unclear | None]
+# Tried in this order; positions in the picture before relations, as "the image" is no thing.
 RECOGNISERS: Final[tuple[Recogniser, ...]] = (_exists, _counted, _nearest, placed, related, _described, _written)
-"""Tried in this order; positions in the picture before relations, as "the image" is no thing."""
 
 
 def _first(forms: tuple[str, ...], sentence: str) -> re.Match[str] | None:

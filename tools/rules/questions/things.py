@@ -38,10 +38,10 @@ _NARROWS: Final = re.compile(
     r"anything|something|someone|anyone|anybody|somebody|nothing|main|dominant|whole|entire|front|rear|back|"
     r"left-hand|right-hand|visible|open|closed|facing|no|not"
 )
+# Nouns that would be taken for a verb behind another noun: "trash can", "brick building".
 _SECOND_NOUN: Final = re.compile(
     r"(?<= )(?:can|stand|watch|building|painting|ceiling|ring|earring|string|awning|railing|wing|swing|clothing)s?$"
 )
-"""Nouns that would be taken for a verb behind another noun: "trash can", "brick building"."""
 
 
 @dataclass(frozen=True)
