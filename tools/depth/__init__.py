@@ -227,23 +227,22 @@ class LearnedDepth(Learned[DepthArgs, SpottedImage, DepthValues, DepthModel]):
         ranking = rank_by_map(depths, spots)
         order = sorted(range(len(spots)), key=lambda index: -depths[index])
         metres = [
-            f"{spot.label or n} {v['depth_m']:.1f} m" for n, (spot, v) in _numbered(spots, values) if "depth_m" in v
+            f"{spot.label or n} {v['depth_m']:.1f} m"
+            for n, (spot, v) in list(enumerate(zip(spots, values, strict=True), 1))
+            if "depth_m" in v
         ]
         basis = "Basis: a depth network" + (f"; {', '.join(metres[:LISTED])}" if metres else "") + "."
-        picture = Picture(partial(draw_depth, depth.nearness, size, _drawn(spots)))
+        picture = Picture(
+            partial(
+                draw_depth,
+                depth.nearness,
+                size,
+                [(spot.label or str(number), spot.x, spot.y) for number, spot in enumerate(spots, 1)],
+            )
+        )
         data = {**_data(spots, values, ranking), "cues": {}}
         text = "\n".join((_head(spots, ranking), *_order(spots, order, depths), basis))
         return Evidence(text, data, ranking.confidence, (picture,))
-
-
-def _numbered(
-    spots: Sequence[Spot], values: Sequence[dict[str, float]]
-) -> list[tuple[int, tuple[Spot, dict[str, float]]]]:
-    return list(enumerate(zip(spots, values, strict=True), 1))
-
-
-def _drawn(spots: Sequence[Spot]) -> list[tuple[str, float, float]]:
-    return [(spot.label or str(number), spot.x, spot.y) for number, spot in enumerate(spots, 1)]
 
 
 def _data(spots: Sequence[Spot], values: Sequence[Mapping[str, float]], ranking: Ranking) -> dict[str, Json]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -76,11 +75,7 @@ def _edges(index: int, scale: int, beside_px: float) -> CheckCase:
             return None
         return f"{right.sum()} of {STEPS} things end within {beside_px:.0f} px of where they do"
 
-    return CheckCase((np.asarray(picture, np.uint8),), {"points": _numbered(places)}, wrong)
-
-
-def _numbered(places: Sequence[Place]) -> list[dict[str, float]]:
-    return [{"x": x, "y": y} for x, y in places]
+    return CheckCase((np.asarray(picture, np.uint8),), {"points": [{"x": x, "y": y} for x, y in places]}, wrong)
 
 
 def steps(depth_m: npt.NDArray[np.floating]) -> list[Step]:

@@ -129,14 +129,11 @@ class Detector:
         import torch
 
         outputs: dict[int, DetectionOutput] = {}
-        for members in self._groups(asked):
+        # Places of what may share a pass.
+        for members in by_form([self.alike(one) for one in asked], MOST_AT_ONCE):
             with torch.inference_mode():
                 outputs.update(zip(members, self._pass([asked[place] for place in members]), strict=True))
         return [outputs[place] for place in range(len(asked))]
-
-    def _groups(self, asked: Sequence[DetectionInput]) -> list[list[int]]:
-        """Places of what may share a pass."""
-        return by_form([self.alike(one) for one in asked], MOST_AT_ONCE)
 
     def detections(
         self, pixels: Pixels, names: Sequence[str], output: DetectionOutput, floor: float

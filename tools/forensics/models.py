@@ -90,20 +90,20 @@ def read_plan(folder: Path, weights: str) -> Plan:
     try:
         config = json.loads((folder / "config.json").read_text("utf-8"))
         if "architecture" in config:
-            return _timm_plan(config, weights)
+            if config.get("num_classes") != 1:
+                raise WeightsError(
+                    f"{weights}: config.json says num_classes {config.get('num_classes')!r}; a detector has 1"
+                )
+            from timm.data import create_transform, resolve_data_config
+
+            details = resolve_data_config(
+                pretrained_cfg={"input_size": (3, 224, 224), **config.get("pretrained_cfg", {})}
+            )
+            side, mean, deviation = int(details["input_size"][-1]), tuple(details["mean"]), tuple(details["std"])
+            return Plan(str(config["architecture"]), side, create_transform(**details), mean, deviation)
         return _community_plan(config, weights)
     except (ValueError, KeyError, TypeError) as error:
         raise WeightsError(f"{weights}: config.json is not that of a detector ({error!r})"[:200]) from error
-
-
-def _timm_plan(config: Mapping[str, Any], weights: str) -> Plan:
-    if config.get("num_classes") != 1:
-        raise WeightsError(f"{weights}: config.json says num_classes {config.get('num_classes')!r}; a detector has 1")
-    from timm.data import create_transform, resolve_data_config
-
-    details = resolve_data_config(pretrained_cfg={"input_size": (3, 224, 224), **config.get("pretrained_cfg", {})})
-    side, mean, deviation = int(details["input_size"][-1]), tuple(details["mean"]), tuple(details["std"])
-    return Plan(str(config["architecture"]), side, create_transform(**details), mean, deviation)
 
 
 def _community_plan(config: Mapping[str, Any], weights: str) -> Plan:

@@ -130,18 +130,6 @@ def place(reference: tuple[int, int], candidate: tuple[int, int], number: int) -
     return Place(x=start[1], y=start[0])
 
 
-def check_hole(reference: Pixels) -> None:
-    """Check that the lower-right quarter is black, its two lines along the seams excepted. Raises `ToolError`."""
-    height, width = reference.shape[:2]
-    hole = reference[height - height // 2 + 2 :, width - width // 2 + 2 :]
-    dark = float((hole.max(axis=2) <= DARK).mean()) if hole.size else 0.0
-    if dark < DARK_FRACTION:
-        raise ToolError(
-            f"jigsaw: image 1 must be the picture with its lower-right quarter missing (black); "
-            f"{dark:.0%} of that quarter is black"
-        )
-
-
 def seam_costs(reference: Pixels, candidate: Pixels, at: Place) -> SeamCosts:
     """Costs of both seams of a candidate (h, w, 3) whose first pixel lies at `at` in the reference (H, W, 3)."""
     height, width = candidate.shape[:2]
@@ -190,7 +178,10 @@ def decide(fits: Sequence[SeamCosts]) -> SeamVerdict:
     """
     costs = np.array([fit.costs for fit in fits])
     margins = [_margin(costs, index) for index in range(len(fits))]
-    votes = [int(sum(_wins(column, index) for column in costs.T)) for index in range(len(fits))]
+    votes = [
+        int(sum(bool(column[index] + 1e-6 < np.delete(column, index).min()) for column in costs.T))
+        for index in range(len(fits))
+    ]
     best = max(range(len(fits)), key=lambda index: (votes[index], margins[index]))
     chance = 1 / len(fits)
     if votes[best] == 0:
@@ -203,10 +194,6 @@ def decide(fits: Sequence[SeamCosts]) -> SeamVerdict:
 def _margin(costs: npt.NDArray[np.float64], index: int) -> float:
     own, other = costs[index], np.delete(costs, index, axis=0).min(axis=0)
     return float(((other - own) / (other + own + 1e-6)).mean())
-
-
-def _wins(column: npt.NDArray[np.float64], index: int) -> bool:
-    return bool(column[index] + 1e-6 < np.delete(column, index).min())
 
 
 def compose(reference: Pixels, candidate: Pixels, at: Place) -> Pixels:
@@ -270,7 +257,15 @@ def fit_pieces(images: Sequence[Pixels], trim_px: int = 0) -> list[tuple[Pixels,
         ToolError: sizes do not fit, or the quarter is not missing; the message says what was expected.
     """
     reference = images[0]
-    check_hole(reference)
+    # Check that the lower-right quarter is black, its two lines along the seams excepted.
+    height, width = reference.shape[:2]
+    hole = reference[height - height // 2 + 2 :, width - width // 2 + 2 :]
+    dark = float((hole.max(axis=2) <= DARK).mean()) if hole.size else 0.0
+    if dark < DARK_FRACTION:
+        raise ToolError(
+            f"jigsaw: image 1 must be the picture with its lower-right quarter missing (black); "
+            f"{dark:.0%} of that quarter is black"
+        )
     fitted = []
     for number, whole in enumerate(images[1:], 2):
         name = f"image {number}"

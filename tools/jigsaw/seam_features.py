@@ -46,11 +46,9 @@ def affinity(features: FeatureMap, left: int, top: int) -> float:
     along_y = top + (np.arange(PLACES) + 0.5) * (height - top) / PLACES - 0.5
     pairs = [((x, top - away), (x, top + away)) for x in along_x]
     pairs += [((left - away, y), (left + away, y)) for y in along_y]
-    return float(np.mean([_cosine(features, outside, inside) for outside, inside in pairs]))
-
-
-def _cosine(features: FeatureMap, one: tuple[float, float], two: tuple[float, float]) -> float:
-    return float(np.clip(features.at(*one) @ features.at(*two), -1.0, 1.0))
+    return float(
+        np.mean([float(np.clip(features.at(*outside) @ features.at(*inside), -1.0, 1.0)) for outside, inside in pairs])
+    )
 
 
 def decide_by_features(cosines: Sequence[float]) -> Opinion:

@@ -117,7 +117,12 @@ def evidence_of(
         `darker_index` the place of the darker point, null when they are the same or nothing was compared; logarithms
         are natural and relative to the image.
     """
-    sure = 0.3 if verdict is None else _discounted(verdict.confidence, spots)
+    # Confidence if a point may be misplaced: a misplaced one leaves a guess among three.
+    sure = (
+        0.3
+        if verdict is None
+        else (1 / 3 + max(0.0, verdict.confidence - 1 / 3) * min(spot.confidence for spot in spots))
+    )
     index = {"first": 0, "second": 1}.get(verdict.choice) if verdict else None
     levels = verdict.levels if verdict else (None,) * len(spots)
     data: dict[str, Json] = {
@@ -141,11 +146,6 @@ def evidence_of(
         return canvas.pixels
 
     return Evidence(describe(spots, verdict, sure, basis), data, sure, (Picture(drawn),))
-
-
-def _discounted(confidence: float, spots: Sequence[Spot]) -> float:
-    """Confidence if a point may be misplaced: a misplaced one leaves a guess among three."""
-    return 1 / 3 + max(0.0, confidence - 1 / 3) * min(spot.confidence for spot in spots)
 
 
 def describe(spots: Sequence[Spot], verdict: ReflectanceVerdict | None, sure: float, basis: str) -> str:

@@ -50,7 +50,12 @@ async def view_plan(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None
     wanted = await _wanted(prompt, ctx)
     if wanted is None:
         return None
-    shown = _shown_parts(prompt)
+    # The numbers of the parts whose pictures are shown: each comes after `Part 3 (upper right):`.
+    numbers = set()
+    for before, part in zip(prompt.parts, prompt.parts[1:], strict=False):
+        if isinstance(before, str) and isinstance(part, ImageRef):
+            numbers |= {int(number) for number in re.findall(r"\bpart (\d+) \([^()]*\):\s*$", before, re.IGNORECASE)}
+    shown = frozenset(numbers)
     plan = {"part": _listed(wanted.parts), "reason": f"{wanted.tool} points there"}
     if shown:
         plan = {"keep": _listed(wanted.parts & shown or shown), "shift": _listed(wanted.parts - shown)}
@@ -78,7 +83,13 @@ async def _wanted(prompt: Prompt, ctx: RuleContext) -> WantedParts | None:
         ctx.rule("no question", "the text holds no question about the parts of a picture")
         return None
     whole, count = prompt.images[0], len(prompt.choices)
-    for tool, args, key in _searches(question):
+    # Tool, arguments and the key of its boxes, for what a question names.
+    searches: list[tuple[str, dict[str, Json], str]] = []
+    if asks_for_text(question):
+        searches.append(("ocr", {}, "lines"))
+    if things := named_things(question):
+        searches.append(("detection", {"names": list(things[:MOST_NAMES])}, "boxes"))
+    for tool, args, key in searches:
         finding = await heard(ctx, tool, whole.name, args)
         if finding is None:
             continue
@@ -93,16 +104,6 @@ async def _wanted(prompt: Prompt, ctx: RuleContext) -> WantedParts | None:
     return WantedParts(parts, "saliency", finding, GUESSED) if parts else None
 
 
-def _searches(question: str) -> list[tuple[str, dict[str, Json], str]]:
-    """Tool, arguments and the key of its boxes, for what a question names."""
-    searches: list[tuple[str, dict[str, Json], str]] = []
-    if asks_for_text(question):
-        searches.append(("ocr", {}, "lines"))
-    if things := named_things(question):
-        searches.append(("detection", {"names": list(things[:MOST_NAMES])}, "boxes"))
-    return searches
-
-
 def _holding(boxes: list[Box], whole: ImageRef, count: int) -> frozenset[int]:
     """The parts, from 1, that hold the middle of a box."""
     columns, rows = GRIDS[count]
@@ -112,15 +113,6 @@ def _holding(boxes: list[Box], whole: ImageRef, count: int) -> frozenset[int]:
         row = int((box.y0 + box.y1) / 2 * rows / whole.image.height)
         parts.add(min(column, columns - 1) * rows + min(row, rows - 1) + 1)
     return frozenset(parts)
-
-
-def _shown_parts(prompt: Prompt) -> frozenset[int]:
-    """The numbers of the parts whose pictures are shown: each comes after `Part 3 (upper right):`."""
-    numbers = set()
-    for before, part in zip(prompt.parts, prompt.parts[1:], strict=False):
-        if isinstance(before, str) and isinstance(part, ImageRef):
-            numbers |= {int(number) for number in re.findall(r"\bpart (\d+) \([^()]*\):\s*$", before, re.IGNORECASE)}
-    return frozenset(numbers)
 
 
 def _listed(parts: frozenset[int]) -> str:

@@ -130,7 +130,9 @@ def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: Salien
         names = [box.label or str(number) for number, box in enumerate(args.boxes, 1)]
         ranked, count = rank_boxes(given, names, [in_box(saliency, box, size) for box in given]), None
     else:
-        regions = salient_objects(saliency) if _varied(seen) else []
+        low, high = np.percentile(shrink(seen, WORK_PX), (0.5, 99.5))
+        varied = float(high - low) > FLAT * 255
+        regions = salient_objects(saliency) if varied else []
         boxes = [_scaled(region.box_0_1, size) for region in regions[:MOST_OBJECTS]]
         names = [str(number) for number in range(1, len(boxes) + 1)]
         ranked, count = rank_boxes(boxes, names, regions[:MOST_OBJECTS]), len(regions)
@@ -139,11 +141,6 @@ def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: Salien
     return Evidence(
         text, _data(ranked, saliency, size, count), sure, (Picture(partial(overlay, shown, saliency, ranked)),)
     )
-
-
-def _varied(pixels: Pixels) -> bool:
-    low, high = np.percentile(shrink(pixels, WORK_PX), (0.5, 99.5))
-    return float(high - low) > FLAT * 255
 
 
 def _scaled(box: Box, size: tuple[int, int]) -> Box:
@@ -257,16 +254,14 @@ class AttentionSaliency(Learned[SaliencyArgs, tuple[Pixels, PatchInput], Salienc
     ) -> Evidence:
         """Build the evidence from the map. Raises `ToolError` for a box outside of the image or values not finite."""
         seen, basis = prepared[0], "attention of a network, not trained on people's eyes"
-        return evidence_of(request.images[0], seen, _on_grid(seen, contrasted(output)), request.args, basis)
+        # A map of patches over the regions of its image, so that objects keep their outlines.
+        return evidence_of(
+            request.images[0], seen, stretch(over(superpixels(seen), contrasted(output))), request.args, basis
+        )
 
 
 def _unlined(request: Request[SaliencyArgs]) -> Pixels:
     return without_lines(request.images[0], request.args.columns, request.args.rows)
-
-
-def _on_grid(pixels: Pixels, values: SaliencyMap) -> SaliencyMap:
-    """A map of patches over the regions of its image, so that objects keep their outlines."""
-    return stretch(over(superpixels(pixels), values))
 
 
 TOOL = Tool(

@@ -111,7 +111,14 @@ def boolean_maps(work: Pixels) -> SaliencyMap:
         for number in range(LEVELS):
             above = levels > (number + 0.5) * 255 / LEVELS
             for chosen in (above, ~above):
-                enclosed = _enclosed(chosen)
+                # The parts of a mask that do not touch the border, as 0 and 1.
+                import cv2
+
+                count, labels = cv2.connectedComponents(chosen.astype(np.uint8), connectivity=8)
+                keep = np.ones(count, np.float32)
+                keep[0] = 0
+                keep[np.concatenate([labels[0], labels[-1], labels[:, 0], labels[:, -1]])] = 0
+                enclosed = np.asarray(keep[labels], np.float32)
                 norm = float(np.sqrt(enclosed.sum()))
                 if norm > 0:
                     attention += np.asarray(cv2.dilate(enclosed, np.ones((5, 5), np.uint8)), np.float32) / norm
@@ -147,7 +154,14 @@ def without_lines(pixels: Pixels, columns: int, rows: int) -> Pixels:
         for number in range(1, parts):
             middle = number * size // parts
             if half >= 1 and _is_line(np.moveaxis(pixels, axis, 0), middle, half):
-                out = _painted(out, axis, middle - half, middle + half)
+                # The image with the band [low, high) of an axis blended from its two neighbours.
+                low = middle - half
+                high = middle + half
+                turned = np.moveaxis(out, axis, 0).astype(np.float32)
+                before, after = turned[low - 1], turned[min(high, turned.shape[0] - 1)]
+                share = ((np.arange(high - low) + 1) / (high - low + 1))[:, None, None]
+                turned[low:high] = before * (1 - share) + after * share
+                out = np.moveaxis(np.round(turned), 0, axis).astype(np.uint8)
     return out
 
 
@@ -156,15 +170,6 @@ def _is_line(turned: Pixels, middle: int, half: int) -> bool:
     along, sides = turned[middle].astype(np.float32), turned[[middle - half, middle + half]].astype(np.float32)
     unlike = np.abs(sides - along.mean(axis=0)).max(axis=2)
     return float(along.std(axis=0).max()) < LINE_SPREAD and float(unlike.mean()) > LINE_CONTRAST
-
-
-def _painted(pixels: Pixels, axis: int, low: int, high: int) -> Pixels:
-    """The image with the band [low, high) of an axis blended from its two neighbours."""
-    turned = np.moveaxis(pixels, axis, 0).astype(np.float32)
-    before, after = turned[low - 1], turned[min(high, turned.shape[0] - 1)]
-    share = ((np.arange(high - low) + 1) / (high - low + 1))[:, None, None]
-    turned[low:high] = before * (1 - share) + after * share
-    return np.moveaxis(np.round(turned), 0, axis).astype(np.uint8)
 
 
 def otsu(values: SaliencyMap) -> float:
@@ -202,17 +207,6 @@ def _sum(maps: Iterable[SaliencyMap], size: tuple[int, int]) -> SaliencyMap:
     for values in maps:
         total += _resize(promote(values), size)
     return total
-
-
-def _enclosed(chosen: npt.NDArray[np.bool_]) -> SaliencyMap:
-    """The parts of a mask that do not touch the border, as 0 and 1."""
-    import cv2
-
-    count, labels = cv2.connectedComponents(chosen.astype(np.uint8), connectivity=8)
-    keep = np.ones(count, np.float32)
-    keep[0] = 0
-    keep[np.concatenate([labels[0], labels[-1], labels[:, 0], labels[:, -1]])] = 0
-    return np.asarray(keep[labels], np.float32)
 
 
 def _resize(values: SaliencyMap, size: tuple[int, int]) -> SaliencyMap:

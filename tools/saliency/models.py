@@ -116,14 +116,12 @@ def without_artifacts(attention: SaliencyMap, lengths: SaliencyMap) -> SaliencyM
     for row, column in np.argwhere(odd):
         near = 1
         # An artifact among artifacts looks further for a neighbour.
-        while odd[(window := _around(row, column, near))].all():
+        while odd[
+            (window := (slice(max(0, row - near), row + near + 1), slice(max(0, column - near), column + near + 1)))
+        ].all():
             near += 1
         mended[row, column] = np.median(attention[window][~odd[window]])
     return mended
-
-
-def _around(row: int, column: int, near: int) -> tuple[slice, slice]:
-    return slice(max(0, row - near), row + near + 1), slice(max(0, column - near), column + near + 1)
 
 
 def contrasted(values: SaliencyMap) -> SaliencyMap:

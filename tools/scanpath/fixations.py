@@ -77,7 +77,13 @@ def fixate(values: SaliencyMap, count: int, seed: int) -> list[Fixation]:
     factor = min(1.0, GRID_PX / max(values.shape))
     size = (max(1, round(values.shape[1] * factor)), max(1, round(values.shape[0] * factor)))
     grid = np.asarray(cv2.resize(values, size, interpolation=cv2.INTER_AREA), np.float64)
-    viewed = np.clip(grid + _noise(grid.shape, seed), 1e-6, None)
+    # Smooth noise; exactly the same for the same seed.
+    import cv2
+
+    rough = np.random.default_rng(seed).normal(0, 1, grid.shape)
+    smooth = np.asarray(cv2.GaussianBlur(rough, (0, 0), max(1.0, 0.03 * max(grid.shape))), np.float64)
+    noise = smooth * (NOISE / max(float(smooth.std()), 1e-9))
+    viewed = np.clip(grid + noise, 1e-6, None)
     inhibition, sated = np.zeros_like(grid), np.zeros_like(grid)
     place = ((grid.shape[1] - 1) / 2, (grid.shape[0] - 1) / 2)
     seen: list[tuple[float, float, float]] = []
@@ -126,15 +132,6 @@ def returns(path: Sequence[Fixation], size: tuple[int, int]) -> list[Return]:
 def degrees_per_px(size: tuple[int, int]) -> float:
     """Degrees of sight that one pixel of an image of `size` (H, W) spans on the assumed screen."""
     return min(SCREEN_DEG[0] / size[1], SCREEN_DEG[1] / size[0])
-
-
-def _noise(shape: tuple[int, ...], seed: int) -> Grid:
-    """Smooth noise; exactly the same for the same seed."""
-    import cv2
-
-    rough = np.random.default_rng(seed).normal(0, 1, shape)
-    smooth = np.asarray(cv2.GaussianBlur(rough, (0, 0), max(1.0, 0.03 * max(shape))), np.float64)
-    return smooth * (NOISE / max(float(smooth.std()), 1e-9))
 
 
 def _winner(values: Grid, place: tuple[float, float]) -> tuple[float, float]:

@@ -75,7 +75,15 @@ def cut_out(pixels: Pixels, box: Box | None, on: Sequence[Spot] = (), away: Sequ
     check_size("segmentation", pixels, LEAST_PX)
     if box is not None and (box.x1 - box.x0) * (box.y1 - box.y0) > 0.97 * height * width:
         raise ToolError("segmentation: the box leaves no background to compare with; give a smaller one")
-    window = (0, 0, width, height) if box is None else _grown(_edges(box), CONTEXT, (0, 0, width, height))
+    window = (
+        (0, 0, width, height)
+        if box is None
+        else _grown(
+            (int(box.x0), int(box.y0), max(int(box.x0) + 1, round(box.x1)), max(int(box.y0) + 1, round(box.y1))),
+            CONTEXT,
+            (0, 0, width, height),
+        )
+    )
     part = pixels[window[1] : window[3], window[0] : window[2]]
     ends = (window[0] == 0, window[1] == 0, window[2] == width, window[3] == height)
     view = _View(part, on, away, box, window, ends)
@@ -83,7 +91,12 @@ def cut_out(pixels: Pixels, box: Box | None, on: Sequence[Spot] = (), away: Sequ
     found = first = view.cut(searched)
     sides = view.sides(found, searched)
     for _ in range(ROUNDS):
-        wider = _moved(searched, sides, view.size)
+        # Edges of which some sides are moved outwards by `WIDER`, within a window of `size` (h, w).
+        far = _grown(searched, WIDER, (0, 0, view.size[1], view.size[0]))
+        left, top, right, bottom = (
+            there if side else here for here, there, side in zip(searched, far, sides, strict=True)
+        )
+        wider = left, top, right, bottom
         if wider == searched:
             break
         searched, found = wider, view.cut(wider)
@@ -92,7 +105,12 @@ def cut_out(pixels: Pixels, box: Box | None, on: Sequence[Spot] = (), away: Sequ
     # A mask that never ends is that of the ground: the first one is nearer to what was asked for.
     first = first if cut_off else found
     mask = np.zeros((height, width), bool)
-    mask[window[1] : window[3], window[0] : window[2]] = _enlarged(first, part)
+    import cv2
+
+    size = (part.shape[1], part.shape[0])
+    mask[window[1] : window[3], window[0] : window[2]] = (
+        np.asarray(cv2.resize(first.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST), np.uint8) > 0
+    )
     return Cutout(mask, cut_off)
 
 
@@ -228,10 +246,6 @@ def _likely(pixels: Pixels, inside: Mask) -> npt.NDArray[np.float64]:
     return np.asarray((within / np.maximum(within + around, 1e-12))[cells], np.float64)
 
 
-def _edges(box: Box) -> Edges:
-    return int(box.x0), int(box.y0), max(int(box.x0) + 1, round(box.x1)), max(int(box.y0) + 1, round(box.y1))
-
-
 def _slices(edges: Edges) -> tuple[slice, slice]:
     return slice(edges[1], edges[3]), slice(edges[0], edges[2])
 
@@ -241,13 +255,6 @@ def _grown(edges: Edges, by: float, whole: Edges) -> Edges:
     x0, y0, x1, y1 = edges
     across, down = max(2, round(by * (x1 - x0))), max(2, round(by * (y1 - y0)))
     return max(whole[0], x0 - across), max(whole[1], y0 - down), min(whole[2], x1 + across), min(whole[3], y1 + down)
-
-
-def _moved(edges: Edges, sides: Sides, size: tuple[int, int]) -> Edges:
-    """Edges of which some sides are moved outwards by `WIDER`, within a window of `size` (h, w)."""
-    far = _grown(edges, WIDER, (0, 0, size[1], size[0]))
-    left, top, right, bottom = (there if side else here for here, there, side in zip(edges, far, sides, strict=True))
-    return left, top, right, bottom
 
 
 def contrast(pixels: Pixels, mask: Mask) -> float:
@@ -276,10 +283,3 @@ def _like(pixels: Pixels, places: Sequence[tuple[int, int]]) -> Mask:
         _, parts = cv2.connectedComponents(near.astype(np.uint8))
         connected |= (parts == parts[y, x]) & near
     return connected
-
-
-def _enlarged(mask: Mask, pixels: Pixels) -> Mask:
-    import cv2
-
-    size = (pixels.shape[1], pixels.shape[0])
-    return np.asarray(cv2.resize(mask.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST), np.uint8) > 0

@@ -155,7 +155,10 @@ class DenseMatch(Learned[SemanticArgs, SpottedPair, list[FeatureGrid], FeatureMo
             for image, features in zip(prepared.images, output, strict=True)
         ]
         # Points are of the original images; the maps are of reduced copies.
-        first, there = (_rescaled(one, pixels) for one, pixels in zip(maps, request.images, strict=True))
+        first, there = (
+            FeatureMap(one.vectors, (pixels.shape[0], pixels.shape[1]))
+            for one, pixels in zip(maps, request.images, strict=True)
+        )
         wanted = first.at(prepared.reference.x, prepared.reference.y)
         cosines = [float(np.clip(wanted @ there.at(spot.x, spot.y), -1, 1)) for spot in prepared.candidates]
         match = decide(cosines, prepared.reference, prepared.candidates)
@@ -168,10 +171,6 @@ def clean(pixels: Pixels, markers: Sequence[Finding], *, reference: bool) -> Pix
         points = marks_from(finding.data).points
         pixels = remove_marks(pixels, Marks(tuple(one for one in points if (one.label == REFERENCE) == reference), ()))
     return shrink(pixels, LONGEST_PX)
-
-
-def _rescaled(features: FeatureMap, pixels: Pixels) -> FeatureMap:
-    return FeatureMap(features.vectors, (pixels.shape[0], pixels.shape[1]))
 
 
 def not_seen(seen: SpottedPair) -> Evidence:
