@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from operator import add
@@ -108,7 +107,15 @@ async def model(state: State, runtime: Runtime[ControllerInput]) -> State:
     except BudgetSpent as error:
         # Earlier words of the model are scored, and the budget is noted with them.
         ctx.rule("budget", str(error), fault=Fault.BUDGET)
-        return {"answer": _last_words(state["messages"]), "outcome": Outcome.BUDGET.value}
+        # The last text of the model that was no tool call; empty if there is none.
+        messages = state["messages"]
+        spoken = (
+            m.text.strip()
+            for m in reversed(messages)
+            if isinstance(m, AssistantMessage) and not (m.calls or m.unreadable)
+        )
+        last_words = next((text for text in spoken if text), "")
+        return {"answer": last_words, "outcome": Outcome.BUDGET.value}
     if last:
         # With the tools withdrawn some write one more call, as text.
         reply = with_calls(reply, ctx.tools_offered, state["messages"])
@@ -251,14 +258,6 @@ def _unreadable(ctx: SolverContext, call: UnreadableCall) -> str:
     data = {"args": call.written, "error": call.error, "remedy": remedy(call.dialect)}
     ctx.log.note(Step("tool", UNNAMED, text, fault=fault, data=data))
     return f"{fault.value}: {TEXTS.unreadable.format(error=call.error[:200])}"
-
-
-def _last_words(messages: Sequence[Message]) -> str:
-    """The last text of the model that was no tool call; empty if there is none."""
-    spoken = (
-        m.text.strip() for m in reversed(messages) if isinstance(m, AssistantMessage) and not (m.calls or m.unreadable)
-    )
-    return next((text for text in spoken if text), "")
 
 
 def route(state: State) -> str:

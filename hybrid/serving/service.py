@@ -135,7 +135,9 @@ class ToolService:
         self.options = options
         self.computed = 0
         """Requests that a backend has answered, as opposed to the cache."""
-        self.executor = executor or _executor(cache, options)
+        self.executor = executor or (
+            WorkerExecutor(cache, options) if options.isolated else Pipeline(cache, options, timed_by_watches)
+        )
         self._timeouts = Timeouts(self.executor.timeout_s, options.queue_s)
         self._clock = clock
         self._answering: dict[str, BackendIdentity] = {}
@@ -184,7 +186,13 @@ class ToolService:
         json_args = args.model_dump(mode="json")
         computed_by = (answering.backend, answering.version, answering.device, answering.precision)
         looked_at = [ref.image.sha256 for ref in images]
-        asked = (json_args, seed, self.options.pictures, looked_at, _versions(needs))
+        asked = (
+            json_args,
+            seed,
+            self.options.pictures,
+            looked_at,
+            [[need, one.backend, one.version] for need, findings in needs.items() for one in findings],
+        )
         key = key_of(name, code_of(tool), *computed_by, *asked)
         finding = await self._cached(key, overlays)
         key = key if overlays else without_overlays(key)
@@ -324,19 +332,11 @@ class ToolService:
             raise Outage(f"the tool service is closed, or no thread can be started: {error}") from error
 
 
-def _executor(cache: FindingCache, options: ServiceOptions) -> Executor:
-    return WorkerExecutor(cache, options) if options.isolated else Pipeline(cache, options, timed_by_watches)
-
-
 def _check_number(tool: Tool, images: Sequence[ImageRef]) -> None:
     fewest, most = tool.card.images
     if not fewest <= len(images) <= most:
         wanted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
         raise ToolError(f"{tool.card.name} takes {wanted} images, not {len(images)}", Fault.BAD_ARGUMENTS)
-
-
-def _versions(needs: Found) -> list[Json]:
-    return [[need, one.backend, one.version] for need, findings in needs.items() for one in findings]
 
 
 def _hashed(tool: Tool) -> None:

@@ -176,7 +176,8 @@ def code_of(tool: Tool) -> str:
     """Hex sha256 of all that is ours and decides what a tool finds. Raises `UsageError` for a need that is no tool."""
     if tool.code:
         return tool.code
-    modules = _modules(tool)
+    # Where a tool is written: its file, and the modules of what it is made of.
+    modules = tuple(sorted({module_of("tools", tool.card.name), *(_module(one) for one in made_by(tool))}))
     others = sorted({need.tool for need in _needs(tool)} - {tool.card.name})
     needed = {name: code_of(load("tools", name)) for name in others}
     offered = package_of("tools", tool.card.name)
@@ -196,11 +197,6 @@ def made_by(tool: Tool) -> tuple[Callable[..., Any], ...]:
     made: list[Callable[..., Any]] = [tool.args, *(card.make for card in tool.card.backends)]
     made += [call for need in _needs(tool) for call in (need.args, need.given) if call is not None]
     return (*made, *(check.pose for check in tool.checks))
-
-
-def _modules(tool: Tool) -> tuple[str, ...]:
-    """Where a tool is written: its file, and the modules of what it is made of."""
-    return tuple(sorted({module_of("tools", tool.card.name), *(_module(one) for one in made_by(tool))}))
 
 
 def _module(made: Callable[..., Any]) -> str:

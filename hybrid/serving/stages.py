@@ -181,24 +181,20 @@ def checked(evidence: Evidence, images: int, *, overlays: bool = True) -> Eviden
         raise ToolError(f"the tool gave a {type(evidence).__name__} instead of evidence")
     if not 0.0 <= evidence.confidence <= 1.0:
         raise ToolError(f"the tool gave a confidence of {evidence.confidence}, which is outside 0..1")
-    _check_text(evidence.text)
+    if not isinstance(evidence.text, str):
+        raise ToolError(f"the tool gave a text that is a {type(evidence.text).__name__}")
+    if len(evidence.text) > MOST_TEXT:
+        raise ToolError(f"the tool gave a text of {len(evidence.text):,} characters; {MOST_TEXT:,} is the most")
+    try:
+        evidence.text.encode()
+    except UnicodeEncodeError as error:
+        raise ToolError(f"the tool gave a text that is no Unicode: {error.reason} at {error.start}") from error
     _check_data(evidence.data)
     if not overlays:
         evidence = replace(evidence, pictures=tuple(one for one in evidence.pictures if one.box is not None))
     for picture in evidence.pictures:
         _check_picture(picture, images)
     return evidence
-
-
-def _check_text(text: str) -> None:
-    if not isinstance(text, str):
-        raise ToolError(f"the tool gave a text that is a {type(text).__name__}")
-    if len(text) > MOST_TEXT:
-        raise ToolError(f"the tool gave a text of {len(text):,} characters; {MOST_TEXT:,} is the most")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ToolError(f"the tool gave a text that is no Unicode: {error.reason} at {error.start}") from error
 
 
 def _check_data(data: Mapping[str, Any]) -> None:

@@ -275,16 +275,13 @@ class _Supervisor:
                 for line in message.notices:
                     self._executor.notice(line)
                 if (one := self._pending.get(message.number)) is not None:
-                    self._respond(one, message)
+                    if isinstance(message, Failure):
+                        self._settle(one, error_of(message))
+                    else:
+                        self._records.pop(one.request.tool, None)
+                        self._settle(one, message)
             case _:
                 pass
-
-    def _respond(self, one: PendingRequest, message: Response | Failure) -> None:
-        if isinstance(message, Failure):
-            self._settle(one, error_of(message))
-        else:
-            self._records.pop(one.request.tool, None)
-            self._settle(one, message)
 
     # What is wrong with the worker
 

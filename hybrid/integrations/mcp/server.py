@@ -35,7 +35,6 @@ from hybrid.errors import HybridError
 from hybrid.images import PNG
 from hybrid.integrations.pictures import MOST_BYTES
 from hybrid.integrations.toolbox import COORDINATES, Toolbox
-from hybrid.interface.findings import ShownFinding
 from hybrid.secrets import redact
 from hybrid.version import __version__
 
@@ -101,22 +100,20 @@ def mcp_server(toolbox: Toolbox) -> Server[Any, Any]:
 
 async def _called(toolbox: Toolbox, name: str, arguments: dict[str, Any]) -> protocol.CallToolResult:
     try:
-        return _result(await toolbox.call(name, arguments))
+        finding = await toolbox.call(name, arguments)
+        facts = json.loads(redact(json.dumps(finding.as_json())))
+        pictures = [
+            protocol.ImageContent(type="image", data=base64.b64encode(png).decode(), mimeType=PNG)
+            for png in finding.pngs
+        ]
+        text = protocol.TextContent(type="text", text=facts["text"])
+        return protocol.CallToolResult(content=[text, *pictures], structuredContent=facts)
     except (HybridError, OSError) as error:
         said = redact(str(error))
     except Exception as error:
         log.exception("a defect in the tool %s", name)
         said = redact(f"{name} failed: {type(error).__name__}: {error}")
     return protocol.CallToolResult(content=[protocol.TextContent(type="text", text=said)], isError=True)
-
-
-def _result(finding: ShownFinding) -> protocol.CallToolResult:
-    facts = json.loads(redact(json.dumps(finding.as_json())))
-    pictures = [
-        protocol.ImageContent(type="image", data=base64.b64encode(png).decode(), mimeType=PNG) for png in finding.pngs
-    ]
-    text = protocol.TextContent(type="text", text=facts["text"])
-    return protocol.CallToolResult(content=[text, *pictures], structuredContent=facts)
 
 
 def serve(toolbox: Toolbox, port: int | None) -> None:
