@@ -168,21 +168,6 @@ def crop_region(request: Request[CropArgs]) -> Evidence:
     return Evidence(text, {"crops": [_row("region", box, scale)]}, confidence, (Picture(pixels, box=box, scale=scale),))
 
 
-def crop_quadrants(request: Request[CropArgs]) -> Evidence:
-    """The four quadrants, enlarged, in reading order. Data as `crop_region`. An image of one pixel a side is whole."""
-    image = request.images[0]
-    if min(image.shape[:2]) < 2:
-        return crop_region(request)
-    boxes = tiles((image.shape[0], image.shape[1]), 2, 2)
-    crops = [cut(image, box, request.args.scale) for box in boxes]
-    lines = ["Image 1 in four parts, each enlarged:"]
-    named = [(name, box, scale) for name, (_, box, scale) in zip(QUADRANTS, crops, strict=True)]
-    lines += [f"{name}: {_span(box)}, x{_times(scale, -n)}." for n, (name, box, scale) in enumerate(named, 1)]
-    rows = [_row(*one) for one in named]
-    pictures = tuple(Picture(pixels, box=box, scale=scale) for pixels, box, scale in crops)
-    return Evidence("\n".join(lines), {"crops": rows}, 1.0, pictures)
-
-
 def crop_grid(request: Request[CropArgs], grid: GridArg) -> Evidence:
     """An overlay with numbered tiles, then each tile enlarged. Data as `crop_region`, names "1", "2", ..."""
     image = request.images[0]
@@ -290,7 +275,19 @@ class ExactCrop(WeightFree[CropArgs]):
         if args.grid is not None:
             return crop_grid(request, args.grid)
         if args.box is None and args.point is None:
-            return crop_quadrants(request)
+            # The four quadrants, enlarged, in reading order. Data as `crop_region`. An image of one pixel a side is
+            # whole.
+            image = request.images[0]
+            if min(image.shape[:2]) < 2:
+                return crop_region(request)
+            boxes = tiles((image.shape[0], image.shape[1]), 2, 2)
+            crops = [cut(image, box, request.args.scale) for box in boxes]
+            lines = ["Image 1 in four parts, each enlarged:"]
+            named = [(name, box, scale) for name, (_, box, scale) in zip(QUADRANTS, crops, strict=True)]
+            lines += [f"{name}: {_span(box)}, x{_times(scale, -n)}." for n, (name, box, scale) in enumerate(named, 1)]
+            rows = [_row(*one) for one in named]
+            pictures = tuple(Picture(pixels, box=box, scale=scale) for pixels, box, scale in crops)
+            return Evidence("\n".join(lines), {"crops": rows}, 1.0, pictures)
         return crop_region(request)
 
 

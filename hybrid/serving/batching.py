@@ -98,7 +98,16 @@ class Lane(Generic[T, R]):
 
     async def _drain(self) -> None:
         while self._waiting:
-            await self._gather()
+            # Wait until a batch is full, or no item that is being made can fill it.
+            if not self._full:
+                await asyncio.sleep(self._wait_s)
+            try:
+                async with asyncio.timeout(self._coming_s):
+                    while not self._full and self._coming:
+                        self._changed.clear()
+                        await self._changed.wait()
+            except TimeoutError:
+                self._coming.clear()
             # Only a full batch may wait behind one that runs: any other may still grow.
             while len(self._running) >= self._workers + self._full:
                 self._changed.clear()
@@ -127,18 +136,6 @@ class Lane(Generic[T, R]):
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
         self._changed.set()
-
-    async def _gather(self) -> None:
-        """Wait until a batch is full, or no item that is being made can fill it."""
-        if not self._full:
-            await asyncio.sleep(self._wait_s)
-        try:
-            async with asyncio.timeout(self._coming_s):
-                while not self._full and self._coming:
-                    self._changed.clear()
-                    await self._changed.wait()
-        except TimeoutError:
-            self._coming.clear()
 
     async def _answer(self, batch: Sequence[_Waiting[T, R]]) -> None:
         results: Sequence[R | HybridError]

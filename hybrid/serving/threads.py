@@ -77,21 +77,17 @@ class DaemonThreads(Executor):
         while (item := self._waiting.get()) is not None:
             future, run = item
             if future.set_running_or_notify_cancel():
-                _settle(future, run)
+                _RUNNING.add(future)
+                try:
+                    result = run()
+                except BaseException as error:
+                    future.set_exception(error)
+                else:
+                    future.set_result(result)
+                finally:
+                    _RUNNING.discard(future)
             # What was found is not to be kept by a thread that waits.
             del item, future, run
-
-
-def _settle(future: Future[Any], run: Callable[[], Any]) -> None:
-    _RUNNING.add(future)
-    try:
-        result = run()
-    except BaseException as error:
-        future.set_exception(error)
-    else:
-        future.set_result(result)
-    finally:
-        _RUNNING.discard(future)
 
 
 @atexit.register

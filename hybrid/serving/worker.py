@@ -70,21 +70,7 @@ def main() -> None:
     """Serve until the other side is gone."""
     sock = socket.socket(fileno=int(sys.argv[1]))
     sock.set_inheritable(False)
-    _become_a_worker()
-    threading.Thread(target=_end_with, args=(sock,), name="end", daemon=True).start()
-    channel = ThreadChannel(sock)
-    setup = channel.first()
-    if not isinstance(setup, Setup):
-        raise SystemExit("the first message is no setup")
-    sys.path[:] = setup.modules
-    for package, folders in setup.folders.items():
-        look_in(package, folders)
-    _load_libraries()
-    asyncio.run(_serve(sock, channel, setup))
-
-
-def _become_a_worker() -> None:
-    """Prepare a process that may crash, hang or be killed at any time."""
+    # Prepare a process that may crash, hang or be killed at any time.
     import resource
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -96,6 +82,16 @@ def _become_a_worker() -> None:
     # Other systems have no such file.
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(str(LIKELY_VICTIM))
+    threading.Thread(target=_end_with, args=(sock,), name="end", daemon=True).start()
+    channel = ThreadChannel(sock)
+    setup = channel.first()
+    if not isinstance(setup, Setup):
+        raise SystemExit("the first message is no setup")
+    sys.path[:] = setup.modules
+    for package, folders in setup.folders.items():
+        look_in(package, folders)
+    _load_libraries()
+    asyncio.run(_serve(sock, channel, setup))
 
 
 def _load_libraries() -> None:

@@ -114,7 +114,16 @@ class Detector:
         Raises:
             ToolError: the image is smaller than 4 px or more elongated than 20 : 1.
         """
-        inputs = self._checkpoint.process(images=_reduced(pixels))
+        from PIL import Image
+
+        height, width = pixels.shape[:2]
+        if min(height, width) < LEAST_PX or max(height, width) > MOST_ELONGATED * min(height, width):
+            raise ToolError(
+                f"detection: an image of {size_px(width, height)} px is too small or too elongated "
+                f"(at least {at('width', LEAST_PX)} px, at most {MOST_ELONGATED:g} : 1)"
+            )
+        reduced = Image.fromarray(shrink(pixels, LONGEST_PX))
+        inputs = self._checkpoint.process(images=reduced)
         return DetectionInput(
             tuple(names), {name: inputs[name] for name in ("pixel_values", "pixel_mask") if name in inputs}
         )
@@ -256,18 +265,6 @@ def _classes(config: Any, weights: str) -> dict[str, int]:
     if not named or all(name.startswith("label_") for name in named):
         raise WeightsError(f"{weights}: config.json names no classes (id2label)")
     return named
-
-
-def _reduced(pixels: Pixels) -> Any:
-    from PIL import Image
-
-    height, width = pixels.shape[:2]
-    if min(height, width) < LEAST_PX or max(height, width) > MOST_ELONGATED * min(height, width):
-        raise ToolError(
-            f"detection: an image of {size_px(width, height)} px is too small or too elongated "
-            f"(at least {at('width', LEAST_PX)} px, at most {MOST_ELONGATED:g} : 1)"
-        )
-    return Image.fromarray(shrink(pixels, LONGEST_PX))
 
 
 def _floats(tensor: Any) -> npt.NDArray[np.float64]:

@@ -106,7 +106,16 @@ def judge(motion: Motion | None, matches: int) -> MotionVerdict:
         inliers = 0 if motion is None else motion.inliers
         reason = f"only {inliers} of {matches} matches fit one motion, too few"
         return MotionVerdict(None, reason, 0.5, degenerate="few matches")
-    degenerate = degeneracy(motion)
+    # The geometry, if any, from which no direction of the camera follows.
+    criteria: tuple[tuple[Degeneracy, bool], ...] = (
+        ("mirror", motion.mirrored),
+        ("no motion", motion.shift < STILL),
+        (motion.map_kind, motion.flat and motion.map_kind != "plane"),
+        ("turn", motion.parallax < TURN_ONLY),
+        ("plane", motion.flat or motion.off_plane < FEWEST_OFF_PLANE),
+        ("behind", motion.in_front_0_1 < LEAST_IN_FRONT),
+    )
+    degenerate = next((name for name, holds in criteria if holds), None)
     if degenerate is not None:
         return MotionVerdict(None, REASONS[degenerate], 0.5, degenerate=degenerate)
     ways = [_direction(motion, axis) for axis in range(3)]
@@ -126,19 +135,6 @@ REASONS: Mapping[Degeneracy, str] = {
     "plane": "one flat mapping explains the matches: a flat scene or no parallax",
     "behind": "the motion would put most points behind the camera",
 }
-
-
-def degeneracy(motion: Motion) -> Degeneracy | None:
-    """The geometry, if any, from which no direction of the camera follows."""
-    criteria: tuple[tuple[Degeneracy, bool], ...] = (
-        ("mirror", motion.mirrored),
-        ("no motion", motion.shift < STILL),
-        (motion.map_kind, motion.flat and motion.map_kind != "plane"),
-        ("turn", motion.parallax < TURN_ONLY),
-        ("plane", motion.flat or motion.off_plane < FEWEST_OFF_PLANE),
-        ("behind", motion.in_front_0_1 < LEAST_IN_FRONT),
-    )
-    return next((name for name, holds in criteria if holds), None)
 
 
 def _direction(motion: Motion, axis: int) -> Direction:
@@ -191,9 +187,18 @@ def solve(request: Request[MotionArgs], _: tuple[View, View], matches: Matches) 
         "parallax_px": None if motion is None else motion.parallax * max(sizes[0]) / FRAME_PX,
         "focal_ratio": None if motion is None else motion.focal_ratio,
     }
-    return Evidence(
-        _describe(verdict, motion, matches), data, verdict.confidence, _pictures(request, matches, motion, verdict)
+    believed = motion is not None and motion.inliers >= FEWEST_INLIERS
+    fitting = np.flatnonzero(motion.kept) if motion is not None and believed else np.zeros(0, np.intp)
+    shown = fitting[thinned(len(fitting))]
+    colours = dot_colours(matches.first[shown])
+    dots = "dots of one colour: matched points (x, y in px)" if len(shown) else "no motion that enough matches fit"
+    said = verdict.moved or " and ".join(way.name for way in verdict.mainly)
+    moved = f"camera moved {said} from image 1" if said else "direction of the camera's motion unsure"
+    pictures = (
+        Picture(partial(draw_view, request.images[0], matches.first[shown], colours, [], [dots]), of=0),
+        Picture(partial(draw_view, request.images[1], matches.second[shown], colours, [], [dots, moved]), of=1),
     )
+    return Evidence(_describe(verdict, motion, matches), data, verdict.confidence, pictures)
 
 
 def _describe(verdict: MotionVerdict, motion: Motion | None, matches: Matches) -> str:
@@ -223,22 +228,6 @@ def _describe(verdict: MotionVerdict, motion: Motion | None, matches: Matches) -
     inliers = 0 if motion is None else motion.inliers
     lines.append(f"Basis: {len(matches)} matches, {inliers} fit; the focal length is a guess.")
     return "\n".join(lines)
-
-
-def _pictures(
-    request: Request[MotionArgs], matches: Matches, motion: Motion | None, verdict: MotionVerdict
-) -> tuple[Picture, Picture]:
-    believed = motion is not None and motion.inliers >= FEWEST_INLIERS
-    fitting = np.flatnonzero(motion.kept) if motion is not None and believed else np.zeros(0, np.intp)
-    shown = fitting[thinned(len(fitting))]
-    colours = dot_colours(matches.first[shown])
-    dots = "dots of one colour: matched points (x, y in px)" if len(shown) else "no motion that enough matches fit"
-    said = verdict.moved or " and ".join(way.name for way in verdict.mainly)
-    moved = f"camera moved {said} from image 1" if said else "direction of the camera's motion unsure"
-    return (
-        Picture(partial(draw_view, request.images[0], matches.first[shown], colours, [], [dots]), of=0),
-        Picture(partial(draw_view, request.images[1], matches.second[shown], colours, [], [dots, moved]), of=1),
-    )
 
 
 class FeatureMotion(WeightFree[MotionArgs]):

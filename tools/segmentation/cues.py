@@ -218,7 +218,17 @@ class _View:
         inside = np.zeros(self.size, bool)
         if self._box is not None:
             inside[_slices(self._box)] = True
-        likely = _likely(self._small, inside)
+        # How dense the colour of each pixel is inside of a mask, of its densities inside and outside together, 0..1.
+        import cv2
+
+        lab = cv2.cvtColor(cv2.GaussianBlur(self._small, (0, 0), 1.0), cv2.COLOR_RGB2LAB)
+        levels = lab.astype(np.int64) * GROUND_BINS // 256
+        cells = (levels[..., 0] * GROUND_BINS + levels[..., 1]) * GROUND_BINS + levels[..., 2]
+        within, around = (
+            np.bincount(cells[where], minlength=GROUND_BINS**3) / max(1, int(where.sum()))
+            for where in (inside, ~inside)
+        )
+        likely = np.asarray((within / np.maximum(within + around, 1e-12))[cells], np.float64)
         unlike = inside & (likely >= LEAST_LIKELY)
         if unlike.sum() < LEAST_SHARE * inside.sum():
             # The thing has the colours of the ground: they say nothing.
@@ -231,19 +241,6 @@ class _View:
         # What only begins in the box is a neighbour.
         goes_on = np.isin(parts, np.flatnonzero(shares >= max(1.0, LEAST_SHARE * inside.sum())))
         return unlike | goes_on
-
-
-def _likely(pixels: Pixels, inside: Mask) -> npt.NDArray[np.float64]:
-    """How dense the colour of each pixel is inside of a mask, of its densities inside and outside together, 0..1."""
-    import cv2
-
-    lab = cv2.cvtColor(cv2.GaussianBlur(pixels, (0, 0), 1.0), cv2.COLOR_RGB2LAB)
-    levels = lab.astype(np.int64) * GROUND_BINS // 256
-    cells = (levels[..., 0] * GROUND_BINS + levels[..., 1]) * GROUND_BINS + levels[..., 2]
-    within, around = (
-        np.bincount(cells[where], minlength=GROUND_BINS**3) / max(1, int(where.sum())) for where in (inside, ~inside)
-    )
-    return np.asarray((within / np.maximum(within + around, 1e-12))[cells], np.float64)
 
 
 def _slices(edges: Edges) -> tuple[slice, slice]:
