@@ -118,10 +118,10 @@ def judge(
 
 
 def confidence(scores: Sequence[float]) -> float:
-    """Probability, 0..1, that the first text fits best (with one text, that its verdict is right): by argument.
+    """Probability, 0..1, that the first text fits best (with one text, that its verdict is right).
 
-    on whole images and captions, so confidence never exceeds `MOST_CERTAIN`.
-    on whole images and captions, so nothing above `MOST_CERTAIN` is said.
+    By argument: image-text networks were measured on whole images and captions alone, so it never exceeds
+    `MOST_CERTAIN`.
     """
     ordered = sorted(scores, reverse=True)
     if len(ordered) == 1:

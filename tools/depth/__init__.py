@@ -17,7 +17,7 @@ from functools import partial
 from pydantic import Field
 
 from hybrid.marks.marks_json import Label
-from hybrid.places import at, length, spot_px
+from hybrid.places import at, spot_px
 from hybrid.tool import (
     Args,
     Evidence,
@@ -32,6 +32,7 @@ from hybrid.tool.card_file import tool_card
 from hybrid.types import Json
 from tools._shared.args import PointArg, Spot, point_markers, read_points
 from tools._shared.batches import shape
+from tools._shared.finding_text import Lines
 from tools._shared.reading import unmarked
 from tools.depth.checks import CHECKS
 from tools.depth.cues import depth_of, measure, score_of, weights
@@ -55,9 +56,8 @@ SURE_GAP = 0.05
 TIE_GAP = 0.002
 # How many points the text names at most.
 LISTED = 4
-# Characters of a point's name, and of a line, in the text.
+# Characters of a point's name in the text.
 LONGEST_NAME = 12
-LONGEST_LINE = 160
 
 
 class DepthArgs(Args):
@@ -282,13 +282,10 @@ def _order(spots: Sequence[Spot], order: Sequence[int], values: Sequence[float] 
         for index in order
     ]
     title = "Nearest first" if values is None else "Relative depth (1 = nearest, 0 = farthest)"
-    lines = (_listing(title, named, shown) for shown in range(min(LISTED, len(named)), 0, -1))
-    return (next(line for line in lines if length(line) <= LONGEST_LINE),)
-
-
-def _listing(title: str, named: Sequence[str], shown: int) -> str:
-    more = f" and {len(named) - shown} more" if len(named) > shown else ""
-    return f"{title}: {', '.join(named[:shown])}{more}."
+    more = [f" and {len(named) - shown} more" if len(named) > shown else "" for shown in range(len(named) + 1)]
+    fewer = range(min(LISTED, len(named)), 0, -1)
+    line = Lines(most=160).fitting(f"{title}: {', '.join(named[:shown])}{more[shown]}." for shown in fewer)
+    return (line,)
 
 
 TOOL = Tool(

@@ -15,12 +15,13 @@ from functools import partial
 from pydantic import Field
 
 from hybrid.errors import ToolError
-from hybrid.places import length, span_px
+from hybrid.places import span_px
 from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned
 from hybrid.tool.card_file import tool_card
 from hybrid.types import Fault, Json
 from tools._shared.boxes import corners
+from tools._shared.finding_text import Lines
 from tools._shared.overlay import PALETTE, Overlay
 from tools.detection.checks import CHECKS, probe
 from tools.detection.detection_json import ThingName
@@ -32,9 +33,8 @@ MOST_CERTAIN = 0.9
 # Weight of one candidate whose score lies on the threshold; by argument, not measured.
 DOUBT = 0.35
 LISTED_NAMES = 5
-# Of each name: as many as let the text of the finding stay within `MOST_CHARACTERS`.
+# Of each name: as many as let the text of the finding fit.
 LISTED_BOXES = (3, 2, 1, 0)
-MOST_CHARACTERS = 450
 
 
 class DetectionArgs(Args):
@@ -112,8 +112,7 @@ def confidence(candidates: Sequence[Detection], threshold: float) -> float:
 
 def describe(names: Sequence[str], kept: Sequence[Detection], unknown: Sequence[str]) -> str:
     """At most six lines and 450 characters for the model: the count of each name and its best boxes."""
-    texts = [_listed(names, kept, unknown, boxes) for boxes in LISTED_BOXES]
-    return next((text for text in texts if length(text) <= MOST_CHARACTERS), texts[-1][:MOST_CHARACTERS])
+    return Lines().fitting(_listed(names, kept, unknown, boxes) for boxes in LISTED_BOXES)
 
 
 def _listed(names: Sequence[str], kept: Sequence[Detection], unknown: Sequence[str], boxes: int) -> str:

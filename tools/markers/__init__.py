@@ -20,12 +20,13 @@ from hybrid.marks.finding import find_colored_boxes, find_marks
 from hybrid.marks.marks import BoxMark, Marks, PointMark, scale_marks
 from hybrid.marks.marks_json import Label, marks_data
 from hybrid.marks.pairs import CLEAR_LETTER
-from hybrid.places import at, length, unit
+from hybrid.places import at, unit
 from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.types import Box
+from tools._shared.finding_text import Lines
 from tools._shared.overlay import Overlay
 
 # Longer images are reduced to this; rings below 4 px radius after that are lost.
@@ -37,7 +38,6 @@ LEAST_PX = 12
 # compares points would compare them.
 UNSURE = 0.5
 MOST_LINES = 6
-MOST_CHARACTERS = 450
 LEGEND = "cyan: marks found (x, y in px from the top-left)"
 # Cyan, the complement of red: no mark has it.
 INK = (0, 255, 255)
@@ -146,10 +146,9 @@ def describe(marks: Marks, args: MarkersArgs) -> str:
     missing = [label for label in args.labels if label not in named]
     kept = lines[: MOST_LINES - bool(missing)]
     last = [f"Not found in image 1: {', '.join(missing)}."] if missing else []
-    while length("\n".join([*kept, *last])) > MOST_CHARACTERS:
-        kept.pop()
-    kept += last
-    return "\n".join(kept) if kept else "No drawn point or box was found in image 1."
+    fewer = range(len(kept), -1, -1)
+    text = Lines().fitting("\n".join([*kept[:shown], *last]) for shown in fewer)
+    return text or "No drawn point or box was found in image 1."
 
 
 def _say_point(mark: PointMark) -> str:

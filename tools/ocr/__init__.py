@@ -11,13 +11,14 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import Field
 
-from hybrid.places import length, span_px
+from hybrid.places import span_px
 from hybrid.tool import Args, CheckCase, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned
 from hybrid.tool.card_file import tool_card
 from hybrid.types import Box, Json
 from tools._shared.args import RegionArg, read_boxes
 from tools._shared.boxes import corners
+from tools._shared.finding_text import Lines
 from tools._shared.overlay import PALETTE, Overlay
 from tools.ocr.checks import CHECKS
 from tools.ocr.models import Reader, TextLine, open_reader, reading_order
@@ -29,9 +30,8 @@ LEAST_SCORE = 0.5
 LEAST_LINE = ((0.8, 0.05), (0.9, 0.35), (0.97, 0.98))
 NOTHING_READ = 0.5
 LISTED = 5
-# Of a line: as many as let the text of the finding stay within `MOST_CHARACTERS`.
+# Of a line: as many as let the text of the finding fit.
 SHOWN_CHARACTERS = (80, 40, 24)
-MOST_CHARACTERS = 450
 
 
 class OcrArgs(Args):
@@ -105,7 +105,7 @@ def confidence(lines: Sequence[TextLine]) -> float:
 def _describe(lines: Sequence[TextLine], basis: str) -> str:
     if not lines:
         return f"No text was read in image 1; basis: {basis[:80]}."
-    return next(text for shown in SHOWN_CHARACTERS if length(text := _listed(lines, shown)) <= MOST_CHARACTERS)
+    return Lines().fitting(_listed(lines, shown) for shown in SHOWN_CHARACTERS)
 
 
 def _listed(lines: Sequence[TextLine], shown: int) -> str:

@@ -24,6 +24,7 @@ from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.types import Json
 from tools._shared.args import PointArg, Spot, point_markers, read_points
+from tools._shared.finding_text import Lines
 from tools._shared.overlay import PALETTE, Overlay, heat
 from tools._shared.reading import unmarked, window_median
 from tools.reflectance.checks import CHECKS
@@ -163,7 +164,7 @@ def describe(spots: Sequence[Spot], verdict: ReflectanceVerdict | None, sure: fl
         f"about the same {verdict.same:.2f}."
     )
     places = "; ".join(f"{name} at {spot_px(s.x, s.y)}" for name, s in zip(names, spots, strict=True))
-    return "\n".join(line[:160] for line in (head, chances, f"Points: {places}.", f"Basis: {basis}."))
+    return Lines().cut(head, chances, f"Points: {places}.", f"Basis: {basis}.")
 
 
 class PaintCues(WeightFree[ReflectanceArgs]):

@@ -26,6 +26,7 @@ from hybrid.types import Box, Json
 from tools._shared.args import BoxArg, read_boxes
 from tools._shared.batches import shape
 from tools._shared.boxes import corners
+from tools._shared.finding_text import Lines
 from tools._shared.overlay import PALETTE, Overlay, heat
 from tools._shared.reading import shrink
 from tools.saliency.background import over, superpixels
@@ -42,7 +43,6 @@ MOST_PARTS = 8
 # How many objects the text describes.
 LISTED = 4
 # Most characters of the text.
-MOST_CHARS = 450
 # Below this spread of grey levels, as a fraction of 255, nothing stands out.
 FLAT = 0.02
 # Prominence of the second object over the first: up to the former the order was right in 95 % of the generated pictures
@@ -190,7 +190,7 @@ def describe(ranked: Sequence[Ranked], size: tuple[int, int], basis: str, sure: 
         return f"{head}nothing stands out from its surroundings.\n{ground}"
     if count is None:
         head += f"box {ranked[0].name} is the most salient, confidence {sure:.2f}."
-        return f"{head}\n{_order(ranked, MOST_CHARS - length(head) - len(ground) - 2)}\n{ground}"
+        return f"{head}\n{_order(ranked, Lines().most - length(head) - len(ground) - 2)}\n{ground}"
     head += f"{count} salient object{'s' if count > 1 else ''}; number 1 is the most salient, confidence {sure:.2f}."
     head += f" The first {LISTED}:" if count > LISTED else ""
     rows = [f"{item.name}: saliency {item.relative:.2f}, {span_px(item.box, to=' to ')}" for item in ranked[:LISTED]]
@@ -201,12 +201,9 @@ def _order(ranked: Sequence[Ranked], room: int) -> str:
     """All boxes in order; where they take more than `room` characters the first few, and of how many."""
     words = [f"{item.name} {item.relative:.2f}" for item in ranked]
     whole = f"Order, with the share of the first's saliency: {', '.join(words)}."
-    if len(whole) <= room:
-        return whole
-    parts = (
-        f"Order, first {shown} of {len(words)}: {', '.join(words[:shown])}." for shown in range(len(words) - 1, 0, -1)
-    )
-    return next(part for part in parts if len(part) <= room)
+    fewer = range(len(words) - 1, 0, -1)
+    parts = (f"Order, first {shown} of {len(words)}: {', '.join(words[:shown])}." for shown in fewer)
+    return Lines(most=room).fitting((whole, *parts))
 
 
 def overlay(pixels: Pixels, saliency: SaliencyMap, ranked: Sequence[Ranked]) -> Pixels:

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import Field
 
-from hybrid.places import length, size_px
+from hybrid.places import size_px
 from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.types import Json
+from tools._shared.finding_text import Lines
 from tools._shared.overlay import Overlay, heat
 from tools._shared.reading import shrink
 from tools._shared.target_heat import SearchInput, TargetHeat, probability
@@ -36,7 +37,6 @@ LONGEST_PX = 1024
 # Weight of saliency where the target's heat is zero: a search also passes salient things that are not its target.
 SALIENCY_LEFT = 0.15
 # Most characters of the text.
-MOST_CHARS = 450
 # Most characters of a target that the text repeats.
 QUOTED_CHARS = 24
 FREE_BASIS = "Basis: contrast, colour and regions that stand out; no recorded eyes."
@@ -111,13 +111,10 @@ def describe(path: Sequence[Fixation], again: Sequence[Return], size: tuple[int,
         f"X (of the width) = [{x}]",
         f"Y (of the height) = [{y}]",
         f"T (ms, sum {sum(fix.ms for fix in path)}) = [{times}]",
-        basis,
     ]
     whole = "; ".join(f"{one.number} to {one.to}" for one in again)
     revisits = f"Returns to a place: {whole}." if again else "No return to a place."
-    if length("\n".join((*rows, revisits))) > MOST_CHARS:
-        revisits = f"Returns: {len(again)}."
-    return "\n".join((*rows[:-1], revisits, basis))
+    return Lines().fitting("\n".join((*rows, said, basis)) for said in (revisits, f"Returns: {len(again)}."))
 
 
 class FreeViewing(WeightFree[ScanpathArgs]):

@@ -19,6 +19,7 @@ from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.types import Box, Json
+from tools._shared.finding_text import Lines
 from tools._shared.overlay import PALETTE, Overlay
 from tools.similarity import cues, models
 from tools.similarity.checks import CHECKS
@@ -107,7 +108,7 @@ def describe(rows: Sequence[Mapping[str, float]], aspect: Aspect, best: int | No
         + "."
         for place in order[:4]
     ]
-    return "\n".join(line[:160] for line in (head, *lines, f"Basis: {basis}."))
+    return Lines().cut(head, *lines, f"Basis: {basis}.")
 
 
 def _captioned(pixels: Pixels, caption: str, best: bool) -> Pixels:
