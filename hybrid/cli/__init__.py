@@ -17,7 +17,7 @@ from hybrid.cli._streams import RedactedStream, redact_logs
 from hybrid.display.notes import quietly, tell
 from hybrid.errors import HybridError, did_you_mean
 from hybrid.registry import described_by, load, names
-from hybrid.serving.trial import describer
+from hybrid.serving.import_trial import describer
 from hybrid.version import __version__
 
 COMMANDS = {

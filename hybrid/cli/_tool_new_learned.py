@@ -257,7 +257,7 @@ from hybrid.errors import WeightsError
 """
 TAIL = """from hybrid.serving.contract import breaches
 from hybrid.serving.loader import LoadedBackend, Loader
-from hybrid.serving.seen_pictures import chart, run_probes
+from hybrid.serving.input_check import chart, run_probes
 from hybrid.tool import Request
 """
 INSIDE = f"{HEAD}from hybrid.registry import load\n{TAIL}"

@@ -25,7 +25,7 @@ from hybrid.registry import is_outside, load, names, package_of_solver, place_of
 from hybrid.repeats import word_of
 from hybrid.running import permissions
 from hybrid.running.object_code import NO_SOURCE, object_code
-from hybrid.serving.foreign import GROUP, ForeignTool, ForeignTools
+from hybrid.serving.foreign_tools import GROUP, ForeignTool, ForeignTools
 from hybrid.serving.sources import CODE_DIGITS, code_of, made_by, shown_by
 from hybrid.solving.rules import table
 from hybrid.solving.solver import Solver

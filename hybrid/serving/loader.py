@@ -32,8 +32,8 @@ from hybrid.errors import (
     missing_package,
     needs_package,
 )
-from hybrid.serving.found_networks import networks_of, refuse_unfilled
 from hybrid.serving.known_answers import check_once
+from hybrid.serving.network_search import networks_of, refuse_unfilled
 from hybrid.serving.precision import COMPILED, compile_networks, computing, precision_of, warm_up
 from hybrid.serving.stages import staged
 from hybrid.tool import BackendCard, BackendName, Stages, Tool

@@ -25,8 +25,8 @@ from hybrid.errors import HybridError, NoBackend, Outage, ToolError, UsageError
 from hybrid.images import JPEG, JPEG_SIDE_PX, PNG
 from hybrid.serving.batching import Lane
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.decoded import DecodedImages
 from hybrid.serving.executor import ToolCall, need_args, needs_of
+from hybrid.serving.image_memory import DecodedImages
 from hybrid.serving.loader import BackendIdentity, LoadedBackend, Loader
 from hybrid.serving.stages import OutOfMemory, checked, compute, tool_errors
 from hybrid.serving.threads import DaemonThreads, device_thread, one_opencv_thread

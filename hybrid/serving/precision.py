@@ -109,7 +109,7 @@ def warm_up(tool: Tool, backend: Stages[Any, Any, Any], batch: int) -> None:
     Raises:
         WeightsError: torch cannot compile, or the network fails.
     """
-    from hybrid.serving.seen_pictures import SIZES, chart, probes
+    from hybrid.serving.input_check import SIZES, chart, probes
 
     for case in probes(tool, chart(*SIZES[0])):
         request = Request(case.images, tool.args.model_validate(case.args))

@@ -15,7 +15,7 @@ import pytest
 
 from hybrid.registry import load
 from hybrid.serving import seen_pictures
-from hybrid.serving.seen_pictures import run_probes
+from hybrid.serving.input_check import run_probes
 from hybrid.tool import CheckCase, Evidence, Pixels, Request
 from hybrid.types import Box
 from tools._shared.known_answers import depth_item

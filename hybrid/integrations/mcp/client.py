@@ -32,7 +32,7 @@ from hybrid.models.chat_completions.wire import is_loopback
 from hybrid.models.credentials import keep_address, keep_words
 from hybrid.models.images import ImageEncoder, ImageRules
 from hybrid.secrets import redact
-from hybrid.serving.foreign import ForeignServer, ForeignTools
+from hybrid.serving.foreign_tools import ForeignServer, ForeignTools
 from hybrid.serving.service import ToolService
 from hybrid.timing import CallTime, Stopwatch, finished, running
 from hybrid.tool import Args, Tool

@@ -25,7 +25,7 @@ from jsonschema import Draft202012Validator, SchemaError  # type: ignore[import-
 from hybrid.errors import DataError, UsageError
 from hybrid.models.toolspec import spec
 from hybrid.secrets import redact
-from hybrid.serving.foreign import ForeignServer, ForeignTool
+from hybrid.serving.foreign_tools import ForeignServer, ForeignTool
 from hybrid.tool import Card, Tool
 from hybrid.tool.args import args_of_schema
 from hybrid.types import Json

@@ -11,7 +11,7 @@ import pytest
 from hybrid.errors import ToolError
 from hybrid.registry import load
 from hybrid.serving.known_answers import run_checks
-from hybrid.serving.seen_pictures import run_probes
+from hybrid.serving.input_check import run_probes
 from hybrid.tool import Evidence, Request, Stages, Tool
 from hybrid.tool.networks import Network
 from tools._shared import flat_pairs

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hybrid.images import ImageStore
-from hybrid.serving.decoded import DecodedImages
+from hybrid.serving.image_memory import DecodedImages
 from hybrid.types import StoredImage
 
 
