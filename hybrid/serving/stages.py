@@ -58,7 +58,7 @@ class DeviceLost(ToolError):
     """A kernel failed on the device, which is of no use to this process any more."""
 
 
-class AtOnce(Stages[Any, Request[Any], Evidence]):
+class OneStage(Stages[Any, Request[Any], Evidence]):
     """A backend that answers a batch at once, in the form of stages: `compute` does everything."""
 
     def __init__(self, backend: Backend[Any]) -> None:
@@ -88,7 +88,7 @@ class AtOnce(Stages[Any, Request[Any], Evidence]):
 
 def staged(backend: Backend[Any] | Stages[Any, Any, Any]) -> Stages[Any, Any, Any]:
     """A backend in stages, as which one that answers at once is taken too."""
-    return backend if isinstance(backend, Stages) else AtOnce(backend)
+    return backend if isinstance(backend, Stages) else OneStage(backend)
 
 
 def compute(

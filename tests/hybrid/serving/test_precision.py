@@ -20,7 +20,7 @@ from hybrid.serving.described import description_of, tool_of
 from hybrid.serving.loader import Loader
 from hybrid.serving.precision import computing, precision_of
 from hybrid.serving.service import ToolService
-from hybrid.serving.stages import AtOnce
+from hybrid.serving.stages import OneStage
 from hybrid.tool import BackendCard, Card, CheckCase, Evidence, KnownAnswer, ReducedPrecision, Request, Stages, Tool
 from hybrid.tool.networks import Network, in_float32, normalised
 
@@ -166,7 +166,7 @@ def test_a_backend_without_networks_of_torch_is_in_float32_whatever_is_asked(
 ) -> None:
     made = fakes.counter(fakes.CountingBackend(), name="scaling", kind="learned", weights="w")
     ready = Loader(BackendChoice("learned", weights, dtype="bfloat16", compiled=True)).load(made)
-    assert (type(ready.backend), ready.answering.precision) == (AtOnce, "float32")
+    assert (type(ready.backend), ready.answering.precision) == (OneStage, "float32")
 
 
 def test_networks_that_are_not_announced_are_found(fakes: Any, weights: dict[str, str]) -> None:
