@@ -27,7 +27,7 @@ from hybrid.registry import place_of
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.protocol import ImportResponse, RuleRequest, RuleResponse
 from hybrid.serving.rules import DescribedRule, NextStep
-from hybrid.serving.supervisor import WorkerExecutor
+from hybrid.serving.supervisor import ProcessExecutor
 from hybrid.tool import Card, KnownAnswer, Tool
 from hybrid.tool.args import args_of_schema
 from hybrid.tool.card_file import CodeElsewhere
@@ -37,7 +37,7 @@ class Describer:
     """Imports things by name, each once; its worker process starts with the first and is there until `close`."""
 
     def __init__(self, options: ServiceOptions | None = None) -> None:
-        self._worker = WorkerExecutor(FindingCache(None, ImageStore(home() / "images")), options or ServiceOptions())
+        self._worker = ProcessExecutor(FindingCache(None, ImageStore(home() / "images")), options or ServiceOptions())
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="describe", daemon=True)
         self._thread.start()
@@ -73,7 +73,7 @@ class Describer:
             )
 
     async def _next_step(self, request: RuleRequest) -> RuleResponse:
-        """As `WorkerExecutor.next_step`, for any event loop."""
+        """As `ProcessExecutor.next_step`, for any event loop."""
         if self._closed:
             raise Outage("the process that described the tools has ended")
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._worker.next_step(request), self._loop))

@@ -96,7 +96,7 @@ def need_args(need: Need, args: Args, findings: Found) -> Mapping[str, Json] | N
     return need.args(args) if need.given is None else need.given(args, findings)
 
 
-class RemoteExecutor(ABC):
+class MessageExecutor(ABC):
     """An `Executor` that runs tools in another process, by messages."""
 
     timeout_s = math.inf

@@ -1,6 +1,6 @@
 """Runs tools in threads of this process: loads their backends, and batches, computes and finishes complete calls.
 
-    pipeline = Pipeline(cache, options, timed)
+    pipeline = ThreadExecutor(cache, options, timed)
     finding, answering = await pipeline.find(call, token)
 
 A call is decoded and prepared in a worker thread, waits in the lane of its tool for a batch, is computed, and finished
@@ -68,7 +68,7 @@ class ComputedCall(Generic[W]):
 Lanes: TypeAlias = dict[str, Lane[PreparedCall[W], ComputedCall[W]]]
 
 
-class Pipeline(Generic[W]):
+class ThreadExecutor(Generic[W]):
     """Loads and runs tools in the threads of this process.
 
     Args:

@@ -24,11 +24,11 @@ from hybrid.registry import load, loaded
 from hybrid.serving.cache import FindingCache, key_of, without_overlays
 from hybrid.serving.executor import Executor, ToolCall, need_args, needs_of
 from hybrid.serving.loader import BackendIdentity
-from hybrid.serving.pipeline import Pipeline, timed_by_watches
+from hybrid.serving.pipeline import ThreadExecutor, timed_by_watches
 from hybrid.serving.protocol import ToolRequest
 from hybrid.serving.sources import code_of
 from hybrid.serving.stages import tool_errors
-from hybrid.serving.supervisor import WorkerExecutor
+from hybrid.serving.supervisor import ProcessExecutor
 from hybrid.serving.threads import DaemonThreads
 from hybrid.timing import CallTime, Clock, Stopwatch, Timeouts, finished
 from hybrid.tool import BackendName, Found, Tool
@@ -136,7 +136,7 @@ class ToolService:
         self.computed = 0
         """Requests that a backend has answered, as opposed to the cache."""
         self.executor = executor or (
-            WorkerExecutor(cache, options) if options.isolated else Pipeline(cache, options, timed_by_watches)
+            ProcessExecutor(cache, options) if options.isolated else ThreadExecutor(cache, options, timed_by_watches)
         )
         self._timeouts = Timeouts(self.executor.timeout_s, options.queue_s)
         self._clock = clock

@@ -1,6 +1,6 @@
 """Requests to a worker process of the tools: one that hangs, crashes, leaks or blocks all threads costs itself only.
 
-    executor = WorkerExecutor(cache, ServiceOptions())
+    executor = ProcessExecutor(cache, ServiceOptions())
     response = await executor.ask(LoadRequest(1, "depth"), watch)
 
 The worker process (`worker.py`), one for each event loop, starts with the first request, or before it (`warm`). It is
@@ -31,7 +31,7 @@ from hybrid.display.loading import loads
 from hybrid.errors import HybridError, Outage, ToolError
 from hybrid.plugins import looked_in
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.executor import RemoteExecutor, error_of
+from hybrid.serving.executor import MessageExecutor, error_of
 from hybrid.serving.jobs import Job, PendingRequest, Worker, WorkerEnd, judge
 from hybrid.serving.protocol import (
     DescribeRequest,
@@ -78,7 +78,7 @@ class _Record:
     calls: int = 0
 
 
-class WorkerExecutor(RemoteExecutor):
+class ProcessExecutor(MessageExecutor):
     """Runs tools in a worker process, one for each event loop that asks."""
 
     def __init__(self, cache: FindingCache, options: ServiceOptions) -> None:
@@ -88,7 +88,7 @@ class WorkerExecutor(RemoteExecutor):
         self._loops: dict[asyncio.AbstractEventLoop, _Supervisor] = {}
 
     async def ask(self, request: Request, watch: Stopwatch) -> Response:
-        """As `RemoteExecutor.ask`."""
+        """As `MessageExecutor.ask`."""
         if self._closed:
             raise Outage("the tool service is closed")
         return await self._in_loop().ask(request, watch)
@@ -140,7 +140,7 @@ class WorkerExecutor(RemoteExecutor):
 class _Supervisor:
     """The requests of one event loop and the worker that answers them."""
 
-    def __init__(self, executor: WorkerExecutor) -> None:
+    def __init__(self, executor: ProcessExecutor) -> None:
         self._executor = executor
         self._options = executor.options
         self._loop = asyncio.get_running_loop()

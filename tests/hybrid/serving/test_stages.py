@@ -18,7 +18,7 @@ from hybrid.config import ServiceOptions
 from hybrid.errors import Outage, ToolError
 from hybrid.images import ImageStore
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.pipeline import Pipeline
+from hybrid.serving.pipeline import ThreadExecutor
 from hybrid.serving.service import ToolService
 from hybrid.serving.stages import checked, tool_errors
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Request, Stages, Tool
@@ -227,7 +227,7 @@ async def test_a_batch_behind_the_one_that_did_not_fit_goes_to_the_cpu_at_once(m
     service, ask = make(backend, "cuda:0")
     asked = asyncio.ensure_future(ask(range(900, 900 + 2 * SIZE)))
     pipeline = service.executor
-    assert isinstance(pipeline, Pipeline)
+    assert isinstance(pipeline, ThreadExecutor)
     # One batch runs there, and the other waits behind it.
     while pipeline._busy["cuda:0"] < 2:
         await asyncio.sleep(0.001)
