@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -50,8 +51,7 @@ class LocalizationArgs(Args):
     labels: tuple[Label, ...] = Field(default=(), max_length=4, description="drawn letters, if known")
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A box to judge, in pixels; `confidence`, 0..1, that its place is right."""
 
     label: str
@@ -59,8 +59,7 @@ class Candidate:
     confidence: float = 1.0
 
 
-@dataclass(frozen=True)
-class Fit:
+class Fit(NamedTuple):
     """Each candidate's overlap, 0..1, with the thing found; the best, None when undecided; the confidence in it."""
 
     overlaps: tuple[float, ...]

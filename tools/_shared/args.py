@@ -9,8 +9,7 @@ another way (a letter as the label of a point).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 from pydantic import Field, model_validator
 
@@ -72,8 +71,7 @@ class RegionArg(BoxArg):
     label: str | None = Field(default=None, max_length=16, json_schema_extra=UNTOLD)
 
 
-@dataclass(frozen=True)
-class Spot:
+class Spot(NamedTuple):
     """A point to read, in pixels of the original image; `confidence`, 0..1, that its place is right."""
 
     label: str | None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -60,8 +60,7 @@ class FeatureMap:
         return np.asarray(unit(self.vectors) @ vector, np.float32)
 
 
-@dataclass(frozen=True, eq=False)
-class FeatureInput:
+class FeatureInput(NamedTuple):
     """An image as the network takes it, a tensor (1, 3, h, w), and the size (H, W) that it had.
 
     `thing` names what is shown and `seed` decides what is drawn, for a family that uses them.

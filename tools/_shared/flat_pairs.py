@@ -9,7 +9,7 @@ the same factor, are off the truth, too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +32,7 @@ Size = tuple[int, int]
 SIZES: Sequence[tuple[Size, Size]] = (((360, 480), (360, 480)), ((480, 360), (360, 480)), ((480, 1280), (480, 1280)))
 
 
-@dataclass(frozen=True, eq=False)
-class FlatPair:
+class FlatPair(NamedTuple):
     """Two pictures (H, W, 3), and the homography (3, 3) from pixels of the first to pixels of the second."""
 
     images: tuple[Pixels, Pixels]

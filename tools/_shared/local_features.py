@@ -12,9 +12,8 @@ The input is the authors': RGB in 0..1 without any normalisation, the picture's 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -50,8 +49,7 @@ LEAST_PX = 32
 FEWEST_POINTS = 2
 
 
-@dataclass(frozen=True, eq=False)
-class Features:
+class Features(NamedTuple):
     """Features extracted from an input of `size` (width, height): points (N, 2), descriptors (N, D)."""
 
     points: torch.Tensor

@@ -15,9 +15,8 @@ import importlib.util
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hybrid.errors import WeightsError, install_extra
 from hybrid.images import home
@@ -33,8 +32,7 @@ FOLDER = "pretrained_weights"
 DEFAULT = "aliked-n16"
 
 
-@dataclass(frozen=True)
-class Published:
+class Published(NamedTuple):
     """A file of the package: its name, sha256 and licence."""
 
     name: str

@@ -8,8 +8,7 @@ Learned only: SigLIP 2, SigLIP or CLIP compare the image with each text (`models
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, StringConstraints
 
@@ -39,8 +38,7 @@ class AttributesArgs(Args):
     box: RegionArg | None = Field(default=None, description="region, else the whole image")
 
 
-@dataclass(frozen=True, eq=False)
-class RegionInput:
+class RegionInput(NamedTuple):
     """The texts of a request, the box it looks at (None: the whole image), and that region for the network."""
 
     texts: tuple[str, ...]

@@ -6,8 +6,7 @@ SigLIP scores every text by itself (sigmoid); CLIP only compares texts (softmax)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +24,7 @@ LONGEST_PX = 1024
 MOST_ELONGATED = 50.0
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(NamedTuple):
     """Logits and cosines of one image with each of its texts, (n)."""
 
     logits: npt.NDArray[np.float64]

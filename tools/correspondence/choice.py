@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,8 +40,7 @@ FAR = 40.0
 FAR_PLACE = 0.6
 
 
-@dataclass(frozen=True)
-class CandidateChoice:
+class CandidateChoice(NamedTuple):
     """The candidate (from 0) or None, what it rests on, the transfer where it rests on one, and the confidence 0..1.
 
     The confidence is that the candidate is right, or, where there are none to choose from, that the transferred point

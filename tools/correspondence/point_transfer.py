@@ -9,8 +9,7 @@ the point and at the candidates are compared over scales and angles. Maps are fi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -39,8 +38,7 @@ CANDIDATE_SIZES_PX = (24.0, 36.0)
 TURNS_DEG = tuple(range(0, 360, 15))
 
 
-@dataclass(frozen=True, eq=False)
-class Transfer:
+class Transfer(NamedTuple):
     """A point in pixels of image 2, how it was found, and the numbers (N,) of the matches that agree with the map.
 
     `support` is the share, 0..1, of the matches nearest to the point that the map explains. `gap` is how far in image 1

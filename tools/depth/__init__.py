@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -73,8 +73,7 @@ class DepthArgs(Args):
     )
 
 
-@dataclass(frozen=True)
-class Ranking:
+class Ranking(NamedTuple):
     """The nearest spot: its index (None if undecided), its row distance to the runner-up, and a confidence 0..1."""
 
     nearest: int | None
@@ -190,8 +189,7 @@ def _drawn_order(pixels: Pixels, spots: Sequence[Spot], order: Sequence[int], ra
     return draw_order(pixels, points, decided=ranking.nearest is not None)
 
 
-@dataclass(frozen=True, eq=False)
-class SpottedImage:
+class SpottedImage(NamedTuple):
     """The points of a request and its image as the network takes it."""
 
     spots: tuple[Spot, ...]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -55,8 +55,7 @@ class DepthMap:
         return read if self.metres is None else {**read, "depth_m": window_median(self.metres, x, y, size)}
 
 
-@dataclass(frozen=True, eq=False)
-class DepthInput:
+class DepthInput(NamedTuple):
     """An image as the network takes it, a tensor (1, 3, h, w), and the size (H, W) of the map that is wanted."""
 
     values: Any

@@ -8,8 +8,7 @@ al. 2024), D-FINE, DEIMv2 and RF-DETR (Robinson et al. 2025) know the classes of
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +28,7 @@ from tools._shared.reading import shrink
 Scores = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Family:
+class Family(NamedTuple):
     """Properties of a family. `pads`: boxes are relative to the square that the image was padded to."""
 
     kind: Literal["queries", "sentence", "closed"]
@@ -60,8 +58,7 @@ MOST_ELONGATED = 20.0
 SAME_OBJECT = 0.6
 
 
-@dataclass(frozen=True)
-class Detection:
+class Detection(NamedTuple):
     """A thing that was found: its name as it was asked for, score 0..1, box in pixels of the image."""
 
     name: str
@@ -69,16 +66,14 @@ class Detection:
     box: Box
 
 
-@dataclass(frozen=True, eq=False)
-class DetectionInput:
+class DetectionInput(NamedTuple):
     """The names that are looked for, and the image for the network by the network's names of it, each (1, ...)."""
 
     names: tuple[str, ...]
     image: Mapping[str, Any]
 
 
-@dataclass(frozen=True, eq=False)
-class DetectionOutput:
+class DetectionOutput(NamedTuple):
     """Scores (Q, names) and boxes (Q, 4) as centre x, y, width, height in 0..1 of one image."""
 
     scores: Scores

@@ -10,10 +10,9 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,8 +33,7 @@ SIZES = ("tiny", "small", "base", "large")
 MOST_ELONGATED = 50.0
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """The configured architecture: timm's name of the backbone, its input, and the prefix of its tensors."""
 
     architecture: str

@@ -11,8 +11,9 @@ the seams (`seam_features.py`); a vote that is decided is never overruled.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -59,8 +60,7 @@ class JigsawArgs(Args):
     )
 
 
-@dataclass(frozen=True)
-class SeamCosts:
+class SeamCosts(NamedTuple):
     """How badly a candidate fits, mean of the two seams; lower is better in `l1` and `step_ratio`.
 
     `l1`: mean absolute difference in L*a*b* units. `ncc`: correlation of the two lines, -1..1, higher is better.
@@ -77,8 +77,7 @@ class SeamCosts:
         return self.l1, 1.0 - self.ncc, self.step_ratio
 
 
-@dataclass(frozen=True)
-class SeamVerdict:
+class SeamVerdict(NamedTuple):
     """The candidate chosen (from 0), None where no cost tells them apart; votes for it; margin 0..1; confidence."""
 
     best: int | None
@@ -87,24 +86,21 @@ class SeamVerdict:
     confidence: float
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where a candidate's first pixel lies in the reference."""
 
     x: int
     y: int
 
 
-@dataclass(frozen=True, eq=False)
-class Puzzle:
+class Puzzle(NamedTuple):
     """For each candidate the piece without its trim, where it goes, and its costs; and the vote of the seams."""
 
     fitted: tuple[tuple[Pixels, Place, SeamCosts], ...]
     verdict: SeamVerdict
 
 
-@dataclass(frozen=True, eq=False)
-class PuzzleInput:
+class PuzzleInput(NamedTuple):
     """A puzzle, and for each candidate the picture with it in place as the network takes it; none if it is decided."""
 
     puzzle: Puzzle

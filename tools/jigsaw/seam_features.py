@@ -7,7 +7,7 @@ The picture with the piece in its hole passes through DINOv2 or DINOv3
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,7 @@ COSINE_SCALE = 0.05
 OPINION_CERTAIN = 0.75
 
 
-@dataclass(frozen=True)
-class Opinion:
+class Opinion(NamedTuple):
     """Mean cosine across the seams, -1..1, for each candidate; the best, None for a tie; confidence 0..1 in it."""
 
     cosines: tuple[float, ...]

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -69,8 +68,7 @@ class MotionArgs(Args):
     )
 
 
-@dataclass(frozen=True)
-class Direction:
+class Direction(NamedTuple):
     """A way along one axis of the first camera: "left", "right", "up", "down", "backward" or "forward".
 
     `share` is the part, 0..1, of the unit vector of the motion along it, `confidence` 0..1 that it is not the opposite.
@@ -81,8 +79,7 @@ class Direction:
     confidence: float
 
 
-@dataclass(frozen=True)
-class MotionVerdict:
+class MotionVerdict(NamedTuple):
     """The side ("left", "right" or None), why none, and the confidence 0..1 that the side is right.
 
     `degenerate` names the geometry from which no direction follows, None where one does. `mainly` are the directions

@@ -9,8 +9,7 @@ large wall still tells the motion by the points off it (plane and parallax, sect
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,8 +29,7 @@ ALIKE = 1.5
 ZOOMED = 0.02
 
 
-@dataclass(frozen=True, eq=False)
-class FlatMap:
+class FlatMap(NamedTuple):
     """The homography of all matches: squared transfer errors (N,), and whether it is a shift, a zoom or neither."""
 
     errors: Array

@@ -11,9 +11,9 @@ import hashlib
 import importlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -60,8 +60,7 @@ MOST_LINES = 400
 TALL = 1.5
 
 
-@dataclass(frozen=True)
-class TextLine:
+class TextLine(NamedTuple):
     """A line of text, score 0..1, box in pixels of the image."""
 
     text: str

@@ -10,7 +10,7 @@ Without points the rings drawn on the picture are compared. The weight-free back
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -52,8 +52,7 @@ class ReflectanceArgs(Args):
     )
 
 
-@dataclass(frozen=True)
-class ReflectanceVerdict:
+class ReflectanceVerdict(NamedTuple):
     """Probabilities that the first point is darker, the second, and neither; `levels` are log reflectances."""
 
     first: float
@@ -184,8 +183,7 @@ class PaintCues(WeightFree[ReflectanceArgs]):
         return evidence_of(request, spots, verdict, reflectance_map(parts, DARKER_WEIGHTS), basis)
 
 
-@dataclass(frozen=True, eq=False)
-class AlbedoInput:
+class AlbedoInput(NamedTuple):
     """The spots to compare, the image without marks, and what decides the noise that the network starts from."""
 
     spots: tuple[Spot, ...]

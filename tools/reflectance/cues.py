@@ -10,7 +10,7 @@ how far the chromaticities lie apart, one over the brightness of the paints; `be
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -46,8 +46,7 @@ BINS = np.linspace(-8.0, 0.0, 161)
 MOST_SOURCES = 300
 
 
-@dataclass(frozen=True)
-class Segments:
+class Segments(NamedTuple):
     """A picture's segments by number from 0: `labels` (h, w), -1 on edges; `brightness` (h, w) is the log luminance.
 
     `colour` (n, 3) is the mean in linear light, `area` the size in px, `histogram` (n, bins) says how many pixels have
@@ -91,8 +90,7 @@ class Segments:
         return int(self.labels[rows[place], columns[place]])
 
 
-@dataclass(frozen=True)
-class PairCues:
+class PairCues(NamedTuple):
     """The cues of two points.
 
     `signed` (1 + quantiles): the second one's log luminance minus the first's, and the same of the quantiles of their

@@ -9,7 +9,7 @@ front of" and "behind" also ask `tools/depth/` at the middle of both. Without de
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -40,8 +40,7 @@ class RelationArgs(Args):
     reference: ThingName = Field(description="e.g. bed")
 
 
-@dataclass(frozen=True)
-class RelationVerdict:
+class RelationVerdict(NamedTuple):
     """The pair that was compared, the degree 0..1 of the relation (None: undecidable), and the confidence 0..1."""
 
     subject: DetectedThing | None

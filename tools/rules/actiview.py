@@ -11,8 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from hybrid.tool.finding_data import box_of, number_of, rows_of
 from hybrid.tool.rules import Rule, RuleContext, SpecialistAnswer, asks, heard, say
@@ -66,8 +65,7 @@ async def view_plan(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None
 RULES: Mapping[str, Rule] = {"choice": one_of, "view_plan": view_plan, "views": views}
 
 
-@dataclass(frozen=True)
-class WantedParts:
+class WantedParts(NamedTuple):
     """Parts, the tool that chose them, its finding, and the confidence if it differs from the finding's."""
 
     parts: frozenset[int]

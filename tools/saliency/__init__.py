@@ -12,8 +12,8 @@ objects made to stand out are ranked and counted.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -73,8 +73,7 @@ class SaliencyArgs(Args):
     rows: int = Field(default=1, ge=1, le=MOST_PARTS, description="of panels")
 
 
-@dataclass(frozen=True)
-class Ranked:
+class Ranked(NamedTuple):
     """An object or a given box: its place 1.., its name, its box in px, prominence relative to the first, mean."""
 
     rank: int

@@ -14,8 +14,7 @@ attention of their neighbours in their place. Networks with registers have none,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,8 +42,7 @@ OUTLIER = 0.98
 MOST_AT_ONCE = 4
 
 
-@dataclass(frozen=True, eq=False)
-class PatchInput:
+class PatchInput(NamedTuple):
     """An image as the network takes it, a tensor (1, 3, h, w), and its patches."""
 
     values: Any

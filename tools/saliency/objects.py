@@ -6,7 +6,7 @@ part into large pieces is several things.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -39,8 +39,7 @@ STEPS = 8
 WITHIN = 0.7
 
 
-@dataclass(frozen=True)
-class Region:
+class Region(NamedTuple):
     """A region that stands out: its box in fractions of the image, its mean in the map, its share of the area."""
 
     box_0_1: Box

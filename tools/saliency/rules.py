@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
-from typing import Final
+from typing import Final, NamedTuple
 
 from hybrid.tool.finding_data import box_of, number_of, rows_of, whole_number
 from hybrid.tool.rules import ORDINALS, Rule, RuleContext, SpecialistAnswer, asks, choose, image_names, say
@@ -100,8 +99,7 @@ RULES: Mapping[str, Rule] = {
 }
 
 
-@dataclass(frozen=True)
-class SaliencyRanking:
+class SaliencyRanking(NamedTuple):
     """Boxes by how much they stand out."""
 
     order: tuple[int, ...]

@@ -10,7 +10,7 @@ The next fixation is the most salient place that was not just looked at (`fixati
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -134,8 +134,7 @@ class FreeViewing(WeightFree[ScanpathArgs]):
         return evidence_of(request.images[0], values, path, basis, sure)
 
 
-@dataclass(frozen=True, eq=False)
-class ViewedImage:
+class ViewedImage(NamedTuple):
     """The weight-free map of an image, and what the network is asked of it: None for free viewing."""
 
     values: SaliencyMap

@@ -12,8 +12,8 @@ comes out lies near published statistics of people (`bench/scanpath.py`); none w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -49,8 +49,7 @@ GRID_PX = 128
 Grid = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Fixation:
+class Fixation(NamedTuple):
     """A fixation: x, y in fractions of width and height; whole milliseconds; saliency 0..1 of the place."""
 
     x: float
@@ -59,8 +58,7 @@ class Fixation:
     saliency: float
 
 
-@dataclass(frozen=True)
-class Return:
+class Return(NamedTuple):
     """The fixation `number`, from 1, is at the place of the earlier one `to`, and others lie between them."""
 
     number: int

@@ -9,7 +9,7 @@ its colours.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -57,8 +57,7 @@ Edges = tuple[int, int, int, int]
 Sides = tuple[bool, bool, bool, bool]
 
 
-@dataclass(frozen=True, eq=False)
-class Cutout:
+class Cutout(NamedTuple):
     """The mask (H, W) of a thing; `cut_off`: it runs along the edge of the searched area, so its end is not known."""
 
     mask: Mask

@@ -8,8 +8,7 @@ of these. `model = segmenter(dir_or_id, "cpu")` loads any; the checkpoint's fami
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -41,8 +40,7 @@ PRESENT = 0.5
 ABSENT_LOGIT = -20.0
 
 
-@dataclass(frozen=True)
-class Prompt:
+class Prompt(NamedTuple):
     """A request for a mask: points on the thing, points off it and a box, in pixels, or else words."""
 
     on: tuple[Spot, ...] = ()
@@ -51,8 +49,7 @@ class Prompt:
     words: str | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class PlacedInput:
+class PlacedInput(NamedTuple):
     """An image as SAM 2 takes it, (1, 3, h, w); its prompt by the network's names, each (1, ...); its size (H, W)."""
 
     values: Any
@@ -61,8 +58,7 @@ class PlacedInput:
     size: tuple[int, int]
 
 
-@dataclass(frozen=True, eq=False)
-class MaskOutput:
+class MaskOutput(NamedTuple):
     """Logits (h, w) of a mask on the network's grid, and the network's estimate of its overlap, 0..1, if it gives one.
 
     `size` (H, W) is what the mask is enlarged to before it is cut at 0, None where the image's own is right.

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -64,8 +64,7 @@ class SemanticArgs(Args):
 NOTHING_COMPARED = 0.1
 
 
-@dataclass(frozen=True)
-class FeatureMatch:
+class FeatureMatch(NamedTuple):
     """Cosine of each candidate with the reference, -1..1; the best, None for a tie; confidence 0..1 in it."""
 
     cosines: tuple[float, ...]
@@ -106,8 +105,7 @@ def decide(cosines: Sequence[float], reference: Spot, candidates: Sequence[Spot]
     return FeatureMatch(tuple(cosines), best, chance + (share - chance) * placed)
 
 
-@dataclass(frozen=True, eq=False)
-class SpottedPair:
+class SpottedPair(NamedTuple):
     """The reference in image 1, the candidates in image 2, and both images as the network takes them.
 
     Without a reference or two candidates there is nothing to compare, and no image is prepared.

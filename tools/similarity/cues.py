@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +29,7 @@ SCALES = 4
 SCALE_OF: Mapping[str, float] = {"content": 0.6, "layout": 16.0, "style": 1.0}
 
 
-@dataclass(frozen=True)
-class StatisticsDescription:
+class StatisticsDescription(NamedTuple):
     """An image's colour histogram and directions, each summing to 1, grid cells (n, 4) in L*a*b* units, and style."""
 
     colours: Vector

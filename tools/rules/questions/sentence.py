@@ -8,8 +8,7 @@ A sentence beside it that is not known to change nothing ("I am standing at the 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from hybrid.types import LETTERS, Prompt
 
@@ -46,8 +45,7 @@ _CHANGES: Final = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Unclear:
+class Unclear(NamedTuple):
     """Why a question is not answered by its text."""
 
     reason: str

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Literal, cast
+from typing import Final, Literal, NamedTuple, cast
 
 from tools._shared.nouns import singular
 from tools._shared.question_words import named_things
@@ -44,8 +43,7 @@ _SECOND_NOUN: Final = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Thing:
+class Thing(NamedTuple):
     """A thing that a question names: by a noun in the singular, by the colour of its drawn box, by a drawn letter."""
 
     name: str | None = None
