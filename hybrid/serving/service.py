@@ -186,13 +186,8 @@ class ToolService:
         json_args = args.model_dump(mode="json")
         computed_by = (answering.backend, answering.version, answering.device, answering.precision)
         looked_at = [ref.image.sha256 for ref in images]
-        asked = (
-            json_args,
-            seed,
-            self.options.pictures,
-            looked_at,
-            [[need, one.backend, one.version] for need, findings in needs.items() for one in findings],
-        )
+        rests_on = [[need, one.backend, one.version] for need, findings in needs.items() for one in findings]
+        asked = (json_args, seed, self.options.pictures, looked_at, rests_on)
         key = key_of(name, code_of(tool), *computed_by, *asked)
         finding = await self._cached(key, overlays)
         key = key if overlays else without_overlays(key)
