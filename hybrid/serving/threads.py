@@ -78,17 +78,22 @@ class DaemonThreads(Executor):
         while (item := self._waiting.get()) is not None:
             future, run = item
             if future.set_running_or_notify_cancel():
-                _RUNNING.add(future)
-                try:
-                    result = run()
-                except BaseException as error:
-                    future.set_exception(error)
-                else:
-                    future.set_result(result)
-                finally:
-                    _RUNNING.discard(future)
+                _settle(future, run)
             # What was found is not to be kept by a thread that waits.
             del item, future, run
+
+
+def _settle(future: Future[Any], run: Callable[[], Any]) -> None:
+    # In a frame of its own, which ends: a thread that waits keeps no result.
+    _RUNNING.add(future)
+    try:
+        result = run()
+    except BaseException as error:
+        future.set_exception(error)
+    else:
+        future.set_result(result)
+    finally:
+        _RUNNING.discard(future)
 
 
 @atexit.register
