@@ -71,11 +71,11 @@ class Arbiter(ModelAndSpecialist):
 class Ruling:
     """The decision between two answers, and its reason."""
 
+    # Only `adopt` answers as the specialist does.
     rule: Literal["adopt", "agree", "keep"]
-    """Only `adopt` answers as the specialist does."""
     reason: str
+    # Every number that was used.
     data: Mapping[str, Json] = field(default_factory=dict)
-    """Every number that was used."""
 
 
 def ruling(

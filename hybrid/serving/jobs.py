@@ -34,8 +34,8 @@ class PendingRequest:
     watch: Stopwatch
     response: asyncio.Future[Response]
     sent: bool = False
+    # It ran when a worker ended: it is sent alone, and if that ends a worker too it is the culprit.
     suspect: bool = False
-    """It ran when a worker ended: it is sent alone, and if that ends a worker too it is the culprit."""
 
     @property
     def awaited(self) -> bool:
@@ -49,8 +49,8 @@ class Job:
 
     start: JobStart
     requests: tuple[PendingRequest, ...]
+    # How long no caller has waited for it.
     alone_s: float = 0.0
-    """How long no caller has waited for it."""
 
     @property
     def prepares(self) -> bool:
@@ -77,10 +77,10 @@ class WorkerEnd:
 
     how: str
     fault: Fault = Fault.TOOL_ERROR
+    # The jobs that were killed with it for being late; None where each that ran may have caused the end.
     jobs: tuple[Job, ...] | None = None
-    """The jobs that were killed with it for being late; None where each that ran may have caused the end."""
+    # Whether a single request that ran then has caused it: a process that just dies may have been killed by others.
     certain: bool = False
-    """Whether a single request that ran then has caused it: a process that just dies may have been killed by others."""
 
     def sentence(self, tool: str) -> str:
         """The end in a sentence about the tool."""

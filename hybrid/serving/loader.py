@@ -51,8 +51,8 @@ class BackendIdentity:
     backend: BackendName
     version: str
     device: str
+    # Numbers that its networks compute in, and whether these are compiled: float32, tf32, bfloat16 compiled.
     precision: str = FLOAT32
-    """Numbers that its networks compute in, and whether these are compiled: float32, tf32, bfloat16 compiled."""
 
 
 @dataclass(frozen=True)
@@ -78,16 +78,16 @@ class Loader:
 
     def __init__(self, choice: BackendChoice) -> None:
         self.choice = choice
+        # One line for each backend that could not be had or moved, as shown to the user.
         self.notices: list[str] = []
-        """One line for each backend that could not be had or moved, as shown to the user."""
+        # One backend is loaded at a time: libraries change what is global meanwhile.
         self.loading = threading.RLock()
-        """One backend is loaded at a time: libraries change what is global meanwhile."""
+        # By tool, least recently used first, the copy on each device.
         self._loaded: dict[str, dict[str, LoadedBackend]] = {}
-        """By tool, least recently used first, the copy on each device."""
+        # Of tools that had to leave a device.
         self._homes: dict[str, tuple[str, ...]] = {}
-        """Of tools that had to leave a device."""
+        # By tool, device and form of input how many the device takes at once, where it did not take a batch.
         self._most: dict[tuple[str, str, Hashable], int] = {}
-        """By tool, device and form of input how many the device takes at once, where it did not take a batch."""
         self._sound: set[str] = set()
         self._lock = threading.Lock()
 

@@ -84,15 +84,15 @@ class ThreadExecutor(Generic[W]):
         self.notices = self.loader.notices
         self._decoded = DecodedImages(cache.store)
         self._timed = timed
+        # Tools and stages that have run once in this process.
         self._ran: set[tuple[str, str]] = set()
-        """Tools and stages that have run once in this process."""
         self._closed = False
         self._lanes: dict[asyncio.AbstractEventLoop, Lanes[W]] = {}
+        # The thread of the first device: which one that is, torch says, which is imported in it.
         self._first = DaemonThreads(1, "device", device_thread)
-        """The thread of the first device: which one that is, torch says, which is imported in it."""
         self._devices: dict[str, DaemonThreads] = {}
+        # Batches that a device runs or that wait for it.
         self._busy: Counter[str] = Counter()
-        """Batches that a device runs or that wait for it."""
         self._threads = DaemonThreads(options.threads, "tools", one_opencv_thread)
 
     async def load(self, tool: Tool, token: W) -> BackendIdentity:

@@ -29,8 +29,8 @@ NextStep = Callable[[RuleRequest], Coroutine[Any, Any, RuleResponse]]
 class DescribedRule:
     """A rule that a worker process runs, with the calls made here."""
 
+    # The tool that brings it.
     tool: str
-    """The tool that brings it."""
     route: str
     tools: tuple[str, ...]
     next_step: NextStep

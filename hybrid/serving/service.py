@@ -133,15 +133,15 @@ class ToolService:
         self.store = store
         self.cache = cache
         self.options = options
+        # Requests that a backend has answered, as opposed to the cache.
         self.computed = 0
-        """Requests that a backend has answered, as opposed to the cache."""
         self.executor = executor or (
             ProcessExecutor(cache, options) if options.isolated else ThreadExecutor(cache, options, timed_by_watches)
         )
         self._timeouts = Timeouts(self.executor.timeout_s, options.queue_s)
         self._clock = clock
+        # By the name of the tool the backend that answers for it, as far as that is known.
         self._answering: dict[str, BackendIdentity] = {}
-        """By the name of the tool the backend that answers for it, as far as that is known."""
         self._closed = self._slow = False
         self._loops: dict[asyncio.AbstractEventLoop, LoopWork] = {}
         self._threads = DaemonThreads(LOOKING, "cache")

@@ -85,8 +85,8 @@ class LocalFeatures:
         self.version = f"{MODEL_TYPE}@{content_hash(folder)[:12]}"
         self._extractor, self._device = extractor, device
         # On a CPU a pass of eight views of 640 x 480 px takes 1.6 times as long as eight passes.
+        # Views in one pass of the extractor, at most.
         self.at_once = 1 if device == "cpu" else MOST_AT_ONCE
-        """Views in one pass of the extractor, at most."""
         loaded(Network(f"{weights}: extractor", self.networks["extractor"], normalised))
         loaded(Network(f"{weights}: matcher", self.networks["matcher"]))
 

@@ -31,8 +31,8 @@ class PreparedPair(NamedTuple):
 class PairNetwork(Protocol):
     """A verified matching network on a device."""
 
+    # Its family and the content of its weights: `efficientloftr@0123456789ab`.
     version: str
-    """Its family and the content of its weights: `efficientloftr@0123456789ab`."""
 
     def prepare(self, pictures: tuple[Pixels, Pixels]) -> Any:
         """The network's input for two pictures (H, W, 3)."""

@@ -32,8 +32,8 @@ class Family(NamedTuple):
     """Properties of a family. `pads`: boxes are relative to the square that the image was padded to."""
 
     kind: Literal["queries", "sentence", "closed"]
+    # Score from which a box counts, as the authors' own demonstrations use it.
     threshold: float
-    """Score from which a box counts, as the authors' own demonstrations use it."""
     pads: bool = False
 
 

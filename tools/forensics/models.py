@@ -38,11 +38,11 @@ class Plan(NamedTuple):
 
     architecture: str
     side: int
+    # From a PIL image to the network's input, a tensor (3, side, side): the transform of the authors or of timm.
     look: Callable[[Any], Any]
-    """From a PIL image to the network's input, a tensor (3, side, side): the transform of the authors or of timm."""
     mean: tuple[float, ...]
+    # Of each channel in 0..1: what `look` takes away and divides by.
     deviation: tuple[float, ...]
-    """Of each channel in 0..1: what `look` takes away and divides by."""
     prefix: str = ""
 
 

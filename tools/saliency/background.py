@@ -43,8 +43,8 @@ class Superpixels:
 
     labels: Labels
     colours: Matrix
+    # x, y of the middle of each, as fractions of the image.
     places: Matrix
-    """x, y of the middle of each, as fractions of the image."""
 
     @property
     def count(self) -> int:

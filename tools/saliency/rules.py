@@ -102,8 +102,8 @@ RULES: Mapping[str, Rule] = {
 class SaliencyRanking(NamedTuple):
     """Boxes by how much they stand out."""
 
+    # The places of the boxes, from 0, from the most to the least salient.
     order: tuple[int, ...]
-    """The places of the boxes, from 0, from the most to the least salient."""
     finding: Finding
 
     def values(self) -> list[float] | None:

@@ -200,8 +200,8 @@ class McpTools(ToolService):
         self._encoder = ImageEncoder(self.store, ImageRules())
         self._connections: dict[str, Connection] = {}
         self._repeating: dict[str, asyncio.Lock] = {}
+        # Servers that were waited for in vain.
         self._given_up: set[str] = set()
-        """Servers that were waited for in vain."""
 
     async def call(
         self,

@@ -28,8 +28,8 @@ class Nearest(NamedTuple):
 
     things: tuple[Thing, ...]
     form: NearestForm
+    # The choice of each thing, or of "nearer" and "farther"; empty where yes or no is asked.
     places: tuple[int, ...] = ()
-    """The choice of each thing, or of "nearer" and "farther"; empty where yes or no is asked."""
 
 
 class Related(NamedTuple):
@@ -37,10 +37,10 @@ class Related(NamedTuple):
 
     subject: Thing
     reference: Thing
+    # The relation of a question for yes or no.
     relation: RelationName | None = None
-    """The relation of a question for yes or no."""
+    # The relation of each choice.
     options: tuple[RelationName, ...] = ()
-    """The relation of each choice."""
 
 
 class Placed(NamedTuple):
