@@ -113,8 +113,9 @@ def _made(kind: Any, value: Any, steps: Steps, code: Mapping[str, object]) -> An
 def _entries(kind: Any, value: Any, steps: Steps, code: Mapping[str, object]) -> tuple[Any, ...]:
     """The entries that one item of a list stands for: more than one where dataclasses share their facts."""
     hints = _hints(kind) if isinstance(kind, type) and is_dataclass(kind) else {}
-    if hints and isinstance(value, str) and isinstance(shared := code.get(value), tuple):
-        return shared
+    shared = {name: one for name, one in code.items() if isinstance(one, tuple)} if isinstance(value, str) else {}
+    if hints and shared:
+        return shared[_word(value, shared, steps)]
     # Sizes of one network differ in their name alone.
     lists = [key for key, one in value.items() if isinstance(one, list)] if isinstance(value, dict) else []
     if (key := next((key for key in lists if hints.get(key) is str), None)) is not None:

@@ -83,16 +83,13 @@ def precision_of(choice: BackendChoice, card: BackendCard, device: str, weights:
 def computing(backend: Stages[Any, Any, Any], precision: str, device: str) -> Stages[Any, Any, Any]:
     """The backend in that precision. On CUDA this says for the whole process whether float32 may be TF32."""
     if device.startswith("cuda"):
-        allow_tf32(precision != FLOAT32)
+        # Say whether products and convolutions in float32 may be TF32 on CUDA; torch's default is convolutions alone.
+        allowed = precision != FLOAT32
+        import torch
+
+        torch.set_float32_matmul_precision("high" if allowed else "highest")
+        torch.backends.cudnn.allow_tf32 = allowed
     return Autocast(backend, precision, device) if precision in REDUCED else backend
-
-
-def allow_tf32(allowed: bool) -> None:
-    """Say whether products and convolutions in float32 may be TF32 on CUDA; torch's default is convolutions alone."""
-    import torch
-
-    torch.set_float32_matmul_precision("high" if allowed else "highest")
-    torch.backends.cudnn.allow_tf32 = allowed
 
 
 def compile_networks(networks: Sequence[Network]) -> None:

@@ -96,8 +96,9 @@ def report(
         "unsupported": list(unknown),
         "threshold_0_1": threshold,
     }
+    # At most six lines and 450 characters for the model: the count of each name and its best boxes.
     return Evidence(
-        describe(names, kept, unknown),
+        Lines().fitting(_listed(names, kept, unknown, boxes) for boxes in LISTED_BOXES),
         data,
         confidence(candidates, threshold),
         (Picture(partial(draw, pixels, names, kept)),),
@@ -108,11 +109,6 @@ def confidence(candidates: Sequence[Detection], threshold: float) -> float:
     """Probability, 0..1, that the counts are right: falls with every candidate whose score is near the threshold."""
     doubt = sum(max(0.0, 1 - abs(one.score - threshold) / threshold) for one in candidates)
     return MOST_CERTAIN * math.exp(-DOUBT * doubt)
-
-
-def describe(names: Sequence[str], kept: Sequence[Detection], unknown: Sequence[str]) -> str:
-    """At most six lines and 450 characters for the model: the count of each name and its best boxes."""
-    return Lines().fitting(_listed(names, kept, unknown, boxes) for boxes in LISTED_BOXES)
 
 
 def _listed(names: Sequence[str], kept: Sequence[Detection], unknown: Sequence[str], boxes: int) -> str:

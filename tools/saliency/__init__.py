@@ -189,20 +189,18 @@ def describe(ranked: Sequence[Ranked], size: tuple[int, int], basis: str, sure: 
         return f"{head}nothing stands out from its surroundings.\n{ground}"
     if count is None:
         head += f"box {ranked[0].name} is the most salient, confidence {sure:.2f}."
-        return f"{head}\n{_order(ranked, Lines().most - length(head) - len(ground) - 2)}\n{ground}"
+        # All boxes in order; where they take more than `room` characters the first few, and of how many.
+        room = Lines().most - length(head) - len(ground) - 2
+        words = [f"{item.name} {item.relative:.2f}" for item in ranked]
+        whole = f"Order, with the share of the first's saliency: {', '.join(words)}."
+        fewer = range(len(words) - 1, 0, -1)
+        parts = (f"Order, first {shown} of {len(words)}: {', '.join(words[:shown])}." for shown in fewer)
+        order = Lines(most=room).fitting((whole, *parts))
+        return f"{head}\n{order}\n{ground}"
     head += f"{count} salient object{'s' if count > 1 else ''}; number 1 is the most salient, confidence {sure:.2f}."
     head += f" The first {LISTED}:" if count > LISTED else ""
     rows = [f"{item.name}: saliency {item.relative:.2f}, {span_px(item.box, to=' to ')}" for item in ranked[:LISTED]]
     return "\n".join((head, *rows, ground))
-
-
-def _order(ranked: Sequence[Ranked], room: int) -> str:
-    """All boxes in order; where they take more than `room` characters the first few, and of how many."""
-    words = [f"{item.name} {item.relative:.2f}" for item in ranked]
-    whole = f"Order, with the share of the first's saliency: {', '.join(words)}."
-    fewer = range(len(words) - 1, 0, -1)
-    parts = (f"Order, first {shown} of {len(words)}: {', '.join(words[:shown])}." for shown in fewer)
-    return Lines(most=room).fitting((whole, *parts))
 
 
 def overlay(pixels: Pixels, saliency: SaliencyMap, ranked: Sequence[Ranked]) -> Pixels:
