@@ -26,6 +26,7 @@ Values = npt.NDArray[np.float64]
 
 # The two values of each channel of the chart: no two channels, and no channel and an inverted one, are alike.
 LEVELS = ((40, 150), (90, 235), (15, 200))
+COLOURS = np.array(list(itertools.product(*LEVELS)), np.uint8)
 # Cells along the shorter side of the chart: each stays flat inside, however a network's input is scaled.
 CELLS = 6
 # Height and width of the charts, pixels; the larger one is reduced by every tool that reduces.
@@ -63,11 +64,7 @@ def chart(height: int, width: int) -> Pixels:
     side = max(1, min(height, width) // CELLS)
     rows, columns = (np.arange(length) // side for length in (height, width))
     number = (3 * rows[:, None] + columns[None, :]) % 8
-    return np.asarray(_colours()[number], np.uint8)
-
-
-def _colours() -> Pixels:
-    return np.array(list(itertools.product(*LEVELS)), np.uint8)
+    return np.asarray(COLOURS[number], np.uint8)
 
 
 def run_probes(tool: Tool, backend: Backend[Any]) -> list[Seen]:
@@ -243,7 +240,7 @@ def _holds(pixels: Values, wants: PictureInput) -> bool:
 
 def _points(wants: PictureInput) -> Values:
     """The values (8, C) of the chart's colours in a tensor."""
-    return np.asarray(_colours() / 255 @ np.asarray(wants.weights).T + np.asarray(wants.offsets), np.float64)
+    return np.asarray(COLOURS / 255 @ np.asarray(wants.weights).T + np.asarray(wants.offsets), np.float64)
 
 
 def _alternatives(wants: PictureInput) -> Iterator[tuple[str, PictureInput]]:

@@ -189,7 +189,13 @@ def code_of(tool: Tool) -> str:
 
 def shown_by(tool: Tool) -> list[Json]:
     """The facts of a tool's card, and the schema of its arguments."""
-    return [_card(tool), tool.args.model_json_schema()]
+    card = tool.card
+    backends: list[Json] = [
+        [one.name, one.version, one.weights, one.batch, one.package, [need.tool for need in one.needs]]
+        for one in card.backends
+    ]
+    facts: list[Json] = [card.name, card.summary, card.limits, list(card.images), backends]
+    return [facts, tool.args.model_json_schema()]
 
 
 def made_by(tool: Tool) -> tuple[Callable[..., Any], ...]:
@@ -207,15 +213,6 @@ def _module(made: Callable[..., Any]) -> str:
 
 def _needs(tool: Tool) -> tuple[Need, ...]:
     return (*tool.card.needs, *(need for card in tool.card.backends for need in card.needs))
-
-
-def _card(tool: Tool) -> Json:
-    card = tool.card
-    backends: list[Json] = [
-        [one.name, one.version, one.weights, one.batch, one.package, [need.tool for need in one.needs]]
-        for one in card.backends
-    ]
-    return [card.name, card.summary, card.limits, list(card.images), backends]
 
 
 @cache
