@@ -22,6 +22,7 @@ from hybrid.marks.marks_json import Label, marks_from
 from hybrid.tool import Args, Evidence, Picture, Request, Tool
 from hybrid.tool.backends import WeightFree
 from hybrid.tool.card_file import tool_card
+from hybrid.tool.rules import OneCall, letter
 from hybrid.types import Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
 from tools._shared.match_models import LearnedPairs
@@ -31,7 +32,6 @@ from tools._shared.view_matches import Matches, View, view_of
 from tools.correspondence.checks import CHECKS
 from tools.correspondence.choice import POINT_UNKNOWN, CandidateChoice, choose, distances_px
 from tools.correspondence.point_transfer import descriptor_distances, transfers
-from tools.correspondence.rules import RULES
 from tools.correspondence.wording import describe, names_of
 from tools.markers import MarkersArgs, locate
 
@@ -228,7 +228,10 @@ TOOL = Tool(
     card=tool_card(__file__, LearnedMatches, FeatureMatches, marker_arguments),
     args=CorrespondenceArgs,
     checks=CHECKS,
-    rules=RULES,
+    # Alone it answers with the drawn candidate that is the point REF.
+    rules={
+        "Visual_Correspondence": OneCall("correspondence", letter()),
+    },
 )
 
 LEARNED = TOOL.card.backends[0]

@@ -29,6 +29,7 @@ from hybrid.tool import (
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
+from hybrid.tool.rules import OneCall, drawn_labels, letter
 from hybrid.types import Json
 from tools._shared.args import PointArg, Spot, point_markers, read_points
 from tools._shared.batches import shape
@@ -38,7 +39,6 @@ from tools.depth.checks import CHECKS
 from tools.depth.cues import depth_of, measure, score_of, weights
 from tools.depth.models import LONGEST_PX, DepthInput, DepthMap, DepthModel, DepthValues, depth_map
 from tools.depth.picture import draw_depth, draw_order
-from tools.depth.rules import RULES
 
 # Two points are on one row when their rows differ by at most this fraction of the height.
 SAME_ROW = 0.02
@@ -290,7 +290,10 @@ TOOL = Tool(
     card=tool_card(__file__, LearnedDepth, DepthCues, point_markers),
     args=DepthArgs,
     checks=CHECKS,
-    rules=RULES,
+    # Alone it answers with the nearest of the drawn points.
+    rules={
+        "Relative_Depth": OneCall("depth", letter("nearer"), drawn_labels),
+    },
 )
 
 LEARNED = TOOL.card.backends[0]

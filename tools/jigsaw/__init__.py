@@ -24,11 +24,11 @@ from hybrid.places import at, size_px
 from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
+from hybrid.tool.rules import OneCall, later_image
 from hybrid.types import Box, Json
 from tools._shared.batches import shape
 from tools._shared.dense_features import DenseFeatures, FeatureGrid, FeatureInput, feature_map
 from tools.jigsaw.checks import CHECKS, probe
-from tools.jigsaw.rules import RULES
 from tools.jigsaw.seam_features import Opinion, affinity, decide_by_features
 
 # One line of pixels along a seam, shape (N, 3), L*a*b* with L* in 0..100.
@@ -344,7 +344,10 @@ TOOL = Tool(
     args=JigsawArgs,
     checks=CHECKS,
     probe=probe,
-    rules=RULES,
+    # Alone it answers with the image that completes the first.
+    rules={
+        "Jigsaw": OneCall("jigsaw", later_image),
+    },
 )
 
 LEARNED = TOOL.card.backends[0]

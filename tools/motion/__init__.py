@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -22,13 +22,13 @@ from pydantic import Field
 from hybrid.tool import Args, Evidence, Picture, Request, Tool
 from hybrid.tool.backends import WeightFree
 from hybrid.tool.card_file import tool_card
-from hybrid.types import Json
+from hybrid.tool.rules import OneCall
+from hybrid.types import Finding, Json, Prompt
 from tools._shared.match_models import LearnedPairs
 from tools._shared.pair_picture import dot_colours, draw_view, thinned
 from tools._shared.reflection import match_either_hand
 from tools._shared.view_matches import FRAME_PX, Matches, View, view_of
 from tools.motion.checks import CHECKS
-from tools.motion.rules import RULES
 from tools.motion.two_views import Motion, best_motion
 
 FEWEST_INLIERS = 20
@@ -243,11 +243,25 @@ class LearnedMotion(LearnedPairs[MotionArgs]):
         super().__init__("motion", LEARNED.version, views_of, solve)
 
 
+# How choices say where a camera went; clockwise, seen from above, is to its left.
+SIDES: Final = {
+    "left": r"(?i)\bleft\b|(?<!counter)(?<!anti)(?<!counter[- ])(?<!anti[- ])clockwise",
+    "right": r"(?i)\bright\b|(?:counter|anti)[- ]?clockwise",
+}
+
+
+def side(finding: Finding, prompt: Prompt) -> str | None:
+    """The side that the camera moved to; choices name sides, or turns in words."""
+    moved = finding.data.get("moved")
+    return SIDES.get(moved) if isinstance(moved, str) else None
+
+
 TOOL = Tool(
     card=tool_card(__file__, LearnedMotion, FeatureMotion),
     args=MotionArgs,
     checks=CHECKS,
-    rules=RULES,
+    # Alone it answers with the side that the camera moved to.
+    rules={"Multi-view_Reasoning": OneCall("motion", side)},
 )
 
 LEARNED = TOOL.card.backends[0]

@@ -9,6 +9,7 @@ Without points the rings drawn on the picture are compared. The weight-free back
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -22,7 +23,8 @@ from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
-from hybrid.types import Json
+from hybrid.tool.rules import OneCall, drawn_labels
+from hybrid.types import Finding, Json, Prompt
 from tools._shared.args import PointArg, Spot, point_markers, read_points
 from tools._shared.finding_text import Lines
 from tools._shared.overlay import PALETTE, Overlay, heat
@@ -30,7 +32,6 @@ from tools._shared.reading import unmarked, window_median
 from tools.reflectance.checks import CHECKS
 from tools.reflectance.cues import WORK_PX, PairCues, compare, log_reflectance, reflectance_map, segment, weigh
 from tools.reflectance.models import IntrinsicModel
-from tools.reflectance.rules import RULES
 
 # Of `PairCues.signed`: log odds that the first point is darker. From `bench/reflectance.py --fit --items 120`.
 DARKER_WEIGHTS = (-1.225, 1.808, 1.195, 0.887, 1.028, 0.058, 0.312, -0.039, 0.898)
@@ -220,11 +221,20 @@ class LearnedAlbedo(Learned[ReflectanceArgs, AlbedoInput, npt.NDArray[np.float32
         return evidence_of(request, spots, verdict, values, "albedo predicted by a network")
 
 
+def darker_surface(finding: Finding, prompt: Prompt) -> str | None:
+    """The letter of the darker surface, or that both are the same."""
+    if finding.data.get("same") is True:
+        return r"(?i)\b(?:same|equal(?:ly)?)\b"
+    darker = finding.data.get("darker")
+    return rf"\b{re.escape(darker)}\b.*\bdarker\b" if isinstance(darker, str) else None
+
+
 TOOL = Tool(
     card=tool_card(__file__, LearnedAlbedo, PaintCues, point_markers),
     args=ReflectanceArgs,
     checks=CHECKS,
-    rules=RULES,
+    # Alone it answers which drawn point lies on the darker surface, or that both are the same.
+    rules={"Relative_Reflectance": OneCall("reflectance", darker_surface, drawn_labels)},
 )
 
 LEARNED = TOOL.card.backends[0]

@@ -32,6 +32,7 @@ from hybrid.tool import (
 from hybrid.tool.args import UNTOLD
 from hybrid.tool.backends import Learned
 from hybrid.tool.card_file import tool_card
+from hybrid.tool.rules import OneCall, drawn_labels, letter
 from hybrid.types import Fault, Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
 from tools._shared.batches import shape
@@ -40,7 +41,6 @@ from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.reading import shrink
 from tools.semantic_correspondence.checks import CHECKS
 from tools.semantic_correspondence.models import FeatureModel, feature_model
-from tools.semantic_correspondence.rules import RULES
 
 REFERENCE = "REF"
 # Difference of cosines that multiplies the odds by e; by argument, not measured.
@@ -256,7 +256,11 @@ TOOL = Tool(
     card=tool_card(__file__, DenseMatch, marker_arguments),
     args=SemanticArgs,
     checks=CHECKS,
-    rules=RULES,
+    # Alone it answers with the drawn candidate that is the same part, or serves the same action.
+    rules={
+        "Functional_Correspondence": OneCall("semantic_correspondence", letter(), drawn_labels),
+        "Semantic_Correspondence": OneCall("semantic_correspondence", letter(), drawn_labels),
+    },
 )
 
 LEARNED = TOOL.card.backends[0]

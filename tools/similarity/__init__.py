@@ -18,13 +18,13 @@ from pydantic import Field
 from hybrid.tool import Args, Evidence, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import Learned, WeightFree
 from hybrid.tool.card_file import tool_card
+from hybrid.tool.rules import OneCall, later_image
 from hybrid.types import Box, Json
 from tools._shared.finding_text import Lines
 from tools._shared.overlay import PALETTE, Overlay
 from tools.similarity import cues, models
 from tools.similarity.checks import CHECKS
 from tools.similarity.models import Features, Layers
-from tools.similarity.rules import RULES
 
 Aspect = Literal["content", "layout", "style", "all"]
 ASPECTS: tuple[Aspect, ...] = ("content", "layout", "style", "all")
@@ -157,7 +157,11 @@ TOOL = Tool(
     card=tool_card(__file__, LearnedFeatures, Statistics),
     args=SimilarityArgs,
     checks=CHECKS,
-    rules=RULES,
+    # Alone it answers with the image that is most like the first in style, or in content.
+    rules={
+        "Art_Style": OneCall("similarity", later_image, lambda prompt: {"aspect": "style"}),
+        "Visual_Similarity": OneCall("similarity", later_image, lambda prompt: {"aspect": "content"}),
+    },
 )
 
 LEARNED = TOOL.card.backends[0]
