@@ -23,6 +23,7 @@ from hybrid.cards import as_data, made_of
 from hybrid.config import ServiceOptions
 from hybrid.errors import DataError, Outage, ToolError, UsageError
 from hybrid.images import ImageStore, home
+from hybrid.raised import raised_at
 from hybrid.registry import place_of
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.protocol import ImportResponse, RuleRequest, RuleResponse
@@ -68,9 +69,9 @@ class Describer:
         except DataError as error:
             return UsageError(f"{place_of(package, name)}: {error}")
         except ToolError as error:
-            return UsageError(
-                f"{place_of(package, name)}: cannot be imported: {str(error).removeprefix(name).lstrip()}"
-            )
+            place = f" ({at})" if (at := raised_at(error.trace)) else ""
+            words = str(error).removeprefix(name).lstrip()
+            return UsageError(f"{place_of(package, name)}: cannot be imported: {words}{place}")
 
     async def _next_step(self, request: RuleRequest) -> RuleResponse:
         """As `ProcessExecutor.next_step`, for any event loop."""
