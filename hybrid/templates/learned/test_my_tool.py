@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from hybrid.serving.input_check import chart, run_probes
 from safetensors.torch import load_file, save_file
 
 from hybrid.config import BackendChoice, ServiceOptions
 from hybrid.errors import WeightsError
 from hybrid.registry import load, look_also_in
 from hybrid.serving.contract import breaches
+from hybrid.serving.input_check import chart, run_probes
 from hybrid.serving.loader import LoadedBackend, Loader
 from hybrid.tool import Request
 
