@@ -43,8 +43,8 @@ from hybrid.solving.session import Resources, Session
 from hybrid.types import LETTERS, Kind, Outcome, Prompt, Question
 from hybrid.weights import ABSENT, backends_in_use
 
+# The environment variable that names the folder in which images may lie; else the folder the server was started in.
 FOLDER = "HYBRID_STUDIO_IMAGES"
-"""The environment variable that names the folder in which images may lie; else the folder the server was started in."""
 OPTION = re.compile(r"^\(([A-Z])\)\s+(\S.*)$", re.MULTILINE)
 
 

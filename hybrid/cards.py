@@ -49,6 +49,27 @@ def read_card(path: Path, kind: type[T], code: Mapping[str, object] = NO_CODE) -
     return made
 
 
+def made_of(data: Any, kind: type[T], code: Mapping[str, object] = NO_CODE) -> T:
+    """The dataclass of data that came from elsewhere, as `as_data` gives it. Raises `DataError` that names the key."""
+    try:
+        made: T = _made(kind, data, (), code)
+    except _Unfit as error:
+        raise DataError(str(error)) from error
+    return made
+
+
+def as_data(value: Any) -> Any:
+    """A dataclass as TOML and JSON hold it: code by its name, and no key for what is None."""
+    if is_dataclass(value) and not isinstance(value, type):
+        found = {one.name: as_data(getattr(value, one.name)) for one in fields(value)}
+        return {name: one for name, one in found.items() if one is not None}
+    if isinstance(value, Mapping):
+        return {key: as_data(one) for key, one in value.items()}
+    if isinstance(value, tuple | list | frozenset):
+        return [as_data(one) for one in value]
+    return getattr(value, "__name__", type(value).__name__) if callable(value) else value
+
+
 class _Unfit(Exception):
     def __init__(self, steps: Steps, said: str) -> None:
         named = ".".join(step for step in steps if isinstance(step, str))
@@ -75,18 +96,31 @@ def _made(kind: Any, value: Any, steps: Steps, code: Mapping[str, object]) -> An
     if origin in (tuple, frozenset):
         items = _checked(value, list, "a list", steps)
         # tuple[X, ...] holds many of one kind, tuple[X, Y] one of each.
-        kinds = parts if origin is tuple and parts[-1] is not ... else parts[:1] * len(items)
-        if len(kinds) != len(items):
-            raise _Unfit(steps, f"has {len(items)} entries, not {len(kinds)}")
-        return origin(
-            _made(of, one, (*steps, place), code) for place, (of, one) in enumerate(zip(kinds, items, strict=True))
-        )
+        if origin is frozenset or parts[-1] is ...:
+            several = (_entries(parts[0], one, (*steps, place), code) for place, one in enumerate(items))
+            return origin(entry for entries in several for entry in entries)
+        if len(parts) != len(items):
+            raise _Unfit(steps, f"has {len(items)} entries, not {len(parts)}")
+        return tuple(_made(of, one, (*steps, n), code) for n, (of, one) in enumerate(zip(parts, items, strict=True)))
     if origin in (str, int, float, bool):
         return _scalar(origin, value, steps)
     if not isinstance(value, str) or value not in code:
         known = ", ".join(code) or "none"
         raise _Unfit(steps, f"{value!r:.60} names nothing that the code gives; there are: {known}")
     return code[value]
+
+
+def _entries(kind: Any, value: Any, steps: Steps, code: Mapping[str, object]) -> tuple[Any, ...]:
+    """The entries that one item of a list stands for: more than one where dataclasses share their facts."""
+    hints = _hints(kind) if isinstance(kind, type) and is_dataclass(kind) else {}
+    shared = {name: one for name, one in code.items() if isinstance(one, tuple)} if isinstance(value, str) else {}
+    if hints and shared:
+        return shared[_word(value, shared, steps)]
+    # Sizes of one network differ in their name alone.
+    lists = [key for key, one in value.items() if isinstance(one, list)] if isinstance(value, dict) else []
+    if (key := next((key for key in lists if hints.get(key) is str), None)) is not None:
+        return tuple(_made(kind, {**value, key: one}, steps, code) for one in value[key])
+    return (_made(kind, value, steps, code),)
 
 
 def _dataclass(kind: Any, table: Mapping[str, Any], steps: Steps, code: Mapping[str, object]) -> Any:

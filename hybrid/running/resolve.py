@@ -31,7 +31,7 @@ from hybrid.running.data import Mounted, mount, questions, recorded_questions, r
 from hybrid.running.identity import resolved_identity
 from hybrid.running.tools_in_use import ToolsInUse, choose_tools, tools_in_use
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.foreign import ForeignTools
+from hybrid.serving.foreign_tools import ForeignTools
 from hybrid.serving.loader import refuse_absent
 from hybrid.serving.service import ToolRunner
 from hybrid.solving.budgets import RunMeter

@@ -26,7 +26,7 @@ from hybrid.registry import is_outside, load, names, package_of_solver, place_of
 from hybrid.repeats import word_of
 from hybrid.running import permissions
 from hybrid.running.object_code import NO_SOURCE, object_code
-from hybrid.serving.foreign import GROUP, ForeignTool, ForeignTools
+from hybrid.serving.foreign_tools import GROUP, ForeignTool, ForeignTools
 from hybrid.serving.sources import CODE_DIGITS, code_of, made_by, shown_by
 from hybrid.solving.rules import table
 from hybrid.solving.solver import Solver
@@ -227,7 +227,7 @@ def tools_in_use(
     wanted = (*offered, *sorted(frozenset().union(*required.values())))
     tools, backends, left_out = _import_tools(wanted, optional, service, choice)
     offered = tuple(name for name in offered if name not in optional or backends.get(name, ABSENT) != ABSENT)
-    without = missing_library(tool for name, tool in tools.items() if backends[name] == ABSENT)
+    without = missing_library(tool.card for name, tool in tools.items() if backends[name] == ABSENT)
     by_solver = {
         name: with_needs({*required[name], *(offered if solver.offers_tools else ())}, tools, backends)
         for name, solver in solvers.items()

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from hybrid.registry import load
-from hybrid.serving import seen_pictures
-from hybrid.serving.seen_pictures import run_probes
+from hybrid.serving import input_check
+from hybrid.serving.input_check import run_probes
 from hybrid.tool import CheckCase, Evidence, Pixels, Request
 from hybrid.types import Box
 from tests.tables import cases
@@ -277,7 +277,7 @@ def seen(tool: str, backend: Any) -> list[str]:
 def test_rapidocr_gets_its_pictures_as_it_was_trained(rapid: LearnedOcr, monkeypatch: pytest.MonkeyPatch):
     assert seen("ocr", rapid) == []
     # A mistake is told by the small chart alone.
-    monkeypatch.setattr(seen_pictures, "SIZES", seen_pictures.SIZES[:1])
+    monkeypatch.setattr(input_check, "SIZES", input_check.SIZES[:1])
     backend = LearnedOcr()
     backend._networks = rapid.networks
     backend._model = Misreading(rapid.model, picture=lambda pixels: pixels[..., ::-1])

@@ -10,8 +10,8 @@ import pytest
 
 from hybrid.errors import ToolError
 from hybrid.registry import load
+from hybrid.serving.input_check import run_probes
 from hybrid.serving.known_answers import run_checks
-from hybrid.serving.seen_pictures import run_probes
 from hybrid.tool import Evidence, Request, Stages, Tool
 from hybrid.tool.networks import Network
 from tests.tables import cases

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hybrid.images import ImageStore
-from hybrid.serving.decoded import DecodedImages
+from hybrid.serving.image_memory import DecodedImages
 from hybrid.types import StoredImage
 
 

@@ -20,14 +20,14 @@ from hybrid.errors import WeightsError
 from hybrid.tool import Backend
 from hybrid.tool.networks import Network
 
+# Attributes of attributes, or items of containers, that are looked into.
 DEPTH = 4
-"""Attributes of attributes, or items of containers, that are looked into."""
+# Of a container; longer ones hold data.
 MOST_ITEMS = 100
-"""Of a container; longer ones hold data."""
+# Values of a tensor that are compared, evenly spread.
 SAMPLED = 256
-"""Values of a tensor that are compared, evenly spread."""
+# How many tensor names an error lists.
 SHOWN = 5
-"""How many tensor names an error lists."""
 
 
 def networks_of(backend: Backend[Any]) -> tuple[Network, ...]:

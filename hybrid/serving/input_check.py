@@ -24,18 +24,19 @@ from hybrid.tool.networks import Network, PictureInput
 
 Values = npt.NDArray[np.float64]
 
+# The two values of each channel of the chart: no two channels, and no channel and an inverted one, are alike.
 LEVELS = ((40, 150), (90, 235), (15, 200))
-"""The two values of each channel of the chart: no two channels, and no channel and an inverted one, are alike."""
+COLOURS = np.array(list(itertools.product(*LEVELS)), np.uint8)
+# Cells along the shorter side of the chart: each stays flat inside, however a network's input is scaled.
 CELLS = 6
-"""Cells along the shorter side of the chart: each stays flat inside, however a network's input is scaled."""
+# Height and width of the charts, pixels; the larger one is reduced by every tool that reduces.
 SIZES = ((480, 640), (1152, 1536))
-"""Height and width of the charts, pixels; the larger one is reduced by every tool that reduces."""
+# Greatest distance of a value from its colour's, in units of 0..255: rounding, and what is left of ringing.
 TOLERANCE = 8.0
-"""Greatest distance of a value from its colour's, in units of 0..255: rounding, and what is left of ringing."""
+# Of the values of a tensor, how many each of the eight colours must have: 0.125 where nothing is padded or blurred.
 LEAST_SHARE = 0.02
-"""Of the values of a tensor, how many each of the eight colours must have: 0.125 where nothing is padded or blurred."""
+# Of a tensor that are looked at, evenly spread.
 MOST_PIXELS = 20_000
-"""Of a tensor that are looked at, evenly spread."""
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 CLIP = ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711))
 HALF = ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
@@ -63,11 +64,7 @@ def chart(height: int, width: int) -> Pixels:
     side = max(1, min(height, width) // CELLS)
     rows, columns = (np.arange(length) // side for length in (height, width))
     number = (3 * rows[:, None] + columns[None, :]) % 8
-    return np.asarray(_colours()[number], np.uint8)
-
-
-def _colours() -> Pixels:
-    return np.array(list(itertools.product(*LEVELS)), np.uint8)
+    return np.asarray(COLOURS[number], np.uint8)
 
 
 def run_probes(tool: Tool, backend: Backend[Any]) -> list[Seen]:
@@ -193,8 +190,8 @@ def _is_picture(tensor: Any, channels: int) -> bool:
     return bool(tensor.ndim == 3 and channels == 3 and _patch_side(int(tensor.shape[-1])) is not None)
 
 
+# Pixels of a tensor that is taken for a picture: a map of 3 features is smaller.
 LEAST_SIDE = 24
-"""Pixels of a tensor that is taken for a picture: a map of 3 features is smaller."""
 PATCH_SIDES = (14, 16, 32)
 
 
@@ -243,7 +240,7 @@ def _holds(pixels: Values, wants: PictureInput) -> bool:
 
 def _points(wants: PictureInput) -> Values:
     """The values (8, C) of the chart's colours in a tensor."""
-    return np.asarray(_colours() / 255 @ np.asarray(wants.weights).T + np.asarray(wants.offsets), np.float64)
+    return np.asarray(COLOURS / 255 @ np.asarray(wants.weights).T + np.asarray(wants.offsets), np.float64)
 
 
 def _alternatives(wants: PictureInput) -> Iterator[tuple[str, PictureInput]]:

@@ -15,8 +15,8 @@ from hybrid.types import StoredImage
 if TYPE_CHECKING:
     from hybrid.tool import Pixels
 
+# Pixels that are kept: seventeen images of 640 x 480, or none of a photograph of more than five megapixels.
 KEPT_BYTES: Final = 16_000_000
-"""Pixels that are kept: seventeen images of 640 x 480, or none of a photograph of more than five megapixels."""
 
 
 class DecodedImages:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hybrid.errors import WeightsError
-from hybrid.serving.seen_pictures import IMAGENET, SIZES, chart, run_probes, wrong_colours
+from hybrid.serving.input_check import IMAGENET, SIZES, chart, run_probes, wrong_colours
 from hybrid.tool import Args, BackendCard, Card, CheckCase, Evidence, KnownAnswer, Pixels, Request, Tool
 from hybrid.tool.networks import Network, PictureInput, collecting, grey, loaded, normalised
 

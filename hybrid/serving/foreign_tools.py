@@ -17,8 +17,8 @@ from hybrid.serving.service import ToolRunner, ToolService
 from hybrid.tool import Tool
 from hybrid.types import Json
 
+# The entry-point group of functions that give the `ForeignTools` of the servers that an option names.
 GROUP: Final = "hybrid.foreign_tools"
-"""The entry-point group of functions that give the `ForeignTools` of the servers that an option names."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class ForeignTools:
     servers: tuple[ForeignServer, ...] = ()
     tools: Mapping[str, ForeignTool] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
+    # Makes what runs these tools and our own.
     runner: Callable[[ImageStore, FindingCache, ServiceOptions], ToolRunner] = ToolService
-    """Makes what runs these tools and our own."""
 
     def as_json(self, used: Collection[str]) -> list[Json]:
         """The servers of the tools in `used` as the manifest has them, with the hash of each of these tools."""
