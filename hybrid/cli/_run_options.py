@@ -108,7 +108,7 @@ def _click_type(leaf: Leaf) -> click.ParamType[Any] | type | None:
         return click.Path(path_type=Path, exists=form == "existing file")
     if leaf.type is int and least is not None and form != "GB":
         return click.IntRange(int(least))
-    named = {"solver": SOLVER, "address": Address(), "device": Device(), "amount": Amount(), "GB": FiniteRange(least)}
+    named = {"solver": SOLVER, "address": Address(), "device": Device(), "amount": Amount(), "GB": FiniteRange(0)}
     return named.get(form) or (leaf.type if leaf.type is int else None)
 
 

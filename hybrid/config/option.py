@@ -1,6 +1,6 @@
 """Declarations of the fields of a configuration, from which command line, files, environment and docs are made.
 
-limit: Annotated[int | None, FREE, Option("--limit", "Questions to ask.", "ask", at_least=1)] = None
+limit: Annotated[int | None, FREE, option("--limit")] = None        # the words of "--limit" are in options.toml
 
 for leaf in leaves(RunConfig):
     leaf.option.name, leaf.type, leaf.default
@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
+from hybrid.cards import read_card
 from hybrid.errors import UsageError
 
 Group = Literal["ask", "model", "tools", "limits", "output"]
@@ -92,6 +93,22 @@ class Option:
     def brief(self) -> str:
         """The first sentence of the help."""
         return self.help.partition(". ")[0].rstrip(".")
+
+
+@dataclass(frozen=True)
+class _Words:
+    option: tuple[Option, ...]
+
+
+@cache
+def _by_name() -> Mapping[tuple[str, str], Option]:
+    declared = read_card(Path(__file__).with_name("options.toml"), _Words).option
+    return {(one.parent, one.name): one for one in declared}
+
+
+def option(name: str, parent: Parent = "") -> Option:
+    """The option whose words `options.toml` has. Raises `KeyError` for one that is not there."""
+    return _by_name()[parent, name]
 
 
 @dataclass(frozen=True)
