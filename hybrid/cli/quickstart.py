@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hybrid.cli._logging_options import told_options
-from hybrid.cli._many import program
+from hybrid.cli._several_runs import program
 from hybrid.cli._table_options import allow_failed_option, tables_option
 from hybrid.cli._tool_cache import open_cache
 from hybrid.cli.study import DEFAULT_SOLVER, ask_cells, study_as_json

@@ -9,45 +9,16 @@ compares with and without tools, and arXiv 2606.02357, which adds format only an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-from hybrid.config import RunConfig
+from hybrid.running.plan import PlannedRun
 
 Depth = Literal["quick", "full"]
 MAIN: Final = "with-tools"
 """The run that every other cell is compared with."""
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One run of a study: its folder's name, its solvers, and the options in which it differs from the main run."""
-
-    name: str
-    solvers: tuple[str, ...]
-    about: str
-    changes: Mapping[str, str] = field(default_factory=dict)
-    """By field of `RunConfig`."""
-    former: str = ""
-    """The name of its folder in studies that were begun before it had this one: they go on there."""
-
-    def folder(self, out: Path) -> Path:
-        """Its folder in that of the study."""
-        return out / (self.former if self.former and (out / self.former).is_dir() else self.name)
-
-    def config(self, config: RunConfig, out: Path) -> RunConfig:
-        """The run of this cell, in a folder of its own in `out`."""
-        changes: dict[str, Any] = dict(self.changes)
-        given = {**config.given, "solver": list(self.solvers)}
-        given |= {name.replace("_", "-"): value for name, value in self.changes.items()}
-        return replace(
-            config, solvers=self.solvers, out=self.folder(out), given=given if config.given else {}, **changes
-        )
-
-
-def cells_of(depth: Depth, solver: str) -> tuple[Cell, ...]:
+def cells_of(depth: Depth, solver: str) -> tuple[PlannedRun, ...]:
     """The cells of a study of a hybrid solver, the main run first.
 
     Args:
@@ -55,24 +26,20 @@ def cells_of(depth: Depth, solver: str) -> tuple[Cell, ...]:
             pictures, with wrong and with perfect findings, and with findings in one form.
         solver: the hybrid solver that is studied.
     """
-    quick = (
-        Cell(MAIN, (solver, "mllm", "specialist"), "with tools, alone, the specialists alone"),
-        Cell("blank-tools", (solver,), "tools are offered and say nothing", {"tool_output": "blank"}, "format-only"),
-    )
+    asked, about = (solver, "mllm", "specialist"), "with tools, alone, the specialists alone"
+    blank = _varied(solver, "blank-tools", "tools are offered and say nothing", "format-only", tool_output="blank")
     if depth == "quick":
-        return quick
-    main = replace(
-        quick[0],
-        solvers=(*quick[0].solvers, "result_only", "text_only"),
-        about=f"{quick[0].about}, the result in the prompt, text only",
-    )
+        return PlannedRun(MAIN, about, {"solvers": asked}), blank
+    about = f"{about}, the result in the prompt, text only"
     return (
-        main,
-        quick[1],
-        Cell(
-            "other-findings", (solver,), "findings about other questions", {"tool_output": "shuffled"}, "wrong-results"
-        ),
-        Cell("oracle", (solver,), "findings of a perfect tool", {"tool_output": "oracle"}),
-        Cell("findings-as-text", (solver,), "the text of findings alone", {"show": "text"}),
-        Cell("findings-as-pictures", (solver,), "the pictures of findings alone", {"show": "image"}),
+        PlannedRun(MAIN, about, {"solvers": (*asked, "result_only", "text_only")}),
+        blank,
+        _varied(solver, "other-findings", "findings about other questions", "wrong-results", tool_output="shuffled"),
+        _varied(solver, "oracle", "findings of a perfect tool", tool_output="oracle"),
+        _varied(solver, "findings-as-text", "the text of findings alone", show="text"),
+        _varied(solver, "findings-as-pictures", "the pictures of findings alone", show="image"),
     )
+
+
+def _varied(solver: str, name: str, about: str, former: str = "", **changes: str) -> PlannedRun:
+    return PlannedRun(name, about, {"solvers": (solver,), **changes}, former)

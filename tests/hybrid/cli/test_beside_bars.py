@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.cli._progress import beside
-from hybrid.cli.run import Bars
+from hybrid.cli._progress import Bars, beside
 from hybrid.display.loading import OTHER_BARS, loading, loads
 from hybrid.errors import Outage
 from hybrid.running.progress import Progress

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from hybrid.config import ModelSettings, Price, RunConfig, ServiceOptions
 from hybrid.errors import UsageError
 from hybrid.registry import load, load_solver, names
+from hybrid.running.ablation import Ablation, ablation, tools_of
+from hybrid.running.cost_estimate import ManyEstimate
 from hybrid.running.estimate import estimate
-from hybrid.running.many import Ablation, ManyEstimate, ablation
 from hybrid.running.resolve import offered_tools, prepare
 from hybrid.running.tools_in_use import ToolChoice, tools_in_use
 
@@ -20,7 +21,7 @@ SERVER = ModelSettings(base_url="http://127.0.0.1:9/v1", price=Price(1.0, 2.0))
 
 
 def tools_offered_by(plan: Ablation) -> dict[str, tuple[str, ...]]:
-    return {variant.name: variant.tools_offered for variant in plan.variants}
+    return {run.name: tools_of(run) for run in plan.runs}
 
 
 def test_every_run_has_a_name_and_a_menu() -> None:
@@ -41,7 +42,7 @@ def test_every_tool_is_left_out_once_and_alone_once(tools_offered: list[str], dr
     vary = drawn.draw(st.one_of(st.none(), st.lists(st.sampled_from(tools_offered), min_size=1)))
     leave_out, add_one = drawn.draw(st.sampled_from([(True, True), (True, False), (False, True)]))
     plan = ablation(tools_offered, vary, leave_out=leave_out, add_one=add_one)
-    asked = [variant.tools_offered for variant in plan.variants]
+    asked = [tools_of(run) for run in plan.runs]
     assert plan.tools_offered == asked[0] == tuple(tools_offered)
     assert () in asked
     # No menu is asked with twice, and each keeps the order of the whole.
@@ -67,7 +68,7 @@ def test_of_two_tools_one_left_out_is_the_other_alone() -> None:
 
 
 def test_what_is_called() -> None:
-    called = [variant.words for variant in ablation(("depth", "semantic_correspondence", "ocr")).variants]
+    called = [run.about for run in ablation(("depth", "semantic_correspondence", "ocr")).runs]
     assert called == ["full", "no tool", "without depth", "without semantic_correspondence", "without ocr"]
 
 
@@ -86,7 +87,7 @@ def test_what_cannot_be_ablated_is_refused(tools_offered: tuple[str, ...], optio
 
 def test_a_run_differs_in_tools_and_folder_alone() -> None:
     config = RunConfig("blink", seed=3, out=Path("elsewhere"))
-    runs = [variant.config(config, Path("out")) for variant in ablation(("depth", "crop")).variants]
+    runs = [run.config(config, Path("out")) for run in ablation(("depth", "crop")).runs]
     assert [(run.tools, run.out) for run in runs] == [
         (("depth", "crop"), Path("out/full")),
         (("none",), Path("out/none")),
@@ -127,7 +128,7 @@ def test_the_menu_is_what_can_answer(tmp_path: Path) -> None:
 async def test_all_runs_together_are_the_sum_of_each(tmp_path: Path) -> None:
     config = sample(tmp_path)
     plan = ablation(("crop", "depth"), ["crop"])
-    runs = {v.name: await estimate(prepare(v.config(config, tmp_path), dry=True)) for v in plan.variants}
+    runs = {v.name: await estimate(prepare(v.config(config, tmp_path), dry=True)) for v in plan.runs}
     told: Any = ManyEstimate(runs, str(tmp_path), also=("a note",)).as_json()
     assert (told["number_of_runs"], told["total"]["questions"]) == (3, 6)
     each = [run["solvers"]["controller"] for run in told["runs"].values()]

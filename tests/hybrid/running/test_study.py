@@ -1,5 +1,6 @@
 """The cells of a study: each differs from the main run in what it is for, and in nothing else."""
 
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 
 from hybrid.config import RunConfig
+from hybrid.running.plan import PlannedRun
 from hybrid.running.study import MAIN, cells_of
 
 DIFFERS = {
@@ -31,22 +33,30 @@ def test_a_cell_differs_in_its_options_alone(depth: Any, count: int) -> None:
         same = {name: value for name, value in changed.items() if value == getattr(config, name)}
         left = {name: value for name, value in changed.items() if name not in same}
         assert left.pop("out") == Path("study") / cell.name
-        assert left.pop("solvers") == cell.solvers
+        assert left.pop("solvers") == cell.changes["solvers"]
         given = left.pop("given")
         assert left == DIFFERS[cell.name]
         assert given == {
             "model": "embedded",
-            "solver": list(cell.solvers),
+            "solver": list(cell.changes["solvers"]),
             **{name.replace("_", "-"): value for name, value in DIFFERS[cell.name].items()},
         }
 
 
+def settings_of(cells: Sequence[PlannedRun]) -> list[tuple[Any, ...]]:
+    return [
+        (solver, *sorted((name, value) for name, value in cell.changes.items() if name != "solvers"))
+        for cell in cells
+        for solver in cell.changes["solvers"]
+    ]
+
+
 def test_full_asks_all_of_quick_and_nothing_twice() -> None:
     quick, full = cells_of("quick", "verify"), cells_of("full", "verify")
-    asked = [(solver, *sorted(cell.changes.items())) for cell in full for solver in cell.solvers]
+    asked = settings_of(full)
     assert len(set(asked)) == len(asked)
-    assert {(solver, *sorted(cell.changes.items())) for cell in quick for solver in cell.solvers} <= set(asked)
-    assert {solver for cell in full for solver in cell.solvers} == {
+    assert set(settings_of(quick)) <= set(asked)
+    assert {solver for solver, *_ in asked} == {
         "verify",
         "mllm",
         "specialist",

@@ -12,7 +12,7 @@ import pytest
 from hybrid.errors import UsageError
 from hybrid.log.folder import RunFolder
 from hybrid.registry import load
-from hybrid.running.many import ablation
+from hybrid.running.ablation import ablation
 from hybrid.scoring.ablation import AblatedRun, AblationReport, ablation_at
 from hybrid.scoring.compare import unique
 from hybrid.scoring.pairing import Data
@@ -60,10 +60,10 @@ ANSWERS = {
 
 def report(*without: str, add_one: bool = True, **usage: Any) -> AblationReport:
     runs = []
-    for place, variant in enumerate(ablation(TOOLS_OFFERED, add_one=add_one).variants):
+    for place, variant in enumerate(ablation(TOOLS_OFFERED, add_one=add_one).runs):
         if variant.name not in without:
             used = Usage(model_calls=60, tool_calls=10 * place, input_tokens=1000, output_tokens=place, **usage)
-            runs.append(AblatedRun(variant, solver(ANSWERS[variant.name], solver=variant.words, usage=used)))
+            runs.append(AblatedRun(variant, solver(ANSWERS[variant.name], solver=variant.about, usage=used)))
     return AblationReport(Path("out"), "controller", tuple(runs))
 
 
@@ -166,7 +166,7 @@ def test_a_run_that_is_not_there_leaves_the_others() -> None:
 
 def test_questions_that_are_open_are_counted() -> None:
     found = report()
-    late = AblatedRun(found.runs[2].variant, replace(found.runs[2].scored, open=7))
+    late = AblatedRun(found.runs[2].planned, replace(found.runs[2].scored, open=7))
     later = replace(found, runs=(*found.runs[:2], late, *found.runs[3:]))
     assert values(later, 0, "outcomes", "open") == {"without depth": 7}
 
