@@ -129,7 +129,8 @@ def config_of(options: Mapping[str, Any], given: Mapping[str, Json] | None = Non
     benchmark, data = named(options["benchmark"], None if given is None else _text_or_none(given.get("data")))
     options = {**options, "benchmark": benchmark, **({} if data is None else {"data": data})}
     args = parse_model_args(options["model_arg"])
-    _need_price(options, args)
+    if args.price is None:
+        _refuse_budget(options, "{} needs a price: give --model-arg price=IN/OUT in USD per million tokens")
     settings = pairs("--setting", options["setting"])
     _refuse_misspelt(options["benchmark"], settings)
     checked = {one.name: one.check(settings[one.name]) for one in common_settings() if one.name in settings}
@@ -138,6 +139,14 @@ def config_of(options: Mapping[str, Any], given: Mapping[str, Json] | None = Non
     model_settings = _model_settings(options, args, groups.pop("model_settings"), int(checked.get("samples", "1")))
     if "caption-model" in checked and "caption-price" not in checked:
         _refuse_budget(options, "{} needs the price of the second model too: give --setting caption-price=IN/OUT")
+    # The checked settings as fields of a `RunConfig`.
+    fields = placed({SETTINGS[name].path: _from_setting(SETTINGS[name], text) for name, text in checked.items()})
+    second = fields.pop("captioner_settings", {})
+    if "captioner" in fields:
+        shared = {name: getattr(model_settings, name) for name in ("image_detail", "max_pixels", "seed", "device")}
+        fields["captioner_settings"] = ModelSettings(**shared, **second)
+    elif second:
+        raise UsageError("--setting caption-url and caption-price are of a second model: give caption-model as well")
     return RunConfig(
         benchmark=options["benchmark"],
         model_settings=model_settings,
@@ -148,7 +157,7 @@ def config_of(options: Mapping[str, Any], given: Mapping[str, Json] | None = Non
         given=given or {},
         **{
             **groups,
-            **_asking(checked, model_settings),
+            **fields,
             "settings": {key: value for key, value in settings.items() if key not in SETTINGS},
         },
     )
@@ -210,25 +219,6 @@ def common_settings() -> tuple[Setting, ...]:
     )
 
 
-def _asking(checked: Mapping[str, str], model: ModelSettings) -> dict[str, Any]:
-    """The checked settings as fields of a `RunConfig`.
-
-    The second model gets images as the first one does (`--image-detail`, `--max-pixels`), the same seed and the same
-    device; everything else belongs to the first model alone.
-
-    Raises:
-        UsageError: a price that is none, or an address or a price of a second model where none is named.
-    """
-    fields = placed({SETTINGS[name].path: _from_setting(SETTINGS[name], text) for name, text in checked.items()})
-    second = fields.pop("captioner_settings", {})
-    if "captioner" in fields:
-        shared = {name: getattr(model, name) for name in ("image_detail", "max_pixels", "seed", "device")}
-        fields["captioner_settings"] = ModelSettings(**shared, **second)
-    elif second:
-        raise UsageError("--setting caption-url and caption-price are of a second model: give caption-model as well")
-    return fields
-
-
 def _from_setting(leaf: Leaf, text: str) -> Any:
     if text == leaf.option.unset:
         return None
@@ -247,11 +237,6 @@ def _refuse_misspelt(benchmark: str, settings: Mapping[str, str]) -> None:
         if key not in known and (hint := did_you_mean(key, known)):
             there = ", ".join(sorted(known))
             raise UsageError(f"--setting {key}: {card.name} has no setting {key!r}{hint}; there are: {there}")
-
-
-def _need_price(options: Mapping[str, Any], args: ModelSettings) -> None:
-    if args.price is None:
-        _refuse_budget(options, "{} needs a price: give --model-arg price=IN/OUT in USD per million tokens")
 
 
 def _refuse_budget(options: Mapping[str, Any], reason: str) -> None:

@@ -188,18 +188,6 @@ def _next(runs: Sequence[Path], tables: Shape) -> str:
     commands = (
         ("compare", *map(str, runs), "--only", "decomposition"),
         ("tools", "list"),
-        (
-            "study",
-            "blink",
-            "--data",
-            "sample",
-            "--limit",
-            "20",
-            "--model",
-            "openai:gpt-4o",
-            "-o",
-            "runs/study",
-            "--dry-run",
-        ),
+        shlex.split("study blink --data sample --limit 20 --model openai:gpt-4o -o runs/study --dry-run"),
     )
     return "\n".join(pasteable([*program(), *words], tables, "next: ") for words in commands)

@@ -252,7 +252,7 @@ def _taken(benchmark: Benchmark, source: Source, limit: int | None) -> Iterator[
                 live.remove(place)
                 continue
             yield from ((place, question) for question in unit)
-            total += len({_base(question) for question in unit})
+            total += len({question.base if isinstance(question, Question) else question.id for question in unit})
 
 
 def taken_by(benchmark: Benchmark, limit: int | None, picture_files: int = 0) -> dict[str, Json]:
@@ -282,10 +282,6 @@ def recorded_questions(
     except (DataError, OSError):
         return None
     return recorded if recorded and not wrong else None
-
-
-def _base(question: AnyQuestion) -> str:
-    return question.base if isinstance(question, Question) else question.id
 
 
 def _units(stream: Iterator[AnyQuestion]) -> Iterator[list[AnyQuestion]]:

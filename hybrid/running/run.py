@@ -114,7 +114,14 @@ async def carry_out(
                 opened.enter_context(_traced(run))
                 replies = RunReplies(run.folder.path / REPLIES, state.finished)
             try:
-                asking = _remembering(run, replies)
+                # The run with a model, and a cache of captions, that keep what is said and do not ask for it twice.
+                resources = run.resources
+                if resources.model is not None:
+                    resources = replace(resources, model=remembering(resources.model, replies))
+                if run.captioner is not None:
+                    captions = RunCaptions(captioner_sha256(run.captioner), replies.captions, replies.keep_caption)
+                    resources = replace(resources, captions=captions)
+                asking = replace(run, resources=resources)
                 return await _ask_all(asking, state, replies, _Watched(progress, watch), tell, opener)
             finally:
                 close_folder(run, state, replies, tell)
@@ -152,17 +159,6 @@ def _traced(run: ResolvedRun) -> AbstractContextManager[None]:
 
 def _on_stderr(line: str) -> None:
     sys.stderr.write(f"{redact(line)}\n")
-
-
-def _remembering(run: ResolvedRun, replies: RunReplies) -> ResolvedRun:
-    """The run with a model, and a cache of captions, that keep what is said and do not ask for it twice."""
-    resources = run.resources
-    if resources.model is not None:
-        resources = replace(resources, model=remembering(resources.model, replies))
-    if run.captioner is not None:
-        captions = RunCaptions(captioner_sha256(run.captioner), replies.captions, replies.keep_caption)
-        resources = replace(resources, captions=captions)
-    return replace(run, resources=resources)
 
 
 async def _ask_all(
@@ -258,7 +254,9 @@ class _Asking:
             attempt = await self.engine.ask(question, self.name)
         # A task that ends by any other error takes the questions of all others with it.
         except (Exception, SystemExit, BaseExceptionGroup, asyncio.CancelledError) as error:
-            if _is_cancelled(error):
+            # Whether the task is to end; a library that cancels only its own work costs the question.
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0:
                 raise
             await self._not_finished(question, error, recorder)
             return False
@@ -301,12 +299,6 @@ class _Asking:
     def _cannot_be_written(self, error: OSError) -> None:
         why = UsageError(f"{self.run.folder.path} cannot be written: {error.strerror or error}")
         self.stopped = self.stopped or why
-
-
-def _is_cancelled(error: BaseException) -> bool:
-    """Whether the task is to end; a library that cancels only its own work costs the question."""
-    task = asyncio.current_task()
-    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
 def _cause(error: BaseException) -> BaseException:

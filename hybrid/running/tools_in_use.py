@@ -104,7 +104,11 @@ class ToolsInUse:
     def _code(self, name: str) -> str:
         """Hash of a tool's code; the description of a foreign tool stands for its code."""
         if name in self.objects:
-            return _code_of_object(self.objects[name])
+            # The hash of what a model reads of a tool, and of its code; of the former alone where there is no source.
+            tool = self.objects[name]
+            code = object_code(*made_by(tool))
+            read = hashlib.sha256(json.dumps([shown_by(tool), code], sort_keys=True).encode()).hexdigest()[:CODE_DIGITS]
+            return f"{NO_SOURCE}; card {read}" if code == NO_SOURCE else read
         foreign = self.foreign.tools.get(name)
         return (code_of(self.tools[name]) if foreign is None else foreign.code)[:CODE_DIGITS]
 
@@ -118,13 +122,6 @@ class ToolsInUse:
             return {}
         dtype: dict[str, Json] = {"tool_dtype": service.dtype} if service.dtype != AUTO else {}
         return {**dtype, **({"tool_compile": True} if service.compiled else {})}
-
-
-def _code_of_object(tool: Tool) -> str:
-    """The hash of what a model reads of a tool, and of its code; of the former alone where there is no source."""
-    code = object_code(*made_by(tool))
-    read = hashlib.sha256(json.dumps([shown_by(tool), code], sort_keys=True).encode()).hexdigest()[:CODE_DIGITS]
-    return f"{NO_SOURCE}; card {read}" if code == NO_SOURCE else read
 
 
 def choose_tools(config: RunConfig, card: BenchmarkCard) -> ToolChoice:

@@ -90,7 +90,9 @@ class ToolCalls:
         except ToolError as error:
             faults = int(error.fault in LOST)
             await before.wait()
-            told = self._frame.say(*unmarked(error.marked), self._known(images))
+            told = self._frame.say(
+                *unmarked(error.marked), [ref for ref in map(self._image_registry.find, images) if ref is not None]
+            )
             call |= {SHOWN: told} if told != str(error) else {}
             if place := raised_at(error.trace):
                 call["raised_at"] = place
@@ -116,9 +118,6 @@ class ToolCalls:
             return told
         sizes = ", ".join(f"{ref.name} at {ref.image.width} x {ref.image.height} px" for ref in refs)
         return f"{told}\n(Coordinates in this text are in pixels of {sizes}.)"
-
-    def _known(self, images: Sequence[str]) -> list[ImageRef]:
-        return [ref for ref in map(self._image_registry.find, images) if ref is not None]
 
     def _refs(self, images: Sequence[str]) -> tuple[ImageRef, ...]:
         return tuple(self._image_registry.get(image) for image in images)

@@ -122,7 +122,18 @@ class Control:
             return await self.service.call(tool, args, images, seed, spent, overlays=overlays)
         foreign = self.partners.get(subject.id) if self.mode == "shuffled" else None
         if foreign is None or not images:
-            return self._blank(images)
+            if not images:
+                return Finding(BLANK_TEXT, {}, 0.0, "blank", "blank")
+            import numpy as np
+
+            shown = images[0]
+            grey = np.full((shown.image.height, shown.image.width, 3), GREY, dtype=np.uint8)
+            try:
+                picture = ImageRef("", self.service.store.put_pixels(grey), parent=shown.name)
+            except UsageError as error:
+                # Without OpenCV the tool itself has no backend either.
+                raise NoBackend(str(error)) from error
+            return Finding(BLANK_TEXT, {}, 0.0, "blank", "blank", (picture,))
         # Image k of the question becomes image k of the partner; a derived image the whole of its parent's.
         places = [_place(ref, subject) % len(foreign) for ref in images]
         others = [replace(ref, image=foreign[place]) for ref, place in zip(images, places, strict=True)]
@@ -130,20 +141,6 @@ class Control:
         finding = await self.service.call(tool, clipped, others, seed, spent, overlays=overlays)
         # The backend stays: rules weigh a finding by it, and the control must take the same path as the real one.
         return replace(finding, version=f"shuffled:{finding.version}")
-
-    def _blank(self, images: Sequence[ImageRef]) -> Finding:
-        if not images:
-            return Finding(BLANK_TEXT, {}, 0.0, "blank", "blank")
-        import numpy as np
-
-        shown = images[0]
-        grey = np.full((shown.image.height, shown.image.width, 3), GREY, dtype=np.uint8)
-        try:
-            picture = ImageRef("", self.service.store.put_pixels(grey), parent=shown.name)
-        except UsageError as error:
-            # Without OpenCV the tool itself has no backend either.
-            raise NoBackend(str(error)) from error
-        return Finding(BLANK_TEXT, {}, 0.0, "blank", "blank", (picture,))
 
 
 def _place(ref: ImageRef, subject: Subject) -> int:

@@ -145,7 +145,10 @@ class Session:
             try:
                 return await self._solver.ask(prompt, ctx)
             finally:
-                key = _following(ctx)
+                # The key of the next call after those that were made in a context.
+                asked = _BEHIND[cast("_Handle", ctx.model)]
+                assert isinstance(asked, ModelCalls)  # noqa: S101 - `_context` put it there
+                key = asked.key
 
         return (await voted(prompt, self._shared.config.samples, once, log)).reply
 
@@ -258,13 +261,6 @@ def _handle(call: ModelCalls | ToolCalls) -> Any:
     handle = _Handle()
     _BEHIND[handle] = call
     return handle
-
-
-def _following(ctx: SolverContext) -> CallKey:
-    """The key of the next call after those that were made in a context."""
-    asked = _BEHIND[cast("_Handle", ctx.model)]
-    assert isinstance(asked, ModelCalls)  # noqa: S101 - `_context` put it there
-    return asked.key
 
 
 COUNTS = tuple(each.name for each in fields(Usage) if each.name != "cost_usd")

@@ -46,7 +46,7 @@ from hybrid.solving.session import Resources
 from hybrid.solving.solver import Solver
 from hybrid.timing import waiting
 from hybrid.tool import Tool
-from hybrid.types import Attempt, Json, Prompt, Question, StoredImage, Usage
+from hybrid.types import Json, Prompt, Question, StoredImage, Usage
 
 if TYPE_CHECKING:
     from ray import ObjectRef
@@ -124,22 +124,21 @@ class Worker:
     async def _to_the_end(self, asked: QuestionRequest, line: Line) -> None:
         LINE.set(line)
         try:
-            line.tell(QuestionResponse(await self._attempt(asked, line)))
+            question = asked.question
+            if wanted := lacking(self._store, of_question(question)):
+                await take(self._store, await line.want(ImagesQuery(wanted)))
+            if asked.solver not in self._solvers:
+                # Importing it takes seconds, in which the other questions go on.
+                self._solvers[asked.solver] = await asyncio.to_thread(load_solver, word_of(asked.solver))
+            asking = _Asking(self._setup.benchmark, self._with(asked, line))
+            line.tell(
+                QuestionResponse(await attempt_question(asking, self._solvers[asked.solver], question, asked.solver))
+            )
         # Whatever ends a question is for the run to judge; nothing of it may end this process.
         except BaseException as error:
             line.tell(QuestionFailure.of(error))
         finally:
             line.close()
-
-    async def _attempt(self, asked: QuestionRequest, line: Line) -> Attempt:
-        question = asked.question
-        if wanted := lacking(self._store, of_question(question)):
-            await take(self._store, await line.want(ImagesQuery(wanted)))
-        if asked.solver not in self._solvers:
-            # Importing it takes seconds, in which the other questions go on.
-            self._solvers[asked.solver] = await asyncio.to_thread(load_solver, word_of(asked.solver))
-        asking = _Asking(self._setup.benchmark, self._with(asked, line))
-        return await attempt_question(asking, self._solvers[asked.solver], question, asked.solver)
 
     def _with(self, asked: QuestionRequest, line: Line) -> Resources:
         """The resources of this question: tools, budget and targets of others are out of its reach."""
