@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import Literal
 
 from hybrid.config import Price
@@ -35,6 +33,18 @@ class Spent:
         """So many times as much."""
         known = None if self.input_tokens is None else self.input_tokens * factor
         return Spent(self.calls * factor, known, self.output_tokens * factor)
+
+
+Levels = tuple[Spent, Spent, Spent]
+"""At the lowest, as expected, and at the highest."""
+
+
+def summed(parts: Iterable[Levels]) -> Levels:
+    """All parts together."""
+    low, expected, high = Spent(), Spent(), Spent()
+    for lowest, usual, highest in parts:
+        low, expected, high = low + lowest, expected + usual, high + highest
+    return low, expected, high
 
 
 @dataclass(frozen=True)
@@ -140,12 +150,9 @@ class ManyEstimate:
     def total(self) -> SolverEstimate:
         """All runs together, without a price: each has its own."""
         solvers = [one for run in self.runs.values() for one in run.solvers.values()]
-        low, expected, high = (
-            reduce(add, (getattr(one, level) for one in self._parts()), Spent())
-            for level in ("low", "expected", "high")
-        )
+        levels = summed((one.low, one.expected, one.high) for one in self._parts())
         assumes = tuple(dict.fromkeys(line for one in solvers for line in one.assumes))
-        return SolverEstimate(sum(one.questions for one in solvers), low, expected, high, None, assumes)
+        return SolverEstimate(sum(one.questions for one in solvers), *levels, None, assumes)
 
     @property
     def cost_usd(self) -> Mapping[Level, float] | None:
