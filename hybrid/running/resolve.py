@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +19,7 @@ from hybrid.config import DEFAULT_SOLVERS, LOCAL, REPLAY_SOLVERS, RunConfig, fol
 from hybrid.errors import UsageError, install_extra
 from hybrid.images import ImageStore, home
 from hybrid.log.folder import RunFolder
-from hybrid.log.questions import Questions
+from hybrid.log.questions import AnyQuestion, Questions
 from hybrid.models import ChatModel, open_model
 from hybrid.models.base import Likelihoods
 from hybrid.registry import load, load_solver, plugin
@@ -126,7 +126,7 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
     benchmark, solvers = _benchmark(config), _solvers(config)
     store = ImageStore(home() / "images")
     missing: list[str] = []
-    model, captioner = _models(config, store, missing if dry else None)
+    model, captioner = open_models(config, store, missing if dry else None)
     models_known = not missing
     context = NOTHING if config.context is None else read_supplied(config.context)
     _check_device(config, missing if dry else None)
@@ -226,8 +226,8 @@ def _listed_in(missing: list[str] | None, option: str = "") -> Iterator[None]:
         missing.append(reason)
 
 
-def _models(
-    config: RunConfig, store: ImageStore, missing: list[str] | None
+def open_models(
+    config: RunConfig, store: ImageStore, missing: list[str] | None = None
 ) -> tuple[ChatModel | None, ChatModel | None]:
     """The model that was named, and the one that describes images; None for one not named or listed in `missing`.
 
@@ -313,15 +313,20 @@ def _control(config: RunConfig, benchmark: Benchmark, service: ToolRunner, asked
     """The control of the tools. Only an oracle run gives it targets, only a shuffled one other questions' images."""
     oracle: Oracle | None = None
     if config.tool_output == "oracle":
-
-        def perfect(identity: str, prompt: Prompt) -> Perfect:
-            question = asked.by_id[identity]
-            assert isinstance(question, Question)  # noqa: S101 - a broken row is never asked
-            return Perfect(benchmark.oracle(question, prompt), benchmark.oracle_answer(question, prompt))
-
-        oracle = perfect
+        oracle = oracle_of(benchmark, asked.by_id.__getitem__)
     other_questions = partners(asked.sound, config.seed) if config.tool_output == "shuffled" else {}
     return Control(service, config.tool_output, oracle, other_questions)
+
+
+def oracle_of(benchmark: Benchmark, question_of: Callable[[str], AnyQuestion]) -> Oracle:
+    """What a perfect tool knows of a question, by its id."""
+
+    def perfect(identity: str, prompt: Prompt) -> Perfect:
+        question = question_of(identity)
+        assert isinstance(question, Question)  # noqa: S101 - a broken row is never asked
+        return Perfect(benchmark.oracle(question, prompt), benchmark.oracle_answer(question, prompt))
+
+    return perfect
 
 
 def _frame(config: RunConfig) -> CoordinateSystem:
