@@ -78,7 +78,6 @@ def family_cpu_s(root: int) -> float:
 def one(cpus: int, questions: int, folder: Path) -> ClusterRow:
     """One run in this process."""
     from hybrid.config import RunConfig, ServiceOptions
-    from hybrid.running.engine import here
     from hybrid.running.resolve import prepare
     from hybrid.running.run import carry_out
 
@@ -102,7 +101,7 @@ def one(cpus: int, questions: int, folder: Path) -> ClusterRow:
         if finished in (IN_FLIGHT, total):
             seen.append((time.monotonic(), family_cpu_s(os.getpid()), time.process_time()))
 
-    opener = here
+    opener = local_engine
     if cpus:
         import ray
 

@@ -14,7 +14,7 @@ from typing import Final
 from hybrid.config import LOCAL, RunConfig
 from hybrid.errors import UsageError, did_you_mean
 from hybrid.registry import offered_names, plugin
-from hybrid.running.engine import Opener, here
+from hybrid.running.engine import Opener, local_engine
 
 GROUP: Final = "hybrid.engines"
 """The entry-point group of engines."""
@@ -29,7 +29,7 @@ def opener_of(config: RunConfig) -> Opener:
     """
     if config.engine == LOCAL:
         refuse_address(config)
-        return here
+        return local_engine
     known = (LOCAL, *offered_names(GROUP))
     if config.engine not in known:
         hint = did_you_mean(config.engine, known)

@@ -20,8 +20,8 @@ from hybrid.running.hub import fetch, is_hub
 from hybrid.serving.sources import ours
 from hybrid.types import BrokenQuestion, Json, Question
 
-TAKEN = "taken"
-"""In a manifest: `taken_by` of the command whose questions are all that the run has; missing where there is none."""
+READ_BY = "taken"
+"""In a manifest: `reading_key` of the command whose questions are all that the run has; missing where there is none."""
 
 
 Variants = Callable[[AnyQuestion], Iterable[AnyQuestion]]
@@ -255,7 +255,7 @@ def _taken(benchmark: Benchmark, source: Source, limit: int | None) -> Iterator[
             total += len({question.base if isinstance(question, Question) else question.id for question in unit})
 
 
-def taken_by(benchmark: Benchmark, limit: int | None, picture_files: int = 0) -> dict[str, Json]:
+def reading_key(benchmark: Benchmark, limit: int | None, picture_files: int = 0) -> dict[str, Json]:
     """The limit and the hash of the reading code: with a run's identity they decide which questions are read.
 
     So do pictures in files of their own, which the identity does not know: how many were read.
@@ -276,7 +276,7 @@ def recorded_questions(
     """
     try:
         manifest = folder.manifest
-        if difference(manifest["identity"], identity) or manifest.get(TAKEN) != taken_by(benchmark, limit):
+        if difference(manifest["identity"], identity) or manifest.get(READ_BY) != reading_key(benchmark, limit):
             return None
         recorded, wrong = folder.readable_questions()
     except (DataError, OSError):

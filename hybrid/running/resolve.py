@@ -26,8 +26,8 @@ from hybrid.registry import load, load_solver, plugin
 from hybrid.repeats import REPEAT, number_of, repeated, word_of
 from hybrid.rotation import with_rotations
 from hybrid.running import permissions
-from hybrid.running.apart import apart
 from hybrid.running.data import Mounted, mount, questions, recorded_questions, refuse_broken, refuse_unlike, unlike
+from hybrid.running.forked import in_fork
 from hybrid.running.identity import resolved_identity
 from hybrid.running.tools_in_use import ToolsInUse, choose_tools, tools_in_use
 from hybrid.serving.cache import FindingCache
@@ -169,7 +169,7 @@ def _reading(config: RunConfig, benchmark: Benchmark, store: ImageStore, *, fork
         yield (mounted := _mounted(config, benchmark, store))
         yield read_data(config, benchmark, mounted)
 
-    return apart(steps()) if forks else steps()
+    return in_fork(steps()) if forks else steps()
 
 
 def _check_options(config: RunConfig) -> None:
@@ -215,7 +215,7 @@ def _benchmark(config: RunConfig) -> Benchmark:
 
 
 @contextmanager
-def _listed_in(missing: list[str] | None, option: str = "") -> Iterator[None]:
+def _collecting_refusals(missing: list[str] | None, option: str = "") -> Iterator[None]:
     """Append the `UsageError` of the body to `missing`, with the option before it; raise it where there is no list."""
     try:
         yield
@@ -235,10 +235,10 @@ def open_models(
     """
     model = captioner = None
     if config.model is not None:
-        with _listed_in(missing):
+        with _collecting_refusals(missing):
             model = open_model(config.model, config.model_settings, store, config.objects.model)
     if config.captioner is not None:
-        with _listed_in(missing, f"--setting caption-model={config.captioner}: "):
+        with _collecting_refusals(missing, f"--setting caption-model={config.captioner}: "):
             captioner = open_model(config.captioner, config.captioner_settings, store)
     return model, captioner
 
@@ -246,7 +246,7 @@ def open_models(
 def _check_device(config: RunConfig, missing: list[str] | None) -> None:
     """Raise `UsageError`, or list it in `missing`, for a device that is not here. A cluster has those of its nodes."""
     if config.engine == LOCAL:
-        with _listed_in(missing):
+        with _collecting_refusals(missing):
             refuse_absent(config.service.device)
 
 

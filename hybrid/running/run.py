@@ -1,4 +1,4 @@
-"""Loop 1: ask every question, append what came back, and continue where an earlier run stopped.
+"""Asks every question, appends what came back, and continues where an earlier run stopped.
 
 `resolve.prepare` resolves what is to be asked; `carry_out` asks. A question is recorded when its dialogue is finished;
 an outage or a crash leaves it open, and the same command takes it up again. What a model said to an open question is
@@ -24,7 +24,7 @@ from hybrid.models.base import ModelRefused
 from hybrid.models.remembered import remembering
 from hybrid.registry import plugin
 from hybrid.running.before_asking import ask_before
-from hybrid.running.engine import Engine, Opener, Tell, here
+from hybrid.running.engine import Engine, Opener, Tell, local_engine
 from hybrid.running.progress import Progress
 from hybrid.running.replies import REPLIES, RunReplies
 from hybrid.running.resolve import ResolvedRun
@@ -66,15 +66,15 @@ class RunEnd:
     stopped: HybridError | None = None
 
 
-def ignore(solver: str, so_far: Progress) -> None:
+def no_progress(solver: str, so_far: Progress) -> None:
     """Do nothing."""
 
 
 async def execute(
     run: ResolvedRun,
     progress: ProgressCallback,
-    opener: Opener = here,
-    watch: UsageCallback = ignore,
+    opener: Opener = local_engine,
+    watch: UsageCallback = no_progress,
     tell: Tell | None = None,
 ) -> tuple[UnfinishedQuestion, ...]:
     """Ask what is still open, solver by solver. Returns the questions that could not be finished.
@@ -89,7 +89,11 @@ async def execute(
 
 
 async def carry_out(
-    run: ResolvedRun, progress: ProgressCallback, tell: Tell, opener: Opener = here, watch: UsageCallback = ignore
+    run: ResolvedRun,
+    progress: ProgressCallback,
+    tell: Tell,
+    opener: Opener = local_engine,
+    watch: UsageCallback = no_progress,
 ) -> RunEnd:
     """Ask what is still open, solver by solver, and say how that ended.
 
