@@ -78,6 +78,7 @@ def family_cpu_s(root: int) -> float:
 def one(cpus: int, questions: int, folder: Path) -> ClusterRow:
     """One run in this process."""
     from hybrid.config import RunConfig, ServiceOptions
+    from hybrid.running.engine import local_engine
     from hybrid.running.resolve import prepare
     from hybrid.running.run import carry_out
 

@@ -47,6 +47,7 @@ from hybrid.errors import DataError, HybridError, Outage, ServerDown, ToolError,
 from hybrid.images import ImageStore
 from hybrid.models.base import ModelRefused
 from hybrid.registry import load
+from hybrid.running.engine import local_engine
 from hybrid.secrets import keep_secret
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.executor import failure_of
