@@ -30,7 +30,7 @@ from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
 from hybrid.solving.coordinates import frame_named
-from hybrid.solving.session import Resources, Session
+from hybrid.solving.session import AskSetup, Session
 from hybrid.tool import Tool
 from hybrid.types import BrokenQuestion, Fault, Json, Outcome, Prompt, Question, Reply
 from training.policy import FRACTION, TaughtAsk, call_for, read
@@ -132,7 +132,7 @@ async def _hold_all(
             ("controller", helped, real),
             ("controller", blanked, Control(service, "blank")),
         ):
-            resources = Resources(config, teacher, control, tools_offered, frame=frame_named(config.frame))
+            resources = AskSetup(config, teacher, control, tools_offered, frame=frame_named(config.frame))
             session = Session(question, load_solver(name), resources)
             await benchmark.dialogue(question.asked(), _Taught(benchmark, question, session, teacher).ask)
     return without.held, helped.held, [held for held in blanked.held if called(held)]

@@ -198,7 +198,7 @@ class _Planned:
             "chosen": dict(self.variant.chosen),
             "solvers": list(self.solvers),
             "elsewhere": {name: str(where) for name, where in self.elsewhere.items()},
-            "options": dict(self.config.given),
+            "options": dict(self.config.options_as_used),
             "begun": self.variant.told in asked.done,
         }
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final
 
 from hybrid.config.durations import seconds_of
 from hybrid.config.memory import memory_to_use
-from hybrid.config.option import Leaf, leaves, option, refuse_too_small
+from hybrid.config.option import OptionField, option, option_fields, refuse_too_small
 from hybrid.config.pairs import pairs
 from hybrid.config.words import Backends, Dtypes, Pictures, Streaming, Thoughts, ToolCalling
 from hybrid.errors import UsageError
@@ -113,9 +113,9 @@ def parse_model_args(items: Sequence[str]) -> ModelSettings:
     given = pairs("--model-arg", items)
     values: dict[str, Json] = {key: text if key == "price" else _value(text) for key, text in given.items()}
     named: dict[str, Any] = {
-        leaf.path[0]: _checked(leaf, values.pop(leaf.option.name))
-        for leaf in leaves(ModelSettings, "--model-arg")
-        if leaf.option.name in values
+        field.path[0]: _checked(field, values.pop(field.option.name))
+        for field in option_fields(ModelSettings, "--model-arg")
+        if field.option.name in values
     }
     return ModelSettings(extra=values, **named)
 
@@ -128,20 +128,20 @@ def _value(text: str) -> Json:
     return value
 
 
-def _checked(leaf: Leaf, value: Json) -> object:
+def _checked(field: OptionField, value: Json) -> object:
     """The value of one of our own keys of `--model-arg`."""
-    wrong = f"--model-arg {leaf.option.name}={value}: must be"
-    if leaf.type is Price:
+    wrong = f"--model-arg {field.option.name}={value}: must be"
+    if field.type is Price:
         return parse_price(str(value))
-    if leaf.type is bool:
+    if field.type is bool:
         if value not in ("on", "off"):
             raise UsageError(f"{wrong} on or off")
         return value == "on"
-    if value is None and leaf.optional:
+    if value is None and field.optional:
         return None
-    if isinstance(value, bool) or not isinstance(value, int if leaf.type is int else int | float):
-        raise UsageError(f"{wrong} a {'whole ' if leaf.type is int else ''}number")
-    return leaf.type(value)
+    if isinstance(value, bool) or not isinstance(value, int if field.type is int else int | float):
+        raise UsageError(f"{wrong} a {'whole ' if field.type is int else ''}number")
+    return field.type(value)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,15 @@ from typing import Annotated, Final
 
 from hybrid.config.captioner import OF_CAPTIONER
 from hybrid.config.groups import AUTO, Limits, ModelSettings, Objects, RunLimits, ServiceOptions
-from hybrid.config.option import AS_IS, FREE, OF_MODEL, OF_SOLVERS, Counts, Renamed, option
+from hybrid.config.option import (
+    IDENTITY,
+    IDENTITY_OF_MODEL,
+    IDENTITY_OF_SOLVERS,
+    NOT_IDENTITY,
+    InIdentity,
+    SubOptions,
+    option,
+)
 from hybrid.config.words import LOCAL, AnswerForm, Gate, ImageForm, Missing, Parse, Reasoning, Show, ToolOutput
 from hybrid.errors import UsageError
 from hybrid.types import Json
@@ -37,71 +45,73 @@ def own_frame(model: str | None) -> str:
 class RunConfig:
     """The options of `hybrid run`. The order of the fields that count is the order of the manifest."""
 
-    benchmark: Annotated[str, Counts("benchmark")] = field(kw_only=False)
-    solvers: Annotated[tuple[str, ...], FREE, option("--solver")] = field(default=(), kw_only=False)
-    split: Annotated[str | None, Counts("split"), option("--split")] = None
-    tasks: Annotated[tuple[str, ...], Counts("tasks"), option("--task")] = ()
-    limit: Annotated[int | None, FREE, option("--limit")] = None
-    settings: Annotated[Mapping[str, str], Counts("settings"), option("--setting")] = field(default_factory=dict)
-    data: Annotated[str, Counts("data"), option("--data")] = "hub"
-    images_root: Annotated[Path | None, FREE, option("--images-root")] = None
-    model: Annotated[str | None, OF_MODEL, option("--model")] = field(default=None, kw_only=False)
-    model_settings: Annotated[ModelSettings, OF_MODEL] = field(default_factory=ModelSettings)
-    objects: Annotated[Objects, FREE] = field(default_factory=Objects)
+    benchmark: Annotated[str, InIdentity("benchmark")] = field(kw_only=False)
+    solvers: Annotated[tuple[str, ...], NOT_IDENTITY, option("--solver")] = field(default=(), kw_only=False)
+    split: Annotated[str | None, InIdentity("split"), option("--split")] = None
+    tasks: Annotated[tuple[str, ...], InIdentity("tasks"), option("--task")] = ()
+    limit: Annotated[int | None, NOT_IDENTITY, option("--limit")] = None
+    settings: Annotated[Mapping[str, str], InIdentity("settings"), option("--setting")] = field(default_factory=dict)
+    data: Annotated[str, InIdentity("data"), option("--data")] = "hub"
+    images_root: Annotated[Path | None, NOT_IDENTITY, option("--images-root")] = None
+    model: Annotated[str | None, IDENTITY_OF_MODEL, option("--model")] = field(default=None, kw_only=False)
+    model_settings: Annotated[ModelSettings, IDENTITY_OF_MODEL] = field(default_factory=ModelSettings)
+    objects: Annotated[Objects, NOT_IDENTITY] = field(default_factory=Objects)
     """Models, solvers and tools that Python code hands in; `model`, `solvers` and `tools` name them."""
-    protocol: Annotated[Parse, AS_IS, option("--protocol")] = "strict"
-    prompts: Annotated[Path | None, Counts("prompts"), option("--prompts")] = None
-    format_line: Annotated[bool, Counts("prompts"), option("--format-line")] = True
-    image_labels: Annotated[bool, Counts(of="model"), option("--image-labels")] = True
-    service: Annotated[ServiceOptions, OF_SOLVERS] = field(default_factory=lambda: ServiceOptions(device=AUTO))
+    protocol: Annotated[Parse, IDENTITY, option("--protocol")] = "strict"
+    prompts: Annotated[Path | None, InIdentity("prompts"), option("--prompts")] = None
+    format_line: Annotated[bool, InIdentity("prompts"), option("--format-line")] = True
+    image_labels: Annotated[bool, InIdentity(of="model"), option("--image-labels")] = True
+    service: Annotated[ServiceOptions, IDENTITY_OF_SOLVERS] = field(default_factory=lambda: ServiceOptions(device=AUTO))
     """How tools run. Backend and weights of a tool, whether these go unchecked, and the numbers that networks are to
     compute in count for the solvers that call it; how pictures are stored counts for the run; the rest does not."""
-    tools: Annotated[tuple[str, ...], Counts("tools_offered", of="tools_offered"), option("--tools")] = ()
-    mcp: Annotated[tuple[str, ...], OF_SOLVERS, option("--mcp")] = ()
-    mcp_images: Annotated[Mapping[str, str], OF_SOLVERS, option("--mcp-image")] = field(default_factory=dict)
-    tool_output: Annotated[ToolOutput, Counts(of="tools"), option("--tool-output")] = "real"
-    show: Annotated[Show, Counts(of="tools"), option("--show")] = "both"
-    overlays: Annotated[bool, FREE, option("--overlays")] = False
-    images: Annotated[ImageForm, Counts(of="model"), option("--images")] = "separate"
-    rotate: Annotated[bool, AS_IS, option("--rotate")] = False
-    frame: Annotated[str, Counts(of="model"), option("frame", "--model-arg")] = ""
+    tools: Annotated[tuple[str, ...], InIdentity("tools_offered", of="tools_offered"), option("--tools")] = ()
+    mcp: Annotated[tuple[str, ...], IDENTITY_OF_SOLVERS, option("--mcp")] = ()
+    mcp_images: Annotated[Mapping[str, str], IDENTITY_OF_SOLVERS, option("--mcp-image")] = field(default_factory=dict)
+    tool_output: Annotated[ToolOutput, InIdentity(of="tools"), option("--tool-output")] = "real"
+    show: Annotated[Show, InIdentity(of="tools"), option("--show")] = "both"
+    overlays: Annotated[bool, NOT_IDENTITY, option("--overlays")] = False
+    images: Annotated[ImageForm, InIdentity(of="model"), option("--images")] = "separate"
+    rotate: Annotated[bool, IDENTITY, option("--rotate")] = False
+    frame: Annotated[str, InIdentity(of="model"), option("frame", "--model-arg")] = ""
     """The coordinate system of the model's replies (`hybrid/solving/coordinates.py`); by default the model's own."""
-    strict: Annotated[bool, FREE, option("--strict")] = False
-    answer: Annotated[AnswerForm, Counts(of="model"), option("answer", "--setting")] = "text"
-    samples: Annotated[int, Counts(of="model"), option("samples", "--setting")] = 1
+    strict: Annotated[bool, NOT_IDENTITY, option("--strict")] = False
+    answer: Annotated[AnswerForm, InIdentity(of="model"), option("answer", "--setting")] = "text"
+    samples: Annotated[int, InIdentity(of="model"), option("samples", "--setting")] = 1
     """How often an MLLM is asked, and its answers vote (`hybrid/solving/self_consistency.py`)."""
-    repeats: Annotated[int, FREE, option("repeats", "--setting")] = 1
+    repeats: Annotated[int, NOT_IDENTITY, option("repeats", "--setting")] = 1
     """How often every solver is asked everything (`hybrid/repeats.py`)."""
-    reasoning: Annotated[Reasoning | None, Counts("prompts"), option("reasoning", "--setting")] = None
+    reasoning: Annotated[Reasoning | None, InIdentity("prompts"), option("reasoning", "--setting")] = None
     """Whether a model is asked to reason before it answers (`hybrid/prompts.py`)."""
     captioner: Annotated[
-        str | None, Counts("captioner", if_given=True, of="model"), option("caption-model", "--setting")
+        str | None, InIdentity("captioner", if_given=True, of="model"), option("caption-model", "--setting")
     ] = None
     """The model that describes images where they are shown as captions (`hybrid/solving/captions.py`)."""
     captioner_settings: Annotated[
-        ModelSettings, Counts("captioner", if_given=True, of="model"), Renamed(OF_CAPTIONER)
+        ModelSettings, InIdentity("captioner", if_given=True, of="model"), SubOptions(OF_CAPTIONER)
     ] = field(default_factory=ModelSettings)
-    context: Annotated[Path | None, Counts("context", if_given=True, of="model"), option("context", "--setting")] = None
+    context: Annotated[
+        Path | None, InIdentity("context", if_given=True, of="model"), option("context", "--setting")
+    ] = None
     """A file of texts that are shown beside the images (`hybrid/solving/context.py`)."""
     context_missing: Annotated[
-        Missing, Counts("context", if_given=True, of="model"), option("context-missing", "--setting")
+        Missing, InIdentity("context", if_given=True, of="model"), option("context-missing", "--setting")
     ] = "refuse"
-    trust: Annotated[Path | None, Counts("trust", of="tools"), option("--trust")] = None
-    limits: Annotated[Limits, Counts("limits")] = field(default_factory=Limits)
-    seed: Annotated[int, AS_IS, option("--seed")] = 0
-    concurrency: Annotated[int, FREE, option("--concurrency")] = 64
+    trust: Annotated[Path | None, InIdentity("trust", of="tools"), option("--trust")] = None
+    limits: Annotated[Limits, InIdentity("limits")] = field(default_factory=Limits)
+    seed: Annotated[int, IDENTITY, option("--seed")] = 0
+    concurrency: Annotated[int, NOT_IDENTITY, option("--concurrency")] = 64
     """Questions in flight, over all workers of an engine together."""
-    engine: Annotated[str, FREE, option("--engine")] = LOCAL
-    address: Annotated[str | None, FREE, option("--address")] = None
-    out: Annotated[Path | None, FREE, option("--out")] = None
-    cache: Annotated[bool, FREE, option("--no-cache")] = True
+    engine: Annotated[str, NOT_IDENTITY, option("--engine")] = LOCAL
+    address: Annotated[str | None, NOT_IDENTITY, option("--address")] = None
+    out: Annotated[Path | None, NOT_IDENTITY, option("--out")] = None
+    cache: Annotated[bool, NOT_IDENTITY, option("--no-cache")] = True
     """Whether findings are read from disk and kept there; the results are the same."""
-    allow: Annotated[tuple[Gate, ...], FREE, option("--allow")] = ()
-    given: Annotated[Mapping[str, Json], FREE] = field(default_factory=dict)
+    allow: Annotated[tuple[Gate, ...], NOT_IDENTITY, option("--allow")] = ()
+    options_as_used: Annotated[Mapping[str, Json], NOT_IDENTITY] = field(default_factory=dict)
     """The options of `hybrid run` as used, by their long names, for the manifest; empty for a run from Python."""
-    run_limits: Annotated[RunLimits, FREE] = field(default_factory=RunLimits)
-    trace: Annotated[str | None, FREE, option("--trace")] = None
-    trace_text: Annotated[bool, FREE, option("--trace-text")] = False
+    run_limits: Annotated[RunLimits, NOT_IDENTITY] = field(default_factory=RunLimits)
+    trace: Annotated[str | None, NOT_IDENTITY, option("--trace")] = None
+    trace_text: Annotated[bool, NOT_IDENTITY, option("--trace-text")] = False
 
     def __post_init__(self) -> None:
         if not self.frame:

@@ -19,7 +19,7 @@ from hybrid import tracing
 from hybrid.benchmarks.base import Benchmark
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun
-from hybrid.solving.session import Resources, Session
+from hybrid.solving.session import AskSetup, Session
 from hybrid.solving.solver import Solver
 from hybrid.types import Attempt, Question
 
@@ -73,7 +73,7 @@ class Asking(Protocol):
         ...
 
     @property
-    def resources(self) -> Resources:
+    def resources(self) -> AskSetup:
         """Shared by all asks."""
         ...
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.config import RunConfig, concerning, digest
-from hybrid.config.option import Concern, leaves
+from hybrid.config.option import Concern, option_fields
 from hybrid.running.resolve import ResolvedRun
 from hybrid.types import Json
 
@@ -40,13 +40,13 @@ class PlannedRun:
 
 def changed(config: RunConfig, changes: Mapping[str, Any]) -> RunConfig:
     """The configuration with other values of some fields, which are among the options of its manifest too."""
-    told: dict[str, Json] = dict(config.given)
-    for leaf in leaves(RunConfig) if config.given else ():
-        if leaf.path[0] in changes and leaf.option.kept:
-            value = changes[leaf.path[0]]
-            listed = ",".join(value) if leaf.option.form == "A,B" else list(value) if leaf.is_many else value
-            told[leaf.option.name.removeprefix("--")] = listed
-    return replace(config, given=told, **changes)
+    told: dict[str, Json] = dict(config.options_as_used)
+    for one in option_fields(RunConfig) if config.options_as_used else ():
+        if one.path[0] in changes and one.option.kept:
+            value = changes[one.path[0]]
+            listed = ",".join(value) if one.option.form == "A,B" else list(value) if one.is_many else value
+            told[one.option.name.removeprefix("--")] = listed
+    return replace(config, options_as_used=told, **changes)
 
 
 def answers_rest_on(run: ResolvedRun, solver: str) -> str:

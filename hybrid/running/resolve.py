@@ -38,7 +38,7 @@ from hybrid.solving.budgets import RunMeter
 from hybrid.solving.context import NOTHING, SuppliedTexts, read_supplied, refuse_missing
 from hybrid.solving.controls import Control, Oracle, Perfect, partners
 from hybrid.solving.coordinates import CoordinateSystem, frame_named
-from hybrid.solving.session import Resources
+from hybrid.solving.session import AskSetup
 from hybrid.solving.solver import Solver
 from hybrid.solving.trust import TrustFile, read_trust, refuse_other
 from hybrid.tracing import GROUP
@@ -57,7 +57,7 @@ class ResolvedRun:
     questions: Questions
     """On disk: each is read when it is asked for."""
     solvers: Mapping[str, Solver]
-    resources: Resources
+    resources: AskSetup
     """The configuration, and what its asks share."""
     identity: Mapping[str, Json]
     tools: ToolsInUse
@@ -388,9 +388,9 @@ def _resources(
     tools: ToolsInUse,
     trust: TrustFile | None,
     context: SuppliedTexts,
-) -> Resources:
+) -> AskSetup:
     """The resources that all asks of the run share."""
-    return Resources(
+    return AskSetup(
         config,
         model,
         control,

@@ -107,9 +107,9 @@ def open_folder(run: ResolvedRun, tell: Tell) -> RunState:
     extent, taken = _write_questions(run, before, tell)
     files[QUESTIONS] = asdict(extent)
     kept: dict[str, Json] = {key: before[key] for key in ("options", *_PROBED.values(), "notices") if key in before}
-    if run.config.given:
+    if run.config.options_as_used:
         # Those of the last command: together with the defaults they derive this configuration again.
-        kept["options"] = dict(run.config.given)
+        kept["options"] = dict(run.config.options_as_used)
     folder.write_manifest(
         {
             "identity": run.identity,

@@ -124,7 +124,7 @@ class Asker:
     session: Session | None = None
 
     async def __call__(self, *replies: Raw, solver: str = "controller", retries: int = 1, **changes: Any) -> Reply:
-        """One ask; `changes` are fields of `Resources`. Fails the test when it takes too long."""
+        """One ask; `changes` are fields of `AskSetup`. Fails the test when it takes too long."""
         self.adversary.queue = list(replies)
         settings = ModelSettings(base_url=self.adversary.url, retries=retries, timeout_s=HANGS_S)
         client = LangChainClient("openai:scripted", settings, self.service.store)

@@ -43,7 +43,7 @@ from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
 from hybrid.solving.budgets import RunBudgetSpent, RunMeter
 from hybrid.solving.controls import Control
-from hybrid.solving.session import Resources
+from hybrid.solving.session import AskSetup
 from hybrid.solving.solver import Solver
 from hybrid.timing import waiting
 from hybrid.tool import Tool
@@ -58,7 +58,7 @@ class _Asking:
     """The benchmark and the resources of one question."""
 
     benchmark: Benchmark
-    resources: Resources
+    resources: AskSetup
 
 
 class Worker:
@@ -138,7 +138,7 @@ class Worker:
         finally:
             line.close()
 
-    def _with(self, asked: QuestionRequest, line: Line) -> Resources:
+    def _with(self, asked: QuestionRequest, line: Line) -> AskSetup:
         """The resources of this question: tools, budget and targets of others are out of its reach."""
         mode = self._setup.resources.config.tool_output
         partners = {} if asked.partner is None else {asked.question.id: asked.partner}

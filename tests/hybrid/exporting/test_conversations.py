@@ -130,7 +130,7 @@ def test_the_trust_that_a_system_message_quotes_is_read_again(tmp_path: Path) ->
     trust = tmp_path / "trust.json"
     measured = write(tmp_path / "first", solvers=("specialist", "mllm")).path
     cli.main(["calibrate", str(measured), "-o", str(trust)], standalone_mode=False)
-    made = write(tmp_path / "second", solvers=("controller",), trust=trust, given={"trust": str(trust)})
+    made = write(tmp_path / "second", solvers=("controller",), trust=trust, options_as_used={"trust": str(trust)})
     rows, _ = exported(made.path, tmp_path / "out")
     assert "How often each tool was right" in rows["val_Jigsaw_1"]["messages"][0]["content"][0]["text"]
     for name, row in rows.items():

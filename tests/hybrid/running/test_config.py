@@ -22,7 +22,7 @@ from hybrid.config import (
     identity_of,
     short_name,
 )
-from hybrid.config.option import FREE, OF_SOLVERS, Counts
+from hybrid.config.option import IDENTITY_OF_SOLVERS, NOT_IDENTITY, InIdentity
 from hybrid.errors import UsageError
 from hybrid.running.resolve import prepare
 
@@ -35,9 +35,13 @@ def test_every_option_says_first_whether_it_counts() -> None:
     hints = get_type_hints(RunConfig, include_extras=True)
     said = {name: getattr(hint, "__metadata__", ("",))[0] for name, hint in hints.items()}
     assert set(said) == {one.name for one in fields(RunConfig)}
-    assert not [name for name, mark in said.items() if mark not in (FREE, OF_SOLVERS) and type(mark) is not Counts]
+    assert not [
+        name
+        for name, mark in said.items()
+        if mark not in (NOT_IDENTITY, IDENTITY_OF_SOLVERS) and type(mark) is not InIdentity
+    ]
     # A solver's entry in the manifest has what it decides: `ToolsInUse.metadata`.
-    assert [name for name, mark in said.items() if mark == OF_SOLVERS] == ["service", "mcp", "mcp_images"]
+    assert [name for name, mark in said.items() if mark == IDENTITY_OF_SOLVERS] == ["service", "mcp", "mcp_images"]
 
 
 def test_every_option_of_the_tools_is_known_here() -> None:
@@ -66,7 +70,7 @@ def test_every_option_of_the_tools_is_known_here() -> None:
 def test_how_much_and_how_fast_do_not_count(change: dict[str, Any]) -> None:
     config = RunConfig("blink")
     hint = get_type_hints(RunConfig, include_extras=True)[next(iter(change))]
-    assert hint.__metadata__[0] is FREE
+    assert hint.__metadata__[0] is NOT_IDENTITY
     assert identity_of(replace(config, **change), FACTS) == identity_of(config, FACTS)
 
 

@@ -23,7 +23,7 @@ DIFFERS = {
 
 @pytest.mark.parametrize(("depth", "count"), [("quick", 2), ("full", 6)])
 def test_a_cell_differs_in_its_options_alone(depth: Any, count: int) -> None:
-    config = RunConfig("blink", model="embedded", data="sample", given={"model": "embedded"})
+    config = RunConfig("blink", model="embedded", data="sample", options_as_used={"model": "embedded"})
     cells = cells_of(depth, "controller")
     assert len(cells) == count
     assert cells[0].name == MAIN
@@ -34,7 +34,7 @@ def test_a_cell_differs_in_its_options_alone(depth: Any, count: int) -> None:
         left = {name: value for name, value in changed.items() if name not in same}
         assert left.pop("out") == Path("study") / cell.name
         assert left.pop("solvers") == cell.changes["solvers"]
-        given = left.pop("given")
+        given = left.pop("options_as_used")
         assert left == DIFFERS[cell.name]
         assert given == {
             "model": "embedded",

@@ -22,7 +22,7 @@ from hybrid.serving.service import ToolService
 from hybrid.solving.call_tool import find_tool, loaded_tool
 from hybrid.solving.controls import Control, Subject
 from hybrid.solving.self_consistency import confidence_in
-from hybrid.solving.session import Resources, Session, seed_of
+from hybrid.solving.session import AskSetup, Session, seed_of
 from hybrid.solving.solver import SolverContext
 from hybrid.solving.trust import Measured, Measurement, TrustFile, fold_of
 from hybrid.timing import CallTime, waiting
@@ -450,7 +450,7 @@ async def test_an_outage_or_a_defect_is_nobodys_answer(start: Start, prompt: Pro
 
 
 async def test_without_a_model_nothing_is_recorded(service: ToolService, question: Question, prompt: Prompt) -> None:
-    session = Session(question, Scripted(say), Resources(RunConfig(""), None, Control(service)))
+    session = Session(question, Scripted(say), AskSetup(RunConfig(""), None, Control(service)))
     assert (await session.ask(prompt)).outcome is Outcome.NOT_RECORDED
 
 

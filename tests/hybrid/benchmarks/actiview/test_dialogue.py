@@ -23,7 +23,7 @@ from hybrid.running.data import mount, questions
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
-from hybrid.solving.session import Resources, Session
+from hybrid.solving.session import AskSetup, Session
 from hybrid.solving.solver import SolverContext
 from hybrid.types import Exchange, Fault, Kind, Outcome, Prompt, Question, Reply
 
@@ -318,7 +318,7 @@ def test_no_tool_and_no_solver_reaches_a_view_before_it_is_revealed(
         question = replace_start(question, 1)
     solver = Prying(replies)
     service = ToolService(store, FindingCache(None, store), ServiceOptions())
-    resources = Resources(RunConfig("", limits=Limits(tool_calls=100)), None, Control(service, "real"))
+    resources = AskSetup(RunConfig("", limits=Limits(tool_calls=100)), None, Control(service, "real"))
     session = Session(question, solver, resources)
     exchanges = asyncio.run(BENCHMARK.dialogue(question.asked(), session.ask))
     service.close()
