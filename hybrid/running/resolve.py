@@ -146,7 +146,7 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
     if config.strict:
         refuse_broken(asked.broken, "--strict")
     without_text = _without_text(config, context, asked)
-    control = _control(config, benchmark, _service(config, store, choice.foreign), asked)
+    control = _control(config, benchmark, store, choice.foreign, asked)
     return ResolvedRun(
         benchmark=benchmark,
         mounted=mounted,
@@ -304,18 +304,15 @@ def _check_protocol(config: RunConfig, benchmark: Benchmark, mounted: Mounted, m
         )
 
 
-def _service(config: RunConfig, store: ImageStore, foreign: ForeignTools) -> ToolRunner:
+def _control(
+    config: RunConfig, benchmark: Benchmark, store: ImageStore, foreign: ForeignTools, asked: Questions
+) -> Control:
+    """The control of the tools, and the service behind it."""
     cache = FindingCache(home() / "findings" if config.cache else None, store)
-    return foreign.runner(store, cache, config.service)
-
-
-def _control(config: RunConfig, benchmark: Benchmark, service: ToolRunner, asked: Questions) -> Control:
-    """The control of the tools. Only an oracle run gives it targets, only a shuffled one other questions' images."""
-    oracle: Oracle | None = None
-    if config.tool_output == "oracle":
-        oracle = oracle_of(benchmark, asked.by_id.__getitem__)
-    other_questions = partners(asked.sound, config.seed) if config.tool_output == "shuffled" else {}
-    return Control(service, config.tool_output, oracle, other_questions)
+    # Only an oracle run knows targets, only a shuffled one the images of other questions.
+    oracle = oracle_of(benchmark, asked.by_id.__getitem__) if config.tool_output == "oracle" else None
+    others = partners(asked.sound, config.seed) if config.tool_output == "shuffled" else {}
+    return Control(foreign.runner(store, cache, config.service), config.tool_output, oracle, others)
 
 
 def oracle_of(benchmark: Benchmark, question_of: Callable[[str], AnyQuestion]) -> Oracle:
@@ -327,14 +324,6 @@ def oracle_of(benchmark: Benchmark, question_of: Callable[[str], AnyQuestion]) -
         return Perfect(benchmark.oracle(question, prompt), benchmark.oracle_answer(question, prompt))
 
     return perfect
-
-
-def _frame(config: RunConfig) -> CoordinateSystem:
-    """The declared frame; pixels are those of the copy that is sent, when images are scaled down for the model."""
-    if config.frame == "probe":
-        return CoordinateSystem()
-    declared = frame_named(config.frame)
-    return CoordinateSystem(declared.name, config.model_settings.max_pixels)
 
 
 def _solvers(config: RunConfig) -> dict[str, Solver]:
@@ -362,7 +351,7 @@ def _solvers(config: RunConfig) -> dict[str, Solver]:
 
 
 def _routes(benchmark: Benchmark, mounted: Mounted) -> tuple[str, ...] | None:
-    """The routes that the questions can have, so that weights of other tools are not wanted; None where unknown."""
+    # None where they are not known. Weights of tools for other routes are not wanted.
     return mounted.source.tasks if benchmark.card.routes_are_tasks else benchmark.card.routes or None
 
 
@@ -389,14 +378,17 @@ def _resources(
     trust: TrustFile | None,
     context: SuppliedTexts,
 ) -> AskSetup:
-    """The resources that all asks of the run share."""
+    frame = CoordinateSystem()
+    if config.frame != "probe":
+        # Pixels are those of the copy that is sent, where images are scaled down for the model.
+        frame = CoordinateSystem(frame_named(config.frame).name, config.model_settings.max_pixels)
     return AskSetup(
         config,
         model,
         control,
         tools.tools_offered,
         trust=trust,
-        frame=_frame(config),
+        frame=frame,
         joint=benchmark.card.joint,
         captioner=captioner,
         context=context,
