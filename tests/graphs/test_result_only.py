@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 
 from hybrid.types import Fault
-from tests.graphs.test_verify import parts
 
 TOOLS = ("jigsaw",)
+
+
+def parts(request: dict[str, Any]) -> tuple[str, list[str]]:
+    """Texts and kinds of the parts of the one message that a request holds."""
+    (message,) = request["messages"]
+    assert message["role"] == "user"
+    return "\n".join(part.get("text", "") for part in message["content"]), [part["type"] for part in message["content"]]
 
 
 @pytest.mark.parametrize(("show", "text", "pictures"), [("text", True, 0), ("image", False, 1)])

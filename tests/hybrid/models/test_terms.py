@@ -14,8 +14,10 @@ from hybrid.models.caller import Caller
 from hybrid.models.chat_completions.client import ChatCompletionsClient
 from hybrid.models.failures import Backoff
 from hybrid.tool import Tool
-from tests.hybrid.models.test_streams import DONE, PIECES, STOP, USAGE, piece, stream
+from tests.hybrid.models.test_streams import DONE, STOP, USAGE, piece, stream
 from tests.servers import JsonHandler, LocalServer, listening
+
+PIECES = {"content-type": "text/event-stream; charset=utf-8"}
 
 REPLY = {
     "choices": [{"message": {"role": "assistant", "content": "(A)"}, "finish_reason": "stop"}],
