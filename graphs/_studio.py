@@ -37,7 +37,7 @@ from hybrid.models import open_model
 from hybrid.registry import load_each
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
-from hybrid.solving.controls import Control
+from hybrid.solving.controls import ToolCondition
 from hybrid.solving.coordinates import CoordinateSystem, frame_named
 from hybrid.solving.session import AskSetup, Session
 from hybrid.types import LETTERS, Kind, Outcome, Prompt, Question
@@ -67,7 +67,7 @@ def shared() -> AskSetup:
     tools = [tool for _, tool in load_each("tools")]
     in_use = backends_in_use(tools, "auto", {})
     tools_offered = tuple(tool for tool in tools if in_use[tool.card.name] != ABSENT)
-    control = Control(ToolService(store, FindingCache(home() / "findings", store), ServiceOptions()))
+    control = ToolCondition(ToolService(store, FindingCache(home() / "findings", store), ServiceOptions()))
     model = open_model(name, ModelSettings(), store)
     config = RunConfig("", model=name)
     frame = CoordinateSystem(frame_named(config.frame).name, config.model_settings.max_pixels)

@@ -22,7 +22,7 @@ from hybrid.config import Limits, ModelSettings, Price, RunConfig
 from hybrid.messages import AssistantMessage, Message, TokenUsage
 from hybrid.models.base import CallKey, ChatModel
 from hybrid.prompts import Wording
-from hybrid.solving.controls import Control
+from hybrid.solving.controls import ToolCondition
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
 from hybrid.solving.session import AskSetup
@@ -373,7 +373,12 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def resources(
-    model: Any, control: Control, tools_offered: tuple[Tool, ...] = (), *, price: Price | None = None, **changes: Any
+    model: Any,
+    control: ToolCondition,
+    tools_offered: tuple[Tool, ...] = (),
+    *,
+    price: Price | None = None,
+    **changes: Any,
 ) -> AskSetup:
     """The resources of a run's asks; `changes` are fields of them or of the configuration."""
     own = {name: changes.pop(name) for name in [*changes] if name in AskSetup.__dataclass_fields__}

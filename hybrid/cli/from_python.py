@@ -33,7 +33,7 @@ from hybrid.models.langchain.chat_models import model_name
 from hybrid.registry import described_by, is_word, names, solver_names
 from hybrid.running.plan import changed
 from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
 from hybrid.scoring.reports import ScoreReport
 from hybrid.serving.described import Describer
 from hybrid.solving.solver import Solver
@@ -116,7 +116,7 @@ def _scored(config: RunConfig, abstain: Abstain | None, *, allow_failed: bool) -
     opener = opener_of(config)
     with Bars(quiet=is_quiet()) as bars:
         run = prepare(config)
-        wait_for(execute(run, bars, opener, bars.watch, bars.tell))
+        wait_for(ask_run(run, bars, opener, bars.watch, bars.tell))
     return scores_of(run, abstain, allow_failed=allow_failed)
 
 

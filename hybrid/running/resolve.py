@@ -36,7 +36,7 @@ from hybrid.serving.loader import refuse_absent
 from hybrid.serving.service import ToolRunner
 from hybrid.solving.budgets import RunMeter
 from hybrid.solving.context import NOTHING, SuppliedTexts, read_supplied, refuse_missing
-from hybrid.solving.controls import Control, Oracle, Perfect, partners
+from hybrid.solving.controls import Oracle, OracleWords, ToolCondition, partners
 from hybrid.solving.coordinates import CoordinateSystem, frame_named
 from hybrid.solving.session import AskSetup
 from hybrid.solving.solver import Solver
@@ -306,22 +306,22 @@ def _check_protocol(config: RunConfig, benchmark: Benchmark, mounted: Mounted, m
 
 def _control(
     config: RunConfig, benchmark: Benchmark, store: ImageStore, foreign: ForeignTools, asked: Questions
-) -> Control:
+) -> ToolCondition:
     """The control of the tools, and the service behind it."""
     cache = FindingCache(home() / "findings" if config.cache else None, store)
     # Only an oracle run knows targets, only a shuffled one the images of other questions.
     oracle = oracle_of(benchmark, asked.by_id.__getitem__) if config.tool_output == "oracle" else None
     others = partners(asked.sound, config.seed) if config.tool_output == "shuffled" else {}
-    return Control(foreign.runner(store, cache, config.service), config.tool_output, oracle, others)
+    return ToolCondition(foreign.runner(store, cache, config.service), config.tool_output, oracle, others)
 
 
 def oracle_of(benchmark: Benchmark, question_of: Callable[[str], AnyQuestion]) -> Oracle:
     """What a perfect tool knows of a question, by its id."""
 
-    def perfect(identity: str, prompt: Prompt) -> Perfect:
+    def perfect(identity: str, prompt: Prompt) -> OracleWords:
         question = question_of(identity)
         assert isinstance(question, Question)  # noqa: S101 - a broken row is never asked
-        return Perfect(benchmark.oracle(question, prompt), benchmark.oracle_answer(question, prompt))
+        return OracleWords(benchmark.oracle(question, prompt), benchmark.oracle_answer(question, prompt))
 
     return perfect
 
@@ -373,7 +373,7 @@ def _resources(
     benchmark: Benchmark,
     model: ChatModel | None,
     captioner: ChatModel | None,
-    control: Control,
+    control: ToolCondition,
     tools: ToolsInUse,
     trust: TrustFile | None,
     context: SuppliedTexts,

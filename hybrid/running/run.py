@@ -1,8 +1,8 @@
 """Asks every question, appends what came back, and continues where an earlier run stopped.
 
-`resolve.prepare` resolves what is to be asked; `carry_out` asks. A question is recorded when its dialogue is finished;
-an outage or a crash leaves it open, and the same command takes it up again. What a model said to an open question is
-kept as well (`replies.py`), so that it need not be said twice.
+`resolve.prepare` resolves what is to be asked; `ask_run_to_end` asks. A question is recorded when its dialogue is
+finished; an outage or a crash leaves it open, and the same command takes it up again. What a model said to an open
+question is kept as well (`replies.py`), so that it need not be said twice.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def no_progress(solver: str, so_far: Progress) -> None:
     """Do nothing."""
 
 
-async def execute(
+async def ask_run(
     run: ResolvedRun,
     progress: ProgressCallback,
     opener: Opener = local_engine,
@@ -82,13 +82,13 @@ async def execute(
     Raises:
         HybridError: the error by which it stopped before all had been asked; what is finished is kept.
     """
-    end = await carry_out(run, progress, tell or _on_stderr, opener, watch)
+    end = await ask_run_to_end(run, progress, tell or _on_stderr, opener, watch)
     if end.stopped is not None:
         raise end.stopped
     return end.failures
 
 
-async def carry_out(
+async def ask_run_to_end(
     run: ResolvedRun,
     progress: ProgressCallback,
     tell: Tell,

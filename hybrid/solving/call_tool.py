@@ -23,7 +23,7 @@ from hybrid.errors import ToolError
 from hybrid.places import unmarked
 from hybrid.registry import load, loaded, names, own_names
 from hybrid.solving.budgets import timed
-from hybrid.solving.controls import Control, Subject
+from hybrid.solving.controls import AskedQuestion, ToolCondition
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
 from hybrid.solving.solver import Log, Meter
@@ -44,16 +44,16 @@ tool that has no weights here."""
 
 @dataclass
 class ToolCalls:
-    """A `CallTool` over a `Control`: budget, arguments, images by name, and the steps of the calls."""
+    """A `CallTool` over a `ToolCondition`: budget, arguments, images by name, and the steps of the calls."""
 
-    _control: Control
+    _control: ToolCondition
     _tools_offered: tuple[Tool, ...]
     """They need be no files of `tools/`."""
     _seed: int
     _meter: Meter
     _log: Log
     _image_registry: ImageRegistry
-    _subject: Subject
+    _subject: AskedQuestion
     _prompt: Prompt
     _clock: Clock = time.monotonic
     _overlays: bool = True

@@ -30,7 +30,7 @@ from hybrid.solving.budgets import RunMeter
 from hybrid.solving.call_tool import ToolCalls
 from hybrid.solving.captions import CAPTION_CALL, CaptionCache, RunCaptions, described
 from hybrid.solving.context import NOTHING, SuppliedTexts
-from hybrid.solving.controls import Control, Subject
+from hybrid.solving.controls import AskedQuestion, ToolCondition
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_forms import Parts, shown_parts
 from hybrid.solving.image_registry import ImageRegistry
@@ -48,7 +48,7 @@ class AskSetup:
 
     config: RunConfig
     model: ChatModel | None
-    control: Control
+    control: ToolCondition
     tools_offered: tuple[Tool, ...] = ()
     trust: TrustFile | None = None
     frame: CoordinateSystem = field(default_factory=CoordinateSystem)
@@ -94,7 +94,7 @@ class Session:
 
     def __init__(self, question: Question, solver: Solver, resources: AskSetup, name: str = "") -> None:
         self._name = name
-        self._subject = Subject(question.id, question.unit, question.images)
+        self._subject = AskedQuestion(question.id, question.unit, question.images)
         self._beside = resources.context.of(question.id)
         self._solver = solver
         self._shared = resources

@@ -42,7 +42,7 @@ from hybrid.running.resolve import open_models, oracle_of
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ToolService
 from hybrid.solving.budgets import RunBudgetSpent, RunMeter
-from hybrid.solving.controls import Control
+from hybrid.solving.controls import ToolCondition
 from hybrid.solving.session import AskSetup
 from hybrid.solving.solver import Solver
 from hybrid.timing import waiting
@@ -143,7 +143,7 @@ class Worker:
         mode = self._setup.resources.config.tool_output
         partners = {} if asked.partner is None else {asked.question.id: asked.partner}
         oracle = oracle_of(self._setup.benchmark, lambda _: asked.question) if mode == "oracle" else None
-        control = Control(self._tools, mode, oracle, partners)
+        control = ToolCondition(self._tools, mode, oracle, partners)
         resources = replace(self._resources, control=control, captions=_Captions(line), run_meter=RunMeter())
         if not self._setup.metered or resources.model is None:
             return resources

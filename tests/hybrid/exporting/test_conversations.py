@@ -22,7 +22,7 @@ from hybrid.images import ImageStore, home
 from hybrid.log.folder import RunFolder
 from hybrid.messages import AssistantMessage, ToolCall, parts_of
 from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
+from hybrid.running.run import ask_run
 from tests.hybrid.exporting.conversation_runs import (
     BROKEN,
     LAST_TURN,
@@ -300,7 +300,7 @@ def test_every_ask_is_a_conversation_and_tool_calls_of_earlier_ones_count(tmp_pa
         )
     )
     plan = replace(plan, resources=replace(plan.resources, model=model))
-    assert asyncio.run(execute(plan, lambda *_: None)) == ()
+    assert asyncio.run(ask_run(plan, lambda *_: None)) == ()
     written = EXPORTER.export(ExportedRun.at(tmp_path / "run"), tmp_path / "out", ALL)
     assert written.left_out == {}
     first, second = map(json.loads, (tmp_path / "out" / "conversations.jsonl").read_text().splitlines())
