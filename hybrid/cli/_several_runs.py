@@ -111,7 +111,6 @@ def ask_and_show(
         UsageError: a run cannot be made, and nothing was answered before.
         HybridError: something that a run uses ended the program.
     """
-    from hybrid.cli.score import name_failed
     from hybrid.running.signals import Interrupted
     from hybrid.solving.budgets import RunMeter
 
@@ -133,6 +132,8 @@ def ask_and_show(
         more = "" if AGAIN in str(asked.reason) else f"; what is finished is kept: {AGAIN}"
         click.echo(redact(f"stopped with {asked.left} questions open{waiting}: {asked.reason}{more}"), err=True)
     failed = list(dict.fromkeys(show(asked)))
+    from hybrid.cli.score import name_failed
+
     name_failed(failed)
     return 3 if failed or asked.left or asked.waiting else 0
 
