@@ -72,20 +72,7 @@ def as_text(table: Table) -> str:
     body = [_padded(row, widths, table.columns) for row in (lines[0], rule, *lines[1:])]
     head = [one_line(table.title), ""] if table.title else []
     wide = max(NOTE_WIDTH, sum(widths) + 2 * len(widths) - 2)
-    foot = (
-        [
-            "",
-            *(
-                part
-                for note in table.notes
-                for part in (
-                    textwrap.wrap(one_line(note), wide, break_long_words=False, break_on_hyphens=False) or [""]
-                )
-            ),
-        ]
-        if table.notes
-        else []
-    )
+    foot = ["", *(part for note in table.notes for part in _wrapped(note, wide))] if table.notes else []
     return "\n".join([*head, *body, *foot]) + "\n"
 
 
@@ -189,6 +176,10 @@ def seconds(value: float | None) -> str:
 def tokens(value: int | None) -> str:
     """A whole number with separated thousands: 12,345."""
     return NONE if value is None else f"{value:,}"
+
+
+def _wrapped(note: str, width: int) -> list[str]:
+    return textwrap.wrap(one_line(note), width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 LEAST = 16
