@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
 NO_OTHERS = "base-uri 'none'; form-action 'none'"
-TEMPLATES = Path(__file__).with_name("templates")
+TEMPLATES = Path(__file__).parents[1] / "templates" / "gallery"
 MOST_PICTURES = 4
 """Pictures of one finding on the page."""
 
@@ -247,7 +247,7 @@ def page(facts: Sequence[str], sections: Sequence[Section]) -> str:
     def visible(value: object) -> object:
         return value.translate(UNSEEN) if type(value) is str else value
 
-    html, style = ((TEMPLATES / name).read_text("utf-8") for name in ("gallery.html", "gallery.css"))
+    html, style = ((TEMPLATES / name).read_text("utf-8") for name in ("page.html", "style.css"))
     # A page in a folder has no origin that is itself, so that its pictures are of `file:`.
     known = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = (
